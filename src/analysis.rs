@@ -45,18 +45,18 @@ pub struct Analysis {
     /// How many lowered variables and how many contexts were read; `None` of a
     /// saved model.
     pub counts: Option<(usize, usize)>,
-    /// What was unusual about the files, each with its path.
+    /// Warnings about the files, each with its path.
     pub warnings: FileWarnings,
 }
 
-/// What is read beside the model.
+/// Options of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The tile and step where the whole model takes most memory, with the names
     /// of what is live there.
     pub memory_peak: bool,
-    /// What finds variables by name for a report with everything: some 20 bytes
-    /// for each lowered variable.
+    /// An index that finds variables by name for a report with everything: some
+    /// 20 bytes for each lowered variable.
     pub names: bool,
     /// Contexts that are damaged or of another compilation are taken all the same.
     pub trust_debug_info: bool,
@@ -72,7 +72,7 @@ pub struct Layers<'a> {
     pub layering: Layering,
     /// Where everything counts, and the layer order.
     pub placement: Placement,
-    /// What is to be said of them.
+    /// Warnings about them.
     pub warnings: Vec<Warning>,
 }
 
@@ -112,8 +112,8 @@ impl Analysis {
         model.contradictions.extend(contradiction(&model));
         let of_model = warnings_of(&model, profile, options.allow_incomplete)?;
         // Where the model is saved, what is said of the contexts goes with it.
-        let said = of_debug.iter().map(|(_, own)| own.clone());
-        model.warnings.splice(0..0, said);
+        let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
+        model.warnings.splice(0..0, of_contexts);
         Ok(Self {
             warnings: [of_debug, of_model].concat(),
             model,
@@ -224,7 +224,7 @@ impl Layers<'_> {
         self.split_learning(request, None)
     }
 
-    /// Finds the best split with what was learnt from a compilation.
+    /// Finds the best split with the correction from a compilation.
     ///
     /// # Errors
     /// As [`Layers::split`], and when the calibration is of other layers.
@@ -237,17 +237,17 @@ impl Layers<'_> {
         let memory = self.memory()?.in_pipeline(pipeline);
         let memory = memory.with_context(|| self.analysis.shown())?;
         let positions = &self.placement.positions;
-        let learnt = calibration.map(|own| {
-            own.check(&self.analysis.model, positions)?;
-            own.learnt(positions, pipeline)
+        let correction = calibration.map(|calibration| {
+            calibration.check(&self.analysis.model, positions)?;
+            calibration.learnt(positions, pipeline)
         });
-        let memory = memory.learning(learnt.transpose()?);
+        let memory = memory.learning(correction.transpose()?);
         let highest = request.highest_limit();
         let (memory, found) = search_states(&memory, &self.placement, request, &Progress::new())?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
     }
 
-    /// What was found, as a report. The names of variables are fetched from the
+    /// The result as a report. The names of variables are fetched from the
     /// profile first, which must be what it was.
     pub(crate) fn report(
         &self,
@@ -311,12 +311,12 @@ impl Layers<'_> {
     }
 }
 
-/// What is to be said of a model that was read from `file`.
+/// Warnings about a model that was read from `file`.
 ///
 /// # Errors
 /// When it contradicts itself, and that is not allowed.
 fn warnings_of(model: &Model, file: &Path, allow_incomplete: bool) -> Result<FileWarnings> {
-    let said = judge(&model.contradictions, allow_incomplete).with_context(|| shown(file))?;
-    let all = said.into_iter().chain(model.warnings.iter().cloned());
-    Ok(all.map(|own| (shown(file), own)).collect())
+    let judged = judge(&model.contradictions, allow_incomplete).with_context(|| shown(file))?;
+    let all = judged.iter().chain(&model.warnings);
+    Ok(all.map(|warning| (shown(file), warning.clone())).collect())
 }

@@ -62,8 +62,8 @@ const LINKS: usize = 40;
 pub fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
-        if let Ok(known) = path.canonicalize() {
-            return known;
+        if let Ok(canonical) = path.canonicalize() {
+            return canonical;
         }
         let Ok(link) = fs::read_link(&path) else {
             break;

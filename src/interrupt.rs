@@ -68,7 +68,7 @@ pub fn guarded(
     // Nothing ends the process between the making and the guard.
     let mut writing = lock();
     let file = make()?;
-    // What is removed must not depend on the working folder.
+    // The removed file must not depend on the working folder.
     let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
     writing.push(path.clone());
     Ok((Guard { path }, file))

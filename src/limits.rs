@@ -1,4 +1,4 @@
-//! What the files that are read may ask for.
+//! Bounds on what the files that are read may ask for.
 //!
 //! A few bytes of a file can name a table, a list or a loop of any size. Each
 //! bound here is far above what real models have, and what is over it is refused
@@ -138,7 +138,7 @@ pub const REPORT: u64 = 1 << 24;
 /// Bytes of a calibration, or of a JSON file beside the profile. Real ones have some kilobytes.
 pub const BESIDE: u64 = 1 << 20;
 
-/// What is limited, and to how much: the rows of the table in SECURITY.md.
+/// All bounds: the rows of the table in SECURITY.md.
 pub fn table() -> Vec<(&'static str, String)> {
     let number = |number: usize| {
         if number.is_power_of_two() && number > 1 << 12 {

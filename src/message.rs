@@ -1,4 +1,4 @@
-//! What messages have in common: each says what happened and where, then `; `, and
+//! Common parts of messages: each says what happened and where, then `; `, and
 //! ends with the way out.
 //!
 //! docs/messages.md lists them all, and `tests/it/documents/messages.rs` holds that
@@ -73,7 +73,7 @@ impl Warning {
     }
 }
 
-/// What is to be said of files, with the path of each.
+/// Warnings about files, with the path of each.
 pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
 /// A path in a message.
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_file_that_is_closed_names_permissions_first() {
-        let said = |kind| Unreadable::from(io::Error::from(kind)).to_string();
-        let closed = said(io::ErrorKind::PermissionDenied);
+        let message = |kind| Unreadable::from(io::Error::from(kind)).to_string();
+        let closed = message(io::ErrorKind::PermissionDenied);
         assert!(closed.starts_with("there is no permission to read it: "));
-        assert!(said(io::ErrorKind::NotFound).starts_with("it cannot be read: "));
+        assert!(message(io::ErrorKind::NotFound).starts_with("it cannot be read: "));
     }
 }

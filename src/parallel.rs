@@ -16,8 +16,8 @@ pub(crate) fn start_threads() {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = std::env::var("RAYON_NUM_THREADS").ok();
     let wanted = wanted
-        .and_then(|own| own.parse().ok())
-        .filter(|&own| own > 0);
+        .and_then(|text| text.parse().ok())
+        .filter(|&threads| threads > 0);
     let count = wanted.map_or(processors, |wanted: usize| wanted.min(processors));
     // The library cannot begin again with fewer: first the threads, then their work.
     let (give, take) = channel();
@@ -80,8 +80,8 @@ pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) 
     lengths.map(part).collect()
 }
 
-/// What `of_part` makes of `parts` equal parts of `0..count`, joined in their order; `None`
-/// if there is nothing.
+/// The results of `of_part` for `parts` equal parts of `0..count`, joined in their order;
+/// `None` without parts.
 pub(crate) fn by_parts<T: Send>(
     count: usize,
     parts: usize,

@@ -15,7 +15,7 @@ pub(crate) struct FileSection<'a> {
 }
 
 impl<'a> FileSection<'a> {
-    /// What `file` holds from `offset` on, in bytes.
+    /// The content of `file` from `offset` on, in bytes.
     pub(crate) fn new(file: &'a File, offset: u64) -> Self {
         Self { file, offset }
     }

@@ -17,14 +17,14 @@ pub(crate) fn check_debug(
     (path, debug_info): (&Path, &DebugInfo),
     is_trusted: bool,
 ) -> Result<FileWarnings> {
-    let said = said(programs, debug_info, is_trusted).with_context(|| shown(path))?;
-    let all = said
+    let judged = judged(programs, debug_info, is_trusted).with_context(|| shown(path))?;
+    let all = judged
         .into_iter()
         .chain(debug_info.warnings().iter().cloned());
-    Ok(all.map(|own| (shown(path), own)).collect())
+    Ok(all.map(|warning| (shown(path), warning)).collect())
 }
 
-fn said(programs: &Programs, debug_info: &DebugInfo, is_trusted: bool) -> Result<Vec<Warning>> {
+fn judged(programs: &Programs, debug_info: &DebugInfo, is_trusted: bool) -> Result<Vec<Warning>> {
     // Two such files were found in public repositories.
     anyhow::ensure!(
         !debug_info.is_empty() || !debug_info.damage().is_empty(),
@@ -63,7 +63,7 @@ fn refuse(foreign: Option<&str>, damage: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// What is to be said where it is taken all the same.
+/// Warnings where it is taken all the same.
 fn taken(foreign: Option<&str>, damage: Option<&str>) -> Vec<Warning> {
     let foreign = foreign.map(|evidence| {
         Warning::new(format!(
@@ -84,7 +84,7 @@ fn listed(damage: &[Damage]) -> String {
     all.join("; ")
 }
 
-/// What tells that the contexts are those of another compilation.
+/// The sign that the contexts are those of another compilation.
 fn foreign(belonging: &Belonging) -> String {
     let Belonging {
         ids,
@@ -101,7 +101,8 @@ fn foreign(belonging: &Belonging) -> String {
     )
 }
 
-/// That parents are missing: a whole file may lack some, and a damaged one, too.
+/// Says that parents are missing: a whole file may lack some, and a damaged one,
+/// too.
 fn orphans(belonging: &Belonging) -> Option<Warning> {
     let (orphans, all) = (belonging.orphans, belonging.all_found);
     (orphans > 0).then(|| {

@@ -1,4 +1,5 @@
-//! What a file says twice must agree, before anything is concluded from it.
+//! Numbers that a file states twice must agree, before anything is concluded
+//! from it.
 //!
 //! Each room that can hold one statement of a profile against another does so where it
 //! knows both, and hands on a [`Contradiction`]. Here is what all of them have in common:
@@ -70,7 +71,7 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// What stands before the recorded and the computed number.
+    /// The words before the recorded and the computed number.
     fn words(self) -> [&'static str; 2] {
         match self {
             Self::Rows => ["its rows are", "those of other tables that need them"],
@@ -113,7 +114,7 @@ impl Witness {
         }
     }
 
-    /// What the difference is a part of.
+    /// The total that the difference is a part of.
     fn whole(self) -> &'static str {
         match self {
             Self::LiveInTotal | Self::Regions | Self::Gaps | Self::Apart => "the tile",
@@ -210,7 +211,7 @@ impl Contradiction {
 
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [said, shown] = self.witness.words();
+        let [before_recorded, before_computed] = self.witness.words();
         let (recorded, computed) = (grouped(self.recorded), grouped(self.computed));
         write!(f, "table `{}`", self.table)?;
         if let Some(row) = &self.row {
@@ -222,7 +223,7 @@ impl fmt::Display for Contradiction {
         let (share, whole) = (&self.share, self.witness.whole());
         write!(
             f,
-            ": {said} {recorded}, and {shown} {computed} (off by {share} of {whole}"
+            ": {before_recorded} {recorded}, and {before_computed} {computed} (off by {share} of {whole}"
         )?;
         match self.tiles.saturating_sub(1) {
             0 => f.write_str(")"),
@@ -232,13 +233,13 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// What two statements say of one tile.
+/// Two statements about one tile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair {
     pub(crate) tile: u32,
     pub(crate) recorded: u64,
     pub(crate) computed: u64,
-    /// What the difference is a part of.
+    /// The total that the difference is a part of.
     pub(crate) whole: u64,
     /// Must they agree, as they do in a real profile? No bytes beyond the memory of a tile
     /// were ever seen in one, so where they are counted is not known.
@@ -293,7 +294,7 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// What is to be said of a file with these, unless there is no verdict on it.
+/// Warnings about a file with these, unless there is no verdict on it.
 ///
 /// # Errors
 /// When there is none, and that is not allowed.

@@ -39,8 +39,8 @@ pub fn listed(names: &[String]) -> String {
 /// All names in a sentence, `last` before the last of them: `a, b or c`.
 pub fn joined(names: &[String], last: &str) -> String {
     match names.split_last() {
-        Some((own, [])) => own.clone(),
-        Some((own, others)) => format!("{} {last} {own}", others.join(", ")),
+        Some((only, [])) => only.clone(),
+        Some((last_item, others)) => format!("{} {last} {last_item}", others.join(", ")),
         None => String::new(),
     }
 }

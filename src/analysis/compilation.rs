@@ -12,10 +12,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What was compiled, and what is known of the files that say so.
+/// A compiled model, and the files that it is from.
 #[derive(Debug)]
 pub struct Compilation {
-    /// What was recorded.
+    /// The recorded memory of each IPU.
     pub profile: CompiledProfile,
     /// The layers on each IPU, where their names are known.
     layers: Option<LayersByIpu>,
@@ -25,7 +25,7 @@ pub struct Compilation {
     pub framework: Option<Value>,
     /// `app.json` from there.
     pub app: Option<Value>,
-    /// What was unusual about the files, each with its path.
+    /// Warnings about the files, each with its path.
     pub warnings: FileWarnings,
 }
 
@@ -63,7 +63,7 @@ impl Compilation {
         )
     }
 
-    /// Reads the same, one file beside the other, telling `progress` how far it is.
+    /// Reads both files side by side, telling `progress` how far it is.
     pub(crate) fn read_with(
         path: &Path,
         contexts: &ContextsOf,
@@ -83,8 +83,8 @@ impl Compilation {
         let profile = profile.with_context(|| shown(path))?;
         let judged = judge(&profile.contradictions, allow_incomplete);
         let judged = judged.with_context(|| shown(path))?;
-        let all = judged.into_iter().chain(profile.warnings.iter().cloned());
-        let mut warnings: FileWarnings = all.map(|own| (shown(path), own)).collect();
+        let all = judged.iter().chain(&profile.warnings).cloned();
+        let mut warnings: FileWarnings = all.map(|warning| (shown(path), warning)).collect();
         let left_out = |error| (shown(path), no_layers(&error));
         let debug_info = match debug_info {
             Err(error) if !contexts.is_named => {
@@ -137,13 +137,17 @@ impl Compilation {
                 app: self.app.clone(),
                 ..Provenance::new(target, made, self.files.clone(), "recorded")
             },
-            warnings: self.warnings.iter().map(|(_, own)| own.clone()).collect(),
+            warnings: self
+                .warnings
+                .iter()
+                .map(|(_, warning)| warning.clone())
+                .collect(),
         })
     }
 }
 
-/// The layers on each IPU, where programs and contexts are there, and what is to be said of
-/// the contexts.
+/// The layers on each IPU, where programs and contexts are there, and warnings about the
+/// contexts.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,
@@ -153,12 +157,12 @@ fn layers_by_ipu(
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    let said = check_debug(programs, (debug, contexts), is_trusted)?;
+    let warnings = check_debug(programs, (debug, contexts), is_trusted)?;
     let found = LayersByIpu::find(programs, contexts, layers, profile.ipus)?;
-    Ok((Some(found), said))
+    Ok((Some(found), warnings))
 }
 
-/// That the names of layers cannot be told, and why.
+/// Says that the names of layers cannot be told, and why.
 fn no_layers(error: &anyhow::Error) -> Warning {
     Warning::new(format!("layers on IPUs are left out: {error:#}"))
 }

@@ -64,7 +64,7 @@ fn stages(report: &Report) -> &[Stage] {
 
 fn ranges(report: &Report) -> Vec<Range<usize>> {
     let positions = stages(report).iter().map(|stage| &stage.positions);
-    let range = |own: &Range<u32>| own.start as usize..own.end as usize;
+    let range = |stage: &Range<u32>| stage.start as usize..stage.end as usize;
     positions.map(range).collect()
 }
 
@@ -72,8 +72,8 @@ fn ranges(report: &Report) -> Vec<Range<usize>> {
 /// is not enough, and not how many would be.
 fn without_stages_needed(mut report: Report) -> Report {
     let proof = report.proof.iter_mut();
-    for own in proof.flat_map(|proof| &mut proof.bottlenecks) {
-        own.stages_needed = None;
+    for bottleneck in proof.flat_map(|proof| &mut proof.bottlenecks) {
+        bottleneck.stages_needed = None;
     }
     report
 }
@@ -135,7 +135,7 @@ fn compiled_stages_need_what_was_predicted_and_learnt() {
                 }
                 let peak = stages(&found)
                     .iter()
-                    .map(|own| own.fullest_tile.bytes)
+                    .map(|stage| stage.fullest_tile.bytes)
                     .max();
                 let best = found.given.map(|given| given.best_fullest_tile_bytes);
                 assert!(best <= peak, "{name}");
@@ -154,7 +154,7 @@ fn a_split_that_needed_less_stays_the_best() {
             ..Learnt::default()
         };
         // It fits where nothing did before.
-        let needed = stages(&before).iter().map(|own| own.fullest_tile.bytes);
+        let needed = stages(&before).iter().map(|stage| stage.fullest_tile.bytes);
         let request = SearchRequest {
             limits: vec![needed.max().unwrap() - 1000],
             ..request
@@ -205,10 +205,10 @@ fn people_see_what_was_learnt() {
         assert!(answer.contains("-2,048"));
         let explained = terminal::text(&found, &look, &[Part::Explanation]);
         assert!(explained.contains(", learnt -2,048"));
-        let said = "What every IPU is said to need";
-        assert!(answer.contains(said));
+        let sentence = "What every IPU is said to need";
+        assert!(answer.contains(sentence));
         for text in [markdown(&found), html(&found)] {
-            assert!(text.contains("-2,048") && text.contains(&said[1..]));
+            assert!(text.contains("-2,048") && text.contains(&sentence[1..]));
         }
         let plain = report(layers, &request, None);
         assert!(!markdown(&plain).contains("Learnt"));
@@ -248,14 +248,17 @@ fn a_compilation_is_judged_in_a_few_calls() {
     let limit = compilation.profile.target.bytes_per_tile;
     let fit = compilation.fit(vec![limit]).fit.unwrap();
     assert!(fit.fits);
-    let peaks: Vec<u64> = fit.ipus.iter().map(|own| own.fullest_tile.bytes).collect();
+    let peaks: Vec<u64> = fit.ipus.iter().map(|ipu| ipu.fullest_tile.bytes).collect();
     assert_eq!(peaks, [243_878, 212_824, 238_451, 188_350]);
     let second: Vec<Option<String>> = ["1", "2"].map(|name| Some(name.into())).into();
     assert_eq!(fit.ipus[1].layers.as_ref(), Some(&second));
     assert!(!compilation.fit(vec![peaks[0] - 1]).fit.unwrap().fits);
     // Without contexts that can be read there are no layers, and a warning says why.
     let without = read(&contexts("nowhere.cbor"));
-    let said = &without.warnings[0].1;
-    assert!(said.contains("layers on IPUs are left out"), "{said:?}");
+    let warning = &without.warnings[0].1;
+    assert!(
+        warning.contains("layers on IPUs are left out"),
+        "{warning:?}"
+    );
     assert_eq!(without.fit(vec![limit]).fit.unwrap().ipus[1].layers, None);
 }

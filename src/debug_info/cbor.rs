@@ -20,7 +20,7 @@ pub(super) enum Fault {
     Syntax(u64),
 }
 
-/// What is still to come of an array or a map.
+/// The items of an array or a map that are still to come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Count {
     /// This number of items, or of pairs of a map.
@@ -30,7 +30,7 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// What is to come of a container, from its head.
+    /// The items to come of a container, from its head.
     pub fn of(head: ItemHead) -> Self {
         match head {
             ItemHead::Array(len) | ItemHead::Map(len) => Count::Left(len),
@@ -140,8 +140,8 @@ impl<R: Read> Items<R> {
     /// grows with what arrives and not with what the head claims.
     pub fn text(&mut self, head: ItemHead, into: &mut Vec<u8>) -> Result<(), Fault> {
         match head {
-            ItemHead::Text(len) => self.take(len, |piece| into.extend_from_slice(piece)),
-            _ => self.segments(head, |piece| into.extend_from_slice(piece)),
+            ItemHead::Text(len) => self.take(len, |segment| into.extend_from_slice(segment)),
+            _ => self.segments(head, |segment| into.extend_from_slice(segment)),
         }
     }
 

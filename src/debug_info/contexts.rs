@@ -10,7 +10,7 @@ use super::head::ItemHead;
 use super::keys::Field;
 use super::strings::{Interner, Texts};
 
-/// What was read of an array of contexts, in the order of the file.
+/// An array of contexts as it was read, in the order of the file.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     pub records: Vec<ContextRecord>,

@@ -1,10 +1,10 @@
-//! What tells that a file is not as Poplar wrote it.
+//! Signs that a file is not as Poplar wrote it.
 
 use crate::message::{DEBUG_AGAIN, Warning};
 use std::borrow::Cow;
 use thiserror::Error;
 
-/// What tells that a file is not as Poplar wrote it, with the numbers. Most is found
+/// A sign that a file is not as Poplar wrote it, with the numbers. Most is found
 /// where it is read, the last two where it is compared with its profile: all of that
 /// was right in every whole file that was ever seen.
 ///
@@ -152,7 +152,7 @@ impl Anomalies {
             .collect()
     }
 
-    /// What is odd and does no harm: the document is whole.
+    /// Warnings about oddities that do no harm: the document is whole.
     pub fn warnings(&self) -> Vec<Warning> {
         let trailing = self.trailing.map(|end| {
             Warning::new(format!(

@@ -23,7 +23,7 @@ pub enum DebugInfoError {
     /// The file does not start as a CBOR map does.
     #[error("this is {found}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}")]
     NotCbor {
-        /// What it looks like instead, with its article.
+        /// The kind of file that it looks like, with its article.
         found: String,
     },
     /// The CBOR is malformed before the first context is complete.
@@ -35,7 +35,7 @@ pub enum DebugInfoError {
     /// A CBOR map, but not one that Poplar writes.
     #[error("this is a CBOR document, but not a debug.cbor: {problem}; {GIVE_DEBUG}")]
     Shape {
-        /// What is missing or of the wrong type.
+        /// The part that is missing or of the wrong type.
         problem: &'static str,
     },
     /// More contexts above one than any software writes.

@@ -102,13 +102,13 @@ impl IdIndex {
 }
 
 /// Marks the records that lie on a cycle of parents. Gives the id of the first
-/// context whose chain has more than `most` contexts above it.
+/// context whose chain has more than `max_parents` contexts above it.
 ///
 /// On a cycle every chain is as long as the cycle.
 pub(super) fn check_chains(
     records: &mut [ContextRecord],
     index: &IdIndex,
-    most: usize,
+    max_parents: usize,
 ) -> Option<u64> {
     let find = |record: &ContextRecord| index.find(record.parent).unwrap_or(NOWHERE);
     let parents: Vec<u32> = records.par_iter().map(find).collect();
@@ -133,7 +133,7 @@ pub(super) fn check_chains(
     }
     let deep = lengths
         .iter()
-        .position(|&length| length as usize > most + 1);
+        .position(|&length| length as usize > max_parents + 1);
     deep.map(|place| records[place].id)
 }
 

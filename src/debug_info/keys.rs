@@ -121,9 +121,10 @@ pub(super) enum TextKey {
     RecomputeType,
 }
 
-/// What the names of gradients contain (checked against PopART's sources).
+/// A part of the names of gradients (checked against PopART's sources).
 pub(super) const GRADIENT: &[u8] = b"Gradient___";
-/// What tells of an operation that PopART runs it again in the backward pass.
+/// The value by which PopART marks an operation that is recomputed in the
+/// backward pass.
 pub(super) const IS_RECOMPUTED: &[u8] = b"YES";
 /// The `recomputetype` that tells nothing: that of most operations.
 pub(super) const IS_CHECKPOINT: &[u8] = b"Checkpoint";
@@ -143,7 +144,7 @@ impl TextKey {
         matches!(self, TextKey::Inputs | TextKey::Outputs)
     }
 
-    /// What the key means in a context of this layer. No kept key means two
+    /// The meaning of the key in a context of this layer. No kept key means two
     /// things within one layer, so the category is not needed.
     pub(super) fn field(self, layer: SoftwareLayer) -> Option<Field> {
         use SoftwareLayer::*;

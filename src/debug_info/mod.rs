@@ -190,12 +190,12 @@ impl DebugInfo {
         }
     }
 
-    /// What tells that the file is not as Poplar wrote it, the gravest first.
+    /// Signs that the file is not as Poplar wrote it, the gravest first.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// What was odd in the file and does no harm.
+    /// Warnings about oddities of the file that do no harm.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }

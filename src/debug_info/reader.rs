@@ -65,7 +65,7 @@ pub(super) fn read(reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
     collected.finish(stop)
 }
 
-/// What has been read of the document so far.
+/// The parts of the document that were read so far.
 #[derive(Default)]
 struct Collected {
     contexts: Contexts,
@@ -213,7 +213,8 @@ fn layers(records: &[ContextRecord]) -> u16 {
     bits.reduce(|| 0, |all, bit| all | bit)
 }
 
-/// What is to come of the document's map. Only CBOR's own tag may come before it.
+/// The items to come of the document's map. Only CBOR's own tag may come before
+/// it.
 fn top<R: Read>(items: &mut Items<R>, head: &[u8]) -> Result<Count, Stop> {
     loop {
         match items.item() {

@@ -45,8 +45,8 @@ impl<R: Read> Window<R> {
         self.base + self.end as u64
     }
 
-    /// What comes next: at least `wanted` bytes, unless the stream ends before,
-    /// and without using them up. At most the window's size may be wanted.
+    /// The next bytes, at least `wanted` unless the stream ends before, without
+    /// using them up. At most the window's size may be wanted.
     #[inline]
     pub fn ahead(&mut self, wanted: usize) -> io::Result<&[u8]> {
         if self.end - self.start < wanted {

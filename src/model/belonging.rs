@@ -67,15 +67,15 @@ impl Belonging {
             ids: ids.len(),
             found: found().count(),
             of_programs: found()
-                .filter(|&own| debug_info.is_of_programs(own))
+                .filter(|&position| debug_info.is_of_programs(position))
                 .count(),
             named: both().count(),
-            same_names: both().filter(|(own, of_context)| own == of_context).count(),
+            same_names: both().filter(|(a, b)| a == b).count(),
             all_ids: all().count(),
             all_found: all().filter_map(place).count(),
             orphans: all()
                 .filter_map(place)
-                .filter(|&own| debug_info.is_orphan(own))
+                .filter(|&position| debug_info.is_orphan(position))
                 .count(),
             nameless: names().count() - both().count(),
         }
@@ -95,7 +95,7 @@ impl Belonging {
         tells && self.of_programs * of < self.found * part
     }
 
-    /// What the file lacks of that which the profile refers to, the gravest first.
+    /// References of the profile that the file lacks, the gravest first.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let all = [

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a piece of memory that programs carry holds.
+/// The kind of memory that programs carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
     /// Code of vertex types.
@@ -57,7 +57,7 @@ impl CodeKind {
     }
 }
 
-/// What the programs of one operation group take on each tile besides variables.
+/// Bytes of the programs of one operation group on each tile, besides variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
     /// The vertex types that its compute sets instantiate (positions in
@@ -175,10 +175,9 @@ pub(super) fn pieces(
         return Err(ModelError::TooManyPieces { max });
     }
     let uids = groups.iter().map(|group| group.uid);
-    let own =
-        |(uid, split)| ProgramsBySets::values(split).map(move |own: &Vec<u32>| (uid, &own[..]));
-    let own: Vec<(u64, &[u32])> = uids.zip(&split).flat_map(own).collect();
-    let mut codes = of_all(programs, &own, &profile.target, budget)?.into_iter();
+    let with_uid = |(uid, split)| ProgramsBySets::values(split).map(move |all| (uid, &all[..]));
+    let clusters: Vec<(u64, &[u32])> = uids.zip(&split).flat_map(with_uid).collect();
+    let mut codes = of_all(programs, &clusters, &profile.target, budget)?.into_iter();
     let found = split.into_iter().map(|split| {
         let pieces = split.into_keys().zip(&mut codes);
         pieces.map(|(sets, code)| Piece { sets, code }).collect()
@@ -206,7 +205,7 @@ fn split(profile: &Profile, group: &FoundGroup, use_set_index: &UseSetIndex) -> 
 
 /// How many more runs the code of operation groups may have.
 pub(super) struct Budget {
-    most: usize,
+    max: usize,
     left: usize,
 }
 
@@ -218,8 +217,8 @@ impl Budget {
         let exact = sets.filter_map(|set| set.memory.as_ref());
         let all = control.chain(vertices).chain(exact);
         let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
-        let most = limits::CODE_RUNS.of(runs);
-        Self { most, left: most }
+        let max = limits::CODE_RUNS.of(runs);
+        Self { max, left: max }
     }
 
     fn take(&mut self, code: &GroupCode) -> Result<(), ModelError> {
@@ -232,7 +231,7 @@ impl Budget {
         ]);
         let runs: usize = all.map(|bytes| bytes.runs().len()).sum();
         let left = self.left.checked_sub(runs);
-        self.left = left.ok_or(ModelError::TooMuchCode { most: self.most })?;
+        self.left = left.ok_or(ModelError::TooMuchCode { max: self.max })?;
         Ok(())
     }
 }

@@ -7,7 +7,8 @@ use crate::witnesses::{Contradiction, Pair, TOLERATED, Witness, worst};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-/// What contradicts itself; `set_of` has the use set of each lowered variable.
+/// Numbers that should agree and do not; `set_of` has the use set of each
+/// lowered variable.
 pub(super) fn contradictions(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
     let found = [
         roots(profile),
@@ -128,10 +129,10 @@ fn listed<'a>(profile: &'a Profile, kind: CodeKind) -> Option<Vec<&'a TileBytes>
             .collect(),
         CodeKind::VertexState => {
             let sets = programs.compute_sets.iter();
-            let known: Vec<_> = sets
+            let recorded: Vec<_> = sets
                 .filter_map(|compute_set| compute_set.memory.as_ref())
                 .collect();
-            return Some(known).filter(|known| !known.is_empty());
+            return Some(recorded).filter(|recorded| !recorded.is_empty());
         }
         CodeKind::ExchangeCode => {
             let code = |program: &'a Program| match &program.kind {

@@ -110,8 +110,8 @@ impl PassCycles {
     /// whole.
     fn running_sums(self) -> [u64; 4] {
         let mut sum = 0u64;
-        [self.forward, self.backward, self.recomputed, self.update].map(|own| {
-            sum = sum.saturating_add(own);
+        [self.forward, self.backward, self.recomputed, self.update].map(|cycles| {
+            sum = sum.saturating_add(cycles);
             sum
         })
     }
@@ -195,7 +195,7 @@ impl Model {
     }
 }
 
-/// What operations take, by layer and in none of them, over all runs.
+/// Cycles of operations, by layer and in none of them, over all runs.
 struct LayerSums {
     /// By layer, the running sums of the passes.
     passes: Vec<[u64; 4]>,
@@ -227,13 +227,13 @@ impl LayerSums {
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
             // The first places get what cannot be shared out evenly.
-            let part = |own: u64| own / count + u64::from(number < own % count);
+            let part = |cycles: u64| cycles / count + u64::from(number < cycles % count);
             add_all(&mut self.passes[place as usize], passes.map(part));
             let sum = &mut self.exchange[place as usize];
             *sum = sum.saturating_add(part(exchange));
             if place == 0 {
-                let (own, all) = placement.out_in_first(operation);
-                let of_out = passes.map(|own_cycles| share(part(own_cycles), own, all));
+                let (out_part, all) = placement.out_in_first(operation);
+                let of_out = passes.map(|cycles| share(part(cycles), out_part, all));
                 add_all(&mut self.out, of_out);
             }
         }
@@ -324,8 +324,8 @@ impl<'a> LaterSteps<'a> {
                 (later + u64::from(step >= start), all + 1)
             })
         };
-        let own = |step: u32| self.paths.get(step as usize) == Some(&Some(path));
-        let (later, all) = match count(&own) {
+        let is_on_path = |step: u32| self.paths.get(step as usize) == Some(&Some(path));
+        let (later, all) = match count(&is_on_path) {
             (_, 0) => count(&|_| true),
             counted => counted,
         };
@@ -333,7 +333,7 @@ impl<'a> LaterSteps<'a> {
     }
 }
 
-/// What a program whose work counts in a layer does; `None` for any other.
+/// The work of a program that counts in a layer; `None` for any other.
 fn work(programs: &Programs, program: usize) -> Option<Work> {
     match programs.all[program].kind {
         ProgramKind::OnTileExecute(_) => Some(Work::Compute),
@@ -342,7 +342,7 @@ fn work(programs: &Programs, program: usize) -> Option<Work> {
     }
 }
 
-/// What tiles do in a step that counts.
+/// The work of tiles in a step that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// They run a compute set.
@@ -354,7 +354,7 @@ enum Work {
 /// Has any program whose work counts any cycles?
 fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
     let mut all = cycles.iter().enumerate();
-    all.any(|(program, &own)| own > 0 && work(programs, program).is_some())
+    all.any(|(program, &cycles)| cycles > 0 && work(programs, program).is_some())
 }
 
 /// Estimates are of one execution.

@@ -1,4 +1,4 @@
-//! What can keep a profile from becoming a model.
+//! Reasons why a profile cannot become a model.
 
 use crate::limits;
 use crate::message::{OVER_BOUND, PROFILE_AGAIN};
@@ -21,45 +21,45 @@ pub enum ModelError {
     TooManyVisits(usize),
     /// Calls are in bodies of calls, over and over.
     #[error(
-        "table `programs` or `program_type_call`: Calls are nested more than {most} deep at program \
+        "table `programs` or `program_type_call`: Calls are nested more than {max} deep at program \
          {program}, deeper than in any real model; {OVER_BOUND}"
     )]
     NestedTooDeep {
         /// The Call that is one too many.
         program: u64,
         /// How deep Calls may be nested.
-        most: usize,
+        max: usize,
     },
     /// Operations share variables in more ways than any real model does.
     #[error(
         "table `compute_sets` or `exchange_regions`: the {variables} variables are used by more \
-         than {most} different groups of operations, more than in any real model; {OVER_BOUND}"
+         than {max} different groups of operations, more than in any real model; {OVER_BOUND}"
     )]
     TooManySets {
         /// How many variables there are.
         variables: usize,
         /// The maximum number of groups that they may have.
-        most: usize,
+        max: usize,
     },
     /// Operations use more variables than can be looked at.
     #[error(
         "table `compute_sets` or `exchange_regions`: operations use the {variables} variables \
-         more than {most} times, more often than in any real model; {OVER_BOUND}"
+         more than {max} times, more often than in any real model; {OVER_BOUND}"
     )]
     TooManyUses {
         /// How many variables there are.
         variables: usize,
         /// How often they may be used.
-        most: usize,
+        max: usize,
     },
     /// Many programs point to few large rows of code.
     #[error(
         "table `programs`, column `variant_index`: the code of operations changes from tile to tile \
-         more than {most} times, which takes more rows than the profile has; {OVER_BOUND}"
+         more than {max} times, which takes more rows than the profile has; {OVER_BOUND}"
     )]
     TooMuchCode {
         /// How often it may change.
-        most: usize,
+        max: usize,
     },
     /// Programs use variables in more ways than any real model's.
     #[error(
@@ -81,11 +81,11 @@ pub enum ModelError {
     /// Many operations with long names or inputs.
     #[error(
         "debug.cbor or table `program_type_call`: the names and inputs of operations are longer than \
-         {most} bytes together, more than in any real model; {OVER_BOUND}"
+         {max} bytes together, more than in any real model; {OVER_BOUND}"
     )]
     TooMuchText {
         /// How long they may be together.
-        most: usize,
+        max: usize,
     },
     /// The names of variables could not be read.
     #[error(transparent)]

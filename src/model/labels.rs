@@ -1,10 +1,10 @@
-//! What lasting variables are called, and what kind of tensor they hold.
+//! Names of persistent variables, and the kind of tensor that they hold.
 
 use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
 use crate::profile::VariableLabel;
 use serde::{Deserialize, Serialize};
 
-/// What kind of tensor a variable holds, by the contexts of the framework.
+/// The kind of tensor that a variable holds, by the contexts of the framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
     /// No context says so.
@@ -28,14 +28,14 @@ impl TensorKind {
     ];
 }
 
-/// What the variables of one tensor are called.
+/// The label of the variables of one tensor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
     /// The base name of the variables.
     pub name: Box<str>,
     /// The tensor's id in the framework; empty when no context says it.
     pub tensor: Box<str>,
-    /// What kind of tensor it is.
+    /// The kind of tensor.
     pub kind: TensorKind,
     /// Bytes of an element; `None` when no context says it.
     pub element_bytes: Option<u8>,
@@ -68,8 +68,8 @@ impl Label {
         }
     }
 
-    /// What to call the weight that it is: its tensor, or else its variables
-    /// without the mark of a piece.
+    /// Its name as a weight: that of its tensor, or else of its variables,
+    /// without the mark of a part.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')

@@ -36,9 +36,9 @@ impl LayersByIpu {
         let vertices = vertices(programs, &found, &layering, ipus);
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
-            let most = vertices.iter().copied().max().unwrap_or(0);
-            let home = vertices.iter().position(|&own| own == most);
-            if let (Some(ipu), true) = (home, most > 0) {
+            let max = vertices.iter().copied().max().unwrap_or(0);
+            let home = vertices.iter().position(|&count| count == max);
+            if let (Some(ipu), true) = (home, max > 0) {
                 by_ipu[ipu].push(layer);
             }
         }
@@ -62,14 +62,14 @@ fn vertices(programs: &Programs, found: &Found, layering: &Layering, ipus: Ipus)
         let Some(layer) = layering.own_layer(index) else {
             continue;
         };
-        let own = &mut vertices[layer as usize - 1];
+        let by_ipu = &mut vertices[layer as usize - 1];
         for &program in &operation.programs {
             let ProgramKind::OnTileExecute(set) = programs.all[program as usize].kind else {
                 continue;
             };
             let sets = &programs.compute_sets[set as usize].vertices;
             for run in sets.iter().flat_map(|(_, instances)| instances.runs()) {
-                add_run(own, (run.from, run.to), run.value, ipus);
+                add_run(by_ipu, (run.from, run.to), run.value, ipus);
             }
         }
     }

@@ -65,7 +65,7 @@ impl MemoryPeak {
         let live = lookup.live_at(&places, usize::MAX, |_, (class, _), _| {
             classes.is_live(class, self.step)
         })?;
-        self.variables = live.into_iter().flat_map(|own| own.largest).collect();
+        self.variables = live.into_iter().flat_map(|live| live.largest).collect();
         Ok(())
     }
 }

@@ -85,7 +85,7 @@ use std::borrow::Borrow;
 
 /// A model as it was compiled: operations and what each costs.
 ///
-/// What is deserialized may refer to what is not there:
+/// A deserialized model may have references without a target:
 /// [`from_bytes`](crate::saved::from_bytes) checks that.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
@@ -93,8 +93,8 @@ pub struct Model {
     pub target: Target,
     /// Every operation, in the order of its first program in the walk.
     pub operations: Vec<Operation>,
-    /// What operations own: those of one operation context share it, such as
-    /// all calls of an outlined body.
+    /// Operation groups: operations of one context share one, such as all calls
+    /// of an outlined body.
     pub operation_groups: Vec<OperationGroup>,
     /// On which steps each equivalence class is live.
     pub classes: LiveClasses,
@@ -110,20 +110,20 @@ pub struct Model {
     pub recorded_code: [TileBytes; 4],
     /// The use sets that `variables` refers to.
     pub use_sets: UseSets,
-    /// What weights and other lasting variables are called, as `use_sets`
-    /// refers to it. The first says nothing.
+    /// Labels of weights and other persistent variables, as `use_sets` refers
+    /// to them. The first is empty.
     pub labels: Vec<Label>,
     /// By call of a function that is called from several places without saying what
     /// for: a number that all calls of the function share.
     pub calls: Vec<u32>,
-    /// What flows between operations.
+    /// The tensors that flow between operations.
     pub flow: Flow,
     /// Bytes of code by tile of each vertex type that `operation_groups` refer
     /// to.
     pub vertex_code: Vec<TileBytes>,
     /// The programs that run compute sets or exchanges, and who owns them.
     pub programs: Vec<OwnedProgram>,
-    /// What the compiler recorded of memory.
+    /// The compiler's own record of memory.
     pub recorded: Recorded,
     /// The index of the first step of the backward pass; `None` for inference.
     pub backward_start: Option<u32>,
@@ -137,7 +137,7 @@ pub struct Model {
     pub made: BuildInfo,
     /// Where the whole model takes most memory, if that was requested.
     pub memory_peak: Option<MemoryPeak>,
-    /// What was unusual, as sentences.
+    /// Warnings about unusual content.
     pub warnings: Vec<Warning>,
     /// Where the profile contradicts itself. What its variables come to is looked at where
     /// they are computed: see [`contradiction`](crate::memory::contradiction).
@@ -147,7 +147,7 @@ pub struct Model {
 /// An operation of the model at one place in the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// What it owns, as a position in [`Model::operation_groups`].
+    /// Its group, as a position in [`Model::operation_groups`].
     pub group: u32,
     /// Its full name (docs/model.md, "Contexts and names").
     pub name: Box<str>,
@@ -172,8 +172,8 @@ pub struct Operation {
     pub call: u32,
 }
 
-/// What the operations of one uid own (docs/model.md, "Operations"): the first
-/// of them in the walk defines it.
+/// Code and state of the operations of one uid (docs/model.md, "Operations"):
+/// the first of them in the walk defines it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
     /// The id of the operation context.
@@ -301,7 +301,7 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// What operations own, and the users of each variable.
+    /// The operation groups, and the users of each variable.
     fn groups(
         profile: &Profile,
         found: &operations::Found,
@@ -310,9 +310,10 @@ impl Model {
         let programs = &profile.programs;
         let windows = steps.windows(found);
         let mut budget = code::Budget::new(programs);
-        let own = found.groups.iter();
-        let own: Vec<(u64, &[u32])> = own.map(|own| (own.uid, &own.programs[..])).collect();
-        let codes = || code::of_all(programs, &own, &profile.target, &mut budget);
+        let groups = found.groups.iter();
+        let groups = groups.map(|group| (group.uid, &group.programs[..]));
+        let groups: Vec<(u64, &[u32])> = groups.collect();
+        let codes = || code::of_all(programs, &groups, &profile.target, &mut budget);
         let users = || use_sets::find(profile, &found.groups);
         let (codes, users) = rayon::join(codes, users);
         let (codes, mut users) = (codes?, users?);
@@ -341,7 +342,7 @@ impl Model {
         labels.any(|label| label.kind == TensorKind::Variable)
     }
 
-    /// What the variables of a use set are called.
+    /// The label of the variables of a use set.
     pub fn label_of(&self, set: u32) -> &Label {
         &self.labels[self.use_sets.label(set) as usize]
     }
@@ -350,13 +351,13 @@ impl Model {
     /// live together or not, and of its vertex state, exchange and control code, over
     /// all tiles.
     pub fn bytes_by_group(&self) -> Vec<u64> {
-        let code = |own: &OperationGroup| {
+        let code = |group: &OperationGroup| {
             let GroupCode {
                 vertex_state,
                 exchange_code,
                 control_code,
                 ..
-            } = &own.code;
+            } = &group.code;
             let parts = [vertex_state, exchange_code, control_code];
             let sums = parts.into_iter().map(TileBytes::total);
             sums.fold(0, u64::saturating_add)
@@ -378,7 +379,7 @@ impl Model {
         LayerCandidate::find(&self.operations, &self.bytes_by_group(), options)
     }
 
-    /// What is to be said of layers that fit the model badly, as sentences.
+    /// Warnings about layers that fit the model badly.
     pub fn layer_warnings(&self, layering: &Layering, placement: &Placement) -> Vec<Warning> {
         layer_warnings::find(self, layering, placement)
     }
@@ -391,8 +392,8 @@ impl Model {
         }
         let mut of_set = vec![0u8; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
-            let own = u8::from(is_update[group as usize]);
-            of_set[set as usize] = (of_set[smaller as usize] + own).min(2);
+            let count = u8::from(is_update[group as usize]);
+            of_set[set as usize] = (of_set[smaller as usize] + count).min(2);
         }
         of_set
     }

@@ -1,4 +1,4 @@
-//! What programs and contexts tell, before any variable is looked at.
+//! Operations with their names and passes, before any variable is looked at.
 
 use super::contexts::OperationContexts;
 use super::operations::{self, Found};
@@ -34,7 +34,7 @@ impl Named {
         let windows = StepIndex::new(programs, &profile.steps).windows(&found);
         let backward_start = passes::find(&found, &windows, &mut operations);
         let labels = profile.variables.labels.iter();
-        let labels: Vec<Label> = labels.map(|own| Label::new(own, debug_info)).collect();
+        let labels: Vec<Label> = labels.map(|label| Label::new(label, debug_info)).collect();
         Ok(Self {
             recording: Recording::new(debug_info, &found, &operations, &labels),
             disagreement: recording::disagreement(debug_info, &found, &operations),

@@ -29,7 +29,7 @@ pub(super) fn name_all(
     let mut named = |operation| {
         let operation = namer.operation(operation);
         let length = operation.name.len() + operation.inputs.len();
-        let too_much = ModelError::TooMuchText { most: limits::TEXT };
+        let too_much = ModelError::TooMuchText { max: limits::TEXT };
         left = left.checked_sub(length).ok_or(too_much)?;
         Ok(operation)
     };
@@ -75,7 +75,7 @@ impl Namer<'_> {
             self.context_name(operation)
         };
         let is_plain = name.is_empty() || name == "Call";
-        let shown_name = name.clone();
+        let given_name = name.clone();
         let full_name = if is_plain {
             plain_name(&name, instance, tensor)
         } else {
@@ -87,8 +87,8 @@ impl Namer<'_> {
             inputs: inputs.into(),
             is_tensor: is_plain && tensor.is_some(),
             is_anonymous: operation.context.is_anonymous,
-            is_backward: self.is_backward(context, &shown_name),
-            is_update: self.is_update(context, &shown_name),
+            is_backward: self.is_backward(context, &given_name),
+            is_update: self.is_update(context, &given_name),
             pass: Pass::default(),
             is_nested: operation.path != NO_PATH,
             call: NO_CALL,
@@ -124,25 +124,25 @@ impl Namer<'_> {
     fn context_name(&mut self, operation: &FoundOperation) -> String {
         let context = operation.context.position;
         let uid = self.debug_info.id(context);
-        let shown = self.replaced(operation.path, uid).unwrap_or(uid);
+        let named_by = self.replaced(operation.path, uid).unwrap_or(uid);
         match self.layer {
-            Some(SoftwareLayer::Popart) => self.popart_name(shown),
+            Some(SoftwareLayer::Popart) => self.popart_name(named_by),
             Some(SoftwareLayer::XlaOp) => {
-                self.first_text(shown, SoftwareLayer::XlaOp, Field::OpName)
+                self.first_text(named_by, SoftwareLayer::XlaOp, Field::OpName)
             }
-            Some(_) => self.first_text(shown, SoftwareLayer::HloInstruction, Field::HloName),
-            None => self.poplar_name(shown, operation),
+            Some(_) => self.first_text(named_by, SoftwareLayer::HloInstruction, Field::HloName),
+            None => self.poplar_name(named_by, operation),
         }
     }
 
-    fn popart_name(&self, shown: u64) -> String {
+    fn popart_name(&self, named_by: u64) -> String {
         for layer in [SoftwareLayer::Poptorch, SoftwareLayer::Onnx] {
-            let name = self.first_text(shown, layer, Field::OpName);
+            let name = self.first_text(named_by, layer, Field::OpName);
             if !name.is_empty() {
                 return name;
             }
         }
-        let chain = || self.debug_info.chain(shown);
+        let chain = || self.debug_info.chain(named_by);
         let of_popxl = chain()
             .filter(|&p| self.debug_info.layer(p) == SoftwareLayer::Popxl)
             .map(|p| self.debug_info.name(p))
@@ -161,9 +161,9 @@ impl Namer<'_> {
 
     /// The first text that is not empty of this field, among the contexts of
     /// this layer in a chain.
-    fn first_text(&self, shown: u64, layer: SoftwareLayer, field: Field) -> String {
+    fn first_text(&self, named_by: u64, layer: SoftwareLayer, field: Field) -> String {
         self.debug_info
-            .chain(shown)
+            .chain(named_by)
             .filter(|&p| self.debug_info.layer(p) == layer)
             .filter_map(|p| self.debug_info.text(p, field))
             .find(|text| !text.is_empty())
@@ -171,10 +171,10 @@ impl Namer<'_> {
             .to_string()
     }
 
-    fn poplar_name(&self, shown: u64, operation: &FoundOperation) -> String {
-        let own = self.debug_info.chain(shown).next();
-        let name = own.map_or("", |p| self.debug_info.name(p));
-        let api = || own.and_then(|p| self.debug_info.text(p, Field::Api));
+    fn poplar_name(&self, named_by: u64, operation: &FoundOperation) -> String {
+        let position = self.debug_info.chain(named_by).next();
+        let name = position.map_or("", |p| self.debug_info.name(p));
+        let api = || position.and_then(|p| self.debug_info.text(p, Field::Api));
         let compute_sets = operation.programs.iter().filter_map(|&program| {
             match self.programs.all[program as usize].kind {
                 ProgramKind::OnTileExecute(set) => {
@@ -213,9 +213,9 @@ impl Namer<'_> {
         let calls: Vec<u32> = self.found.walk.paths.innermost_first(path).collect();
         for &call in calls.iter().rev() {
             let debug_id = self.programs.all[call as usize].debug_id;
-            let own = self.first_with_pairs(debug_id);
-            let candidates: Vec<u64> = match own {
-                Some(own) => vec![self.debug_info.id(own)],
+            let with_pairs = self.first_with_pairs(debug_id);
+            let candidates: Vec<u64> = match with_pairs {
+                Some(position) => vec![self.debug_info.id(position)],
                 None => self.chain_ids(debug_id),
             };
             let enclosing = outermost_first.iter().rev();
@@ -225,7 +225,7 @@ impl Namer<'_> {
             });
             let base = match replaced.next() {
                 Some(id) => self.debug_info.position(id),
-                None => own,
+                None => with_pairs,
             };
             if let Some(base) = base.filter(|&base| !self.load_pairs(base).is_empty()) {
                 outermost_first.push(base);
@@ -278,7 +278,7 @@ pub(super) fn op_type(opid: &str) -> &str {
         .unwrap_or(without_version)
 }
 
-/// What a Call, a tensor or a nameless operation is called.
+/// The name of a Call, a tensor or a nameless operation.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let mut full = match (name, tensor) {
         ("", Some(_)) => "Tensor".to_string(),

@@ -1,4 +1,4 @@
-//! Lasting variables that are not counted as always live, because steps that only
+//! Persistent variables that are not counted as always live, because steps that only
 //! copy from or to the host leave them out. That is seen in the field with large
 //! weights (docs/model.md, "Variables").
 
@@ -48,7 +48,7 @@ struct MissedSteps {
     last: u32,
 }
 
-/// What the variables miss together.
+/// The steps that the variables miss together.
 #[derive(Default)]
 struct MissedByAll {
     variables: usize,
@@ -133,7 +133,7 @@ impl<'a> Missed<'a> {
         (missed.count < self.classes.steps() - missed.count).then_some(missed)
     }
 
-    /// The stretches of steps at which a class is not live, in their order.
+    /// The ranges of steps at which a class is not live, in their order.
     fn gaps(&self, class: u32) -> impl Iterator<Item = Range<u32>> {
         let ranges = self.classes.ranges(class);
         let ends = std::iter::once(0).chain(ranges.iter().map(|range| range.1));

@@ -30,7 +30,7 @@ pub(super) struct FoundOperation {
     pub(super) programs: Vec<u32>,
 }
 
-/// What the first operation of a uid defines for all of that uid.
+/// A group of operations, as the first operation of its uid defines it.
 pub(super) struct FoundGroup {
     pub(super) uid: u64,
     /// Its first operation, as a position in [`Found::operations`].
@@ -101,7 +101,7 @@ fn share_groups(
 pub struct OwnedProgram {
     /// `programs.id`.
     pub id: u64,
-    /// What it runs.
+    /// Its kind.
     pub kind: OwnedKind,
     /// The name of its compute set, or its own.
     pub name: Box<str>,

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn inference_has_no_turn_and_training_has_all_passes() {
+    fn inference_has_no_backward_pass_and_training_has_all_passes() {
         let inference = fixture("popart-bert-inference");
         assert_eq!(inference.backward_start, None);
         let mut operations = inference.operations.iter();

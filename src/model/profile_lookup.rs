@@ -12,7 +12,7 @@ pub struct ProfileLookup {
     /// By variable: its use set in the model.
     set_of: Vec<u32>,
     names: VariableNames,
-    /// What runs at each step.
+    /// The program of each step.
     pub programs: StepPrograms,
 }
 
@@ -25,7 +25,7 @@ pub struct LivePlace {
     pub step: u32,
 }
 
-/// What is live on a tile at a step.
+/// The variables that are live on a tile at a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveVariables {
     /// How many variables are live there.
@@ -69,10 +69,10 @@ impl ProfileLookup {
     }
 
     /// By tile of `tiles`: its variables that are ever live, the largest first and at most
-    /// `most`. Equal ones are in the order of the profile.
-    pub fn of_tiles(&self, tiles: &[u32], most: usize) -> Vec<Vec<TileVariable>> {
+    /// `max_count`. Equal ones are in the order of the profile.
+    pub fn of_tiles(&self, tiles: &[u32], max_count: usize) -> Vec<Vec<TileVariable>> {
         let mut lists = self.on_tiles(tiles, |_, _| true);
-        self.keep_largest(&mut lists, most);
+        self.keep_largest(&mut lists, max_count);
         let variable = |position: u32| TileVariable {
             position,
             class: self.variables.classes[position as usize],
@@ -104,20 +104,20 @@ impl ProfileLookup {
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
     ) -> Result<Vec<String>, ProfileError> {
-        let ids = all.map(|own| self.variables.id(own.position));
+        let ids = all.map(|variable| self.variables.id(variable.position));
         self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
     /// For each of `places` the variables that are live there by `is_live` (by the number
     /// of the place, the variable's class and use set, and its category), with the names
-    /// of at most `most` of them. Equal ones are in the order of the profile.
+    /// of at most `max_count` of them. Equal ones are in the order of the profile.
     ///
     /// # Errors
     /// When the profile cannot be read again for the names.
     pub fn live_at(
         &self,
         places: &[LivePlace],
-        most: usize,
+        max_count: usize,
         is_live: impl Fn(usize, (u32, u32), &str) -> bool,
     ) -> Result<Vec<LiveVariables>, ProfileError> {
         let tiles: Vec<u32> = places.iter().map(|place| place.tile).collect();
@@ -136,45 +136,45 @@ impl ProfileLookup {
                 largest: Vec::new(),
             });
         }
-        for (found, largest) in found.iter_mut().zip(self.name(largest, most)?) {
+        for (found, largest) in found.iter_mut().zip(self.name(largest, max_count)?) {
             found.largest = largest;
         }
         Ok(found)
     }
 
     /// For each of `tiles` the largest variables that `counts` (by the number of
-    /// the tile, and the variable's class and use set), at most `most`.
+    /// the tile, and the variable's class and use set), at most `max_count`.
     ///
     /// # Errors
     /// As [`ProfileLookup::live_at`].
     pub fn largest(
         &self,
         tiles: &[u32],
-        most: usize,
+        max_count: usize,
         counts: impl Fn(usize, u32, u32) -> bool,
     ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
         let found = self.on_tiles(tiles, |number, position| {
             let class = self.variables.classes[position as usize];
             counts(number, class, self.set_of[position as usize])
         });
-        self.name(found, most)
+        self.name(found, max_count)
     }
 
-    /// Leaves the largest `most` of each list, the largest first.
-    fn keep_largest(&self, lists: &mut [Vec<u32>], most: usize) {
+    /// Leaves the largest `max_count` of each list, the largest first.
+    fn keep_largest(&self, lists: &mut [Vec<u32>], max_count: usize) {
         for list in lists {
             list.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
-            list.truncate(most);
+            list.truncate(max_count);
         }
     }
 
-    /// The largest `most` of each list by name, the largest first.
+    /// The largest `max_count` of each list by name, the largest first.
     fn name(
         &self,
         mut lists: Vec<Vec<u32>>,
-        most: usize,
+        max_count: usize,
     ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
-        self.keep_largest(&mut lists, most);
+        self.keep_largest(&mut lists, max_count);
         let ids = lists.iter().flatten();
         let ids: Vec<u64> = ids.map(|&position| self.variables.id(position)).collect();
         let mut names = self.names.fetch(&ids)?.into_iter();

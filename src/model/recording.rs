@@ -74,7 +74,7 @@ pub struct Recording {
     pub gathers_state: bool,
 }
 
-/// What names PopART and TensorFlow give to what sums up gradients.
+/// The names of accumulators of gradients in PopART and TensorFlow.
 const POPART_ACCUMULATOR: &str = "Accum___";
 const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 /// The part of the program that runs once for all micro-batches.
@@ -84,11 +84,11 @@ const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
 const REMOTE_LOAD: &str = "RemoteLoad";
 const LOADED_END: &str = "__l0";
 const GATHERED_END: &str = "__g0";
-/// What the name of an operation begins with that marks a checkpoint.
+/// The prefix of operations that mark a checkpoint.
 const CHECKPOINT: &str = "Checkpoint";
 
 impl Recording {
-    /// What contexts, names and passes tell.
+    /// Reads it from contexts, names and passes.
     pub(super) fn new(
         debug_info: &DebugInfo,
         found: &Found,
@@ -96,7 +96,8 @@ impl Recording {
         labels: &[Label],
     ) -> Self {
         let texts = |field| {
-            let contexts = found.operations.iter().map(|own| own.context.position);
+            let operations = found.operations.iter();
+            let contexts = operations.map(|operation| operation.context.position);
             contexts.filter_map(move |context| debug_info.text(context, field))
         };
         let is_accumulator = |label: &Label| {
@@ -109,9 +110,13 @@ impl Recording {
                 .any(|label| label.weight_name().ends_with(end))
         };
         // What the compiler makes may stand anywhere.
-        let runs_twice =
-            |own: &Operation| own.pass == Pass::Both && !own.is_nested && !own.is_anonymous;
-        let marks = |own: &Operation| own.name.split('/').any(|part| part.starts_with(CHECKPOINT));
+        let runs_twice = |operation: &Operation| {
+            operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
+        };
+        let marks = |operation: &Operation| {
+            let mut parts = operation.name.split('/');
+            parts.any(|part| part.starts_with(CHECKPOINT))
+        };
         Self {
             framework: Framework::of(debug_info),
             accumulates: labels.iter().any(is_accumulator)
@@ -135,9 +140,9 @@ pub(super) fn disagreement(
     operations: &[Operation],
 ) -> Option<Warning> {
     let both = found.operations.iter().zip(operations);
-    let again = both.filter(|(own, operation)| {
-        let kind = debug_info.text(own.context.position, Field::RecomputeType);
-        operation.is_backward && own.path == NO_PATH && kind.is_some()
+    let again = both.filter(|(found, operation)| {
+        let kind = debug_info.text(found.context.position, Field::RecomputeType);
+        operation.is_backward && found.path == NO_PATH && kind.is_some()
     });
     let names: Vec<&str> = again.map(|(_, operation)| &*operation.name).collect();
     let first = names.first()?;

@@ -1,4 +1,4 @@
-//! What runs at each liveness step.
+//! The program of each liveness step.
 
 use super::operations::{Found, NO_OPERATION};
 use crate::profile::{ProgramKind, Programs, Step};
@@ -14,7 +14,7 @@ pub struct StepPrograms {
 /// One program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepProgram {
-    /// What it does, such as `OnTileExecute` (`program_types`).
+    /// Its kind, such as `OnTileExecute` (`program_types`).
     pub kind: Box<str>,
     /// The name of its compute set, or its own; mostly empty where it has none.
     pub name: Box<str>,
@@ -47,9 +47,9 @@ impl StepPrograms {
         let mut all: Vec<StepProgram> = all.collect();
         for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
             for &program in &operation.programs {
-                let own = &mut all[program as usize];
-                own.operation.get_or_insert(number);
-                own.operations += 1;
+                let step_program = &mut all[program as usize];
+                step_program.operation.get_or_insert(number);
+                step_program.operations += 1;
             }
         }
         Self {

@@ -1,4 +1,4 @@
-//! What the models that tests make by hand have in common.
+//! Parts of the models that tests make by hand.
 
 use super::{Label, Model, NO_CALL, Operation, Pass, UseSets, VariableGroups};
 use crate::profile::{LiveClasses, Recorded, Target};

@@ -17,21 +17,22 @@ pub(super) fn mark(
     backward_start: u32,
     operations: &mut [Operation],
 ) {
-    if operations.iter().any(|own| own.is_update) {
+    if operations.iter().any(|operation| operation.is_update) {
         return;
     }
     let found = Uses::of_groups(groups, sets, (variables, classes), backward_start);
     let number = NUMBER_BYTES * u64::from(variables.tiles());
     for operation in operations {
-        let own = &found[operation.group as usize];
-        if own.has_parameter && own.has_other && own.outliving < number {
+        let uses = &found[operation.group as usize];
+        if uses.has_parameter && uses.has_other && uses.outliving < number {
             operation.is_update = true;
             operation.pass = Pass::Update;
         }
     }
 }
 
-/// What an operation group uses after the start of the backward pass.
+/// The variables that an operation group uses after the start of the backward
+/// pass.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
     has_parameter: bool,
@@ -57,12 +58,12 @@ impl Uses {
         let last_steps: Vec<Option<u32>> = groups.iter().map(last_step).collect();
         let mut found = vec![Self::default(); groups.len()];
         let mut left = limits::ENTRIES;
-        for own in variables.uses() {
-            let Some(&(_, end)) = classes.ranges(own.class).last() else {
+        for variable_use in variables.uses() {
+            let Some(&(_, end)) = classes.ranges(variable_use.class).last() else {
                 continue;
             };
-            let is_parameter = classes.lasts(own.class);
-            for group in sets.groups(own.set) {
+            let is_parameter = classes.lasts(variable_use.class);
+            for group in sets.groups(variable_use.set) {
                 // Of a file that is made to take long, no update is found.
                 let Some(rest) = left.checked_sub(1) else {
                     return vec![Self::default(); groups.len()];
@@ -75,7 +76,7 @@ impl Uses {
                 uses.has_parameter |= is_parameter;
                 uses.has_other |= !is_parameter;
                 if !is_parameter && end > last + 1 {
-                    uses.outliving = uses.outliving.saturating_add(own.bytes);
+                    uses.outliving = uses.outliving.saturating_add(variable_use.bytes);
                 }
             }
         }

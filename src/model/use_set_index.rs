@@ -39,12 +39,12 @@ impl UseSetIndex {
         sets: usize,
         is_changed: impl Fn(u32) -> bool + Sync,
     ) {
-        let renew = |lists: &VariableLists, known: &mut [Box<[u32]>]| {
-            let known = known.par_iter_mut().enumerate();
-            let changed = known.filter(|(_, own)| own.iter().any(|&set| is_changed(set)));
+        let renew = |lists: &VariableLists, sets_of_lists: &mut [Box<[u32]>]| {
+            let sets_of_lists = sets_of_lists.par_iter_mut().enumerate();
+            let changed = sets_of_lists.filter(|(_, sets)| sets.iter().any(|&set| is_changed(set)));
             changed.for_each_init(
                 || Seen::new(sets),
-                |seen, (position, own)| *own = seen.sets_of(lists, position as u32, set_of),
+                |seen, (position, sets)| *sets = seen.sets_of(lists, position as u32, set_of),
             );
         };
         renew(&profile.compute_set_variables, &mut self.of_compute_sets);
@@ -54,17 +54,18 @@ impl UseSetIndex {
     /// The sets that a program uses, with what it does with each: where it is several things, the
     /// one that writes.
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
-        let own = &profile.programs.all[program as usize];
         let (of_sets, _) = lists_of(profile, &[program]);
+        let program = &profile.programs.all[program as usize];
         let computed = of_sets.iter().map(|&p| &self.of_compute_sets[p as usize]);
         let mut sets: Vec<(u32, Role)> = Vec::new();
         for list in computed {
             sets.extend(list.iter().map(|&set| (set, Role::Computes)));
         }
-        for (number, &id) in own.regions.iter().enumerate() {
-            let role = match &own.kind {
+        let regions = &program.regions;
+        for (number, &id) in regions.iter().enumerate() {
+            let role = match &program.kind {
                 kind if kind.is_stream_copy() => Role::Host,
-                kind if kind.is_exchange() && number + 1 == own.regions.len() => Role::Destination,
+                kind if kind.is_exchange() && number + 1 == regions.len() => Role::Destination,
                 _ => Role::Reads,
             };
             let list = profile.region_variables.position(id);
@@ -72,7 +73,7 @@ impl UseSetIndex {
             sets.extend(list.iter().map(|&set| (set, role)));
         }
         sets.sort_unstable();
-        sets.dedup_by_key(|own| own.0);
+        sets.dedup_by_key(|set| set.0);
         sets.into()
     }
 
@@ -82,10 +83,10 @@ impl UseSetIndex {
         let compute_sets = of_sets.iter().map(|&p| &self.of_compute_sets[p as usize]);
         let regions = of_regions.iter().map(|&p| &self.of_regions[p as usize]);
         let mut sets: Vec<u32> = Vec::new();
-        for own in compute_sets.chain(regions) {
-            sets.extend_from_slice(own);
+        for list in compute_sets.chain(regions) {
+            sets.extend_from_slice(list);
         }
-        // What is there already comes from one list, and is in order.
+        // Sets from one list are in order.
         if of_sets.len() + of_regions.len() > 1 {
             sets.sort_unstable();
             sets.dedup();
@@ -94,7 +95,7 @@ impl UseSetIndex {
     }
 }
 
-/// What a program does with a variable.
+/// The way in which a program uses a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// Its vertices read or write it.
@@ -172,7 +173,7 @@ mod tests {
         let mut index = UseSetIndex::new(&profile, &set_of, 7);
         let before = plain(&profile, &set_of);
         assert_eq!(indexed(&profile, &index), before);
-        assert!(before.iter().any(Vec::is_empty) && before.iter().any(|own| own.len() == 7));
+        assert!(before.iter().any(Vec::is_empty) && before.iter().any(|list| list.len() == 7));
         // Half of a set becomes a new one.
         let changed = set_of.iter_mut().filter(|set| **set == 3);
         changed.step_by(2).for_each(|set| *set = 7);

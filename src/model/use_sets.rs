@@ -63,7 +63,7 @@ impl UseSets {
         self.partners[set as usize] = partner;
     }
 
-    /// What the variables with this set are called, as a position in
+    /// The label of the variables with this set, as a position in
     /// [`Model::labels`](super::Model::labels).
     pub fn label(&self, set: u32) -> u32 {
         self.labels[set as usize]
@@ -132,17 +132,17 @@ pub(super) type Users = (Vec<u32>, UseSets);
 /// The use set of each variable, by its position.
 pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, ModelError> {
     let count = profile.variables.len();
-    let (most_sets, most_uses) = (limits::SETS.of(count), limits::USES.of(count));
+    let (max_sets, max_uses) = (limits::SETS.of(count), limits::USES.of(count));
     let mut uses = 0;
     let mut lists = Vec::with_capacity(groups.len());
     for found in groups {
         let used_lists = lists_of(profile, &found.programs);
         let members = members_of(profile, &used_lists);
         uses += members.iter().map(|list| list.len()).sum::<usize>();
-        if uses > most_uses {
+        if uses > max_uses {
             return Err(ModelError::TooManyUses {
                 variables: count,
-                most: most_uses,
+                max: max_uses,
             });
         }
         lists.push(used_lists);
@@ -152,9 +152,9 @@ pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, Mo
         lists: |group| members_of(profile, &lists[group as usize]),
     };
     let threads = rayon::current_num_threads();
-    of_variables(count, &used, threads, most_sets).ok_or(ModelError::TooManySets {
+    of_variables(count, &used, threads, max_sets).ok_or(ModelError::TooManySets {
         variables: count,
-        most: most_sets,
+        max: max_sets,
     })
 }
 
@@ -165,19 +165,19 @@ struct Used<Lists> {
 }
 
 /// The use sets of `count` variables by the variables that each group uses, found in so
-/// many parts of these; `None` if there are more than `most`. Sets have their numbers in
+/// many parts of these; `None` if there are more than `max`. Sets have their numbers in
 /// the order in which one part alone would find them.
 fn of_variables<'a>(
     count: usize,
     used: &Used<impl Fn(u32) -> Vec<&'a [u32]> + Sync>,
     parts: usize,
-    most: usize,
+    max: usize,
 ) -> Option<Users> {
     let mut set_of = filled(NO_USERS, count);
     let parts = equal_parts(count, parts);
     let of_parts = split_by(&mut set_of, parts.iter().map(Range::len));
     let found = parts.into_par_iter().zip(of_parts).map(|(part, lists)| {
-        let found = SetsOfPart::find(part, lists, used, most)?;
+        let found = SetsOfPart::find(part, lists, used, max)?;
         Some((found, lists))
     });
     let (found, of_parts): (Vec<_>, Vec<_>) =
@@ -189,7 +189,7 @@ fn of_variables<'a>(
             *set = numbers[*set as usize];
         }
     });
-    (sets.len() <= most).then_some((set_of, sets))
+    (sets.len() <= max).then_some((set_of, sets))
 }
 
 /// The sets that some of the variables have. Numbers are those of these sets alone.
@@ -210,12 +210,12 @@ struct FoundSet {
 }
 
 impl SetsOfPart {
-    /// Finds the set of each variable of `part`; `None` if there are more than `most`.
+    /// Finds the set of each variable of `part`; `None` if there are more than `max`.
     fn find<'a>(
         part: Range<usize>,
         set_of: &mut [u32],
         used: &Used<impl Fn(u32) -> Vec<&'a [u32]>>,
-        most: usize,
+        max: usize,
     ) -> Option<Self> {
         let mut sets = Self {
             found: Vec::new(),
@@ -223,7 +223,7 @@ impl SetsOfPart {
         };
         let mut uses_before = 0;
         for group in 0..used.groups {
-            if sets.grown.len() > most {
+            if sets.grown.len() > max {
                 return None;
             }
             for list in (used.lists)(group) {

@@ -212,11 +212,11 @@ impl TryFrom<StoredGroups> for VariableGroups {
 /// In how many parts `count` items are taken: one for each thread where there are many
 /// more than values in the list that each part has.
 fn parts(count: usize, values: usize) -> usize {
-    let most = count / (4 * values.max(1));
-    most.clamp(1, rayon::current_num_threads())
+    let parts = count / (4 * values.max(1));
+    parts.clamp(1, rayon::current_num_threads())
 }
 
-/// What is known of groups before they are sorted.
+/// Sums over groups before they are sorted.
 struct SumsOfGroups {
     /// By tile, how many are there.
     counts: Vec<u32>,

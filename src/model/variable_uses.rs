@@ -17,7 +17,7 @@ pub struct VariableUse {
     pub bytes: u64,
 }
 
-/// What one tile has of a use.
+/// The bytes of a use on one tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
     /// The number of the use in [`VariableGroups::uses`](super::VariableGroups::uses).
@@ -62,7 +62,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// What belongs to a class and a use set; the default where there is nothing.
+    /// The value of a class and a use set; the default where there is none.
     #[inline]
     pub(super) fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];
@@ -106,8 +106,8 @@ impl ByUse<u32> {
     /// By use its number among `uses`.
     pub(super) fn numbers(uses: &[VariableUse], classes: usize) -> Self {
         let mut numbers = Self::new(classes);
-        for (number, own) in (0u32..).zip(uses) {
-            *numbers.of_mut(own.class, own.set) = number;
+        for (number, variable_use) in (0u32..).zip(uses) {
+            *numbers.of_mut(variable_use.class, variable_use.set) = number;
         }
         numbers
     }

@@ -83,13 +83,13 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Notes a visit and gives its place; `None` if it was made before.
-    fn begin(&mut self, path: Path, program: u32, most: usize) -> Result<Option<u32>, ModelError> {
+    fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<Option<u32>, ModelError> {
         let number = self.visits.len() as u32;
         if self.numbers.contains_key(&(path, program)) {
             return Ok(None);
         }
-        if self.visits.len() >= most {
-            return Err(ModelError::TooManyVisits(most));
+        if self.visits.len() >= max {
+            return Err(ModelError::TooManyVisits(max));
         }
         self.numbers.insert((path, program), number);
         self.visits.push((path, program));
@@ -132,7 +132,7 @@ impl Walk {
         counts
     }
 
-    /// What a visit leads to: the children of its program, or the body of a
+    /// The visits below a visit: the children of its program, or the body of a
     /// Call on a longer path.
     fn below<'a>(&self, programs: &'a Programs, path: Path, program: u32) -> (Path, &'a [u32]) {
         let found = &programs.all[program as usize];
@@ -169,7 +169,7 @@ pub(super) fn walk(
         ended: Vec::new(),
     };
     let mut on_way = vec![false; programs.all.len()];
-    let most = limits::VISITS.of(programs.all.len());
+    let max = limits::VISITS.of(programs.all.len());
     for &root in &programs.roots {
         let mut way: Vec<OpenProgram> = Vec::new();
         let mut next = Some((NO_CALL, root));
@@ -179,7 +179,7 @@ pub(super) fn walk(
                     let id = programs.all[program as usize].id;
                     return Err(ModelError::CyclicProgram(id));
                 }
-                if let Some(number) = walk.begin(path, program, most)? {
+                if let Some(number) = walk.begin(path, program, max)? {
                     check_nesting(programs, &walk.paths, path, program)?;
                     visit(path, program);
                     on_way[program as usize] = true;
@@ -215,7 +215,7 @@ fn check_nesting(
     if is_call && paths.depth(path) >= limits::NESTED_CALLS {
         Err(ModelError::NestedTooDeep {
             program: program.id,
-            most: limits::NESTED_CALLS,
+            max: limits::NESTED_CALLS,
         })
     } else {
         Ok(())

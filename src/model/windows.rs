@@ -62,7 +62,8 @@ impl StepIndex {
     /// its programs.
     pub(super) fn windows(&self, found: &Found) -> Vec<Option<(u32, u32)>> {
         let operations = found.operations.iter();
-        let windows = operations.map(|own| self.window(&own.programs, &found.walk.paths, own.path));
+        let windows = operations
+            .map(|operation| self.window(&operation.programs, &found.walk.paths, operation.path));
         windows.collect()
     }
 

@@ -7,9 +7,9 @@ use super::database::Database;
 use crate::message::Warning;
 use serde::{Deserialize, Serialize};
 
-/// What a report says of where a profile comes from. Nothing is computed from
-/// it, so whatever a profile lacks is `None` or empty. All of these tables were
-/// seen in a real profile (report format 3.8.0).
+/// The origin of a profile, as reports give it. Nothing is computed from it, so
+/// whatever a profile lacks is `None` or empty. All of these tables were seen
+/// in a real profile (report format 3.8.0).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
     /// The version of Poplar that wrote it, such as `3.3.0 (de1f8de2a7)`
@@ -66,7 +66,7 @@ impl BuildInfo {
     }
 }
 
-/// What the last row of a table says, if the table is there with a row.
+/// Reads the last row of a table, if the table is there with a row.
 fn only<T>(
     database: &Database,
     table: &'static str,

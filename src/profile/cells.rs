@@ -142,7 +142,7 @@ impl<'r> Cells<'r> {
         ProfileError::cell(self.table, column, key, problem)
     }
 
-    /// What is wrong with a blob that could not be decoded.
+    /// The error about a blob that could not be decoded.
     pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
         move |error| self.problem(column, error)
     }
@@ -173,11 +173,11 @@ impl<'r> Cells<'r> {
 }
 
 /// The maximum number of characters of a text that an error shows.
-const SHOWN: usize = 60;
+const MAX_CHARACTERS: usize = 60;
 
 /// A text in quotes, without control characters, and cut where it is long.
 fn shortened(text: &str) -> String {
-    let shown: String = text.chars().take(SHOWN).collect();
-    let more = if shown.len() < text.len() { "..." } else { "" };
-    format!("'{}'{more}", shown.escape_debug())
+    let kept: String = text.chars().take(MAX_CHARACTERS).collect();
+    let more = if kept.len() < text.len() { "..." } else { "" };
+    format!("'{}'{more}", kept.escape_debug())
 }

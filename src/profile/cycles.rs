@@ -16,7 +16,7 @@ use super::{ProfileError, ProgramKind, Programs, Target};
 use crate::message::Warning;
 use rustc_hash::FxHashMap;
 
-/// What a profile says of cycles. All sums stop at `u64::MAX`.
+/// The cycles in a profile. All sums stop at `u64::MAX`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cycles {
     /// Cycles of the steps that were executed; `None` when the profile has no
@@ -65,7 +65,7 @@ impl Cycles {
     }
 }
 
-/// What was read, or its default and a warning.
+/// The value that was read, or its default and a warning.
 pub(super) fn or_warn<T: Default>(
     read: Result<T, ProfileError>,
     what: &str,
@@ -270,8 +270,8 @@ impl EstimatePlace {
         }
         if database.require(self.table, self.ids).is_ok() {
             database.scan(self.table, self.ids, |row| {
-                if let Some(most) = slowest_ipu(&row, 1, slowest)? {
-                    cycles.insert(row.unsigned(0)?, most);
+                if let Some(maximum) = slowest_ipu(&row, 1, slowest)? {
+                    cycles.insert(row.unsigned(0)?, maximum);
                 }
                 Ok(())
             })?;
@@ -287,14 +287,14 @@ fn slowest_ipu(
     column: usize,
     slowest: &FxHashMap<u64, u64>,
 ) -> Result<Option<u64>, ProfileError> {
-    let mut most = None;
+    let mut maximum = None;
     for id in Varints::new(row.blob(column)?) {
         let id = id.map_err(row.bad_blob(column))?;
         let problem = || format!("`compilation_cycles_by_tile` has no row with the id {id}");
         let cycles = slowest.get(&id).copied();
-        most = most.max(Some(cycles.ok_or_else(|| row.problem(column, problem()))?));
+        maximum = maximum.max(Some(cycles.ok_or_else(|| row.problem(column, problem()))?));
     }
-    Ok(most)
+    Ok(maximum)
 }
 
 /// The maximum of the cycles of all tiles in a run-length blob, which has one
@@ -302,14 +302,14 @@ fn slowest_ipu(
 /// all.
 fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, ProfileError> {
     let blob = row.blob(column)?;
-    most_of(blob, tiles).map_err(row.bad_blob(column))
+    maximum(blob, tiles).map_err(row.bad_blob(column))
 }
 
-fn most_of(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
-    let (mut most, mut found) = (0, 0u64);
+fn maximum(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
+    let (mut maximum, mut found) = (0, 0u64);
     for run in Runs::new(blob) {
         let run = run?;
-        most = most.max(run.value);
+        maximum = maximum.max(run.value);
         found = found.saturating_add(run.count);
     }
     let expected = tiles as usize;
@@ -320,7 +320,7 @@ fn most_of(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
         found if found < expected && !blob.is_empty() => {
             Err(BlobError::WrongLength { expected, found })
         }
-        _ => Ok(most),
+        _ => Ok(maximum),
     }
 }
 
@@ -355,14 +355,14 @@ mod tests {
     #[test]
     fn the_slowest_tile_counts_and_every_tile_must_be_there() {
         let blob = encode_rle(&[7, 7, 7, 7, 90, 3]);
-        assert_eq!(most_of(&blob, 6), Ok(90));
-        assert_eq!(most_of(&[], 6), Ok(0));
+        assert_eq!(maximum(&blob, 6), Ok(90));
+        assert_eq!(maximum(&[], 6), Ok(0));
         let too_long = BlobError::TooLong { limit: 5 };
-        assert_eq!(most_of(&blob, 5), Err(too_long));
+        assert_eq!(maximum(&blob, 5), Err(too_long));
         let (expected, found) = (7, 6);
         let short = BlobError::WrongLength { expected, found };
-        assert_eq!(most_of(&blob, 7), Err(short));
-        assert_eq!(most_of(&blob[..4], 6), Err(BlobError::Truncated));
+        assert_eq!(maximum(&blob, 7), Err(short));
+        assert_eq!(maximum(&blob[..4], 6), Err(BlobError::Truncated));
     }
 
     #[test]
@@ -372,6 +372,6 @@ mod tests {
             super::super::encoding::push_varint(&mut blob, u64::MAX - 1);
             super::super::encoding::push_varint(&mut blob, 9);
         }
-        assert_eq!(most_of(&blob, 6), Err(BlobError::TooLong { limit: 6 }));
+        assert_eq!(maximum(&blob, 6), Err(BlobError::TooLong { limit: 6 }));
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Database {
     connection: Connection,
     schema: Schema,
     rows: Task,
-    /// What `version_info` says; zero until it was read.
+    /// The version in `version_info`; zero until it was read.
     pub(super) version: FormatVersion,
 }
 
@@ -89,8 +89,8 @@ impl Database {
         visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
     ) -> Result<(), ProfileError> {
         self.require(table, columns)?;
-        let most = self.source.most_payload();
-        scan(&self.connection, table, columns, "", most, visit)
+        let max_payload = self.source.max_payload();
+        scan(&self.connection, table, columns, "", max_payload, visit)
     }
 
     /// Scans a large table in chunks, as many at a time as there are threads. What
@@ -124,10 +124,10 @@ impl Database {
         let (root, stored) = self.schema.stored(table, columns)?;
         let rows = StoredRows::of(&self.source, root, &stored)?;
         // The connection itself belongs to one thread.
-        let (most, task) = (self.source.most_payload(), &self.rows);
+        let (max_payload, task) = (self.source.max_payload(), &self.rows);
         rows.chunks(|chunk| {
             let mut filled = T::default();
-            let payload_left = Cell::new(most);
+            let payload_left = Cell::new(max_payload);
             let mut counted = Rows::new(task);
             chunk.visit(|record| {
                 counted.next();
@@ -151,24 +151,26 @@ impl Database {
         visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
     ) -> Result<Vec<T>, ProfileError> {
         let (source, task) = (&self.source, &self.rows);
-        let most = source.most_payload();
+        let max_payload = source.max_payload();
         let chunk = |between: String| {
             let mut filled = T::default();
             let connection = source.connect()?;
             let mut rows = Rows::new(task);
-            scan(&connection, table, columns, &between, most, |row| {
+            scan(&connection, table, columns, &between, max_payload, |row| {
                 rows.next();
                 visit(row, &mut filled)
             })?;
             Ok(filled)
         };
-        let stretches = self.stretches(table).map_err(ProfileError::sqlite(table))?;
-        stretches.into_par_iter().map(chunk).collect()
+        let conditions = self
+            .conditions(table)
+            .map_err(ProfileError::sqlite(table))?;
+        conditions.into_par_iter().map(chunk).collect()
     }
 
     /// Conditions that each row of a table fulfils one of; one that all do where rows have
     /// no rowid.
-    fn stretches(&self, table: &'static str) -> rusqlite::Result<Vec<String>> {
+    fn conditions(&self, table: &'static str) -> rusqlite::Result<Vec<String>> {
         let Some(rowid) = self.schema.rowid(table) else {
             return Ok(vec![String::new()]);
         };
@@ -230,11 +232,11 @@ fn scan(
     table: &'static str,
     columns: &'static [&'static str],
     condition: &str,
-    most_payload: u64,
+    max_payload: u64,
     mut visit: impl FnMut(Cells<'_>) -> Result<(), ProfileError>,
 ) -> Result<(), ProfileError> {
     let failed = ProfileError::sqlite(table);
-    let payload_left = Cell::new(most_payload);
+    let payload_left = Cell::new(max_payload);
     let list = columns.join("\", \"");
     // An index may hold all requested columns; the table's own order is read
     // faster.

@@ -1,4 +1,4 @@
-//! What can be wrong with a `profile.pop`.
+//! Defects of a `profile.pop`.
 
 use super::FormatVersion;
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Unreadable};
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The first number of the formats that are read; 3 since profiles are SQLite.
 pub(super) const KNOWN_MAJOR: u64 = 3;
 
-/// What is wrong with an id that several rows have.
+/// The problem of an id that several rows have.
 pub(super) const DUPLICATE: &str = "duplicate id";
 
 /// Why a profile could not be read. The caller adds the file's name.
@@ -24,7 +24,7 @@ pub enum ProfileError {
     /// The first bytes are not those of an SQLite database.
     #[error("the file is no SQLite database{instead}; {GIVE_PROFILE}")]
     NotADatabase {
-        /// What it looks like instead; empty or starting with a comma.
+        /// The kind of file that it looks like; empty or starting with a comma.
         instead: &'static str,
     },
     /// The first bytes are those of CBOR.
@@ -97,7 +97,7 @@ pub enum ProfileError {
         column: &'static str,
         /// The value of the row's first requested column (its key).
         row: String,
-        /// What is wrong.
+        /// The defect.
         problem: String,
     },
     /// A format whose tables may mean something else.
@@ -158,7 +158,7 @@ pub enum ProfileError {
     /// Something else than a file, which cannot be opened as a database.
     #[error("this is {found}, and a profile must be a file; {GIVE_PROFILE}")]
     NoFile {
-        /// What it is, with its article.
+        /// Its kind, with its article.
         found: &'static str,
     },
     /// The file is shorter than SQLite left it.
@@ -184,7 +184,7 @@ pub enum ProfileError {
     NoTable {
         /// Its name.
         table: &'static str,
-        /// What it is, with its article.
+        /// Its kind, with its article.
         found: &'static str,
     },
     /// A column that is computed when it is read.
@@ -227,7 +227,7 @@ pub enum ProfileError {
 }
 
 impl ProfileError {
-    /// What SQLite said about `place`.
+    /// An error of SQLite about `place`.
     pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> Self {
         move |error| match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::OperationInterrupted) => ProfileError::Endless { place },

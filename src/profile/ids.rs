@@ -173,7 +173,7 @@ pub(super) fn position(
     ids.position(id).ok_or_else(unknown)
 }
 
-/// What belongs to the IPU that a cell names, of a list with an entry for each.
+/// The entry of the IPU that a cell names, in a list with an entry for each.
 pub(super) fn of_ipu<'a, T>(
     ipus: &'a mut [T],
     row: &Cells<'_>,

@@ -1,5 +1,5 @@
-//! What lasting variables are called: the names and debug contexts of those
-//! that hold weights, and what is kept with them.
+//! Labels of persistent variables: the names and debug contexts of those that
+//! hold weights and optimiser state.
 
 use super::ProfileError;
 use super::database::Database;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// `unlowered_var_id` where there is one.
 pub(super) type LabelKey = (u64, Option<u64>);
 
-/// What a variable is called. Variables of one tensor share it, on all tiles.
+/// The label of a variable. Variables of one tensor share it, on all tiles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableLabel {
     /// Its base name (`vars_string_table`).

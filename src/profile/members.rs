@@ -30,7 +30,7 @@ pub(super) fn read_regions(
     let has_regions = database.require(TABLE, COLUMNS).is_ok();
     let columns = if has_regions { COLUMNS } else { &COLUMNS[..2] };
     let visit = |row: Cells<'_>, rows: &mut RegionRows| {
-        let member = known(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
+        let member = position(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
         rows.lists.push(row.unsigned(0)?, member);
         let regions = if has_regions { row.raw_text(2)? } else { None };
         if let Some(end) = regions.and_then(end_of_regions) {
@@ -83,7 +83,7 @@ struct ComputeSets<'a> {
     variables: &'a Variables,
     /// How many members there are so far, and how many there may be.
     members: AtomicUsize,
-    most: usize,
+    max_members: usize,
 }
 
 impl<'a> ComputeSets<'a> {
@@ -91,7 +91,7 @@ impl<'a> ComputeSets<'a> {
         Self {
             variables,
             members: AtomicUsize::new(0),
-            most: limits::MEMBERS.of(variables.len()),
+            max_members: limits::MEMBERS.of(variables.len()),
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> ComputeSets<'a> {
                     .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
                 lists.push(
                     id,
-                    known(self.variables, var_id).map_err(|p| row.problem(1, p))?,
+                    position(self.variables, var_id).map_err(|p| row.problem(1, p))?,
                 );
             }
             let so_far = self.members.load(Ordering::Relaxed);
@@ -128,19 +128,19 @@ impl<'a> ComputeSets<'a> {
 
     /// A few bytes can name all variables, in each row again.
     fn check(&self, row: &Cells<'_>, so_far: usize, added: usize) -> Result<(), ProfileError> {
-        let most = self.most;
-        if so_far.saturating_add(added) <= most {
+        let limit = self.max_members;
+        if so_far.saturating_add(added) <= limit {
             return Ok(());
         }
         let problem = format!(
-            "with this row, compute sets have more than {most} variables together, more than any \
+            "with this row, compute sets have more than {limit} variables together, more than any \
              real model has"
         );
         Err(row.problem(1, problem))
     }
 }
 
-fn known(variables: &Variables, var_id: u64) -> Result<u32, String> {
+fn position(variables: &Variables, var_id: u64) -> Result<u32, String> {
     let unknown = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
     variables.position(var_id).ok_or_else(unknown)
 }

@@ -79,15 +79,15 @@ pub struct Profile {
     pub compute_set_variables: VariableLists,
     /// The lowered variables of each exchange target (region set).
     pub region_variables: VariableLists,
-    /// What the compiler recorded of memory.
+    /// The compiler's own record of memory.
     pub recorded: Recorded,
-    /// What executions and the compiler say of cycles.
+    /// Executed and estimated cycles.
     pub cycles: Cycles,
     /// How the file came about.
     pub made: BuildInfo,
-    /// What was unusual but could be read, as sentences.
+    /// Warnings about unusual content that could be read.
     pub warnings: Vec<Warning>,
-    /// What contradicts itself.
+    /// Numbers that should agree and do not.
     pub contradictions: Vec<Contradiction>,
     /// Where the names of variables can be fetched from, also when the rest is
     /// gone.

@@ -7,7 +7,7 @@ use super::open::Source;
 use super::{FormatVersion, ProfileError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What a variable is called whose name is not in the profile.
+/// The name of a variable whose name is not in the profile.
 const NO_NAME: &str = "(no name in the profile)";
 
 /// The id of a base name, the number of a vertex field, and a suffix.

@@ -80,7 +80,7 @@ impl Source {
     /// How many bytes of texts and blobs one table can have in a sound file.
     /// Texts in UTF-16 grow by half when they are read, and a cell may be read
     /// twice.
-    pub(super) fn most_payload(&self) -> u64 {
+    pub(super) fn max_payload(&self) -> u64 {
         self.length.saturating_mul(4)
     }
 
@@ -155,8 +155,8 @@ fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
     }
 }
 
-/// What the name of a cache ends with that tools of Graphcore keep beside a profile: a
-/// public tutorial lists a `profile.pop_cache` in a report folder that was opened with
+/// The extension of a cache that tools of Graphcore keep beside a profile: a public
+/// tutorial lists a `profile.pop_cache` in a report folder that was opened with
 /// PopVision. Its format is not public, so that its name alone tells it.
 const CACHE: &str = "pop_cache";
 

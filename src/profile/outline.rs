@@ -1,11 +1,11 @@
-//! What a profile is, in a few rows: for people who have several.
+//! A profile in a few rows, for people who have several.
 
 use super::database::Database;
 use super::{FormatVersion, ProfileError, Target};
 use crate::progress::Progress;
 use std::path::Path;
 
-/// What a profile is, without reading it whole.
+/// A summary of a profile, made without reading it whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
     /// IPUs that the model was compiled for (`target_info.num_ipus`).

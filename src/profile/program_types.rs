@@ -1,4 +1,4 @@
-//! What each type of program says beside the tree: the `program_type_*` tables.
+//! Details of each type of program: the `program_type_*` tables.
 
 use super::database::Database;
 use super::ids::{Ids, insert_once, position};
@@ -8,7 +8,7 @@ use super::{ProfileError, Program, ProgramKind};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What the `program_type_*` tables say, by `programs.variant_index`.
+/// Rows of the `program_type_*` tables, by `programs.variant_index`.
 pub(super) struct Details {
     on_tile_execute: FxHashMap<u64, u32>,
     do_exchange: FxHashMap<u64, TileBytes>,

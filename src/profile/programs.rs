@@ -25,7 +25,7 @@ pub struct Program {
     pub id: u64,
     /// Its name; mostly empty.
     pub name: Box<str>,
-    /// What it does.
+    /// Its kind.
     pub kind: ProgramKind,
     /// The row of the table of its type that belongs to it.
     pub(super) variant_index: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Program {
     pub regions: Arc<[u64]>,
 }
 
-/// What a program does, as far as memory is concerned.
+/// The kind of a program, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
     /// Runs a compute set; its position in [`Programs::compute_sets`].

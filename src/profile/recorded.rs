@@ -1,4 +1,4 @@
-//! What Poplar itself says about memory: the truth to hold a model against.
+//! Poplar's own record of memory: the truth to hold a model against.
 
 use super::database::Database;
 use super::tile_bytes::TileBytes;
@@ -74,7 +74,7 @@ impl Recorded {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// What was recorded, and where that contradicts itself.
+    /// Reads the record, and finds where it contradicts itself.
     pub(super) fn read(
         database: &Database,
         target: &Target,
@@ -119,10 +119,10 @@ impl Recorded {
                 .map(|(tile, regions)| (tile.total, regions.all));
             found.push(self.worst((Witness::Regions, TILES), Some(regions), sums));
         }
-        let apart = tiles()
-            .zip(self.apart())
-            .map(|(tile, apart)| (apart, tile.total.min(apart)));
-        found.push(self.worst((Witness::Apart, CATEGORIES), regions, apart));
+        let disjoint = tiles()
+            .zip(self.disjoint())
+            .map(|(tile, disjoint)| (disjoint, tile.total.min(disjoint)));
+        found.push(self.worst((Witness::Apart, CATEGORIES), regions, disjoint));
         found.into_iter().flatten().collect()
     }
 
@@ -152,13 +152,13 @@ impl Recorded {
     }
 
     /// By tile, the bytes of all categories that share no address.
-    fn apart(&self) -> Vec<u64> {
-        let mut apart = vec![0u64; self.tiles.len()];
+    fn disjoint(&self) -> Vec<u64> {
+        let mut bytes = vec![0u64; self.tiles.len()];
         for category in &self.categories {
-            category.bytes.change(&mut apart, u64::saturating_add);
-            category.overlapped.change(&mut apart, u64::saturating_sub);
+            category.bytes.change(&mut bytes, u64::saturating_add);
+            category.overlapped.change(&mut bytes, u64::saturating_sub);
         }
-        apart
+        bytes
     }
 }
 
@@ -269,7 +269,7 @@ fn read_categories(
     let mut categories: Vec<RecordedCategory> = Vec::new();
     database.scan(table, columns, |row| {
         let name = row.text(0)?;
-        row.check_first(categories.iter().all(|known| known.name != name))?;
+        row.check_first(categories.iter().all(|category| category.name != name))?;
         if categories.len() > MAX_CATEGORIES {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }

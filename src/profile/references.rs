@@ -59,7 +59,8 @@ const LIVENESS: [Reference; 3] = [
     ),
 ];
 
-/// What programs run and use, and what that is called.
+/// References from programs to the things that they run and use, and to their
+/// names.
 const PROGRAMS: [Reference; 6] = [
     needs("control_programs", "programs", &["id"], always),
     needs(

@@ -6,11 +6,11 @@ use super::stored_rows::StoredColumn;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-/// What can be selected from, by name in lower case.
+/// The tables and views of a file, by name in lower case.
 pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// What it is instead of a table, with its article.
+    /// Its kind when it is no table, with its article.
     instead: Option<&'static str>,
     columns: Vec<SchemaColumn>,
     /// The first page of its tree.
@@ -61,7 +61,7 @@ impl SchemaEntry {
             && !self.is_without_rowid
     }
 
-    /// What SQL calls the rowid: a column may have one of its names.
+    /// The name of the rowid in SQL: a column may have one of its names.
     fn rowid(&self) -> Option<&'static str> {
         let is_free = |name: &&str| {
             let column = self.columns.iter().find(|column| column.name == **name);
@@ -127,7 +127,7 @@ impl Schema {
         self.0.contains_key(table)
     }
 
-    /// What SQL calls the rowid of a table; `None` where nothing does.
+    /// The name of a table's rowid in SQL; `None` where it has none.
     pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
         self.0.get(table)?.rowid()
     }
@@ -136,7 +136,7 @@ impl Schema {
     /// only SQLite can tell.
     pub(super) fn stored(&self, table: &str, columns: &[&str]) -> Option<(u32, Vec<StoredColumn>)> {
         let entry = self.0.get(table)?;
-        // What is computed may be stored or not.
+        // A computed column may be stored or not.
         if entry.instead.is_some()
             || entry.is_without_rowid
             || entry.columns.iter().any(|column| column.is_computed)

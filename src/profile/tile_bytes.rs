@@ -75,11 +75,11 @@ impl TileBytes {
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
-        let apart = |pair: &[TileRun]| {
+        let disjoint = |pair: &[TileRun]| {
             pair[0].to < pair[1].from
                 || (pair[0].to == pair[1].from && pair[0].value != pair[1].value)
         };
-        let fine = runs.iter().all(whole) && runs.windows(2).all(apart);
+        let fine = runs.iter().all(whole) && runs.windows(2).all(disjoint);
         fine.then(|| Self { runs: runs.into() })
     }
 
@@ -266,9 +266,9 @@ mod tests {
 
     #[test]
     fn sums_beyond_a_tile_are_errors_whatever_their_number() {
-        let most: TileBytes = [0, 0, u32::MAX].into_iter().collect();
+        let full: TileBytes = [0, 0, u32::MAX].into_iter().collect();
         for count in [2, 20] {
-            assert_eq!(TileBytes::sum(vec![(&most, 1); count], 3), Err(2));
+            assert_eq!(TileBytes::sum(vec![(&full, 1); count], 3), Err(2));
         }
     }
 

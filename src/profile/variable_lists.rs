@@ -7,15 +7,15 @@ use crate::parallel::concatenated;
 /// variables, as positions in [`Variables`](super::Variables).
 ///
 /// Members lie in one array in the order of the file. A list is usually one
-/// stretch of it; a table whose rows are not ordered by its id makes several.
+/// run of it; a table whose rows are not ordered by its id makes several.
 #[derive(Debug, Clone)]
 pub struct VariableLists {
     ids: Ids,
     members: Vec<u32>,
-    /// For each list, where its stretches begin in `stretches`; one more at the
+    /// For each list, where its runs begin in `runs`; one more at the
     /// end.
     starts: Vec<u32>,
-    stretches: Vec<(u32, u32)>,
+    runs: Vec<(u32, u32)>,
 }
 
 impl Default for VariableLists {
@@ -46,12 +46,12 @@ impl VariableLists {
         self.ids.position(id)
     }
 
-    /// The members of the list at `position`, in stretches. A member can occur
+    /// The members of the list at `position`, in runs. A member can occur
     /// more than once.
     pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
         let list = position as usize;
-        let stretches = self.starts[list] as usize..self.starts[list + 1] as usize;
-        self.stretches[stretches]
+        let runs = self.starts[list] as usize..self.starts[list + 1] as usize;
+        self.runs[runs]
             .iter()
             .map(|&(from, to)| &self.members[from as usize..to as usize])
     }
@@ -61,16 +61,16 @@ impl VariableLists {
 #[derive(Debug, Default)]
 pub(super) struct ListsBuilder {
     members: Vec<u32>,
-    /// Id of the list and first member of each stretch.
-    stretches: Vec<(u64, u32)>,
+    /// Id of the list and first member of each run.
+    runs: Vec<(u64, u32)>,
 }
 
 impl ListsBuilder {
     /// Adds a variable to the list `id`.
     #[inline]
     pub(super) fn push(&mut self, id: u64, member: u32) {
-        if self.stretches.last().is_none_or(|&(last, _)| last != id) {
-            self.stretches.push((id, self.members.len() as u32));
+        if self.runs.last().is_none_or(|&(last, _)| last != id) {
+            self.runs.push((id, self.members.len() as u32));
         }
         self.members.push(member);
     }
@@ -82,46 +82,46 @@ impl ListsBuilder {
 
     /// Concatenates the members that several builders took.
     pub(super) fn join(parts: Vec<Self>) -> Self {
-        let mut stretches = Vec::with_capacity(parts.iter().map(|part| part.stretches.len()).sum());
+        let mut runs = Vec::with_capacity(parts.iter().map(|part| part.runs.len()).sum());
         let mut members = Vec::with_capacity(parts.len());
         let mut before = 0;
         for part in parts {
-            let starts = part.stretches.into_iter();
-            stretches.extend(starts.map(|(id, start)| (id, start + before)));
+            let starts = part.runs.into_iter();
+            runs.extend(starts.map(|(id, start)| (id, start + before)));
             before += part.members.len() as u32;
             members.push(part.members);
         }
         Self {
             members: concatenated(members),
-            stretches,
+            runs,
         }
     }
 
     pub(super) fn finish(mut self) -> VariableLists {
         self.members.shrink_to_fit();
-        let ends = self.stretches.iter().skip(1).map(|&(_, start)| start);
+        let ends = self.runs.iter().skip(1).map(|&(_, start)| start);
         let ends = ends.chain([self.members.len() as u32]);
-        let mut stretches: Vec<(u64, u32, u32)> = self
-            .stretches
+        let mut runs: Vec<(u64, u32, u32)> = self
+            .runs
             .iter()
             .zip(ends)
             .map(|(&(id, from), to)| (id, from, to))
             .collect();
-        stretches.sort_by_key(|&(id, from, _)| (id, from));
+        runs.sort_by_key(|&(id, from, _)| (id, from));
         let mut ids = Vec::new();
         let mut starts = Vec::new();
-        for (n, &(id, ..)) in stretches.iter().enumerate() {
+        for (n, &(id, ..)) in runs.iter().enumerate() {
             if ids.last() != Some(&id) {
                 ids.push(id);
                 starts.push(n as u32);
             }
         }
-        starts.push(stretches.len() as u32);
+        starts.push(runs.len() as u32);
         VariableLists {
             ids: Ids::new(&ids).expect("ids that ascend stand once"),
             members: self.members,
             starts,
-            stretches: stretches.into_iter().map(|(_, a, b)| (a, b)).collect(),
+            runs: runs.into_iter().map(|(_, a, b)| (a, b)).collect(),
         }
     }
 }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_in_one_stretch_and_in_several() {
+    fn groups_in_one_run_and_in_several() {
         let mut builder = ListsBuilder::default();
         for (id, member) in [(5, 1), (5, 2), (3, 9), (5, 4), (3, 8)] {
             builder.push(id, member);

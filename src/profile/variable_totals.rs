@@ -1,5 +1,5 @@
-//! What all lowered variables add up to, held against what the compiler recorded of the
-//! same: by category and tile, and by step.
+//! Sums over all lowered variables, compared with the compiler's record: by category
+//! and tile, and by step.
 
 use super::compiled::{Deltas, LIVE_BY_STEP, joined, scan_deltas};
 use super::database::Database;

@@ -30,9 +30,9 @@ pub struct Variables {
     pub categories: Vec<u8>,
     /// The names of `var_categories`, such as `variable` or `vertexCode`.
     pub category_names: Vec<String>,
-    /// What each is called, as a position in `labels`: only variables of
-    /// category `variable` that are live on the first and on the last step
-    /// have one, others have 0. Empty when the profile has no names.
+    /// The label of each, as a position in `labels`: only variables of category
+    /// `variable` that are live on the first and on the last step have one,
+    /// others have 0. Empty when the profile has no names.
     pub label_of: Vec<u32>,
     /// The names; the first says nothing.
     pub labels: Vec<VariableLabel>,
@@ -84,7 +84,7 @@ impl Variables {
             return Err(ProfileError::NoLoweredVariables);
         }
         let (category_ids, category_names) = read_categories(database)?;
-        let lasting = lasting(classes);
+        let persistent = persistent(classes);
         let labelled = category_names.iter().position(|name| name == LABELLED);
         let visit = |row: Cells<'_>, part: &mut VariableColumns| {
             let tile = row.unsigned(1)?;
@@ -101,8 +101,8 @@ impl Variables {
             part.categories.push(category as u8);
             part.classes.push(class);
             if has_names {
-                let lasts = lasting.get(class as usize).is_some_and(|&lasts| lasts);
-                let label = if lasts && labelled == Some(category as usize) {
+                let is_persistent = persistent.get(class as usize) == Some(&true);
+                let label = if is_persistent && labelled == Some(category as usize) {
                     part.labels.number((row.unsigned(5)?, row.optional(6)?))
                 } else {
                     0
@@ -180,7 +180,7 @@ impl Variables {
         }
     }
 
-    /// What the variable at `position` is called, as a position in `labels`.
+    /// The label of the variable at `position`, as a position in `labels`.
     pub fn label(&self, position: u32) -> u32 {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
@@ -196,7 +196,7 @@ impl Variables {
 const LABELLED: &str = "variable";
 
 /// By class: is it live on the first and on the last step?
-fn lasting(classes: &LiveClasses) -> Vec<bool> {
+fn persistent(classes: &LiveClasses) -> Vec<bool> {
     let all = 0..classes.len() as u32;
     all.map(|class| classes.lasts(class)).collect()
 }

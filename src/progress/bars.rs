@@ -42,10 +42,10 @@ fn draw(progress: &Progress, finished: Receiver<()>) {
         return;
     }
     let screen = MultiProgress::new();
-    let mut shown: Vec<(Arc<State>, ProgressBar)> = Vec::new();
+    let mut displayed: Vec<(Arc<State>, ProgressBar)> = Vec::new();
     loop {
         let tasks = progress.tasks();
-        shown.retain(|(task, bar)| {
+        displayed.retain(|(task, bar)| {
             let runs = tasks.iter().any(|running| Arc::ptr_eq(running, task));
             if !runs {
                 bar.finish_and_clear();
@@ -54,12 +54,12 @@ fn draw(progress: &Progress, finished: Receiver<()>) {
             runs
         });
         for task in tasks {
-            if !shown.iter().any(|(known, _)| Arc::ptr_eq(known, &task)) {
+            if !displayed.iter().any(|(other, _)| Arc::ptr_eq(other, &task)) {
                 let bar = screen.add(bar(&task));
-                shown.push((task, bar));
+                displayed.push((task, bar));
             }
         }
-        for (task, bar) in &shown {
+        for (task, bar) in &displayed {
             bar.set_position(task.done());
             bar.set_message(numbers(task));
             bar.tick();
@@ -68,7 +68,7 @@ fn draw(progress: &Progress, finished: Receiver<()>) {
             break;
         }
     }
-    for (_, bar) in shown {
+    for (_, bar) in displayed {
         bar.finish_and_clear();
     }
     // Bars that cannot be removed do no harm.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a task counts.
+/// The unit of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Rows of tables.
@@ -32,7 +32,7 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Tasks {
     running: Vec<Arc<State>>,
-    /// What was done, in the order in which it ended, and how long it took.
+    /// Tasks that ended, in that order, with their durations.
     ended: Vec<(&'static str, Duration)>,
 }
 
@@ -77,12 +77,12 @@ impl Progress {
         }
     }
 
-    /// What was done, in the order in which it ended, and how long each took.
+    /// Tasks that ended, in that order, with their durations.
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
         lock(&self.tasks).ended.clone()
     }
 
-    /// What is being done at the moment.
+    /// Tasks that are under way.
     pub fn tasks(&self) -> Vec<Arc<State>> {
         lock(&self.tasks).running.clone()
     }
@@ -111,12 +111,12 @@ impl Drop for Task {
 }
 
 impl State {
-    /// What is done, such as "reading profile.pop".
+    /// Its work, such as "reading profile.pop".
     pub fn what(&self) -> &'static str {
         self.what
     }
 
-    /// What is counted.
+    /// Its unit.
     pub fn unit(&self) -> Unit {
         self.unit
     }

@@ -1,5 +1,5 @@
-//! What the search says of its answer, or of why there is none; how a split
-//! that was given compares; and the best split for each number of IPUs.
+//! The answer of a search, or why there is none; how a split that was given
+//! compares; and the best split for each number of IPUs.
 
 use crate::search::Advice;
 use schemars::JsonSchema;

@@ -53,7 +53,7 @@ pub fn operations(
             placement
                 .operations
                 .get(index)
-                .map(|own| own.reason.to_string()),
+                .map(|operation| operation.reason.to_string()),
             operation.pass.to_string(),
         ]);
         table.row("", cells);
@@ -69,7 +69,7 @@ pub(super) fn places(placement: &Placement, operation: usize) -> String {
     if placement
         .operations
         .get(operation)
-        .is_some_and(|own| own.places == EVERYWHERE)
+        .is_some_and(|operation| operation.places == EVERYWHERE)
     {
         return "every stage".to_string();
     }

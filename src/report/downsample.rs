@@ -1,16 +1,16 @@
 //! Curves with fewer points that look the same.
 
-/// The places of at most about `most` of the points (step, bytes), ascending:
-/// of each of equal stretches of points the first, the lowest, the highest and
+/// The places of at most about `max_points` of the points (step, bytes), ascending:
+/// of each of equal ranges of points the first, the lowest, the highest and
 /// the last. So the first and the last point of all stay, and no peak is lost.
-pub(crate) fn thin(points: &[(u32, u64)], most: usize) -> Vec<usize> {
-    if points.len() <= most {
+pub(crate) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
+    if points.len() <= max_points {
         return (0..points.len()).collect();
     }
-    let stretch = points.len().div_ceil((most / 4).max(1)).max(4);
-    let mut kept = Vec::with_capacity(most);
-    for (number, points) in points.chunks(stretch).enumerate() {
-        kept.extend(corners(points).map(|place| number * stretch + place));
+    let chunk = points.len().div_ceil((max_points / 4).max(1)).max(4);
+    let mut kept = Vec::with_capacity(max_points);
+    for (number, points) in points.chunks(chunk).enumerate() {
+        kept.extend(corners(points).map(|place| number * chunk + place));
     }
     kept
 }
@@ -42,10 +42,10 @@ mod tests {
     fn of_many_points_no_peak_is_lost() {
         let hashed = |step: u32| u64::from(step.wrapping_mul(2_654_435_761) >> 12);
         let points: Vec<_> = (0..20_001).map(|step| (step, hashed(step))).collect();
-        for most in [1, 4, 100, 1000] {
-            let kept = thin(&points, most);
+        for max in [1, 4, 100, 1000] {
+            let kept = thin(&points, max);
             let kept: Vec<_> = kept.into_iter().map(|place| points[place]).collect();
-            assert!(kept.len() <= most.max(4), "{most}: {}", kept.len());
+            assert!(kept.len() <= max.max(4), "{max}: {}", kept.len());
             assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
             assert_eq!(kept.first(), points.first());
             assert_eq!(kept.last(), points.last());

@@ -14,7 +14,7 @@ const HOSTILE: [&str; 4] = [
 
 /// Reports on a split and on a compilation, with each of these names.
 fn reports() -> impl Iterator<Item = (&'static str, Report)> {
-    let of_name = |name| [hostile(name), hostile_compiled(name)].map(|own| (name, own));
+    let of_name = |name| [hostile(name), hostile_compiled(name)].map(|report| (name, report));
     HOSTILE.into_iter().flat_map(of_name)
 }
 

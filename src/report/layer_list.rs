@@ -1,5 +1,5 @@
-//! What a layer regex found, layer by layer, and the largest operations that it
-//! missed.
+//! The layers that a layer regex found, one by one, and the largest operations
+//! that it missed.
 
 use super::table::{Column, Kind, Table, cells};
 use crate::memory::{MemoryModel, Parts};
@@ -19,7 +19,7 @@ const LAYERS: [Column; 7] = [
     Column::new("Largest operation", Kind::Name, ""),
 ];
 
-/// What one layer has.
+/// The operations, steps and bytes of one layer.
 #[derive(Default)]
 struct LayerRow {
     operations: usize,
@@ -119,23 +119,23 @@ fn without_layer(
     parts: &[Parts],
 ) -> Table {
     let bytes = |operation: &Operation| parts[operation.group as usize].total();
-    let mut known = FxHashSet::default();
+    let mut seen = FxHashSet::default();
     let operations = model.operations.iter().enumerate();
     let mut missed: Vec<_> = operations
-        .filter(|&(index, own)| layering.layers[index] == NO_LAYER && !own.is_tensor)
-        .filter(|(_, own)| known.insert(own.group) && bytes(own) > 0)
+        .filter(|&(index, operation)| layering.layers[index] == NO_LAYER && !operation.is_tensor)
+        .filter(|(_, operation)| seen.insert(operation.group) && bytes(operation) > 0)
         .collect();
-    missed.sort_by_key(|(_, own)| std::cmp::Reverse(bytes(own)));
+    missed.sort_by_key(|(_, operation)| std::cmp::Reverse(bytes(operation)));
     let mut table = Table::new("without-layer", &MISSED);
-    for (index, own) in missed.into_iter().take(MISSED_SHOWN) {
+    for (index, operation) in missed.into_iter().take(MISSED_SHOWN) {
         let note = layering.notes[index].to_string();
         let place = placement.operations.get(index);
         let cells = cells![
-            &*own.name,
+            &*operation.name,
             note,
-            bytes(own),
+            bytes(operation),
             super::breakdown::places(placement, index),
-            place.map(|own| own.reason.to_string()),
+            place.map(|place| place.reason.to_string()),
         ];
         table.row("", cells);
     }

@@ -1,4 +1,4 @@
-//! What the positions of the layer order are called in results.
+//! Names of the positions of the layer order in results.
 //!
 //! Programs read `null` for the first position, as the original tool wrote
 //! it, and `"Out"` for the last. Where In and Out are one position, a list that
@@ -9,7 +9,7 @@ use super::LayerNames;
 use super::text::printable;
 use crate::model::{Positions, PseudoLayers};
 
-/// What a list of layers ends with when Out is in it.
+/// The end of a list of layers that has Out.
 const OUT: &str = "Out";
 
 /// The name of a position: `None` for the first.
@@ -24,7 +24,7 @@ pub(super) fn layer_names(
     wanted: impl IntoIterator<Item = usize>,
 ) -> LayerNames {
     let wanted = wanted.into_iter();
-    let mut names: Vec<_> = wanted.map(|own| layer_name(positions, own)).collect();
+    let mut names: Vec<_> = wanted.map(|at| layer_name(positions, at)).collect();
     if positions.out_is_first() && matches!(names.first(), Some(None)) {
         names.push(Some(OUT.to_string()));
     }
@@ -60,7 +60,7 @@ impl PseudoLayers {
         }
     }
 
-    /// What a pseudo-layer means; `None` for a layer.
+    /// The meaning of a pseudo-layer; `None` for a layer.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
@@ -158,13 +158,13 @@ mod tests {
     #[test]
     fn out_stands_with_in_wherever_they_are_one() {
         let positions = order(PseudoLayers::OutWithIn);
-        let shown = |wanted: &[usize]| {
+        let names = |wanted: &[usize]| {
             let names = layer_names(&positions, wanted.iter().copied());
             PseudoLayers::OutWithIn.names_of(&names).join(" ")
         };
-        assert_eq!(shown(&[0]), "In Out");
-        assert_eq!(shown(&[0, 2]), "In 1 Out");
-        assert_eq!(shown(&[1, 2]), "0 1");
+        assert_eq!(names(&[0]), "In Out");
+        assert_eq!(names(&[0, 2]), "In 1 Out");
+        assert_eq!(names(&[1, 2]), "0 1");
         assert_eq!(PseudoLayers::OutWithIn.name_of(&None), "In Out");
     }
 

@@ -1,5 +1,5 @@
-//! What is live at chosen steps on the fullest tile, and on others, for a page in which the
-//! reader goes from step to step.
+//! Variables that are live at chosen steps on the fullest tile, and on others, for a page in
+//! which the reader goes from step to step.
 
 use super::LayerNames;
 use schemars::JsonSchema;

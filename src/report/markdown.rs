@@ -31,12 +31,12 @@ pub fn text(report: &Report) -> String {
         text += &match block {
             // It is the heading.
             Block::Verdict(..) => String::new(),
-            Block::Line(own) | Block::Under(own) => {
-                format!("{} {}\n", marks[0], said(report, &own))
+            Block::Line(line) | Block::Under(line) => {
+                format!("{} {}\n", marks[0], formatted(report, &line))
             }
-            Block::Paragraph(own) => format!("\n{}.\n", said(report, &own)),
-            Block::Label(own) => format!("\n{own}:\n"),
-            Block::Table(own) => table(&own),
+            Block::Paragraph(sentence) => format!("\n{}.\n", formatted(report, &sentence)),
+            Block::Label(label) => format!("\n{label}:\n"),
+            Block::Table(rows) => table(&rows),
         };
     }
     text + &footer(report)
@@ -55,15 +55,18 @@ fn heading(report: &Report) -> String {
 }
 
 fn footer(report: &Report) -> String {
-    let own = &report.provenance;
+    let provenance = &report.provenance;
     let model = match report.fit {
         Some(_) => ", as it was recorded".to_string(),
-        None => format!(", in the {} memory model", markdown(&own.memory_model)),
+        None => format!(
+            ", in the {} memory model",
+            markdown(&provenance.memory_model)
+        ),
     };
     format!(
         "\nMade by popliner {} from {}{model}.\n",
-        markdown(&own.popliner),
-        markdown(&own.files.profile),
+        markdown(&provenance.popliner),
+        markdown(&provenance.files.profile),
     )
 }
 
@@ -89,7 +92,7 @@ fn table(table: &Table) -> String {
 }
 
 /// A sentence that begins with a capital letter.
-fn said(report: &Report, sentence: &Sentence) -> String {
+fn formatted(report: &Report, sentence: &Sentence) -> String {
     let phrase = |phrase: &Phrase| match phrase {
         Phrase::Text(text) => text.clone(),
         Phrase::Amount(bytes) => format!("{} bytes", grouped(*bytes)),
@@ -140,9 +143,9 @@ mod tests {
         let split = report.split.as_mut().unwrap();
         split.stages[0].layers[1] = hostile.clone();
         split.too_large[0].name = hostile;
-        let shown = text(&report);
+        let document = text(&report);
         let mut columns = 0;
-        for line in shown.lines() {
+        for line in document.lines() {
             let bars = line.matches('|').count();
             if line.starts_with('|') {
                 assert!(columns == 0 || columns == bars, "{line}");
@@ -152,18 +155,18 @@ mod tests {
             columns = bars;
         }
         assert!(
-            shown.starts_with("## The model does not fit on 2 IPUs\n"),
-            "{shown}"
+            document.starts_with("## The model does not fit on 2 IPUs\n"),
+            "{document}"
         );
         assert!(
-            shown.contains("Constraints: <code>--cut-after 0</code>, "),
-            "{shown}"
+            document.contains("Constraints: <code>--cut-after 0</code>, "),
+            "{document}"
         );
-        assert!(shown.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // What is said of a range of layers is not said again of a layer.
+        assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
+        // A sentence about a range of layers is not repeated for a layer.
         report.split.as_mut().unwrap().too_large.clear();
-        let shown = text(&report);
+        let document = text(&report);
         let proves = "\nAt least 3 IPUs are needed: 2 ranges of layers are over ";
-        assert!(shown.contains(proves), "{shown}");
+        assert!(document.contains(proves), "{document}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the analysis found, for machines and for people.
+//! The result of the analysis, for machines and for people.
 //!
 //! A [`Report`] is plain data that can be written and read back. [`Report::new`]
 //! makes it (`build`), and every output form is a pure function of it: `json`,
@@ -205,11 +205,11 @@ pub struct Report {
     pub contradictions: Vec<Contradiction>,
 }
 
-/// What stands in place of a verdict that nothing is behind.
+/// The words in place of a verdict that nothing is behind.
 const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
-    /// What was recorded, and nothing else.
+    /// The recorded memory, and nothing else.
     fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
         Self {
             format: DocumentFormat::PoplinerReport,
@@ -249,12 +249,13 @@ impl Report {
     /// The warnings as people read them: what bears on the verdict in full, before all
     /// others, of which long ones are cut.
     fn warnings_for_people(&self) -> Vec<String> {
-        let said = judge(&self.contradictions, true).unwrap_or_default();
-        let said: Vec<String> = said.iter().map(Warning::to_string).collect();
-        let others = self.warnings.iter().filter(|own| !said.contains(own));
-        let others = others.map(|own| text::shown(own));
-        said.iter()
-            .map(|own| printable(own))
+        let judged = judge(&self.contradictions, true).unwrap_or_default();
+        let judged: Vec<String> = judged.iter().map(Warning::to_string).collect();
+        let others = self.warnings.iter().filter(|text| !judged.contains(text));
+        let others = others.map(|warning| text::shown(warning));
+        judged
+            .iter()
+            .map(|text| printable(text))
             .chain(others)
             .collect()
     }
@@ -267,14 +268,14 @@ impl Report {
         if let Some(split) = &mut self.split {
             split.fits = false;
         }
-        let sweep = self.sweep.iter_mut().flat_map(|own| &mut own.rows);
+        let sweep = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
         sweep.for_each(|row| row.fits = false);
         let pipeline = self.pipeline.iter_mut();
-        let others = pipeline.flat_map(|own| &mut own.alternatives);
-        others.for_each(|own| own.fits = false);
+        let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
+        others.for_each(|other| other.fits = false);
         if let Some(fit) = &mut self.fit {
             fit.fits = false;
-            fit.ipus.iter_mut().for_each(|own| own.fits = false);
+            fit.ipus.iter_mut().for_each(|ipu| ipu.fits = false);
         }
         self
     }

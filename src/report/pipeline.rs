@@ -1,4 +1,4 @@
-//! The pipeline that stages are weighed for, and what others would need.
+//! The pipeline of the stages, and the memory that others would need.
 
 use super::LayerNames;
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};

@@ -89,19 +89,19 @@ pub struct PlanRow {
 const PLAN: [Field<PlanRow>; 16] = fields![PlanRow;
     Always "IPUs" Count (.ipus),
     Always "Replicas" Count (.replicas),
-    Always "Schedule" Text (|own, _, _| own.schedule.to_string().into()),
-    Always "Recompute" Text (|own, _, _| own.recompute.to_string().into()),
+    Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
+    Always "Recompute" Text (|row, _, _| row.recompute.to_string().into()),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
-    Always "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile_bytes, own.limit)),
+    Always "Of the limit" Share (|row, _, _| Cell::Share(row.fullest_tile_bytes, row.limit)),
     Always "Micro-batches" Count (.micro_batches),
     Always "Cycles of a step" Count (.cycles),
-    Always "Step (ms)" Count (|own, _, _| decimals(own.milliseconds, 3)),
-    Always "Efficiency" Count (|own, _, _| decimals(own.efficiency, 3)),
-    Always "Samples a second" Count (|own, _, _| decimals(own.samples_per_second, 1)),
+    Always "Step (ms)" Count (|row, _, _| decimals(row.milliseconds, 3)),
+    Always "Efficiency" Count (|row, _, _| decimals(row.efficiency, 3)),
+    Always "Samples a second" Count (|row, _, _| decimals(row.samples_per_second, 1)),
     Always "In time" Text (.is_within),
     Always "Layers of each stage" Layers (.stages),
     Always "Command" Text (.command),
-    Always "Optimizer state" Text (|own, _, _| own.state.to_string().into()),
+    Always "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
     Always "Streamed" Bytes (.streamed_bytes),
 ];
 
@@ -164,16 +164,16 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
              \"profiler.includeCycleEstimates\":\"true\", or run the model",
         ));
     }
-    lines.extend(apart(plan));
+    lines.extend(not_compared(plan));
     lines
 }
 
 /// Which rows are not compared with the others, and why.
-fn apart(plan: &PlanFacts) -> Option<Sentence> {
-    let rows = || plan.rows.iter().filter(|own| own.lacks_time);
+fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
+    let rows = || plan.rows.iter().filter(|row| row.lacks_time);
     let count = rows().count();
-    let is_sharded = rows().any(|own| own.state.is_sharded());
-    let is_streamed = rows().any(|own| own.streamed_bytes.is_some());
+    let is_sharded = rows().any(|row| row.state.is_sharded());
+    let is_streamed = rows().any(|row| row.streamed_bytes.is_some());
     let mut why = Vec::new();
     if is_streamed {
         why.push("loading and storing state, for which --streaming-bandwidth is needed");
@@ -226,34 +226,23 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
         }
         numbers => listed(&numbers.iter().map(u32::to_string).collect::<Vec<_>>()),
     };
-    let schedules: Vec<String> = distinct(
-        plan.pipelines_tried
-            .iter()
-            .map(|own| own.schedule.to_string()),
-    );
-    let recomputations = plan
-        .pipelines_tried
-        .iter()
-        .map(|own| own.recompute.to_string());
-    let states = plan.pipelines_tried.iter();
-    let states = states.map(|own| own.state.to_string());
+    let tried = |name: fn(&Pipeline) -> String| {
+        let mut names: Vec<String> = Vec::new();
+        for pipeline in &plan.pipelines_tried {
+            let name = name(pipeline);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join(", ")
+    };
     Some(say(format!(
         "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other places for \
          accumulators and stash, checkpoints of single layers, other micro-batches",
-        schedules.join(", "),
-        distinct(recomputations).join(", "),
-        distinct(states).join(", ")
+        tried(|pipeline| pipeline.schedule.to_string()),
+        tried(|pipeline| pipeline.recompute.to_string()),
+        tried(|pipeline| pipeline.state.to_string())
     )))
-}
-
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for name in names {
-        if !found.contains(&name) {
-            found.push(name);
-        }
-    }
-    found
 }
 
 /// The configuration that is recommended, and why.

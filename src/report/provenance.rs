@@ -70,8 +70,8 @@ pub struct BuildOption {
 }
 
 impl Provenance {
-    /// What a profile and its files say; the arguments and what is beside the
-    /// profile are left out.
+    /// The provenance from a profile and its files; the arguments and what is
+    /// beside the profile are left out.
     pub fn new(target: &Target, made: &BuildInfo, files: Files, memory_model: &str) -> Self {
         let option = |of: &str, option: &ChosenOption| BuildOption {
             of: of.to_string(),

@@ -1,5 +1,4 @@
-//! What the profile recorded of memory and cycles, and the memory of single
-//! layers.
+//! Recorded memory and cycles, and the memory of single layers.
 
 use super::{CoverageFacts, TileMap};
 use crate::memory::Parts;

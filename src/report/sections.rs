@@ -12,7 +12,7 @@ use serde::Serialize;
 /// A section.
 #[derive(Debug)]
 pub struct Section {
-    /// What it is called where a name must be one word.
+    /// Its name where that must be one word.
     pub id: &'static str,
     /// Its heading.
     pub title: &'static str,
@@ -29,19 +29,19 @@ pub enum Part {
     Verdict,
     /// The split or the compilation as a table.
     Table,
-    /// What else is to be said of it.
+    /// More about it.
     Answer,
-    /// What proves it, for who wants to know more.
+    /// Its proof, for readers who want to know more.
     Proof,
     /// The recommended configuration.
     Recommendation,
     /// Whole configurations.
     Plan,
-    /// What takes the memory.
+    /// The uses of memory.
     Explanation,
     /// How much is explained, at the very end.
     Coverage,
-    /// What no terminal shows.
+    /// Sections that no terminal shows.
     Document,
 }
 
@@ -138,7 +138,7 @@ impl Section {
         }
     }
 
-    /// What a form shows of it; nothing where the form or the report does not have it.
+    /// Its blocks in a form; none where the form or the report does not have it.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
         if !self.forms.contains(&form) {
             return Vec::new();
@@ -169,18 +169,25 @@ pub(super) struct SectionData {
 
 /// All sections of the page that say something, in order.
 pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
-    let sections = SECTIONS.iter().map(|own| SectionData {
-        id: own.id,
-        title: own.title,
-        blocks: own.blocks(report, Form::Page),
+    let sections = SECTIONS.iter().map(|section| SectionData {
+        id: section.id,
+        title: section.title,
+        blocks: section.blocks(report, Form::Page),
     });
-    sections.filter(|own| !own.blocks.is_empty()).collect()
+    sections
+        .filter(|section| !section.blocks.is_empty())
+        .collect()
+}
+
+/// The blocks of all sections that a form has, in order.
+fn blocks(report: &Report, form: Form) -> impl Iterator<Item = Block> {
+    let sections = SECTIONS.iter();
+    sections.flat_map(move |section| section.blocks(report, form))
 }
 
 /// The tables that a form has, in order.
 pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
-    let blocks = SECTIONS.iter().flat_map(|own| own.blocks(report, form));
-    let tables = blocks.filter_map(|block| match block {
+    let tables = blocks(report, form).filter_map(|block| match block {
         Block::Table(table) => Some(table),
         _ => None,
     });
@@ -265,7 +272,10 @@ fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
 
 /// How a split that was given compares with the best. A terminal has said what it breaks.
 fn given(report: &Report, form: Form) -> Vec<Block> {
-    let broken = report.given.iter().flat_map(|own| &own.broken_constraints);
+    let broken = report
+        .given
+        .iter()
+        .flat_map(|given| &given.broken_constraints);
     let breaks = sentences::names("it breaks: ", broken);
     let breaks = breaks.filter(|_| form != Form::Terminal);
     let both = sentences::given(report).into_iter().chain(breaks);
@@ -302,7 +312,7 @@ fn constraints(report: &Report, _: Form) -> Vec<Block> {
 /// Of a pipeline that was cut elsewhere, what differs says nothing to people.
 fn says_something(report: &Report, form: Form) -> bool {
     let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
-    against.is_some_and(|own| form == Form::Csv || own.cut_elsewhere.is_none())
+    against.is_some_and(|against| form == Form::Csv || against.cut_elsewhere.is_none())
 }
 
 fn against(report: &Report, form: Form) -> Vec<Block> {
@@ -338,9 +348,9 @@ fn sweep(report: &Report, _: Form) -> Vec<Block> {
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     let found = plan::recommended(report).into_iter();
-    let block = |own: Sentence| match form {
-        Form::Terminal => Block::Verdict(fits, Some(own)),
-        _ => Block::Line(Sentence::join([say("recommended: "), own], "")),
+    let block = |sentence: Sentence| match form {
+        Form::Terminal => Block::Verdict(fits, Some(sentence)),
+        _ => Block::Line(Sentence::join([say("recommended: "), sentence], "")),
     };
     found.map(block).collect()
 }
@@ -370,9 +380,13 @@ fn layers(report: &Report, form: Form) -> Vec<Block> {
 }
 
 fn coverage(report: &Report, _: Form) -> Vec<Block> {
-    let coverage = report.memory.coverage.iter().filter(|own| own.recorded > 0);
+    let coverage = report
+        .memory
+        .coverage
+        .iter()
+        .filter(|coverage| coverage.recorded > 0);
     coverage
-        .map(|own| Block::Paragraph(sentences::coverage(own)))
+        .map(|coverage| Block::Paragraph(sentences::coverage(coverage)))
         .collect()
 }
 
@@ -394,13 +408,11 @@ mod tests {
         let reports = [testing::report(), testing::compiled()];
         let forms = [Form::Terminal, Form::Markdown, Form::Page, Form::Csv];
         let mut tables = BTreeSet::new();
-        for (report, form) in reports.iter().flat_map(|own| forms.map(|form| (own, form))) {
-            for block in SECTIONS.iter().flat_map(|own| own.blocks(report, form)) {
-                if let Block::Table(table) = block {
-                    assert!(!table.columns.is_empty(), "{}", table.name);
-                    tables.insert(table.name);
-                }
-            }
+        let all = reports.iter();
+        let all = all.flat_map(|report| forms.map(|form| tables_of(report, form)));
+        for table in all.flatten() {
+            assert!(!table.columns.is_empty(), "{}", table.name);
+            tables.insert(table.name);
         }
         assert!(tables.len() >= 9, "{tables:?}");
     }

@@ -22,12 +22,12 @@ use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is typed, or else was read, after `text`; `None` without any.
+/// `text` with names after it, as typed or else as read; `None` without any.
 pub(super) fn names<'a>(
     text: &str,
     names: impl IntoIterator<Item = &'a String>,
 ) -> Option<Sentence> {
-    let names = names.into_iter().map(|own| Sentence::default().code(own));
+    let names = names.into_iter().map(|name| Sentence::default().code(name));
     let names = Sentence::join(names, ", ");
     (!names.phrases.is_empty()).then(|| Sentence::join([say(text), names], ""))
 }
@@ -101,7 +101,7 @@ impl Sentence {
 
     /// Names with commas between them.
     fn names(self, names: &[String]) -> Self {
-        let names: Vec<String> = names.iter().map(|own| text::shown(own)).collect();
+        let names: Vec<String> = names.iter().map(|name| text::shown(name)).collect();
         self.phrase(Phrase::List(names.join(", ")))
     }
 
@@ -129,7 +129,7 @@ impl Sentence {
         all
     }
 
-    /// The same with a capital letter.
+    /// The sentence with a capital letter.
     pub(super) fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
             *text = text::capital(text);
@@ -144,17 +144,17 @@ pub(super) fn verdict(report: &Report) -> String {
         return "Memory of the model".to_string();
     };
     let stages = split.stages.len() as u64;
-    let most = counted(split.max_stages, "IPU");
+    let max_ipus = counted(split.max_stages, "IPU");
     if split.fits {
         format!("The model fits on {}", counted(stages, "IPU"))
     } else if !split.unplaced.is_empty() {
         let unplaced = split.unplaced.len();
-        format!("The search found no room on {most} for {unplaced} of the layers")
+        format!("The search found no room on {max_ipus} for {unplaced} of the layers")
     } else if stages > u64::from(split.max_stages) {
         let ipus = counted(stages, "IPU");
         format!("The split needs {ipus}, and there are {}", split.max_stages)
     } else {
-        format!("The model does not fit on {most}")
+        format!("The model does not fit on {max_ipus}")
     }
 }
 
@@ -172,7 +172,7 @@ pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sente
 fn fits_on(report: &Report, split: &Split) -> Sentence {
     let stages = split.stages.len();
     let line = say(format!("fits on {}", counted(stages, "IPU")));
-    let framework = report.pipeline.as_ref().map(|own| own.framework);
+    let framework = report.pipeline.as_ref().map(|pipeline| pipeline.framework);
     match framework {
         _ if stages == 1 => line.text(": a pipeline is not needed"),
         Some(Framework::Poptorch) if !stages.is_power_of_two() => line.text(format!(
@@ -197,7 +197,7 @@ pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
     )
 }
 
-/// That fewer IPUs than the split has are enough.
+/// Says that fewer IPUs than the split has are enough.
 pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let fewest = split.fewest_ipus?;
@@ -209,15 +209,15 @@ pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
     })
 }
 
-/// What keeps a split from fitting: it goes on from "the split".
+/// Why a split does not fit: it goes on from "the split".
 pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
     if !split.unplaced.is_empty() {
         return say("is as far as the search came; in no stage: ").layers(&split.unplaced);
     }
     let stages = split.stages.len();
     if stages > split.max_stages as usize {
-        let most = counted(split.max_stages, "IPU");
-        return say(format!("has {} for {most}", counted(stages, "stage")));
+        let max_ipus = counted(split.max_stages, "IPU");
+        return say(format!("has {} for {max_ipus}", counted(stages, "stage")));
     }
     let broken = report.given.as_ref().map(|given| &given.broken_constraints);
     if let Some(broken) = broken.filter(|broken| !broken.is_empty()) {
@@ -245,7 +245,12 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
 /// For each position that no number of IPUs makes fit.
 pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let split = report.split.iter();
-    let layers = split.flat_map(|split| split.too_large.iter().map(move |own| (own, split.limit)));
+    let layers = split.flat_map(|split| {
+        split
+            .too_large
+            .iter()
+            .map(move |layer| (layer, split.limit))
+    });
     let sentence = |(layer, limit): (&LayerMemory, u64)| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
@@ -268,7 +273,7 @@ pub(super) fn tied_weights(report: &Report) -> Vec<Sentence> {
     let all = &report.tied_weights;
     let named = all.iter().take(MAX_TIED);
     let mut lines: Vec<_> = named
-        .map(|own| tied_weight(own, report.pseudo_layers))
+        .map(|weight| tied_weight(weight, report.pseudo_layers))
         .collect();
     if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {
         lines.push(say(format!("and {} more", counted(more, "tied weight"))));
@@ -302,7 +307,7 @@ pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -
 }
 
 /// How much of the fullest tile is explained, and by what; and how much of it
-/// counts in several places only because it is touched there.
+/// counts in several places only because it is used there.
 pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -338,13 +343,13 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
         .collect();
     let optimal = say("optimal: the integer program and the dynamic program agree on ")
         .name(numbers.join(", "));
-    let lower = proof.bottlenecks.iter().map(|own| {
-        let needs = match own.stages_needed {
+    let lower = proof.bottlenecks.iter().map(|bottleneck| {
+        let needs = match bottleneck.stages_needed {
             Some(stages) => format!(" needs {}", counted(stages, "stage")),
             None => " is too little for any split".to_string(),
         };
         Sentence::default()
-            .name(format!("{} {}", own.objective, own.below))
+            .name(format!("{} {}", bottleneck.objective, bottleneck.below))
             .text(needs)
     });
     let all = [optimal].into_iter().chain(lower);

@@ -42,7 +42,7 @@ fn is_false(is: &bool) -> bool {
     !is
 }
 
-/// The same of bytes.
+/// As [`is_false`], for bytes.
 fn is_zero(bytes: &i64) -> bool {
     *bytes == 0
 }
@@ -234,7 +234,7 @@ impl Stage {
 impl OverheadCode {
     /// All of it.
     pub fn total(&self) -> u64 {
-        let own = [
+        let parts = [
             self.vertex_code,
             self.vertex_state,
             self.exchange_code,
@@ -242,7 +242,7 @@ impl OverheadCode {
             self.host_exchange_code,
             self.global_exchange_code,
         ];
-        own.into_iter().fold(0, u64::saturating_add)
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -276,10 +276,10 @@ pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
             bucket.tiles += 1;
         }
     }
-    if let Some(&most) = bytes[within..].last() {
+    if let Some(&highest) = bytes[within..].last() {
         buckets.push(Bucket {
             from: limit.saturating_add(1),
-            to: most,
+            to: highest,
             tiles: (bytes.len() - within) as u32,
         });
     }

@@ -1,4 +1,4 @@
-//! What one step of the pipeline takes (docs/model.md, "Time").
+//! The time of one step of the pipeline (docs/model.md, "Time").
 
 use super::Report;
 use super::sentences::{Sentence, say};
@@ -71,15 +71,15 @@ impl StepFacts {
         let options = costed.request.step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock));
-        let seconds = nanoseconds.map(|own| own as f64 / 1e9);
+        let seconds = nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e9);
         let samples = options
             .micro_batch
-            .map(|own| own as f64 * step.micro_batches as f64 * options.replicas as f64);
+            .map(|samples| samples as f64 * step.micro_batches as f64 * options.replicas as f64);
         let proof = match (&costed.request.given, found.outcome.best()) {
             (None, Some(best)) => best.step,
             _ => None,
         };
-        let streamed = Some(narrow(step.streamed)).filter(|&own| own > 0);
+        let streamed = Some(narrow(step.streamed)).filter(|&bytes| bytes > 0);
         Some(Self {
             micro_batches: step.micro_batches,
             micro_batches_by_default: options.micro_batches.is_none(),
@@ -95,11 +95,11 @@ impl StepFacts {
                 .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
             slowest_stage: slowest(times, stages) as u32,
             efficiency: efficiency(&step),
-            milliseconds: seconds.map(|own| own * 1e3),
+            milliseconds: seconds.map(|seconds| seconds * 1e3),
             samples_per_second: samples
-                .zip(seconds.filter(|&own| own > 0.0))
+                .zip(seconds.filter(|&seconds| seconds > 0.0))
                 .map(|(a, b)| a / b),
-            max_milliseconds: options.max_nanoseconds.map(|own| own as f64 / 1e6),
+            max_milliseconds: options.max_nanoseconds.map(|limit| limit as f64 / 1e6),
             is_within: is_within(nanoseconds, options.max_nanoseconds),
             at_least_cycles: proof.map(|proof| narrow(proof.at_least)),
         })
@@ -115,12 +115,11 @@ pub(super) fn efficiency(step: &StepTime) -> f64 {
     }
 }
 
-/// Does a step take no more than it may? What is not known is no reason to refuse.
-fn is_within(nanoseconds: Option<u128>, most: Option<u64>) -> bool {
-    match (nanoseconds, most) {
-        (Some(own), Some(most)) => own <= u128::from(most),
-        _ => true,
-    }
+/// Does a step take no more than `limit`? Unknown times and limits are no reason to refuse.
+pub(super) fn is_within(nanoseconds: Option<u128>, limit: Option<u64>) -> bool {
+    nanoseconds
+        .zip(limit)
+        .is_none_or(|(nanoseconds, limit)| nanoseconds <= u128::from(limit))
 }
 
 /// Rounded up: what is over a limit never looks like the limit.
@@ -141,10 +140,10 @@ pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
 
 /// The cycles of a step, for a table that compares splits.
 pub(super) fn cycles(step: Option<StepTime>) -> Option<u64> {
-    step.map(|own| narrow(own.cycles))
+    step.map(|step| narrow(step.cycles))
 }
 
-/// What a step takes, and of what that is made up; nothing of a split that does not fit.
+/// The time of a step and its parts; nothing of a split that does not fit.
 pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let fits = report.split.as_ref().is_some_and(|split| split.fits);
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
@@ -161,9 +160,9 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
                 .text(" cycles"),
         );
     }
-    if let Some(most) = step.max_milliseconds {
+    if let Some(limit) = step.max_milliseconds {
         let verdict = if step.is_within { "within" } else { "over" };
-        lines.push(say(format!("a step is {verdict} the {most} ms of ")).code("--max-step-ms"));
+        lines.push(say(format!("a step is {verdict} the {limit} ms of ")).code("--max-step-ms"));
     }
     lines
 }
@@ -213,7 +212,7 @@ fn made_up_of(step: &StepFacts) -> Sentence {
     }
 }
 
-/// What is loaded from elsewhere, and whether its time is counted.
+/// Bytes that are loaded from elsewhere, and whether their time is counted.
 fn streaming(step: &StepFacts) -> Option<Sentence> {
     let bytes = step.streamed_bytes?;
     let line = match step.streaming_is_counted {

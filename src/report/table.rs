@@ -257,15 +257,15 @@ impl Table {
         self.rows.push(Row { at, cells });
     }
 
-    /// The same rows with these columns alone, in this order.
+    /// The table with these columns alone, in this order.
     pub fn only(self, names: &[&str]) -> Self {
-        let place = |name: &&str| self.columns.iter().position(|own| own.name == **name);
+        let place = |name: &&str| self.columns.iter().position(|column| column.name == **name);
         let places: Vec<usize> = names.iter().filter_map(place).collect();
         debug_assert_eq!(places.len(), names.len(), "{names:?}");
         self.at(&places)
     }
 
-    /// The same rows without the column of this name.
+    /// The table without the column of this name.
     pub fn without(self, name: &str) -> Self {
         let places = 0..self.columns.len();
         let places: Vec<usize> = places
@@ -283,9 +283,9 @@ impl Table {
             .map(|(name, _)| *name)
             .collect();
         match form {
-            Form::Csv => self.kept(|column, most| match column.when {
+            Form::Csv => self.kept(|column, max| match column.when {
                 When::ForPeople => false,
-                When::NotZeroAnywhere => most > 0,
+                When::NotZeroAnywhere => max > 0,
                 When::Always | When::NotZero | When::OnePercent => true,
             }),
             _ if columns.is_empty() || form == Form::Page => self.without_zeros(),
@@ -304,17 +304,17 @@ impl Table {
     pub fn without_zeros(self) -> Self {
         let limits = self.bars.iter().map(|&(_, limit)| limit);
         let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
-        self.kept(|column, most| match column.when {
+        self.kept(|column, max| match column.when {
             When::Always => true,
-            When::NotZero | When::NotZeroAnywhere | When::ForPeople => most > 0,
-            When::OnePercent => most >= one_percent,
+            When::NotZero | When::NotZeroAnywhere | When::ForPeople => max > 0,
+            When::OnePercent => max >= one_percent,
         })
     }
 
     /// The rows with the columns that `is_kept`, which is also told the largest number of
     /// all rows: 0 where all are empty, and no less than any where there is text.
     fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
-        let most = |place: usize| {
+        let max = |place: usize| {
             let numbers = self.rows.iter().map(|row| match &row.cells[place] {
                 Cell::Number(number) => number.unsigned_abs(),
                 Cell::Empty => 0,
@@ -323,12 +323,12 @@ impl Table {
             numbers.max().unwrap_or(0)
         };
         let places = self.columns.iter().enumerate();
-        let places = places.filter(|(place, column)| is_kept(column, most(*place)));
+        let places = places.filter(|(place, column)| is_kept(column, max(*place)));
         let places: Vec<usize> = places.map(|(place, _)| place).collect();
         self.at(&places)
     }
 
-    /// The same rows with the columns at these places.
+    /// The table with the columns at these places.
     fn at(mut self, places: &[usize]) -> Self {
         self.columns = chosen(&self.columns, places);
         for row in &mut self.rows {

@@ -25,11 +25,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// What `auto` means where results go.
+    /// The format that `auto` stands for, by where results go.
     pub fn on(self, is_terminal: bool) -> Self {
         match self {
             Format::Auto if is_terminal => Format::Table,
-            own => own,
+            character => character,
         }
     }
 }
@@ -90,7 +90,7 @@ impl Table {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
             .from_writer(out);
-        let header = self.columns.iter().map(|own| own.name.to_string());
+        let header = self.columns.iter().map(|column| column.name.to_string());
         let header: Vec<String> = header.collect();
         let plain = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
         for row in [header].into_iter().chain(self.rows.iter().map(plain)) {

@@ -24,10 +24,10 @@ macro_rules! parts {
 
 const STAGES: [Field<Stage>; 9] = fields![Stage;
     Always "Stage" Count (.stage),
-    Always "First layer" Layers (|own, _, _| Cell::Layer(own.layer_from.clone())),
-    Always "Last layer" Layers (|own, _, _| Cell::Layer(own.layer_to.clone())),
+    Always "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
+    Always "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
     Always "Layers" Layers (.layers),
-    Always "Fits" Text (|own, _, _| Cell::from(!own.fullest_tile.is_over())),
+    Always "Fits" Text (|stage, _, _| Cell::from(!stage.fullest_tile.is_over())),
     Always "Limit" Bytes (.fullest_tile.limit),
     Always "Tile" Count (.fullest_tile.tile),
     Always "Peak memory" Bytes (.fullest_tile.bytes),
@@ -41,10 +41,10 @@ const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
     Always "All tiles" Bytes (.total),
-    Always "Over the cut after it" Bytes (|own, report, _| cut_after(own, report).map(|cut| cut.bytes).into()),
-    Always "Doubled by that cut" Bytes (|own, report, _| cut_after(own, report).map(|cut| cut.duplicated).into()),
-    NotZero "Cycles" Count (|own, report, _| stage_cycles(own, report).into()),
-    ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
+    Always "Over the cut after it" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.bytes).into()),
+    Always "Doubled by that cut" Bytes (|stage, report, _| cut_after(stage, report).map(|cut| cut.duplicated).into()),
+    NotZero "Cycles" Count (|stage, report, _| stage_cycles(stage, report).into()),
+    ForPeople "Of the limit" Share (|stage, _, _| Cell::Share(stage.fullest_tile.bytes, stage.fullest_tile.limit)),
     NotZero "Pipeline stages after it" Count (.pipeline?.depth),
     NotZero "Copies" Count (.pipeline?.copies),
     OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
@@ -53,7 +53,7 @@ const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
     OnePercent "Passing through" Bytes (.fullest_tile.parts.passing),
     NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
     NotZeroAnywhere "Learnt" Change (.fullest_tile.learnt),
-    ForPeople "Time" Count (|own, report, _| stage_time(own, report).into()),
+    ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report)).into()),
 ];
 
 const STAGES_FOR_PEOPLE: [ForPeople; 12] = [
@@ -79,7 +79,7 @@ pub fn stages(report: &Report) -> Table {
     let fullest = stages.map(|stage| &stage.fullest_tile);
     Table {
         for_people: &STAGES_FOR_PEOPLE,
-        bars: fullest.map(|own| (own.bytes, own.limit)).collect(),
+        bars: fullest.map(|tile| (tile.bytes, tile.limit)).collect(),
         ..Table::of("stages", &fields, report, items!(report, split?.stages))
     }
 }
@@ -90,13 +90,9 @@ fn cut_after<'a>(stage: &Stage, report: &'a Report) -> Option<&'a Cut> {
 }
 
 fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
-    let mut cycles = report.execution.iter().flat_map(|own| &own.stages);
-    let cycles = cycles.find(|own| own.stage == stage.stage)?;
+    let mut cycles = report.execution.iter().flat_map(|times| &times.stages);
+    let cycles = cycles.find(|cycles| cycles.stage == stage.stage)?;
     Some(cycles.micro_batch_cycles.unwrap_or(cycles.cycles))
-}
-
-fn stage_time(stage: &Stage, report: &Report) -> Option<String> {
-    stage_cycles(stage, report).map(|cycles| time(cycles, report))
 }
 
 /// The time that cycles take; these themselves where the clock is not known.
@@ -111,7 +107,7 @@ fn time(cycles: u64, report: &Report) -> String {
 }
 
 const LAYERS: [Field<LayerMemory>; 2] = fields![LayerMemory;
-    Always "Layer" Layers (|own, _, _| Cell::Layer(own.name.clone())),
+    Always "Layer" Layers (|layer, _, _| Cell::Layer(layer.name.clone())),
     Always "All tiles" Bytes (.total),
 ];
 
@@ -121,7 +117,7 @@ const MORE_OF_LAYERS: [Field<LayerMemory>; 5] = fields![LayerMemory;
     Always "Tile" Count (.fullest_tile),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
     Always "Cycles" Count (|_, report, place| layer_cycles(report, place).into()),
-    ForPeople "Of the limit" Share (|own, report, _| Cell::Share(own.fullest_tile_bytes, report.memory.limit)),
+    ForPeople "Of the limit" Share (|layer, report, _| Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
     Always "Stage" Count (|_, report, place| report.stage_of(place).into()),
 ];
 
@@ -157,7 +153,7 @@ pub(super) fn largest_layers(report: &Report) -> Table {
 }
 
 fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
-    let layers = report.execution.as_ref().map(|own| &own.layers);
+    let layers = report.execution.as_ref().map(|execution| &execution.layers);
     Some(layers?.get(place)?.cycles)
 }
 
@@ -168,12 +164,12 @@ const SWEEP: [Field<SweepRow>; 12] = fields![SweepRow;
     Always "Free" Free (.free),
     Always "Over all cuts" Bytes (.cut_bytes),
     Always "Cycles of the slowest stage" Count (.slowest_stage_cycles),
-    Always "Stages" Count (|own, _, _| own.stages.len().into()),
+    Always "Stages" Count (|row, _, _| row.stages.len().into()),
     Always "Layers of each stage" Layers (.stages),
     Always "Note" Text (.hint),
-    ForPeople "Of the limit" Share (|own, report, _| Cell::Share(own.fullest_tile_bytes, report.memory.limit)),
+    ForPeople "Of the limit" Share (|row, report, _| Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
     Always "Cycles of a step" Count (.step_cycles),
-    ForPeople "Step" Count (|own, report, _| own.step_cycles.map(|own| time(own, report)).into()),
+    ForPeople "Step" Count (|row, report, _| row.step_cycles.map(|cycles| time(cycles, report)).into()),
 ];
 
 const SWEEP_FOR_PEOPLE: [ForPeople; 8] = [
@@ -197,8 +193,8 @@ pub fn sweep(report: &Report) -> Table {
 }
 
 const CUTS: [Field<Cut>; 4] = fields![Cut;
-    Always "Cut" Text (|own, _, _| over(own.after_stage).into()),
-    Always "Between the layers" Text (|own, report, _| sides_of(own, report).into()),
+    Always "Cut" Text (|cut, _, _| over(cut.after_stage).into()),
+    Always "Between the layers" Text (|cut, report, _| sides_of(cut, report).into()),
     Always "Over it" Bytes (.bytes),
     Always "Doubled by it" Bytes (.duplicated),
 ];

@@ -1,5 +1,5 @@
-//! What people read on standard error: the stages as a table, the verdict, and
-//! the sentences about it.
+//! The report on standard error, for people: the stages as a table, the
+//! verdict, and the sentences about it.
 
 mod bars;
 mod text_style;
@@ -25,11 +25,11 @@ pub fn sections<'a>(
     is_wanted: impl Fn(&Section) -> bool,
 ) -> Vec<(&'static Section, String)> {
     let words = Words::new(report, look);
-    let wanted = SECTIONS.iter().filter(|own| is_wanted(own));
-    let lines = wanted.flat_map(|own| {
-        let blocks = own.blocks(report, Form::Terminal).into_iter();
+    let wanted = SECTIONS.iter().filter(|section| is_wanted(section));
+    let lines = wanted.flat_map(|section| {
+        let blocks = section.blocks(report, Form::Terminal).into_iter();
         blocks
-            .filter_map(|block| Some((own, words.block(block)?)))
+            .filter_map(|block| Some((section, words.block(block)?)))
             .collect::<Vec<_>>()
     });
     lines.collect()
@@ -37,7 +37,7 @@ pub fn sections<'a>(
 
 /// The sections of these parts.
 pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
-    let sections = sections(report, look, |own| parts.contains(&own.part)).into_iter();
+    let sections = sections(report, look, |section| parts.contains(&section.part)).into_iter();
     let lines: Vec<String> = sections.map(|(_, line)| line).collect();
     lines.join("\n")
 }
@@ -54,19 +54,22 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let table = plain_table(&rows, units);
     let widths = table.column_max_content_widths().into_iter();
     let mut taken = 0;
-    let has_room = |own: &u16| {
-        taken += usize::from(*own) + 2;
+    let has_room = |column_width: &u16| {
+        taken += usize::from(*column_width) + 2;
         look.width().is_none_or(|width| taken <= width + 1)
     };
-    let shown = widths.take_while(has_room).count().max(2);
-    if shown >= rows.columns.len() {
+    let fitting = widths.take_while(has_room).count().max(2);
+    if fitting >= rows.columns.len() {
         return table.trim_fmt();
     }
     let names = rows.columns.iter().map(|column| column.name.as_ref());
     let names: Vec<&str> = names.collect();
-    let left_out: Vec<String> = names[shown..].iter().map(|own| cell_text(own)).collect();
+    let left_out: Vec<String> = names[fitting..]
+        .iter()
+        .map(|name| cell_text(name))
+        .collect();
     let note = format!("Not shown: {}; --format tsv has all", listed(&left_out));
-    let table = plain_table(&rows.clone().only(&names[..shown]), units);
+    let table = plain_table(&rows.clone().only(&names[..fitting]), units);
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
@@ -126,8 +129,8 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
         }));
     }
     for (number, column) in rows.columns.iter().enumerate() {
-        if let Some(own) = table.column_mut(number).filter(|_| column.is_number()) {
-            own.set_cell_alignment(CellAlignment::Right);
+        if let Some(column) = table.column_mut(number).filter(|_| column.is_number()) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table
@@ -171,7 +174,7 @@ impl<'a> Words<'a> {
         self.part(&sentence.capital())
     }
 
-    /// What goes on from another.
+    /// A sentence that goes on from another.
     fn part(&self, sentence: &Sentence) -> String {
         sentence.plain(self.units, self.report.pseudo_layers)
     }
@@ -241,8 +244,8 @@ mod tests {
     }
 
     /// One section.
-    fn shown(report: &Report, id: &str, look: &TextStyle) -> String {
-        let lines = sections(report, look, |own| own.id == id).into_iter();
+    fn section(report: &Report, id: &str, look: &TextStyle) -> String {
+        let lines = sections(report, look, |section| section.id == id).into_iter();
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
     }
 
@@ -254,11 +257,11 @@ mod tests {
             "     0  In 0                 586.0 KiB        94.0 %  0.000 ms  ███████████████████████··│",
             "     1  1\\u{1b}[31m 2 Out    683.7 KiB       109.6 %  0.001 ms  █████████████████████████│███",
         ];
-        let drawn = shown(&report, "split", &on_screen(93, false));
+        let drawn = section(&report, "split", &on_screen(93, false));
         let lines: Vec<&str> = drawn.lines().collect();
         assert_eq!(lines[..3], expected);
         for width in [1, 20, 40, 60, 72, 80, 100, 120, 200] {
-            let drawn = shown(&report, "split", &on_screen(width, true));
+            let drawn = section(&report, "split", &on_screen(width, true));
             let widest = drawn.lines().map(display_width).max();
             assert!(width < 72 || widest <= Some(width), "{width}:\n{drawn}");
             assert_eq!(drawn.contains('│'), width >= 80, "{width}:\n{drawn}");
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn units_and_colours_of_the_verdict() {
         let report = report();
-        let text = shown(&report, "verdict", &on_screen(80, true));
+        let text = section(&report, "verdict", &on_screen(80, true));
         assert!(
             text.starts_with("\u{1b}[1m\u{1b}[31mFAILURE:\u{1b}[0m [ "),
             "{text}"
@@ -289,7 +292,7 @@ mod tests {
         let expected = "\
 FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
   Layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
-        assert_eq!(shown(&report, "verdict", &PLAIN), expected);
+        assert_eq!(section(&report, "verdict", &PLAIN), expected);
         let text = text(
             &complete(),
             &PLAIN,
@@ -302,21 +305,21 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
     #[test]
     fn a_search_that_gave_up_says_how_far_it_came() {
         let mut report = report();
-        let own = report.split.as_mut().unwrap();
-        own.too_large.clear();
-        own.unplaced = vec![Some("3".into()), Some("4".into())];
-        let text = shown(&report, "verdict", &PLAIN);
+        let split = report.split.as_mut().unwrap();
+        split.too_large.clear();
+        split.unplaced = vec![Some("3".into()), Some("4".into())];
+        let text = section(&report, "verdict", &PLAIN);
         assert!(
             text.ends_with("is as far as the search came; in no stage: 3 4"),
             "{text}"
         );
-        let own = report.split.as_mut().unwrap();
-        own.unplaced.clear();
-        own.max_stages = 1;
-        let text = shown(&report, "verdict", &PLAIN);
+        let split = report.split.as_mut().unwrap();
+        split.unplaced.clear();
+        split.max_stages = 1;
+        let text = section(&report, "verdict", &PLAIN);
         assert!(text.ends_with("has 2 stages for 1 IPU"), "{text}");
         report.split.as_mut().unwrap().fits = true;
-        let text = shown(&report, "verdict", &PLAIN);
+        let text = section(&report, "verdict", &PLAIN);
         assert_eq!(
             text,
             "SUCCESS: [ In 0 | 1\\u{1b}[31m 2 Out ] fits on 2 IPUs"
@@ -338,13 +341,13 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         let expected = "100.05 % of the fullest tile of the whole model, 7 with 2,000 bytes, is \
                         attributed: 50.00 % to layers, 25.00 % to other operations (5.00 % in \
                         every place that uses it), 25.05 % to every stage";
-        assert_eq!(shown(&report, "coverage", &PLAIN), expected);
+        assert_eq!(section(&report, "coverage", &PLAIN), expected);
     }
 
     #[test]
     fn only_what_both_programs_found_is_called_optimal() {
         let mut report = report();
-        let line = shown(&report, "proof", &PLAIN);
+        let line = section(&report, "proof", &PLAIN);
         assert!(
             line.starts_with("Optimal: the integer program and the"),
             "{line}"
@@ -354,6 +357,6 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
             "{line}"
         );
         report.proof.as_mut().unwrap().optimal = false;
-        assert_eq!(shown(&report, "proof", &PLAIN), "");
+        assert_eq!(section(&report, "proof", &PLAIN), "");
     }
 }

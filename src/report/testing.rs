@@ -604,10 +604,10 @@ pub(super) fn hostile(name: &str) -> Report {
         "/plan/rows/1",
     ];
     for pipeline in pipelines {
-        let own = value.pointer_mut(pipeline).unwrap();
-        own["schedule"] = "popart".into();
-        own["recompute"] = "stage".into();
-        own["state"] = "on-chip".into();
+        let pipeline = value.pointer_mut(pipeline).unwrap();
+        pipeline["schedule"] = "popart".into();
+        pipeline["recompute"] = "stage".into();
+        pipeline["state"] = "on-chip".into();
     }
     value["plan"]["pipelines_tried"][0]["accumulators"] = "on-chip".into();
     value["plan"]["pipelines_tried"][0]["stash"] = "on-chip".into();
@@ -630,7 +630,7 @@ fn replace(value: &mut serde_json::Value, name: &str) {
 /// Tiles of each IPU of [`compiled`].
 const TILES: u32 = 4;
 
-/// What tiles of [`compiled`] may take, by IPU.
+/// Bytes that tiles of [`compiled`] may take, by IPU.
 const LIMITS: [u64; 3] = [638_976, 630_000, 620_000];
 
 /// Bytes in use on each tile of [`compiled`].
@@ -709,11 +709,6 @@ fn always_live(tile: u32) -> u64 {
     50_000 + 11 * u64::from(tile)
 }
 
-/// Of the tiles of an IPU.
-fn compiled_tiles(ipu: u32) -> Range<u32> {
-    ipu * TILES..(ipu + 1) * TILES
-}
-
 fn compiled_ipu(ipu: u32) -> IpuFit {
     let place = ipu as usize;
     let totals = &TOTALS[place * TILES as usize..][..TILES as usize];
@@ -723,7 +718,7 @@ fn compiled_ipu(ipu: u32) -> IpuFit {
         vec![Some("3".to_string())],
     ];
     let fullest_tile = compiled_tile(ipu);
-    let own = u64::from(ipu);
+    let offset = u64::from(ipu);
     IpuFit {
         ipu,
         fits: fullest_tile.free >= 0,
@@ -734,13 +729,13 @@ fn compiled_ipu(ipu: u32) -> IpuFit {
         tiles: Fullness::of(totals.iter().copied(), LIMITS[place]),
         categories: compiled_categories(ipu),
         named: Some(NamedBytes {
-            stashed: 700_001 + own,
-            restored: 600_011 + own,
-            accumulators: 500_021 + own,
-            received: 400_031 + own,
+            stashed: 700_001 + offset,
+            restored: 600_011 + offset,
+            accumulators: 500_021 + offset,
+            received: 400_031 + offset,
         }),
         curve: Some(compiled_curve(ipu)),
-        cycles: Some(90_000_000 - 7_000_000 * own),
+        cycles: Some(90_000_000 - 7_000_000 * offset),
         fullest_tile,
     }
 }
@@ -780,7 +775,7 @@ fn compiled_categories(ipu: u32) -> Vec<CategoryBytes> {
 }
 
 fn compiled_curve(ipu: u32) -> Curve {
-    let always_live = compiled_tiles(ipu).map(always_live).sum();
+    let always_live = (ipu * TILES..(ipu + 1) * TILES).map(always_live).sum();
     let highest = 1_300_000 - 100_000 * u64::from(ipu);
     Curve {
         first_step: 0,
@@ -800,7 +795,7 @@ fn compiled_curve(ipu: u32) -> Curve {
 fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
     let category = |place: usize| CategoryBytes {
         name: ipus[0].categories[place].name.clone(),
-        all_tiles: ipus.iter().map(|own| own.categories[place].all_tiles).sum(),
+        all_tiles: ipus.iter().map(|ipu| ipu.categories[place].all_tiles).sum(),
         fullest_tile: ipus[1].categories[place].fullest_tile,
     };
     let tiles = 0..TOTALS.len() as u32;
@@ -827,7 +822,7 @@ fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
     }
 }
 
-/// What was predicted of [`compiled`]: a stash, code and what was learnt are off.
+/// The prediction for [`compiled`]: a stash, code and what was learnt are off.
 fn compared(ipus: &[IpuFit]) -> Against {
     let mut predicted = RECORDED;
     predicted[0][0] -= 1_000;
@@ -837,14 +832,14 @@ fn compared(ipus: &[IpuFit]) -> Against {
     predicted[2][3] += 1_500;
     let learnt = [1_000, 0, -200];
     let totals = [1_790_100, 2_333_300, 1_199_000];
-    let stage = |own: &IpuFit| {
-        let place = own.ipu as usize;
-        let (tile, parts) = (&own.fullest_tile, tile_parts(predicted[place]));
+    let stage = |ipu: &IpuFit| {
+        let place = ipu.ipu as usize;
+        let (tile, parts) = (&ipu.fullest_tile, tile_parts(predicted[place]));
         let predicted = parts.total().saturating_add_signed(learnt[place]);
         StageAgainst {
-            stage: own.ipu,
-            ipu: own.ipu,
-            layers: own.layers.clone().unwrap_or_default(),
+            stage: ipu.ipu,
+            ipu: ipu.ipu,
+            layers: ipu.layers.clone().unwrap_or_default(),
             predicted,
             learnt: learnt[place],
             recorded: tile.bytes,
@@ -853,8 +848,8 @@ fn compared(ipus: &[IpuFit]) -> Against {
             predicted_parts: parts,
             recorded_parts: tile.parts,
             predicted_total: totals[place],
-            recorded_total: own.total,
-            total_difference: own.total as i64 - totals[place] as i64,
+            recorded_total: ipu.total,
+            total_difference: ipu.total as i64 - totals[place] as i64,
         }
     };
     Against {
@@ -882,17 +877,20 @@ fn all_that_was_compiled_adds_up() {
     let report = compiled();
     let fit = report.fit.unwrap();
     let tiles = report.memory.tiles.unwrap();
-    for own in &fit.ipus {
-        let tile = &own.fullest_tile;
-        assert_eq!(tile.parts.total(), tile.bytes, "IPU {}", own.ipu);
+    for ipu in &fit.ipus {
+        let tile = &ipu.fullest_tile;
+        assert_eq!(tile.parts.total(), tile.bytes, "IPU {}", ipu.ipu);
         assert_eq!(tiles.total[tile.tile as usize], tile.bytes);
-        assert_eq!(own.overflowed > 0, !own.fits);
+        assert_eq!(ipu.overflowed > 0, !ipu.fits);
     }
-    for own in fit.against.unwrap().stages {
-        let predicted = own.predicted_parts.total();
-        assert_eq!(predicted.saturating_add_signed(own.learnt), own.predicted);
-        assert_eq!(own.recorded_parts.total(), own.recorded);
+    for stage in fit.against.unwrap().stages {
+        let predicted = stage.predicted_parts.total();
+        assert_eq!(
+            predicted.saturating_add_signed(stage.learnt),
+            stage.predicted
+        );
+        assert_eq!(stage.recorded_parts.total(), stage.recorded);
     }
-    let all: u64 = fit.ipus.iter().map(|own| own.total).sum();
+    let all: u64 = fit.ipus.iter().map(|ipu| ipu.total).sum();
     assert_eq!(all, tiles.total.iter().sum::<u64>());
 }

@@ -14,7 +14,7 @@ pub fn grouped_signed(number: impl Into<i128>) -> String {
     let digits = u64::try_from(number.unsigned_abs());
     digits.map_or_else(
         |_| number.to_string(),
-        |own| format!("{sign}{}", grouped(own)),
+        |digits| format!("{sign}{}", grouped(digits)),
     )
 }
 
@@ -34,8 +34,8 @@ pub fn signed_share(difference: i64, whole: u64) -> String {
 /// A name from a file as a report shows it: [`printable`], and cut to a length
 /// that people read.
 pub fn shown(name: &str) -> String {
-    const MOST: usize = 160;
-    match name.char_indices().nth(MOST) {
+    const MAX_CHARACTERS: usize = 160;
+    match name.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}\u{2026}", printable(&name[..end])),
         None => printable(name),
     }
@@ -49,9 +49,9 @@ impl PseudoLayers {
 
     /// The layers of a stage, many of them by the first and the last.
     pub(super) fn shown_list(self, layers: &[Option<String>]) -> String {
-        const MOST: usize = 8;
+        const MAX_LAYERS: usize = 8;
         match self.names_of(layers).as_slice() {
-            [first, .., last] if layers.len() > MOST => {
+            [first, .., last] if layers.len() > MAX_LAYERS => {
                 format!(
                     "{} \u{2026} {} ({})",
                     shown(first),
@@ -69,8 +69,8 @@ impl PseudoLayers {
     /// The layers of all stages, or how many layers each has where there are
     /// many stages.
     pub(super) fn shown_stages(self, stages: &[LayerNames]) -> String {
-        const MOST: usize = 6;
-        if stages.len() > MOST {
+        const MAX_STAGES: usize = 6;
+        if stages.len() > MAX_STAGES {
             let counts = self.counts(stages).into_iter();
             let counts = counts.map(|count| count.to_string());
             return format!("{} layers", counts.collect::<Vec<_>>().join(", "));

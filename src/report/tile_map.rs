@@ -1,4 +1,4 @@
-//! What stands on each tile: the page of `--export-html` draws it and shows one tile
+//! The content of each tile: the page of `--export-html` draws it and shows one tile
 //! at a time.
 
 use schemars::JsonSchema;

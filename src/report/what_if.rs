@@ -1,5 +1,5 @@
-//! What every other split needs, for who tries some: the page of `--export-html`
-//! adds these numbers up.
+//! Memory of every other split, for readers who try some: the page of
+//! `--export-html` adds these numbers up.
 
 use crate::solve::Rule;
 use crate::time::PositionCycles;
@@ -126,7 +126,7 @@ impl WhatIf {
         ranges.map(bytes).collect()
     }
 
-    /// With the numbers between `all` boundaries or, where these are more than `most`
+    /// With the numbers between `all` boundaries or, where these are more than `max_numbers`
     /// numbers of bytes, between those around the cuts of `split` and of the best
     /// splits; those of the best splits that are left stay. `None` where `split`,
     /// by the end of each stage, cannot be shown, or `bytes_of` (by start, end and the
@@ -135,7 +135,7 @@ impl WhatIf {
         self,
         all: &[u32],
         split: &[u32],
-        most: usize,
+        max_numbers: usize,
         bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
         cut_bytes_of: impl Fn(u32) -> Option<u64>,
     ) -> Option<Self> {
@@ -148,7 +148,7 @@ impl WhatIf {
             .iter()
             .map(|best_split| &best_split.ends[..])
             .collect();
-        let fits = |boundaries| shape(boundaries).numbers() <= most;
+        let fits = |boundaries| shape(boundaries).numbers() <= max_numbers;
         let boundaries = chosen(all, split, &best, fits)?;
         let bytes = Self::bytes_between(&boundaries, shape(boundaries.len()), bytes_of)?;
         let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
@@ -164,22 +164,22 @@ impl WhatIf {
         })
     }
 
-    /// The same with at most so many numbers of bytes, in which `split` can still be
+    /// The data with at most so many numbers of bytes, in which `split` can still be
     /// shown, by the end of each stage; `None` where it cannot be.
-    pub(super) fn narrowed(&self, most: usize, split: &[u32]) -> Option<Self> {
-        let known = Self::ranges(self.shape()).zip(&self.bytes);
-        let known = known.filter_map(|((start, end, after), &bytes)| {
+    pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
+        let bytes_by_range = Self::ranges(self.shape()).zip(&self.bytes);
+        let bytes_by_range = bytes_by_range.filter_map(|((start, end, after), &bytes)| {
             let (start, end) = (self.boundaries.get(start)?, self.boundaries.get(end)?);
             Some(((*start, *end, after), bytes))
         });
-        let known: std::collections::HashMap<_, _> = known.collect();
-        let bytes_of = |start, end, after| known.get(&(start, end, after)).copied();
+        let bytes_by_range: std::collections::HashMap<_, _> = bytes_by_range.collect();
+        let bytes_of = |start, end, after| bytes_by_range.get(&(start, end, after)).copied();
         let cut_bytes_of = |at: u32| {
             let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
             self.cut_bytes.get(place).copied()
         };
         let all = self.clone();
-        all.between(&self.boundaries, split, most, bytes_of, cut_bytes_of)
+        all.between(&self.boundaries, split, max_numbers, bytes_of, cut_bytes_of)
     }
 }
 
@@ -206,7 +206,7 @@ fn chosen(
     let mut kept: BTreeSet<u32> = [0].into_iter().chain(split.iter().copied()).collect();
     let of_split = kept.clone();
     kept.extend(best.iter().copied().flatten());
-    let near = |cuts: &BTreeSet<u32>, distance: u32| -> Vec<u32> {
+    let around = |cuts: &BTreeSet<u32>, distance: u32| -> Vec<u32> {
         let is_near = |&&at: &&u32| {
             let around = at.saturating_sub(distance)..=at.saturating_add(distance);
             cuts.range(around).next().is_some()
@@ -214,7 +214,7 @@ fn chosen(
         boundaries.iter().filter(is_near).copied().collect()
     };
     let within = |cuts: &BTreeSet<u32>| {
-        let mut by_distance = (0..=FAR).rev().map(|distance| near(cuts, distance));
+        let mut by_distance = (0..=FAR).rev().map(|distance| around(cuts, distance));
         by_distance.find(|of_split| fits(of_split.len()))
     };
     within(&kept).or_else(|| within(&of_split))
@@ -272,8 +272,8 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         assert!(some.bytes.len() <= 500, "{}", some.bytes.len());
         // Position 20 is a cut of the best split.
-        for near in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
-            assert!(some.boundaries.contains(&near), "{:?}", some.boundaries);
+        for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
+            assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
         assert!(!some.boundaries.contains(&15), "{:?}", some.boundaries);
         let expected = WhatIf::bytes_between(&some.boundaries, some.shape(), bytes_of);

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::profile::{RecordedTile, TileBytes};
 
-/// What does not fit, and where.
+/// The error says what does not fit, and where.
 type Checked = Result<(), String>;
 
 /// Are there only as many steps as a model can have?
@@ -22,7 +22,7 @@ pub(super) fn steps(model: &Model) -> Checked {
 
 /// Does all of `model` fit together?
 pub(super) fn all(model: &Model) -> Checked {
-    let known = Referents(model);
+    let targets = Referents(model);
     target(model)?;
     classes(model)?;
     let (groups, labels) = (model.operation_groups.len(), model.labels.len());
@@ -30,21 +30,27 @@ pub(super) fn all(model: &Model) -> Checked {
     ensure(model.use_sets.is_sound(groups, labels), || {
         "a use set does not consist of a smaller one and a later group".into()
     })?;
-    each("use", model.variables.uses(), |use_of| known.is_use(use_of))?;
+    each("use", model.variables.uses(), |use_of| {
+        targets.is_use(use_of)
+    })?;
     let of_code = model.code_variables.uses();
-    each("use of code", of_code, |use_of| known.is_use(use_of))?;
+    each("use of code", of_code, |use_of| targets.is_use(use_of))?;
     each("operation", &model.operations, |operation| {
-        known.is_group(operation.group)?;
-        known.is_call(operation.call)
+        targets.is_group(operation.group)?;
+        targets.is_call(operation.call)
     })?;
-    each("group", &model.operation_groups, |group| known.group(group))?;
-    known.flow(&model.flow)?;
+    each("group", &model.operation_groups, |group| {
+        targets.group(group)
+    })?;
+    targets.flow(&model.flow)?;
     each("program", &model.programs, |program| {
-        program.group.map_or(Ok(()), |group| known.is_group(group))
+        program
+            .group
+            .map_or(Ok(()), |group| targets.is_group(group))
     })?;
-    known.by_tile()?;
+    targets.by_tile()?;
     let peak = model.memory_peak.as_ref();
-    peak.map_or(Ok(()), |peak| known.memory_peak(peak))
+    peak.map_or(Ok(()), |peak| targets.memory_peak(peak))
 }
 
 /// The rules for a profile, and as much of everything as there are
@@ -121,7 +127,7 @@ fn is_below(position: u32, end: usize, what: &str) -> Checked {
     })
 }
 
-/// What the parts of a model refer to.
+/// The targets of references between the parts of a model.
 struct Referents<'a>(&'a Model);
 
 impl Referents<'_> {
@@ -157,7 +163,7 @@ impl Referents<'_> {
         self.on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
     }
 
-    /// What the whole model has by tile.
+    /// Checks the lists by tile of the whole model.
     fn by_tile(&self) -> Checked {
         let categories = self.0.recorded.categories.iter();
         let categories = categories.flat_map(|category| [&category.bytes, &category.overlapped]);

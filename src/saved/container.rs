@@ -27,12 +27,12 @@ const CHECKSUM: usize = 8;
 /// shrink by 3 %, loading takes 5 % more processor time, and saving 30 % more.
 const LEVEL: i32 = 3;
 
-/// What a part holds, by its position in the file.
+/// The content of a part, by its position in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// The model without its variables.
     Model,
-    /// What all groups of variables refer to.
+    /// The classes and use sets that all groups of variables refer to.
     Uses,
     /// The groups of some tiles: the rest of the parts.
     Variables,

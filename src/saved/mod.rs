@@ -1,6 +1,6 @@
 //! The analysed model as one file: [`save`] writes it, [`load`] reads it back.
 //!
-//! What is saved is a [`Model`] before layers are named, so a loaded one serves
+//! The file holds a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
 //! # The format, version 10

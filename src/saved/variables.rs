@@ -26,7 +26,7 @@ const GROUPS_OF_PART: usize = 1 << 18;
 /// (class, set)
 type Use = (u32, u32);
 
-/// What all groups refer to, and where they are.
+/// The uses that all groups refer to, and where they are.
 #[derive(Debug, Serialize, Deserialize)]
 struct Uses {
     /// The distinct uses of all groups, ascending.

@@ -33,11 +33,11 @@ pub struct Certificate {
     pub ranges: Vec<Range<usize>>,
     /// Positions after which a cut is required by a constraint, rising.
     pub cuts_after: Vec<usize>,
-    /// What they prove.
+    /// The number of stages that they prove.
     pub needed: Needed,
 }
 
-/// What a certificate proves.
+/// The conclusion of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needed {
     /// At least this number of stages is needed: one for each range, one for
@@ -48,7 +48,7 @@ pub enum Needed {
     Unsplittable,
 }
 
-/// What is wrong with a certificate.
+/// Defects of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
     /// It is about other limits or required cuts than the problem's.
@@ -152,7 +152,7 @@ impl Certificate {
         }
     }
 
-    /// What the ranges prove; each of them is checked. The required cuts are
+    /// Checks each range and returns the conclusion. The required cuts are
     /// there.
     fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
         let mut counted = vec![false; cuts.len()];
@@ -178,7 +178,7 @@ impl Certificate {
     }
 }
 
-/// That `range` is a range of positions, over `limit`.
+/// Checks that `range` is a range of positions, over `limit`.
 fn check_over(
     problem: &Problem<'_>,
     range: &Range<usize>,

@@ -51,7 +51,7 @@ impl<'a> CheckedProblem<'a> {
             goal: problem.goal,
             stages: problem
                 .ipus
-                .min(most_stages(&pins))
+                .min(max_stages(&pins))
                 .min(problem.costs.stages()),
             max_edges: MAX_EDGES,
             required_until: required_until(&cuts_after),
@@ -135,8 +135,8 @@ impl<'a> CheckedProblem<'a> {
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
-    /// What a stage `range` of `peak` bytes with `after` stages after it counts in
-    /// `objective`. A stage pays for the cut at its end, the last one for none.
+    /// The number of a stage `range` of `peak` bytes with `after` stages after it
+    /// in `objective`. A stage pays for the cut at its end, the last one for none.
     pub(super) fn value(
         &self,
         objective: Objective,
@@ -160,7 +160,7 @@ impl<'a> CheckedProblem<'a> {
 }
 
 /// One stage for each position, but a pinned one says how many come before.
-fn most_stages(pins: &[Option<usize>]) -> usize {
+fn max_stages(pins: &[Option<usize>]) -> usize {
     let mut pins_and_positions = pins.iter().rev().zip(0..);
     let last = pins_and_positions.find_map(|(pin, behind)| Some((*pin)? + 1 + behind));
     last.unwrap_or(pins.len())

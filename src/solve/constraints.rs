@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 /// One constraint, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
-    /// What a plan must do.
+    /// The condition on a plan.
     pub rule: Rule,
     /// Who says so. No search looks at it.
     pub origin: Origin,
@@ -37,7 +37,7 @@ pub struct TiedWeight {
     pub ways_out: Vec<String>,
 }
 
-/// What a constraint asks for. Positions are those of the layer order.
+/// A condition on a plan. Positions are those of the layer order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "rule", rename_all = "kebab-case")]
 #[schemars(rename = "CheckedRule")]
@@ -75,14 +75,13 @@ pub enum Rule {
 }
 
 impl Constraint {
-    /// What an option asks for.
+    /// A constraint from an option.
     pub fn option(rule: Rule, option: impl Into<String>) -> Self {
         let origin = Origin::Option(option.into());
         Self { rule, origin }
     }
 
-    /// What keeps a weight on one IPU, used by the positions from `first` to
-    /// `last`.
+    /// Keeps a weight on one IPU, used by the positions from `first` to `last`.
     pub fn tie(first: usize, last: usize, weight: TiedWeight) -> Self {
         Self {
             rule: Rule::Together { first, last },
@@ -149,7 +148,7 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// That it is on one IPU, and which options lift that.
+    /// Says that it is on one IPU, and which options lift that.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -166,7 +165,7 @@ impl fmt::Display for TiedWeight {
     }
 }
 
-/// What constraints say of a cut.
+/// Whether constraints leave a cut free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
     /// Nothing.
@@ -271,10 +270,10 @@ mod tests {
             users: (0..users).map(|user| user.to_string()).collect(),
             ways_out: Vec::new(),
         };
-        let said = |users| weight(users).to_string();
-        assert_eq!(said(2), "weight w (12 bytes) of 0 and 1");
-        assert_eq!(said(3), "weight w (12 bytes) of 0, 1 and 2");
-        assert!(said(10).ends_with("of 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"));
+        let text = |users| weight(users).to_string();
+        assert_eq!(text(2), "weight w (12 bytes) of 0 and 1");
+        assert_eq!(text(3), "weight w (12 bytes) of 0, 1 and 2");
+        assert!(text(10).ends_with("of 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"));
     }
 
     #[test]

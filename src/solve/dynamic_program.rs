@@ -17,10 +17,10 @@ use super::objectives::Objective;
 use super::plan::Plan;
 
 /// The maximum number of objectives that one pass compares.
-const MOST: usize = 4;
+const MAX_OBJECTIVES: usize = 4;
 
 /// One number for each objective of a pass, the rest 0.
-type Key = [u128; MOST];
+type Key = [u128; MAX_OBJECTIVES];
 
 /// The best plan by the question's goal, among equals that with the earliest
 /// cuts; `None` when there is no split.
@@ -222,14 +222,14 @@ impl<'a> StagePass<'a> {
     }
 
     fn joined(&self, stage: &Key, rest: &Key) -> Key {
-        let mut both = *rest;
-        for (n, (both, stage)) in both.iter_mut().zip(stage).enumerate() {
-            *both = match self.bottleneck {
-                Some(bottleneck) if bottleneck == n => (*stage).max(*both),
-                _ => stage + *both,
+        let mut sum = *rest;
+        for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
+            *sum = match self.bottleneck {
+                Some(bottleneck) if bottleneck == n => (*stage).max(*sum),
+                _ => stage + *sum,
             };
         }
-        both
+        sum
     }
 
     /// By start: the ranges that obey the constraints on cuts and count at most as

@@ -1,4 +1,4 @@
-//! What can go wrong between range costs and a plan.
+//! Errors between range costs and a plan.
 
 use std::ops::Range;
 
@@ -112,7 +112,7 @@ pub enum SolveError {
     Unproven {
         /// The objective it was solved for.
         objective: Objective,
-        /// What the solver said or what its answer lacks.
+        /// The message of the solver, or the defect of its answer.
         reason: String,
     },
 }

@@ -20,7 +20,7 @@ pub struct Fitting {
     pub plan: Plan,
     /// Its numbers.
     pub score: Score,
-    /// What is known of the shortest step of as many stages, or fewer; `None` without
+    /// Bounds on the shortest step of as many stages, or fewer; `None` without
     /// cycles.
     pub step: Option<StepProof>,
 }

@@ -37,12 +37,12 @@ pub(super) struct Choice {
 /// optimum of these is that of all: shifted costs are never negative, so that
 /// no edge that is left out can lower a sum of 0.
 pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<Choice> {
-    let most = sums.map(|sums| most_excess(&sums.excess, network.checked.max_edges));
+    let max_excess = sums.map(|sums| max_excess(&sums.excess, network.checked.max_edges));
     let edges = network.edges().enumerate();
     let choices = edges.filter_map(|(index, edge)| {
-        let cost = match (sums, most) {
-            (Some(sums), Some(most)) => {
-                let excess = sums.excess[index].filter(|&excess| excess <= most);
+        let cost = match (sums, max_excess) {
+            (Some(sums), Some(max_excess)) => {
+                let excess = sums.excess[index].filter(|&excess| excess <= max_excess);
                 excess.map(|_| sums.shifted[index])?
             }
             _ => 0,
@@ -57,14 +57,14 @@ pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<C
     choices.collect()
 }
 
-/// The excess up to which there are at most `most` edges; 0 when even those
+/// The excess up to which there are at most `max_edges` edges; 0 when even those
 /// without any excess are more.
-fn most_excess(excess: &[Option<u128>], most: usize) -> u128 {
+fn max_excess(excess: &[Option<u128>], max_edges: usize) -> u128 {
     let mut excess: Vec<u128> = excess.iter().flatten().copied().collect();
-    if excess.len() <= most {
+    if excess.len() <= max_edges {
         return u128::MAX;
     }
-    let (_, first_out, _) = excess.select_nth_unstable(most);
+    let (_, first_out, _) = excess.select_nth_unstable(max_edges);
     first_out.saturating_sub(1)
 }
 
@@ -147,10 +147,10 @@ fn solve(
 
 fn read_binary(value: f64) -> Option<bool> {
     let rounded = value.round();
-    let near = (value - rounded).abs() <= INTEGRALITY;
+    let is_integral = (value - rounded).abs() <= INTEGRALITY;
     match rounded {
-        0.0 if near => Some(false),
-        1.0 if near => Some(true),
+        0.0 if is_integral => Some(false),
+        1.0 if is_integral => Some(true),
         _ => None,
     }
 }
@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn edges_without_excess_are_never_left_out() {
         let excess = [Some(0), None, Some(7), Some(0), Some(3), Some(3)];
-        assert_eq!(most_excess(&excess, 5), u128::MAX);
-        assert_eq!(most_excess(&excess, 4), 6);
-        assert_eq!(most_excess(&excess, 3), 2);
-        assert_eq!(most_excess(&excess, 2), 2);
-        assert_eq!(most_excess(&excess, 1), 0);
+        assert_eq!(max_excess(&excess, 5), u128::MAX);
+        assert_eq!(max_excess(&excess, 4), 6);
+        assert_eq!(max_excess(&excess, 3), 2);
+        assert_eq!(max_excess(&excess, 2), 2);
+        assert_eq!(max_excess(&excess, 1), 0);
     }
 }

@@ -10,7 +10,7 @@ const MIN_LAYERS: [usize; 3] = [3, 2, 1];
 /// Shares of the tile memory to fill up to, in the order they are tried.
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// What the greedy search settled on.
+/// The result of the greedy search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
     /// Whether every position is in one of at most as many stages as were

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::problem::{Limits, Problem};
 use super::{Solution, dynamic_program, solve};
 
-/// What prevents a plan.
+/// The reasons why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Infeasible {
     /// Why there is no plan.
@@ -17,8 +17,8 @@ pub struct Infeasible {
     /// The proof. It says nothing of pins and of limits that differ; see
     /// [`Cause::PinsOrLimits`].
     pub certificate: Certificate,
-    /// What keeps the positions together that are too large; empty when that
-    /// is a single position, and for other causes.
+    /// The constraints that keep the positions together that are too large;
+    /// empty when that is a single position, and for other causes.
     pub kept_together: Vec<Constraint>,
     /// The plan with the lowest peak when every stage may take any number of
     /// bytes, with the same constraints on the same IPUs: its peak is the
@@ -55,8 +55,8 @@ pub enum Cause {
     /// There are IPUs enough for the highest limit and the constraints on cuts:
     /// pins or the lower limits of some IPUs prevent a plan.
     PinsOrLimits,
-    /// What the stages need at least would fit: what they need beside that in their
-    /// places, such as what the pipeline keeps, prevents a plan.
+    /// The stages would fit with the least that each needs. The rest, such as the
+    /// tensors that a pipeline keeps, prevents a plan.
     Pipeline,
 }
 

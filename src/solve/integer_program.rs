@@ -19,7 +19,7 @@
 //! Large networks are cut down first, by what holds for any solver: to minimise
 //! a sum, columns whose reduced costs are not negative may be left out
 //! (`choices`); to show that there is no path, edges into a node that none
-//! leaves must be 0 (`refuse`).
+//! leaves must be 0 (`infeasible`).
 
 use super::checked_problem::CheckedProblem;
 use super::error::SolveError;
@@ -29,21 +29,21 @@ use super::objectives::Objective;
 use super::plan::Plan;
 use super::potentials::Potentials;
 
-/// What shows that no lower peak, or no fewer cycles of the slowest stage,
-/// are possible.
+/// Proof that no lower peak, or no fewer cycles of the slowest stage, are
+/// possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BottleneckProof {
     /// The peak or the cycles.
     pub objective: Objective,
     /// The highest number below the best that any range counts.
     pub threshold: u128,
-    /// What the integer program said when no stage may count more than that.
-    pub refusal: Refused,
+    /// Why no split exists when no stage may count more than that.
+    pub infeasibility: Infeasibility,
 }
 
 /// How the integer program showed that there is no split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum Infeasibility {
     /// At least this number of stages is needed: more than there are IPUs.
     TooManyStages(usize),
     /// There is none: some layer alone is too much, or pins and limits by IPU
@@ -97,7 +97,7 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
     let checked = network.checked;
     let main = checked.goal.main();
     if !has_path(&network, Objective::Peak, u128::MAX) {
-        refuse(&network, main)?;
+        infeasible(&network, main)?;
         return Ok(Search::None);
     }
     let mut proofs = Vec::new();
@@ -138,11 +138,11 @@ fn lowest<'q>(
     };
     let below = index.checked_sub(1).map(|below| values[below]);
     let proof = below.map(|threshold| {
-        let refusal = refuse(&network.within(objective, threshold), objective)?;
+        let infeasibility = infeasible(&network.within(objective, threshold), objective)?;
         Ok(BottleneckProof {
             objective,
             threshold,
-            refusal,
+            infeasibility,
         })
     });
     Ok((network.within(objective, best), proof.transpose()?))
@@ -150,16 +150,16 @@ fn lowest<'q>(
 
 /// Has the integer program show that `network` has no path of few enough
 /// edges.
-fn refuse(network: &Network<'_>, objective: Objective) -> Result<Refused, SolveError> {
+fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Infeasibility, SolveError> {
     let mut reachable = network.clone();
     reachable.close_unreachable();
     if network.fewest_edges(Objective::Peak, u128::MAX).is_none() {
         reachable.close_dead_ends(network.checked.max_edges);
     }
     match keep_best(&mut reachable, Objective::Stages)? {
-        None => Ok(Refused::Infeasible),
+        None => Ok(Infeasibility::Infeasible),
         Some(needed) if needed > network.checked.stages as u128 => {
-            Ok(Refused::TooManyStages(needed as usize))
+            Ok(Infeasibility::TooManyStages(needed as usize))
         }
         Some(needed) => {
             let reason = format!("{needed} stages turned out to be enough");
@@ -193,8 +193,8 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
     Ok(found)
 }
 
-/// What `plan` sums up to in `objective`; `None` when a stage of it is not
-/// among the range costs.
+/// The sum of `plan` in `objective`; `None` when a stage of it is not among the
+/// range costs.
 fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
     let costs = plan.with_after().map(|(stage, after)| {
         let peak = checked.problem.costs.peak(stage.clone(), after)?;
@@ -229,7 +229,7 @@ mod tests {
         let proof = BottleneckProof {
             objective: Objective::Peak,
             threshold: 6,
-            refusal: Refused::TooManyStages(3),
+            infeasibility: Infeasibility::TooManyStages(3),
         };
         assert_eq!(found.proofs, [proof]);
     }
@@ -240,7 +240,7 @@ mod tests {
             .unwrap()
             .proofs;
         assert_eq!(proofs[0].threshold, 1);
-        assert_eq!(proofs[0].refusal, Refused::Infeasible);
+        assert_eq!(proofs[0].infeasibility, Infeasibility::Infeasible);
         let even = additive(&[0, 0], u64::MAX);
         assert_eq!(answer(&even, 2, 99).unwrap().proofs, []);
     }

@@ -22,7 +22,7 @@ use super::objectives::{Goal, Objective};
 use super::problem::Problem;
 
 /// The maximum number of characters of a name that are shown.
-const NAME: usize = 100;
+const MAX_NAME: usize = 100;
 
 /// The integer program for the main objective of `problem`, with all limits
 /// and constraints. `names` says in comments what each position is. Its optimum is
@@ -97,14 +97,14 @@ impl LpFile<'_> {
         writeln!(f, "\\ x_A_B_on_N when that stage stands on IPU N,")?;
         writeln!(f, "\\ x_A_B_then_N when N stages come after it.")?;
         for (position, name) in (0..checked.layers()).zip(self.names) {
-            writeln!(f, "\\ position {position}: {}", shown(name))?;
+            writeln!(f, "\\ position {position}: {}", comment(name))?;
         }
         for constraint in checked.problem.constraints {
             let kind = match constraint.origin {
                 Origin::Option(_) => "option",
                 Origin::Weight(_) => "on one IPU",
             };
-            writeln!(f, "\\ {kind}: {}", shown(&constraint.origin.to_string()))?;
+            writeln!(f, "\\ {kind}: {}", comment(&constraint.origin.to_string()))?;
         }
         Ok(())
     }
@@ -165,8 +165,8 @@ impl LpFile<'_> {
 }
 
 /// A name for a comment.
-fn shown(name: &str) -> String {
-    printable(name).chars().take(NAME).collect()
+fn comment(name: &str) -> String {
+    printable(name).chars().take(MAX_NAME).collect()
 }
 
 /// Costs are far below the highest signed number: sums of their squares fit.

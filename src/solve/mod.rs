@@ -69,7 +69,7 @@ pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,
 };
-pub use integer_program::{BottleneckProof, Refused};
+pub use integer_program::{BottleneckProof, Infeasibility};
 pub use lp::lp;
 pub use objectives::{Goal, Objective};
 pub use plan::{Judgement, Plan, Score, evaluate};
@@ -85,13 +85,14 @@ pub struct Solution {
     pub plan: Plan,
     /// All numbers of the plan, recomputed from its ranges in integers.
     pub score: Score,
-    /// What both programs found for each objective, in the order of the goal.
+    /// The optimum of both programs for each objective, in the order of the
+    /// goal.
     pub proofs: Vec<ObjectiveProof>,
-    /// What shows that no bottleneck can be lower, in the order of the goal.
-    /// A bottleneck below which no range counts anything has no entry.
+    /// Proofs that no bottleneck can be lower, in the order of the goal. A
+    /// bottleneck below which no range counts anything has no entry.
     pub bottlenecks: Vec<BottleneckProof>,
-    /// What is known of the shortest step, if that is the goal. The other proofs are then
-    /// those of the least cycles of the slowest stage, and of a split that has these.
+    /// Bounds on the shortest step, if that is the goal. The other proofs are then those
+    /// of the least cycles of the slowest stage, and of a split that has these.
     pub step: Option<StepProof>,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct StageRange {
     pub peak: u64,
 }
 
-/// What is known of the stages of a level.
+/// The place of the stages of a level in the split.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Level {
     /// The IPU that they are on.
@@ -83,12 +83,12 @@ impl<'q> Network<'q> {
     /// stages before can leave off at its start.
     pub(super) fn layered(checked: &'q CheckedProblem<'q>) -> Self {
         // By the number of stages after them; all alike without a pipeline.
-        let mut known: Vec<Option<Arc<[StageRange]>>> = vec![None; checked.stages.max(1)];
+        let mut by_after: Vec<Option<Arc<[StageRange]>>> = vec![None; checked.stages.max(1)];
         let mut starts = vec![false; checked.layers() + 1];
         let mut levels = Vec::new();
         for level in levels_of(checked) {
             let after = level.after.unwrap_or(0);
-            let ranges = known[after].get_or_insert_with(|| stage_ranges(checked, after));
+            let ranges = by_after[after].get_or_insert_with(|| stage_ranges(checked, after));
             let ranges = ranges.clone();
             starts[0] = level.is_entry;
             let open = open_edges(checked, level, &ranges, &mut starts);
@@ -167,7 +167,7 @@ impl<'q> Network<'q> {
         network
     }
 
-    /// What choosing `edge` counts in `objective`.
+    /// The number of `edge` in `objective`.
     pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
         let StageRange { range, peak } = edge.stage_range;
         let after = edge.level.after.unwrap_or(0);
@@ -212,10 +212,10 @@ impl<'q> Network<'q> {
         leads_on[self.sink()] = true;
         let mut keep = Vec::new();
         for edge in self.edges().rev() {
-            let stays = leads_on[edge.to] || excess == 0;
-            leads_on[edge.from] |= stays;
-            excess -= usize::from(!stays);
-            keep.push(stays);
+            let is_kept = leads_on[edge.to] || excess == 0;
+            leads_on[edge.from] |= is_kept;
+            excess -= usize::from(!is_kept);
+            keep.push(is_kept);
         }
         self.retain(keep.into_iter().rev());
     }

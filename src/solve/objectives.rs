@@ -1,4 +1,4 @@
-//! What makes one split better than another, and in which order.
+//! The numbers that splits are compared by, and their order.
 
 use clap::ValueEnum;
 use std::fmt;
@@ -20,8 +20,8 @@ pub enum Objective {
     EarliestCuts,
 }
 
-/// What is most wanted. The best plan is always sought among those that are
-/// within the limits and obey the constraints.
+/// The objective that comes first. The best plan is always sought among those
+/// that are within the limits and obey the constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
     /// The lowest memory on the fullest tile; then fewest stages, evenness, and
@@ -69,7 +69,7 @@ impl Goal {
         matches!(self, Self::Cycles | Self::Time)
     }
 
-    /// What programs call it.
+    /// Its name in machine-readable output.
     pub fn key(self) -> &'static str {
         match self {
             Self::Peak => "peak",
@@ -92,7 +92,7 @@ impl Goal {
 }
 
 impl Objective {
-    /// What programs call it.
+    /// Its name in machine-readable output.
     pub fn key(self) -> &'static str {
         match self {
             Self::Peak => "peak",

@@ -53,8 +53,8 @@ impl Plan {
     }
 }
 
-/// What a plan is judged by, in exact integers. [`Goal::order`] says which
-/// number counts most.
+/// The numbers of a plan, in exact integers. [`Goal::order`] says which number
+/// counts most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// Bytes on the fullest tile of any stage.
@@ -68,7 +68,7 @@ pub struct Score {
     /// Cycles of the slowest stage, with what it recomputes; `None` when no cycles are
     /// known.
     pub slowest_cycles: Option<u128>,
-    /// What a step takes; `None` when no cycles are known.
+    /// The time of a step; `None` when no cycles are known.
     pub step: Option<StepTime>,
 }
 

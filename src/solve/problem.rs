@@ -35,9 +35,9 @@ pub struct Problem<'a> {
     pub ipus: usize,
     /// Bytes that a stage may take.
     pub limits: Limits<'a>,
-    /// What a plan must do besides.
+    /// Further conditions on a plan.
     pub constraints: &'a [Constraint],
-    /// What makes one plan better than another.
+    /// The order in which plans are compared.
     pub goal: Goal,
 }
 

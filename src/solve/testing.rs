@@ -96,8 +96,8 @@ pub fn brute_force(case: &Case) -> Option<Rank> {
     obedient(case).filter_map(|cuts| rank(case, cuts)).min()
 }
 
-/// What a split is ranked by; `None` when a stage is over its limit. Written
-/// apart from [`Score`](super::Score) on purpose.
+/// The rank of a split; `None` when a stage is over its limit. Written apart
+/// from [`Score`](super::Score) on purpose.
 pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
     let peaks: Vec<u64> = bounds
@@ -290,9 +290,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// The same costs in a pipeline: what each range needs beside the least, and for
-/// each stage after it. Where its place matters, what it needs beside the least has
-/// nothing to do with what it needs with another number of stages after it.
+/// These costs in a pipeline: each range needs some bytes beside the least, and
+/// some for each stage after it. Where its place matters, the bytes beside the
+/// least are independent for each number of stages after it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,

@@ -1,4 +1,4 @@
-//! What is kept of a context, layer by layer.
+//! The fields that are kept of a context, layer by layer.
 
 use super::*;
 

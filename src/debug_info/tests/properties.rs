@@ -207,11 +207,11 @@ proptest! {
     #[test]
     fn chains_end_and_repeat_nothing(
         parents in prop::collection::vec(0u64..40, 1..40),
-        stretch in prop::sample::select(vec![1u64, 1 << 40]),
+        spacing in prop::sample::select(vec![1u64, 1 << 40]),
     ) {
         let contexts: Vec<Value> = (1..)
             .zip(&parents)
-            .map(|(id, parent)| context(id * stretch, parent * stretch, "poplar", &[]))
+            .map(|(id, parent)| context(id * spacing, parent * spacing, "poplar", &[]))
             .collect();
         let info = read_sound(&document(&contexts, &[]));
         for start in 0..=41 {
@@ -219,10 +219,10 @@ proptest! {
             let mut seen = HashSet::new();
             let mut here = start;
             while (1..=parents.len() as u64).contains(&here) && seen.insert(here) {
-                expected.push(here * stretch);
+                expected.push(here * spacing);
                 here = parents[here as usize - 1];
             }
-            prop_assert_eq!(chain_ids(&info, start * stretch), expected);
+            prop_assert_eq!(chain_ids(&info, start * spacing), expected);
         }
     }
 }

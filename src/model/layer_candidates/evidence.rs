@@ -49,7 +49,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What calls and operations without a name are called.
+/// Is it no name of calls, tensors or operations without a name?
 fn has_name(name: &str) -> bool {
     let heads = ["Anonymous", "Call(", "Tensor("];
     name != "Call" && !heads.iter().any(|head| name.starts_with(head))
@@ -167,7 +167,7 @@ impl<'a> Evidence<'a> {
         (operations + bytes) / 2.0
     }
 
-    /// A layer is one stretch of each pass.
+    /// A layer is one contiguous range of each pass.
     fn contiguity(&self, names: &Names<'_>) -> f64 {
         let (mut layers, mut runs) = (0, 0);
         for pass in [Pass::Forward, Pass::Backward, Pass::Update] {
@@ -243,8 +243,8 @@ impl<'a> Evidence<'a> {
             *layers_with.entry(shape).or_default() += 1;
         }
         let sum: usize = shapes.iter().map(|shape| layers_with[shape]).sum();
-        let most = shapes.len() * self.fillings.len();
-        0.2 + 0.8 * (sum as f64 / most.max(1) as f64)
+        let all_pairs = shapes.len() * self.fillings.len();
+        0.2 + 0.8 * (sum as f64 / all_pairs.max(1) as f64)
     }
 
     /// Layers have several operations.

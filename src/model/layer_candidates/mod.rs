@@ -4,7 +4,7 @@
 //! Every number in a name belongs to a pattern: the word before it (`layer/#`,
 //! `CS #`), two of them (`stage#/block#`), or the word before that as well
 //! (`encoder/layer/#`). Patterns whose numbers vary are judged by what layers are
-//! like: they cover most operations and bytes, each is one stretch of the program,
+//! like: they cover most operations and bytes, each is one range of the program,
 //! their numbers grow from step to step and have few gaps, each has several
 //! operations, and an operation of one has its like in the others. The best are
 //! written as regexes, and what these find in the model is what a candidate says of
@@ -56,9 +56,9 @@ impl LayerCandidate {
             .map(|evidence| (evidence.score(&names, all), evidence))
             .collect();
         judged.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        let mut known = FxHashSet::default();
-        // What finds equal layers by another name is no other candidate.
-        judged.retain(|(_, evidence)| known.insert(evidence.partition()));
+        let mut partitions = FxHashSet::default();
+        // A pattern that finds equal layers is no other candidate.
+        judged.retain(|(_, evidence)| partitions.insert(evidence.partition()));
         let tried = judged.iter().take(MAX_TRIED);
         let found = tried.filter_map(|(_, evidence)| candidate(evidence, &names, all, options));
         found.take(MAX_CANDIDATES).collect()

@@ -6,7 +6,7 @@ const MAX_NUMBERS: usize = 8;
 pub(super) const MAX_DIGITS: usize = 5;
 /// How far apart the two numbers of a pair may be, in bytes.
 const MAX_BETWEEN: usize = 64;
-/// What may be between a word and its number, and between words.
+/// Characters between a word and its number, and between words.
 const SEPARATORS: [u8; 6] = [b'/', b'.', b'_', b'-', b' ', b':'];
 
 /// Text around numbers that may be those of layers: `layer/` before one number, or
@@ -18,8 +18,9 @@ pub(super) struct NumberPattern<'a> {
     pub(super) label: &'a str,
     /// Is the number all of a part of a path, whatever is before it?
     pub(super) is_part: bool,
-    /// What separates the word before the label from it, where that word is part of
-    /// what tells layers apart, as in `encoder/layer/0` and `decoder/layer/0`.
+    /// The separator between the label and the word before it, where that word is
+    /// part of what tells layers apart, as in `encoder/layer/0` and
+    /// `decoder/layer/0`.
     pub(super) after_word: Option<&'a str>,
     /// The text between both numbers, where there are two.
     pub(super) between: Option<&'a str>,
@@ -32,7 +33,7 @@ impl<'a> NumberPattern<'a> {
     }
 }
 
-/// What fills a pattern in one name.
+/// The parts of one name that fill a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Filling<'a> {
     /// The word before the label; empty where the pattern has none.
@@ -57,9 +58,9 @@ pub(super) fn of_name(name: &str) -> Vec<(NumberPattern<'_>, Filling<'_>)> {
     let mut found: Vec<(NumberPattern<'_>, Filling<'_>)> = Vec::new();
     let mut ambiguous: Vec<NumberPattern<'_>> = Vec::new();
     for (pattern, filling) in all(name) {
-        match found.iter().find(|(own, _)| *own == pattern) {
+        match found.iter().find(|(other, _)| *other == pattern) {
             None => found.push((pattern, filling)),
-            Some((_, known)) if *known == filling => {}
+            Some((_, other)) if *other == filling => {}
             Some(_) => ambiguous.push(pattern),
         }
     }
@@ -77,7 +78,7 @@ fn all(name: &str) -> Vec<(NumberPattern<'_>, Filling<'_>)> {
             first: text(number),
             second: "",
         };
-        all.extend(part(name, number).map(|own| (own, filling)));
+        all.extend(part(name, number).map(|pattern| (pattern, filling)));
         let Some(single) = single(name, number) else {
             continue;
         };
@@ -136,7 +137,7 @@ fn single(name: &str, number: Number) -> Option<NumberPattern<'_>> {
 /// modules that have no names.
 fn part(name: &str, number: Number) -> Option<NumberPattern<'_>> {
     let separator = name[number.to..].chars().next();
-    let separator = separator.filter(|own| matches!(own, '/' | '.'))?;
+    let separator = separator.filter(|separator| matches!(separator, '/' | '.'))?;
     let before = &name[..number.from];
     (before.is_empty() || before.ends_with(separator)).then(|| NumberPattern {
         label: &name[number.to..number.to + 1],
@@ -186,14 +187,14 @@ mod tests {
     use super::*;
 
     /// The patterns with what fills them, `#` for numbers and `@` for a word.
-    fn shown(name: &str) -> Vec<String> {
+    fn formatted(name: &str) -> Vec<String> {
         let found = of_name(name).into_iter();
-        let shown = found.map(|(pattern, filling)| {
+        let formatted = found.map(|(pattern, filling)| {
             let begins = if pattern.is_part { "..." } else { "" };
             let word = pattern.after_word.map(|after| format!("@{after}"));
             let second = pattern.between.map(|between| format!("{between}#"));
             let filled = [filling.word, filling.first, filling.second];
-            let filled: Vec<_> = filled.into_iter().filter(|own| !own.is_empty()).collect();
+            let filled: Vec<_> = filled.into_iter().filter(|text| !text.is_empty()).collect();
             format!(
                 "{begins}{}{}#{} = {}",
                 word.unwrap_or_default(),
@@ -202,27 +203,27 @@ mod tests {
                 filled.join(" ")
             )
         });
-        shown.collect()
+        formatted.collect()
     }
 
     #[test]
     fn a_number_belongs_to_the_word_before_it() {
-        assert_eq!(shown("IO in CS 1"), ["CS # = 1", "@ CS # = in 1"]);
-        assert_eq!(shown("Layer12/Add"), ["Layer# = 12"]);
+        assert_eq!(formatted("IO in CS 1"), ["CS # = 1", "@ CS # = in 1"]);
+        assert_eq!(formatted("Layer12/Add"), ["Layer# = 12"]);
         assert_eq!(
-            shown("encoder/layer/3/Add"),
+            formatted("encoder/layer/3/Add"),
             [".../# = 3", "layer/# = 3", "@/layer/# = encoder 3"]
         );
-        assert_eq!(shown("fc"), [""; 0]);
-        assert_eq!(shown("0/conv"), [".../# = 0"]);
-        assert_eq!(shown("net.7.conv"), ["....# = 7", "net.# = 7"]);
-        assert_eq!(shown("größe_04"), ["größe_# = 04"]);
+        assert_eq!(formatted("fc"), [""; 0]);
+        assert_eq!(formatted("0/conv"), [".../# = 0"]);
+        assert_eq!(formatted("net.7.conv"), ["....# = 7", "net.# = 7"]);
+        assert_eq!(formatted("größe_04"), ["größe_# = 04"]);
     }
 
     #[test]
     fn two_numbers_make_a_pair() {
         assert_eq!(
-            shown("conv_res_block3.res4/Add"),
+            formatted("conv_res_block3.res4/Add"),
             [
                 "block# = 3",
                 "@_block# = res 3",
@@ -231,21 +232,21 @@ mod tests {
             ]
         );
         assert_eq!(
-            shown("layer1/0/conv"),
+            formatted("layer1/0/conv"),
             ["layer# = 1", "layer#/# = 1 0", ".../# = 0"]
         );
     }
 
     #[test]
     fn what_matches_twice_tells_no_layer() {
-        assert_eq!(shown("conv1/conv2"), ["conv#/conv# = 1 2"]);
-        assert_eq!(shown("conv2/conv2").len(), 2);
+        assert_eq!(formatted("conv1/conv2"), ["conv#/conv# = 1 2"]);
+        assert_eq!(formatted("conv2/conv2").len(), 2);
     }
 
     #[test]
     fn dates_and_endless_lists_of_numbers_are_cut_short() {
-        assert_eq!(shown("run_20231105123456/Add"), [""; 0]);
+        assert_eq!(formatted("run_20231105123456/Add"), [""; 0]);
         let long: String = (0..100).map(|number| format!("a{number}/")).collect();
-        assert!(shown(&long).len() < 40);
+        assert!(formatted(&long).len() < 40);
     }
 }

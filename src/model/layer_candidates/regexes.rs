@@ -37,15 +37,16 @@ pub(super) fn of(evidence: &Evidence<'_>) -> Vec<String> {
 /// The words before the label, in the order of the program.
 fn words(evidence: &Evidence<'_>) -> Option<String> {
     let mut seen = FxHashSet::default();
-    let words = evidence.fillings.iter().map(|own| own.word);
-    let words: Vec<String> = words.filter(|&own| seen.insert(own)).map(literal).collect();
+    let words = evidence.fillings.iter().map(|filling| filling.word);
+    let words = words.filter(|&word| seen.insert(word)).map(literal);
+    let words: Vec<String> = words.collect();
     (words.len() <= MAX_WORDS).then(|| words.join("|"))
 }
 
 fn has_equal_names(evidence: &Evidence<'_>) -> bool {
     let mut names = FxHashSet::default();
     let mut fillings = evidence.fillings.iter();
-    !fillings.all(|own| names.insert(format!("{}{}", own.first, own.second)))
+    !fillings.all(|filling| names.insert(format!("{}{}", filling.first, filling.second)))
 }
 
 /// Text as a regex. In the inputs of operations every `.` is read as `/`

@@ -75,7 +75,8 @@ fn layers_are_found_by_the_word_before_their_number() {
     ];
     for (name, regex) in cases {
         let found = find(&numbered(8, name));
-        let regexes: Vec<_> = found.iter().map(|own| own.regex.as_str()).collect();
+        let regexes = found.iter().map(|candidate| candidate.regex.as_str());
+        let regexes: Vec<_> = regexes.collect();
         let best = regexes.first().copied().unwrap_or("");
         assert!(
             best.ends_with(regex.trim_start_matches('/')),

@@ -1,7 +1,7 @@
 //! Layers by whose names something is wrong.
 
 use crate::message::Warning;
-use crate::model::{Framework, LayerOptions, Layering, Model, NO_CALL, NO_LAYER, Operation, Pass};
+use crate::model::{Framework, LayerOptions, Layering, Model, NO_CALL, NO_LAYER, Pass};
 use rustc_hash::FxHashSet;
 
 /// Less than half of the operations have a layer.
@@ -34,10 +34,10 @@ pub(super) fn few_operations(model: &Model, layering: &Layering) -> Option<Warni
 /// inputs say one. In a function that several places call the names are those of one
 /// of them.
 fn forward(model: &Model, layering: &Layering) -> Vec<u32> {
-    let is_forward =
-        |own: &Operation| own.call == NO_CALL && matches!(own.pass, Pass::Forward | Pass::Both);
     let operations = model.operations.iter().enumerate();
-    let forward = operations.filter(|(_, own)| is_forward(own));
+    let forward = operations.filter(|(_, operation)| {
+        operation.call == NO_CALL && matches!(operation.pass, Pass::Forward | Pass::Both)
+    });
     forward
         .filter_map(|(index, _)| layering.own_layer(index))
         .collect()
@@ -65,10 +65,10 @@ pub(super) fn numbers_out_of_order(model: &Model, layering: &Layering) -> Option
 
 /// A name without its numbers.
 fn words(name: &str) -> impl Iterator<Item = char> + '_ {
-    name.chars().filter(|own| !own.is_ascii_digit())
+    name.chars().filter(|character| !character.is_ascii_digit())
 }
 
-/// Most layers are in several stretches of the forward pass, each with many of the
+/// Most layers are in several runs of the forward pass, each with many of the
 /// layer's operations: their numbers are used twice. Plain Poplar and PopXL do not
 /// say which operations are forward.
 pub(super) fn scattered(model: &Model, layering: &Layering) -> Option<Warning> {
@@ -81,10 +81,10 @@ pub(super) fn scattered(model: &Model, layering: &Layering) -> Option<Warning> {
     let forward = forward(model, layering);
     let mut longest = vec![0usize; layering.len()];
     let mut all = vec![0usize; layering.len()];
-    for stretch in forward.chunk_by(|a, b| a == b) {
-        let layer = stretch[0] as usize;
-        longest[layer] = longest[layer].max(stretch.len());
-        all[layer] += stretch.len();
+    for run in forward.chunk_by(|a, b| a == b) {
+        let layer = run[0] as usize;
+        longest[layer] = longest[layer].max(run.len());
+        all[layer] += run.len();
     }
     let is_scattered = |&layer: &usize| longest[layer] * 3 < all[layer] * 2;
     let mut scattered = (1..layering.len()).filter(is_scattered);
@@ -120,8 +120,8 @@ mod tests {
         };
         let layering = Layering::new(&model.operations, &options);
         let all = [few_operations, numbers_out_of_order, scattered];
-        let found = all.iter().filter_map(|own| own(&model, &layering));
-        found.map(|own| own.to_string()).collect()
+        let found = all.iter().filter_map(|check| check(&model, &layering));
+        found.map(|warning| warning.to_string()).collect()
     }
 
     fn of_popart(regex: &str, names: &[&str]) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What is to be said of layers that fit a model badly.
+//! Warnings about layers that fit a model badly.
 
 mod by_name;
 mod nearly_empty;

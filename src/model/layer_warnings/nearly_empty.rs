@@ -59,9 +59,9 @@ mod tests {
     use super::*;
 
     /// Layers that share nothing.
-    fn warning(own: &[u64]) -> Option<String> {
-        let layers = own.iter().map(|&own| UsedBytes { own, all: own });
-        let found = nearly_empty(&names(own.len()), &layers.collect::<Vec<_>>());
+    fn warning(unshared: &[u64]) -> Option<String> {
+        let layers = unshared.iter().map(|&own| UsedBytes { own, all: own });
+        let found = nearly_empty(&names(unshared.len()), &layers.collect::<Vec<_>>());
         found.map(|warning| warning.to_string())
     }
 
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn few_or_equal_layers_are_not_doubted_nor_those_that_share_much() {
-        for own in [
+        for unshared in [
             &[][..],
             &[0],
             &[0, 1_000_000],
@@ -90,7 +90,7 @@ mod tests {
             &[7; 9],
             &[1, 2, 90],
         ] {
-            assert_eq!(warning(own), None, "{own:?}");
+            assert_eq!(warning(unshared), None, "{unshared:?}");
         }
         let layer = |own, all| UsedBytes { own, all };
         let of_first = |all| {

@@ -35,10 +35,11 @@ pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Wa
     let (outside, inside): (Vec<usize>, Vec<usize>) = layered
         .into_iter()
         .partition(|&operation| model.operations[operation].call == NO_CALL);
-    let known: FxHashSet<u32> = outside.iter().map(|&own| layering.layers[own]).collect();
+    let outside = outside.iter().map(|&operation| layering.layers[operation]);
+    let layers_outside: FxHashSet<u32> = outside.collect();
     let only_inside = inside.into_iter().filter_map(|operation| {
         let function = model.calls[model.operations[operation].call as usize];
-        let is_new = !known.contains(&layering.layers[operation]);
+        let is_new = !layers_outside.contains(&layering.layers[operation]);
         is_new.then(|| (calls[&function], std::cmp::Reverse(operation)))
     });
     let (count, operation) = only_inside.max()?;

@@ -21,9 +21,10 @@ fn layering(operations: &[Operation]) -> Layering {
 }
 
 /// The name of each operation's layer and its note, as the breakdown shows them.
-fn shown(layering: &Layering) -> Vec<(String, String)> {
-    let rows = layering.layers.iter().zip(&layering.notes);
-    rows.map(|(&layer, note)| (layering.names[layer as usize].clone(), note.to_string()))
+fn rows(layering: &Layering) -> Vec<(String, String)> {
+    let layers = layering.layers.iter().zip(&layering.notes);
+    layers
+        .map(|(&layer, note)| (layering.names[layer as usize].clone(), note.to_string()))
         .collect()
 }
 
@@ -35,7 +36,7 @@ fn the_name_decides_before_the_inputs() {
         operation("bert/encoder.3/x", ""),
     ]);
     let expected = [("1", ""), ("0", "deduced_from_input_names"), ("3", "")];
-    assert_eq!(shown(&found), expected.map(|(a, b)| (a.into(), b.into())));
+    assert_eq!(rows(&found), expected.map(|(a, b)| (a.into(), b.into())));
     assert_eq!(found.names, ["", "1", "0", "3"]);
 }
 

@@ -1,4 +1,4 @@
-//! What is not always live, by step and IPU.
+//! Bytes that are not always live, by step and IPU.
 
 use super::super::cells::Cells;
 use super::super::database::Database;
@@ -179,11 +179,11 @@ fn check_peaks(
 ) -> Result<(), String> {
     for (curve, ipu) in curves.iter().zip(0u32..) {
         let of_ipu = tiles[ipus.tiles(ipu)].iter();
-        let most: u64 = of_ipu.map(|tile| tile.not_always_live).sum();
-        if let Some((step, bytes)) = curve.iter().find(|point| point.1 > most) {
+        let limit: u64 = of_ipu.map(|tile| tile.not_always_live).sum();
+        if let Some((step, bytes)) = curve.iter().find(|point| point.1 > limit) {
             return Err(format!(
                 "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \
-                 than {most} by `memory_by_tile`"
+                 than {limit} by `memory_by_tile`"
             ));
         }
     }

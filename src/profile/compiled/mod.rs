@@ -30,7 +30,7 @@ use crate::progress::Progress;
 use crate::witnesses::Contradiction;
 use std::path::Path;
 
-/// What a `profile.pop` recorded of the memory of each IPU.
+/// The memory of each IPU as a `profile.pop` recorded it.
 #[derive(Debug)]
 pub struct CompiledProfile {
     /// The report format that the file states.
@@ -46,18 +46,18 @@ pub struct CompiledProfile {
     pub overflowed: Vec<u64>,
     /// By category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
-    /// What is not always live, by step; `None` when the profile does not say, or
-    /// contradicts itself.
+    /// Bytes that are not always live, by step; `None` when the profile does not
+    /// say, or contradicts itself.
     pub live: Option<LiveByIpu>,
-    /// What the lowered variables say; `None` when the profile has none.
+    /// Sums over the lowered variables; `None` when the profile has none.
     pub variables: Option<VariableSums>,
     /// By IPU: cycles that were executed, over all runs; `None` without execution.
     pub cycles: Option<Vec<u64>>,
-    /// What each IPU runs, when that was requested and could be read.
+    /// The programs of each IPU, when they were requested and could be read.
     pub programs: Option<Programs>,
     /// How the file came about.
     pub made: BuildInfo,
-    /// What was unusual but could be read, as sentences.
+    /// Warnings about unusual content that could be read.
     pub warnings: Vec<Warning>,
     /// Where the file contradicts itself.
     pub contradictions: Vec<Contradiction>,

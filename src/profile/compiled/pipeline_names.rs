@@ -1,13 +1,13 @@
 //! Names that tell what a pipeline made (docs/model.md, "A compiled pipeline").
 
-/// What a variable is for, as its name tells.
+/// The purpose of a variable, as its name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PipelineName {
     /// It keeps copies for the micro-batches under way: `Stashed___` of PopART, the
     /// `buffer/` of a TensorFlow FIFO.
     Stashed,
-    /// What was taken out of these: `Restored___` of PopART; `out/`, `pop` and `push`
-    /// of a FIFO.
+    /// It holds a tensor that was taken out of these: `Restored___` of PopART;
+    /// `out/`, `pop` and `push` of a FIFO.
     Restored,
     /// It sums up gradients: `Accum___` of PopART, `Accumulator` of TensorFlow.
     Accumulator,
@@ -24,7 +24,7 @@ impl PipelineName {
         Self::Received,
     ];
 
-    /// What the base name of a variable tells.
+    /// The purpose that the base name of a variable tells.
     pub fn of(name: &str) -> Option<Self> {
         if name.contains("Stashed___") {
             return Some(Self::Stashed);

@@ -1,4 +1,4 @@
-//! What the lowered variables say of tiles, in one pass that keeps few of them.
+//! Sums over the lowered variables by tile, in one pass that keeps few of them.
 
 use super::super::cells::Cells;
 use super::super::database::Database;
@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Bytes by [`PipelineName`].
 pub type Named = [u64; PipelineName::ALL.len()];
 
-/// What was summed over the lowered variables, and those of some tiles.
+/// Sums over the lowered variables, and the variables of some tiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableSums {
     /// How many there are.
@@ -29,7 +29,7 @@ pub struct VariableSums {
     pub has_names: bool,
 }
 
-/// What is live on a tile at the first step at which most is live.
+/// The variables that are live on a tile at the first step of its peak.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveOnTile {
     /// The index of the step; `None` when all is always live.
@@ -137,7 +137,7 @@ pub(super) fn read(
     Ok((Some(variables), found_apart))
 }
 
-/// What each row is looked up in.
+/// The tables that each row is looked up in.
 struct Scan<'a> {
     ipus: Ipus,
     chosen: &'a [u32],
@@ -283,12 +283,12 @@ impl Classes {
         }
         // At the same step what ends goes before what begins.
         changes.sort_unstable();
-        let (mut live, mut most) = (0, 0);
+        let (mut live, mut peak) = (0, 0);
         let mut at = None;
         for (step, change) in changes {
             live += change;
-            if live > most {
-                (most, at) = (live, Some(step));
+            if live > peak {
+                (peak, at) = (live, Some(step));
             }
         }
         let is_live = |row: &&ChosenVariable| {
@@ -307,7 +307,7 @@ impl Classes {
             .collect();
         live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|kind| kind as u8)));
         let step = at.map(|at| steps.partition_point(|&id| id < at) as u32);
-        (most as u64, LiveOnTile { step, live })
+        (peak as u64, LiveOnTile { step, live })
     }
 }
 

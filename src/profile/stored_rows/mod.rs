@@ -59,8 +59,8 @@ impl<'a> StoredRows<'a> {
         })
     }
 
-    /// Calls `chunk` for each stretch of the table, several at a time; what it gives comes
-    /// back in the order of the rows. It reads the rows of its stretch by
+    /// Calls `chunk` for each chunk of the table, several at a time; what it gives comes
+    /// back in the order of the rows. It reads the rows of its chunk by
     /// [`Chunk::visit`].
     pub(super) fn chunks<T: Send>(
         &self,

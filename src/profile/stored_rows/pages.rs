@@ -72,7 +72,7 @@ pub(super) struct TableCell<'p> {
     pub(super) rowid: i64,
     /// Bytes of the whole payload.
     pub(super) length: usize,
-    /// What of it is on this page.
+    /// Its part on this page.
     pub(super) local: &'p [u8],
     /// The page where it goes on.
     pub(super) overflow: Option<u32>,
@@ -117,9 +117,9 @@ impl Pages {
         }
         let end = u64::from(self.first) + u64::from(self.count);
         let follows = (end..end + u64::from(self.count)).contains(&number.into());
-        let most = (WINDOW / self.layout.size).max(1) as u32;
+        let max_pages = (WINDOW / self.layout.size).max(1) as u32;
         let wanted = if follows { self.count * 2 } else { 1 };
-        let count = wanted.min(most).min(self.layout.pages - number + 1);
+        let count = wanted.min(max_pages).min(self.layout.pages - number + 1);
         self.count = 0;
         let start = u64::from(number - 1) * self.layout.size as u64;
         self.window.resize(count as usize * self.layout.size, 0);

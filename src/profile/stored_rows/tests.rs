@@ -125,10 +125,10 @@ proptest! {
     }
 }
 
-/// What may stand in the place of a byte: kinds of pages and values, lengths, limits.
+/// Wrong values for a byte: kinds of pages and values, lengths, limits.
 fn wrong_bytes(byte: u8) -> Vec<u8> {
-    let near = [byte.wrapping_add(1), byte ^ 0x80];
-    [&[0, 5, 13, 255][..], &near].concat()
+    let neighbours = [byte.wrapping_add(1), byte ^ 0x80];
+    [&[0, 5, 13, 255][..], &neighbours].concat()
 }
 
 /// Where a byte is wrong, the rows are those of SQLite, or SQLite is asked. Every byte that
@@ -156,7 +156,7 @@ fn a_wrong_byte_changes_nothing_of_what_is_read() {
         around.is_some_and(|around| around.iter().all(|byte| *byte == around[0]))
     };
     let (mut read, mut left) = (0, 0);
-    // What is in front of the second page is the header and the schema.
+    // The header and the schema are in front of the second page.
     for place in (512..sound.len()).filter(|place| !is_within(place)) {
         for byte in wrong_bytes(sound[place]) {
             let mut bytes = sound.clone();

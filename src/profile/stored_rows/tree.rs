@@ -61,17 +61,17 @@ fn cells(page: &[u8]) -> Option<usize> {
     (count <= (page.len() - LEAF_HEAD) / (SMALLEST_CELL + CELL_PLACE)).then_some(count)
 }
 
-/// What begins with the cell of that number. Cells that begin among the pointers or too
-/// near to the end of the page are damaged, and SQLite takes none of the page.
+/// The bytes from the cell of that number on. Cells that begin among the pointers or
+/// too near to the end of the page are damaged, and SQLite takes none of the page.
 #[inline]
 fn cell(page: &[u8], head: usize, cells: usize, index: usize) -> Option<&[u8]> {
     let at = u16::from_be_bytes(bytes(page, head + CELL_PLACE * index)?).into();
-    let least = if head == LEAF_HEAD {
+    let min_size = if head == LEAF_HEAD {
         SMALLEST_CELL
     } else {
         POINTER + 1
     };
-    let is_sound = at >= head + CELL_PLACE * cells && at + least <= page.len();
+    let is_sound = at >= head + CELL_PLACE * cells && at + min_size <= page.len();
     is_sound.then(|| &page[at..])
 }
 
@@ -119,12 +119,12 @@ impl PageLayout {
     /// (<https://sqlite.org/fileformat2.html#b_tree_pages>).
     #[inline]
     fn local(usable: usize, length: usize) -> usize {
-        let most = usable - 35;
-        if length <= most {
+        let max_local = usable - 35;
+        if length <= max_local {
             return length;
         }
-        let least = (usable - 12) * 32 / 255 - 23;
-        let rest = least + (length - least) % (usable - 4);
-        if rest <= most { rest } else { least }
+        let min_local = (usable - 12) * 32 / 255 - 23;
+        let rest = min_local + (length - min_local) % (usable - 4);
+        if rest <= max_local { rest } else { min_local }
     }
 }

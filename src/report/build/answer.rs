@@ -1,4 +1,4 @@
-//! What a search says of its answer.
+//! The answer of a search.
 
 use super::Inputs;
 use crate::report::step;
@@ -7,13 +7,15 @@ use crate::report::{
     Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
 };
 use crate::search::{AdviceFor, IpuCount, Outcome, SearchResult, SweepAnswer};
-use crate::solve::{Cause, Constraint, Infeasible, Needed, Plan, Refused, Relaxation, Solution};
+use crate::solve::{
+    Cause, Constraint, Infeasibility, Infeasible, Needed, Plan, Relaxation, Solution,
+};
 use crate::time::narrow;
 
 /// How many groups of layers that share variables a report names.
 const MAX_SHARED: usize = 100;
 
-/// What shows that the answer is the best. A greedy search and a split that was
+/// The proof that the answer is the best. A greedy search and a split that was
 /// given have no proof, but the name of the objective.
 pub(super) fn proof(found: &SearchResult) -> Proof {
     let request = &found.costed.request;
@@ -32,9 +34,9 @@ pub(super) fn proof(found: &SearchResult) -> Proof {
     let bottlenecks = solution.bottlenecks.iter().map(|proof| ProvenBottleneck {
         objective: proof.objective.key().to_string(),
         below: proof.threshold.to_string(),
-        stages_needed: match proof.refusal {
-            Refused::TooManyStages(stages) => Some(stages as u32),
-            Refused::Infeasible => None,
+        stages_needed: match proof.infeasibility {
+            Infeasibility::TooManyStages(stages) => Some(stages as u32),
+            Infeasibility::Infeasible => None,
         },
     });
     Proof {
@@ -45,9 +47,9 @@ pub(super) fn proof(found: &SearchResult) -> Proof {
     }
 }
 
-/// What the split had to obey, but tied weights.
+/// The constraints on the split, but tied weights.
 pub(super) fn constraints(found: &SearchResult) -> Vec<String> {
-    found.costed.request.constraints.iter().map(said).collect()
+    found.costed.request.constraints.iter().map(text).collect()
 }
 
 impl Inputs<'_> {
@@ -92,8 +94,10 @@ impl Inputs<'_> {
             smallest_tile_memory: lowest.map(|bytes| request.reserve.beside(bytes)),
             fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
             kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
-            relaxations: relaxations.map(|own| self.relaxation(own)).collect(),
-            advice: found.advice.as_ref().map(|own| self.advice(own)),
+            relaxations: relaxations
+                .map(|relaxation| self.relaxation(relaxation))
+                .collect(),
+            advice: found.advice.as_ref().map(|advice| self.advice(advice)),
         })
     }
 
@@ -110,7 +114,7 @@ impl Inputs<'_> {
         let options = without().filter(|constraint| constraint.weight().is_none());
         let weights = without().filter_map(Constraint::weight);
         RelaxationFacts {
-            constraints: options.map(said).collect(),
+            constraints: options.map(text).collect(),
             weights: weights.map(|weight| weight.name.clone()).collect(),
             stages: self.stages_of(&relaxation.solution.plan),
         }
@@ -134,11 +138,11 @@ impl Inputs<'_> {
     pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
         let costed = &found.costed;
         let answers = found.sweep.as_ref().filter(|_| costed.request.sweep)?;
-        let most = match costed.request.ipus {
+        let max_ipus = match costed.request.ipus {
             IpuCount::Exactly(ipus) => ipus,
             IpuCount::UpTo(_) => usize::MAX,
         };
-        let rows = answers.iter().filter(|answer| answer.ipus <= most);
+        let rows = answers.iter().filter(|answer| answer.ipus <= max_ipus);
         let row = |answer: &SweepAnswer| {
             let score = &answer.solution.score;
             SweepRow {
@@ -170,7 +174,7 @@ impl Inputs<'_> {
     }
 }
 
-fn said(constraint: &Constraint) -> String {
+fn text(constraint: &Constraint) -> String {
     constraint.origin.to_string()
 }
 
@@ -178,15 +182,15 @@ fn said(constraint: &Constraint) -> String {
 pub(super) fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
-        None => said(constraint),
+        None => text(constraint),
     }
 }
 
-/// What keeps layers together, and what lifts that.
+/// The reason why layers are kept together, and the option that lifts it.
 fn kept_by(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("{weight}; {}", weight.one_ipu()),
-        None => said(constraint),
+        None => text(constraint),
     }
 }
 

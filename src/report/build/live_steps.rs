@@ -1,4 +1,4 @@
-//! What is live at chosen steps on the fullest tile, and on those of the stages.
+//! Variables that are live at chosen steps on the fullest tile, and on those of the stages.
 
 use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
 use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileVariable};
@@ -28,7 +28,7 @@ const MIN_OTHERS: usize = 3;
 /// So many variables of these tiles are listed, as many of each.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// What the steps are chosen from.
+/// The steps to choose from.
 pub(super) struct Whole<'a> {
     pub(super) model: &'a Model,
     pub(super) memory: &'a MemoryModel<'a>,
@@ -78,7 +78,8 @@ impl ChosenSteps {
 }
 
 impl Whole<'_> {
-    /// What is live at the chosen steps. `names` are those of the variables listed.
+    /// Variables that are live at the chosen steps. `names` are those of the
+    /// variables listed.
     pub(super) fn live_steps(
         &self,
         lookup: &ProfileLookup,
@@ -173,9 +174,9 @@ impl Whole<'_> {
     /// The fullest tile, then those of `stages`, then of `all` as many as are missing.
     fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
         let mut tiles = vec![self.tile];
-        for (others, most) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
+        for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
             for &tile in others {
-                if tiles.len() <= most && !tiles.contains(&tile) {
+                if tiles.len() <= limit && !tiles.contains(&tile) {
                     tiles.push(tile);
                 }
             }
@@ -193,22 +194,22 @@ impl Whole<'_> {
     ) -> Option<ChosenSteps> {
         let tiles = self.tiles(stages, all);
         let variables = lookup.of_tiles(&tiles, usize::MAX);
-        let mut most = MAX_STEPS;
+        let mut max_steps = MAX_STEPS;
         let (steps, spans) = loop {
-            let steps = self.steps(most);
+            let steps = self.steps(max_steps);
             let spans = Spans::new(&self.model.classes, &steps, variables.iter().flatten());
-            let listed = variables.first().map(|own| self.listed(own, &spans));
+            let listed = variables.first().map(|tile| self.listed(tile, &spans));
             let count = listed.map_or(0, |listed| listed.len());
-            if count <= MAX_LISTED || most <= MIN_STEPS {
+            if count <= MAX_LISTED || max_steps <= MIN_STEPS {
                 break (steps, spans);
             }
-            most /= 2;
+            max_steps /= 2;
         };
-        let most_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
+        let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
         let mut of_tiles = tiles.iter().zip(variables).map(|(&tile, variables)| {
             let mut listed = self.listed(&variables, &spans);
             if tile != self.tile {
-                listed.truncate(most_of_others);
+                listed.truncate(max_of_others);
             }
             OfTile {
                 tile,
@@ -228,7 +229,7 @@ impl Whole<'_> {
 
     /// At most this number of steps, ascending: first those that everyone asks for, then the turns of the
     /// curve.
-    fn steps(&self, most: usize) -> Vec<u32> {
+    fn steps(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
             .into_iter()
@@ -243,15 +244,15 @@ impl Whole<'_> {
         );
         let spans = self.memory.layer_spans();
         // Of many spans as many as leave half of the steps to the turns.
-        let every = (spans.len() * 2).div_ceil(most / 2).max(1);
+        let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
         let spans = spans.iter().step_by(every);
         chosen.extend(spans.flat_map(|span| [span.from, span.to]));
-        let left = most.saturating_sub(chosen.len());
+        let left = max_steps.saturating_sub(chosen.len());
         let turns = thin(&on_tile.points, left)
             .into_iter()
             .map(|place| on_tile.points[place].0);
         for step in turns {
-            if chosen.len() < most {
+            if chosen.len() < max_steps {
                 chosen.insert(step);
             }
         }
@@ -259,7 +260,7 @@ impl Whole<'_> {
         let inside = chosen
             .into_iter()
             .filter(|step| (first..=last).contains(step));
-        inside.take(most).collect()
+        inside.take(max_steps).collect()
     }
 
     /// The variables that are listed, in the order of `variables`.
@@ -269,8 +270,8 @@ impl Whole<'_> {
         let mut always = 0;
         let is_listed = |variable: &&TileVariable| {
             let mut is_large = false;
-            let mut count = |so_far: &mut usize, most: usize| {
-                is_large |= *so_far < most;
+            let mut count = |so_far: &mut usize, limit: usize| {
+                is_large |= *so_far < limit;
                 *so_far += 1;
             };
             if self.model.classes.is_always_live(variable.class) {
@@ -338,7 +339,7 @@ impl Whole<'_> {
     }
 }
 
-/// What a step runs, in one line.
+/// The program of a step, in one line.
 fn program(program: Option<&StepProgram>) -> String {
     match program {
         None => String::new(),

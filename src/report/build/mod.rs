@@ -23,7 +23,7 @@ use crate::report::{EstimateFacts, StepFacts};
 use crate::search::SearchResult;
 use std::ops::Range;
 
-/// What a report is made from.
+/// The inputs of a report.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     /// The model.
@@ -32,13 +32,13 @@ pub struct Inputs<'a> {
     pub layering: &'a Layering,
     /// Where everything counts, and the layer order.
     pub placement: &'a Placement,
-    /// The weighed model.
+    /// The memory of the model.
     pub memory: &'a MemoryModel<'a>,
-    /// What a search found, when one was requested.
+    /// The result of a search, when one was requested.
     pub search: Option<&'a SearchResult>,
     /// Curves, and the variables at their peaks.
     pub peaks: Peaks,
-    /// What only a page shows of single variables.
+    /// Single variables, which only a page shows.
     pub page: PageVariables,
     /// Bytes that a stage may take on each tile: the maximum that any IPU
     /// allows.

@@ -7,7 +7,7 @@ use crate::model::{Model, Positions, ProfileLookup};
 use crate::profile::ProfileError;
 use crate::report::{LiveSteps, TileVariables};
 
-/// What is live at chosen steps, and what is on each tile.
+/// Variables that are live at chosen steps, and those on each tile.
 #[derive(Debug, Default)]
 pub struct PageVariables {
     /// `None` without steps.

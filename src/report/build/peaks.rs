@@ -35,7 +35,7 @@ pub struct Peaks {
     stages: Vec<Option<LiveCurves>>,
     /// The fullest tile of each stage.
     tiles_of_stages: Vec<u32>,
-    /// What is live at the peak of the whole model, if that is known.
+    /// Variables that are live at the peak of the whole model, if that is known.
     live: Option<(LivePlace, LiveVariables)>,
     /// By stage, the same.
     live_in_stages: Vec<Option<(LivePlace, LiveVariables)>>,
@@ -208,7 +208,7 @@ fn fullest_tile(model: &Model) -> u32 {
     first_highest(&bytes).unwrap_or(0)
 }
 
-/// What a saved model still knows by name.
+/// The variables that a saved model still knows by name.
 fn at_memory_peak(found: &MemoryPeak) -> (LivePlace, LiveVariables) {
     let largest = found.variables.iter().take(MAX_VARIABLES);
     let live = LiveVariables {
@@ -260,9 +260,9 @@ impl Inputs<'_> {
 }
 
 impl Curve {
-    /// Thins a curve to about `most` points.
-    pub(in crate::report) fn new(curve: &memory::LiveCurve, most: usize) -> Self {
-        let kept = thin(&curve.points, most);
+    /// Thins a curve to about `max_points` points.
+    pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
+        let kept = thin(&curve.points, max_points);
         let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();
         let (bytes, step) = curve.peak();
         Self {

@@ -8,8 +8,7 @@ use crate::search::{Alternative, SearchResult, Solver, free_bytes};
 use crate::time::narrow;
 
 impl Inputs<'_> {
-    /// The pipeline that the stages were weighed for; `None` where none could be
-    /// asked for.
+    /// The pipeline of the stages; `None` where none could be asked for.
     pub(super) fn pipeline(&self, found: &SearchResult) -> Option<PipelineFacts> {
         let request = &found.costed.request;
         let knows_pipelines =
@@ -42,7 +41,7 @@ impl Inputs<'_> {
             recorded_recomputation: recording.recomputes,
             without_recomputation: found.without_recomputation,
             alternatives: alternatives
-                .map(|own| self.alternative(found, own, now.unwrap_or(0)))
+                .map(|alternative| self.alternative(found, alternative, now.unwrap_or(0)))
                 .collect(),
         })
     }
@@ -56,55 +55,57 @@ impl Inputs<'_> {
         Some(streamed.state.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// What a stage takes in the update.
+    /// The memory of a stage in the update.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let tiles = memory.updates.iter().enumerate().rev();
-        let (tile, most) = tiles.max_by_key(|(_, own)| own.bytes)?;
-        let in_passes = memory.updates.iter().map(|own| own.in_passes).max();
-        let learnt = |bytes: u64| bytes.saturating_add_signed(memory.learnt);
-        let in_passes = learnt(in_passes.unwrap_or(0));
-        let weights = most.update.map(|own| self.memory.weights_of_update(own));
+        let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
+        let in_passes = memory.updates.iter().map(|update| update.in_passes).max();
+        let corrected = |bytes: u64| bytes.saturating_add_signed(memory.learnt);
+        let in_passes = corrected(in_passes.unwrap_or(0));
+        let weights = fullest
+            .update
+            .map(|update| self.memory.weights_of_update(update));
         let weights = weights.unwrap_or_default().into_iter();
         Some(StageUpdate {
             tile: tile as u32,
-            bytes: learnt(most.bytes),
-            at_least: learnt(most.at_least),
+            bytes: corrected(fullest.bytes),
+            at_least: corrected(fullest.at_least),
             in_passes,
-            taken: most.taken,
+            taken: fullest.taken,
             weights: weights.map(str::to_string).collect(),
-            decides: learnt(most.bytes) > in_passes,
+            decides: corrected(fullest.bytes) > in_passes,
         })
     }
 
     fn alternative(
         &self,
         found: &SearchResult,
-        own: &Alternative,
+        alternative: &Alternative,
         now: u64,
     ) -> PipelineAlternative {
-        let bytes = own.solution.score.peak;
-        let step = own.solution.score.step;
+        let bytes = alternative.solution.score.peak;
+        let step = alternative.solution.score.step;
         let times = found.costed.times.as_ref();
         let clock = times.and_then(|times| times.clock_hertz());
         let time = step.zip(clock);
         let bandwidth = found.costed.request.step.streaming_bandwidth;
         let streamed = step.map(|step| narrow(step.streamed));
         PipelineAlternative {
-            schedule: own.pipeline.schedule,
-            recompute: own.pipeline.recompute,
-            options: own.pipeline.options_from(self.memory.pipeline()),
-            fits: own.fits,
+            schedule: alternative.pipeline.schedule,
+            recompute: alternative.pipeline.recompute,
+            options: alternative.pipeline.options_from(self.memory.pipeline()),
+            fits: alternative.fits,
             fullest_tile_bytes: bytes,
             change: free_bytes(bytes, now),
-            stages: self.stages_of(&own.solution.plan),
-            state: own.pipeline.state,
+            stages: self.stages_of(&alternative.solution.plan),
+            state: alternative.pipeline.state,
             milliseconds: time.map(|(step, clock)| nanoseconds(step.cycles, clock) as f64 / 1e6),
             micro_batches: time.map(|(step, _)| step.micro_batches),
-            streamed_bytes: streamed.filter(|&own| own > 0 && bandwidth.is_none()),
+            streamed_bytes: streamed.filter(|&bytes| bytes > 0 && bandwidth.is_none()),
         }
     }
 
-    /// What the pipeline does with a stage.
+    /// The place of a stage in the pipeline, its copies and its update.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,

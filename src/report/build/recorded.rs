@@ -1,4 +1,4 @@
-//! What the profile recorded of memory and cycles, and single layers.
+//! Recorded memory and cycles, and single layers.
 
 use super::{Detail, Inputs};
 use crate::model::{CycleSource, PassCycles};
@@ -10,7 +10,7 @@ use crate::report::{
 use crate::time::narrow;
 
 impl RecordedMemory {
-    /// What was recorded of all tiles, and of each category.
+    /// The recorded memory of all tiles, and of each category.
     pub(in crate::report) fn new(
         limit: u64,
         tiles: &[RecordedTile],
@@ -20,10 +20,10 @@ impl RecordedMemory {
         let tiles = || tiles.iter();
         let totals: Vec<u64> = tiles().map(|tile| tile.total).collect();
         let fullest = first_highest(&totals);
-        let category = |own: &RecordedCategory| CategoryBytes {
-            name: own.name.clone(),
-            all_tiles: own.bytes.total(),
-            fullest_tile: fullest.map(|tile| u64::from(own.bytes.get(tile))),
+        let category = |category: &RecordedCategory| CategoryBytes {
+            name: category.name.clone(),
+            all_tiles: category.bytes.total(),
+            fullest_tile: fullest.map(|tile| u64::from(category.bytes.get(tile))),
         };
         Self {
             limit,
@@ -89,9 +89,9 @@ impl Inputs<'_> {
             Some(estimate) => estimate.scale.cycles(cycles),
             None => cycles,
         };
-        let milliseconds = |own: u64| {
+        let milliseconds = |count: u64| {
             let clock = cycles.clock_hertz.filter(|&clock| clock > 0)?;
-            Some(own as f64 * 1e3 / clock as f64)
+            Some(count as f64 * 1e3 / clock as f64)
         };
         let layers = (0..cycles.by_layer.len()).map(|position| LayerCycles {
             milliseconds: milliseconds(cycles.by_layer[position]),
@@ -106,18 +106,18 @@ impl Inputs<'_> {
         let stages = stages.map(|(stage, range)| {
             let after = self.stages().len() - 1 - stage;
             let passes = times.and_then(|times| times.stage(range, after));
-            let of_micro_batch = passes.map(|own| narrow(own.of_micro_batch()));
+            let of_micro_batch = passes.map(|pass| narrow(pass.of_micro_batch()));
             StageCycles {
                 stage: stage as u32,
                 cycles: of_range(&cycles.by_layer, range.clone()),
                 micro_batch_cycles: of_micro_batch,
                 micro_batch_milliseconds: of_micro_batch.and_then(milliseconds),
                 exchange: Some(of_range(&cycles.exchange_by_layer, range.clone())),
-                passes: passes.map(|own| PassCycles {
-                    forward: narrow(own.forward),
-                    backward: narrow(own.backward),
-                    recomputed: narrow(own.recomputed),
-                    update: narrow(own.update),
+                passes: passes.map(|pass| PassCycles {
+                    forward: narrow(pass.forward),
+                    backward: narrow(pass.backward),
+                    recomputed: narrow(pass.recomputed),
+                    update: narrow(pass.update),
                 }),
             }
         });

@@ -73,9 +73,9 @@ impl Inputs<'_> {
             tiles: Fullness::new(memory, limit),
             all_tiles_curve: sections.all_tiles_curve,
             fullest_tile_curve: sections.fullest_tile_curve,
-            pipeline: pipeline.map(|own| StagePipeline {
+            pipeline: pipeline.map(|pipeline| StagePipeline {
                 stashed: sections.stashed,
-                ..own
+                ..pipeline
             }),
             peak_variables: sections.peak_variables,
         }
@@ -87,8 +87,8 @@ impl Inputs<'_> {
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
             let mut categories = self.model.recorded.categories.iter();
-            let found = categories.find(|own| own.name == wanted);
-            found.map_or(0, |own| u64::from(own.bytes.get(tile as u32)))
+            let found = categories.find(|category| category.name == wanted);
+            found.map_or(0, |category| u64::from(category.bytes.get(tile as u32)))
         };
         Some(OverheadCode {
             vertex_code,
@@ -128,8 +128,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// For each cut what flows over it, what it doubles, and, where ranges
-    /// over the limit were weighed, what moving a layer over it would do.
+    /// For each cut the bytes over it and those it doubles, and, where ranges
+    /// over the limit have costs, the effect of moving a layer over it.
     pub(super) fn cuts(&self, found: &SearchResult, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
@@ -154,7 +154,7 @@ impl Inputs<'_> {
         found.stages.windows(2).enumerate().map(cut).collect()
     }
 
-    /// What moving the layer on either side of a cut over it would do.
+    /// The effect of moving the layer on either side of a cut over it.
     fn moves(&self, found: &SearchResult, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let now = [0, 1].map(|side| found.memory[number + side].max_tile_bytes());

@@ -1,4 +1,5 @@
-//! What stands on each tile, from what was recorded and from the lowered variables.
+//! The content of each tile, from the recorded categories and the lowered
+//! variables.
 
 use crate::model::{Model, ProfileLookup, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile};
@@ -22,14 +23,14 @@ impl TileMap {
         categories: &[RecordedCategory],
         variables: Option<TileVariables>,
     ) -> Option<Self> {
-        Self::with_most(tiles, categories, variables, MAX_NUMBERS)
+        Self::with_limit(tiles, categories, variables, MAX_NUMBERS)
     }
 
-    fn with_most(
+    fn with_limit(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
         variables: Option<TileVariables>,
-        most: usize,
+        max_numbers: usize,
     ) -> Option<Self> {
         let all = 0..u32::try_from(tiles.len()).ok().filter(|&tiles| tiles > 0)?;
         let mut used: Vec<_> = categories
@@ -52,7 +53,7 @@ impl TileMap {
             }
         };
         let lists = |category: &RecordedCategory| if category.overlapped.end() > 0 { 2 } else { 1 };
-        let mut room = most;
+        let mut room = max_numbers;
         let kept = used.iter().take_while(|(_, category)| {
             let left = room.checked_sub(tiles.len() * lists(category));
             room = left.unwrap_or(0);
@@ -78,7 +79,7 @@ impl TileVariables {
         let mut found = lookup.of_tiles(tiles, MAX_VARIABLES);
         found
             .iter_mut()
-            .for_each(|own| own.retain(|own| own.bytes > 0));
+            .for_each(|list| list.retain(|variable| variable.bytes > 0));
         found
     }
 
@@ -129,11 +130,11 @@ impl TileVariables {
     }
 }
 
-/// At most `most` tiles, the fullest first and equal ones by number.
-fn fullest(recorded: &[RecordedTile], most: usize) -> Vec<u32> {
+/// At most `count` tiles, the fullest first and equal ones by number.
+fn fullest(recorded: &[RecordedTile], count: usize) -> Vec<u32> {
     let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
     tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));
-    tiles.truncate(most);
+    tiles.truncate(count);
     tiles
 }
 
@@ -157,7 +158,7 @@ mod tests {
             category("small", [1, 0, 0], [0; 3]),
             category("large", [9, 0, 7], [0, 0, 6]),
         ];
-        let map = |most| TileMap::with_most(&tiles, &categories, None, most).unwrap();
+        let map = |max| TileMap::with_limit(&tiles, &categories, None, max).unwrap();
         let whole = map(9);
         let names: Vec<&str> = whole
             .categories
@@ -169,9 +170,9 @@ mod tests {
         assert_eq!(whole.categories[0].overlapped, [0, 0, 6]);
         assert_eq!(whole.categories[1].bytes, [1, 0, 0]);
         assert!(whole.categories[1].overlapped.is_empty());
-        let kept = |most| (map(most).categories.len(), map(most).left_out);
+        let kept = |max| (map(max).categories.len(), map(max).left_out);
         assert_eq!([kept(8), kept(5)], [(1, 1), (0, 2)]);
-        assert_eq!(TileMap::with_most(&[], &categories, None, 9), None);
+        assert_eq!(TileMap::with_limit(&[], &categories, None, 9), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What every other split needs.
+//! Memory of every other split.
 
 use super::Inputs;
 use super::answer::broken;
@@ -12,7 +12,7 @@ use std::ops::Range;
 const MAX_NUMBERS: usize = 150_000;
 
 impl Inputs<'_> {
-    /// What other splits need, when that was requested and there is a split to begin
+    /// Memory of other splits, when that was requested and there is a split to begin
     /// with. Without the bytes of a range there would be splits that it is wrong for.
     pub(super) fn what_if(&self, found: &SearchResult) -> Option<WhatIf> {
         let costed = &found.costed;
@@ -26,7 +26,7 @@ impl Inputs<'_> {
             return None;
         }
         let best = best(found);
-        let highest = best.iter().map(|own| own.ipus as usize).max();
+        let highest = best.iter().map(|best| best.ipus as usize).max();
         let max_stages = highest.unwrap_or(1).max(split.len()).min(costs.stages());
         let without_numbers = WhatIf {
             max_stages: max_stages as u32,

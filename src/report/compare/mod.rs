@@ -61,7 +61,7 @@ pub struct StageChange {
     pub now: Option<StageBytes>,
 }
 
-/// What a stage holds.
+/// The bytes of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageBytes {
     /// Its layers, as people read them, in order.
@@ -148,7 +148,7 @@ impl Verdict {
             max_stages: split.max_stages,
             stages: split.stages.len(),
             fullest_tile: stages.map(|s| s.fullest_tile.bytes).max().unwrap_or(0),
-            step: step.map(|own| (own.micro_batches, own.cycles)),
+            step: step.map(|step| (step.micro_batches, step.cycles)),
         })
     }
 }
@@ -165,7 +165,7 @@ fn layers(earlier: &Report, later: &Report) -> Vec<LayerChange> {
     for now in &later.layers {
         let name = later.pseudo_layers.name_of(&now.name);
         let same = |layer: &&mut Option<&LayerMemory>| {
-            layer.is_some_and(|own| earlier.pseudo_layers.name_of(&own.name) == name)
+            layer.is_some_and(|layer| earlier.pseudo_layers.name_of(&layer.name) == name)
         };
         let before = left.iter_mut().find(same).and_then(Option::take);
         changes.push(LayerChange {

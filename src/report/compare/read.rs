@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::error::Category;
 use thiserror::Error;
 
-/// What is not a report that can be compared.
+/// Reasons why a file cannot be compared.
 #[derive(Debug, Error)]
 pub enum CompareError {
     /// It is not JSON at all.
@@ -27,7 +27,7 @@ pub enum CompareError {
     Damaged(serde_json::Error),
 }
 
-/// What every version begins with.
+/// The fields that every version has.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -46,24 +46,24 @@ pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
         _ => CompareError::NotJson(error),
     })?;
     if head.format != "popliner-report" {
-        return Err(CompareError::OtherFormat(shown(&head.format)));
+        return Err(CompareError::OtherFormat(excerpt(&head.format)));
     }
     if head.version != VERSION {
-        return Err(CompareError::OtherVersion(shown(&head.version)));
+        return Err(CompareError::OtherVersion(excerpt(&head.version)));
     }
     // From the text again, so that an error tells the line.
     serde_json::from_slice(bytes).map_err(CompareError::Damaged)
 }
 
 /// More characters of a value say nothing more.
-const SHOWN: usize = 40;
+const MAX_CHARACTERS: usize = 40;
 
-fn shown(value: &Value) -> String {
+fn excerpt(value: &Value) -> String {
     let text = match value {
         Value::Null => "missing".to_string(),
         value => value.to_string(),
     };
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
     }

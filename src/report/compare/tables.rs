@@ -39,9 +39,9 @@ impl Comparison {
         let cells = [&self.before, &self.now].map(|verdict| verdict.as_ref().map(cells));
         let [before, now] = cells.map(|cells| cells.unwrap_or([const { Cell::Empty }; 7]));
         let rows = names.into_iter().zip(before.into_iter().zip(now));
-        let steps = [self.before, self.now].map(|verdict| verdict.and_then(|own| own.step));
-        let shown = if steps == [None, None] { 5 } else { 7 };
-        for (name, (before, now)) in rows.take(shown) {
+        let steps = [self.before, self.now].map(|verdict| verdict.and_then(|verdict| verdict.step));
+        let count = if steps == [None, None] { 5 } else { 7 };
+        for (name, (before, now)) in rows.take(count) {
             table.row("", cells![name, before, now]);
         }
         table
@@ -59,8 +59,9 @@ impl Comparison {
         let mut table = Table::new("compare-stages", &columns);
         for stage in &self.stages {
             let both = [&stage.before, &stage.now];
-            let [before, now] = both.map(|own| own.as_ref().map(|own| own.layers.join(" ")));
-            let bytes = both.map(|own| own.as_ref().map(|own| own.fullest_tile));
+            let [before, now] =
+                both.map(|stage| stage.as_ref().map(|stage| stage.layers.join(" ")));
+            let bytes = both.map(|stage| stage.as_ref().map(|stage| stage.fullest_tile));
             let mut row = cells![stage.stage, before, now];
             row.extend(numbers(bytes));
             table.row("", row);
@@ -83,14 +84,16 @@ impl Comparison {
         for layer in self.layers.iter().filter(|layer| layer.before != layer.now) {
             let both = [layer.before, layer.now];
             let mut row = cells![&*layer.name, change(layer)];
-            row.extend(numbers(both.map(|own| own.map(|own| own.fullest_tile))));
-            row.extend(numbers(both.map(|own| own.map(|own| own.total))));
+            row.extend(numbers(
+                both.map(|stage| stage.map(|stage| stage.fullest_tile)),
+            ));
+            row.extend(numbers(both.map(|stage| stage.map(|stage| stage.total))));
             table.row("", row);
         }
         table
     }
 
-    /// What people want to know first, in one line.
+    /// The most important changes, in one line.
     pub fn summary(&self, look: &TextStyle) -> String {
         let verdict = match (self.before.map(|v| v.fits), self.now.map(|v| v.fits)) {
             (_, None) => look.toned(Severity::Notable, "no split to judge"),

@@ -93,11 +93,11 @@ fn what_fitted_must_go_on_fitting() {
         (None, Some(true), false, "it fits;"),
         (Some(true), None, false, "no split"),
     ];
-    for (before, now, worse, said) in cases {
+    for (before, now, worse, sentence) in cases {
         let comparison = Comparison::new(&fitting(before), &fitting(now));
         assert_eq!(comparison.is_worse(), worse, "{before:?} {now:?}");
         let summary = comparison.summary(&TextStyle::default());
-        assert!(summary.contains(said), "{said} in {summary}");
+        assert!(summary.contains(sentence), "{sentence} in {summary}");
         assert_eq!(before.is_none(), !comparison.warnings.is_empty());
     }
 }

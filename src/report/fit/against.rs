@@ -1,4 +1,4 @@
-//! What was recorded of each IPU beside what was predicted of its stage.
+//! The recorded memory of each IPU beside the prediction for its stage.
 
 use super::{Fit, IpuFit, TileParts};
 use crate::report::{LayerNames, Report, Split, Stage};
@@ -187,7 +187,7 @@ impl StageAgainst {
         std::array::from_fn(|part| free_bytes(recorded[part], predicted[part]))
     }
 
-    /// What was recorded of code less what was predicted of it.
+    /// Recorded less predicted bytes of code.
     pub fn code_difference(&self) -> i64 {
         let named = TileParts::NAMES.into_iter().zip(self.part_differences());
         let code = named.filter(|(name, _)| TileParts::is_code(name));
@@ -201,7 +201,7 @@ impl StageAgainst {
     /// where the fullest tile is as full as predicted.
     pub fn worst_part(&self) -> Option<(&'static str, i64)> {
         let named = TileParts::NAMES.into_iter().zip(self.part_differences());
-        let same_way = |own: &(_, i64)| own.1 != 0 && own.1.signum() == self.difference.signum();
+        let same_way = |part: &(_, i64)| part.1 != 0 && part.1.signum() == self.difference.signum();
         let off = named.rev().filter(same_way);
         off.max_by_key(|(_, difference)| difference.unsigned_abs())
     }
@@ -248,8 +248,8 @@ fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
     matched.flatten().collect()
 }
 
-/// What shows that the cuts are not those of the prediction; `None` where nothing
-/// does.
+/// A sign that the cuts are not those of the prediction; `None` where there is
+/// none.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

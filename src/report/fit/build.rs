@@ -13,10 +13,10 @@ use crate::search::free_bytes;
 /// The curves of all IPUs together have at most about this number of points.
 const MAX_POINTS: usize = 12_000;
 
-/// What a report on a compilation is made from.
+/// The inputs of a report on a compilation.
 #[derive(Debug)]
 pub struct FitInputs<'a> {
-    /// What was recorded.
+    /// The recorded memory.
     pub profile: &'a CompiledProfile,
     /// The layers on each IPU, where their names are known.
     pub layers: Option<&'a LayersByIpu>,
@@ -26,7 +26,7 @@ pub struct FitInputs<'a> {
     pub detail: Detail,
     /// How the report is made.
     pub provenance: Provenance,
-    /// What is unusual about the files.
+    /// Warnings about the files.
     pub warnings: Vec<Warning>,
 }
 
@@ -52,7 +52,7 @@ impl Report {
 }
 
 impl FitInputs<'_> {
-    /// What stands on each tile, where a page is made.
+    /// The content of each tile, where a page is made.
     fn tile_map(&self) -> Option<TileMap> {
         let CompiledProfile {
             tiles, categories, ..
@@ -204,8 +204,8 @@ impl FitInputs<'_> {
             always_live,
             points: points.collect(),
         };
-        let most = MAX_POINTS / self.profile.ipus.count.max(1) as usize;
-        Some(Curve::new(&curve, most))
+        let max_points = MAX_POINTS / self.profile.ipus.count.max(1) as usize;
+        Some(Curve::new(&curve, max_points))
     }
 }
 

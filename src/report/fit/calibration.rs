@@ -1,4 +1,4 @@
-//! What a compiled pipeline needed beyond what was predicted, in a file of its own
+//! The correction of predictions by a compiled pipeline, in a file of its own
 //! (docs/model.md, "A compiled pipeline").
 
 use super::{Against, StageAgainst, TileParts};
@@ -145,9 +145,9 @@ pub enum CalibrationError {
     OtherSum {
         /// The stage.
         stage: u32,
-        /// What was predicted.
+        /// The prediction.
         predicted: u64,
-        /// What was recorded.
+        /// The recorded bytes.
         recorded: u64,
     },
     /// It has a number that no tile can have.
@@ -159,7 +159,7 @@ pub enum CalibrationError {
 }
 
 impl Calibration {
-    /// What `against` shows of the stages that `prediction` has.
+    /// The calibration from `against`, for the stages of `prediction`.
     ///
     /// # Errors
     /// When the compiled pipeline is not the predicted one.
@@ -187,18 +187,18 @@ impl Calibration {
     /// # Errors
     /// For anything else, first of all another format or version.
     pub fn read(bytes: &[u8]) -> Result<Self, CalibrationError> {
-        let own: Self = serde_json::from_slice(bytes).map_err(CalibrationError::OtherFormat)?;
-        if !(WITHOUT_MODEL..=CALIBRATION_VERSION).contains(&own.version) {
-            return Err(CalibrationError::OtherVersion(own.version));
+        let read: Self = serde_json::from_slice(bytes).map_err(CalibrationError::OtherFormat)?;
+        if !(WITHOUT_MODEL..=CALIBRATION_VERSION).contains(&read.version) {
+            return Err(CalibrationError::OtherVersion(read.version));
         }
-        if own.ipus.is_empty() {
+        if read.ipus.is_empty() {
             return Err(CalibrationError::Empty);
         }
-        own.ipus.iter().try_for_each(CalibratedIpu::check)?;
-        Ok(own)
+        read.ipus.iter().try_for_each(CalibratedIpu::check)?;
+        Ok(read)
     }
 
-    /// What is to be said of a document that does not say what it belongs to.
+    /// A warning about a document that does not say what it belongs to.
     pub fn warning(&self) -> Option<Warning> {
         let is_unknown = self.model.is_none();
         is_unknown.then(|| {
@@ -238,8 +238,9 @@ impl Calibration {
         schemars::schema_for!(Calibration)
     }
 
-    /// What is added to predictions of a model with these layers in `pipeline`. In
-    /// another pipeline no stage is one of those that were compiled.
+    /// The correction that is added to predictions of a model with these layers in
+    /// `pipeline`. In another pipeline no stage is one of those that were
+    /// compiled.
     ///
     /// # Errors
     /// When the model does not have these layers.
@@ -248,7 +249,7 @@ impl Calibration {
         positions: &Positions,
         pipeline: Pipeline,
     ) -> Result<Learnt, CalibrationError> {
-        let names = self.ipus.iter().flat_map(|own| own.layers.iter().flatten());
+        let names = self.ipus.iter().flat_map(|ipu| ipu.layers.iter().flatten());
         if let Some(other) = names
             .into_iter()
             .find(|name| positions.find(name).is_none())
@@ -256,22 +257,22 @@ impl Calibration {
             return Err(CalibrationError::OtherLayers(printable(other)));
         }
         let count = self.ipus.len();
-        let stages = self.ipus.iter().enumerate().filter_map(|(stage, own)| {
-            let range = own.positions(positions)?;
+        let stages = self.ipus.iter().enumerate().filter_map(|(stage, ipu)| {
+            let range = ipu.positions(positions)?;
             let after = Some(count - 1 - stage);
             let placed = PlacedStage {
                 positions: range,
                 after,
             };
-            Some((placed, own.learnt))
+            Some((placed, ipu.learnt))
         });
-        let carried: Vec<i64> = self.ipus.iter().map(|own| own.carried).collect();
+        let carried: Vec<i64> = self.ipus.iter().map(|ipu| ipu.carried).collect();
         let (first, last) = (carried[0], carried[count - 1]);
         // An IPU between two exchanges with both: what either end lacks, it lacks.
         let between = carried.get(1..count - 1).unwrap_or_default();
         let middle = between.iter().copied().max();
         let middle = middle.unwrap_or(first.max(last));
-        let learnt = Learnt {
+        let correction = Learnt {
             stages: stages.collect(),
             first,
             middle,
@@ -279,9 +280,9 @@ impl Calibration {
             alone: if count == 1 { first } else { 0 },
         };
         Ok(if pipeline == self.pipeline {
-            learnt
+            correction
         } else {
-            learnt.carried()
+            correction.carried()
         })
     }
 }
@@ -289,7 +290,7 @@ impl Calibration {
 impl CalibratedModel {
     fn predicted(report: &Report) -> Self {
         let split = report.split.as_ref();
-        let stages = split.into_iter().flat_map(|own| &own.stages);
+        let stages = split.into_iter().flat_map(|split| &split.stages);
         let tiles = report.memory.tiles.as_ref();
         let target = &report.provenance.target;
         Self {
@@ -299,15 +300,15 @@ impl CalibratedModel {
                 .collect(),
             bytes: tiles
                 .into_iter()
-                .flat_map(|own| &own.total)
-                .fold(0, |sum, &own| u64::saturating_add(sum, own)),
+                .flat_map(|tile| &tile.total)
+                .fold(0, |sum, &bytes| u64::saturating_add(sum, bytes)),
             tiles: target.tiles,
             bytes_per_tile: target.bytes_per_tile,
         }
     }
 
     fn of(model: &Model, positions: &Positions) -> Self {
-        let totals = model.recorded.tiles.iter().map(|own| own.total);
+        let totals = model.recorded.tiles.iter().map(|tile| tile.total);
         Self {
             layers: positions.layers().to_vec(),
             bytes: totals.fold(0, u64::saturating_add),
@@ -363,8 +364,8 @@ impl CalibratedIpu {
         let of_code = self
             .parts
             .iter()
-            .filter(|own| TileParts::is_code(&own.part));
-        let code = of_code.fold(0, |sum, own| i64::saturating_add(sum, own.learnt));
+            .filter(|part| TileParts::is_code(&part.part));
+        let code = of_code.fold(0, |sum, part| i64::saturating_add(sum, part.learnt));
         let difference = crate::search::free_bytes(recorded, predicted);
         if recorded == 0 || learnt != difference || carried != code {
             return Err(CalibrationError::OtherSum {
@@ -376,21 +377,21 @@ impl CalibratedIpu {
         Ok(())
     }
 
-    fn new(own: &StageAgainst) -> Self {
-        // What an earlier calibration added is no part of the rules.
-        let raw = i128::from(own.predicted) - i128::from(own.learnt);
+    fn new(stage: &StageAgainst) -> Self {
+        // The correction of an earlier calibration is no part of the rules.
+        let raw = i128::from(stage.predicted) - i128::from(stage.learnt);
         let predicted = u64::try_from(raw.max(0)).unwrap_or(u64::MAX);
-        let learnt = crate::search::free_bytes(own.recorded, predicted);
-        let parts = TileParts::NAMES.into_iter().zip(own.part_differences());
+        let learnt = crate::search::free_bytes(stage.recorded, predicted);
+        let parts = TileParts::NAMES.into_iter().zip(stage.part_differences());
         let parts = parts.filter(|(_, learnt)| *learnt != 0);
         Self {
-            stage: own.stage,
-            layers: own.layers.clone(),
+            stage: stage.stage,
+            layers: stage.layers.clone(),
             predicted,
-            recorded: own.recorded,
+            recorded: stage.recorded,
             learnt,
             learnt_share: signed_share(learnt, predicted),
-            carried: own.code_difference(),
+            carried: stage.code_difference(),
             parts: parts
                 .map(|(part, learnt)| LearntPart {
                     part: part.to_string(),

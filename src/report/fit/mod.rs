@@ -132,12 +132,12 @@ pub struct NamedBytes {
 impl Fit {
     /// The IPU that has least free of its limit; the first of several.
     pub fn nearest_to_limit(&self) -> Option<&IpuFit> {
-        self.ipus.iter().min_by_key(|own| own.fullest_tile.free)
+        self.ipus.iter().min_by_key(|ipu| ipu.fullest_tile.free)
     }
 
     /// The IPUs that have tiles over their limit.
     pub fn over(&self) -> impl Iterator<Item = &IpuFit> {
-        self.ipus.iter().filter(|own| own.tiles_over > 0)
+        self.ipus.iter().filter(|ipu| ipu.tiles_over > 0)
     }
 
     /// The IPUs of the first replica, or all where only one is listed.

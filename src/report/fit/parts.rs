@@ -38,7 +38,7 @@ pub(in crate::report) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(in crate::report) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// What the parts are called, in the order of [`TileParts::bytes`].
+    /// The names of the parts, in the order of [`TileParts::bytes`].
     pub const NAMES: [&'static str; 10] = [
         "variables",
         "stash",
@@ -94,7 +94,7 @@ impl TileParts {
         *part = part.saturating_add(bytes);
     }
 
-    /// What was predicted of the fullest tile of a stage, without what was learnt
+    /// The prediction for the fullest tile of a stage, without the correction
     /// from another compilation.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
@@ -134,7 +134,7 @@ impl TileParts {
     }
 }
 
-/// What a damaged report adds up to stays at the highest number.
+/// Sums of a damaged report stop at the highest number.
 fn sum(bytes: &[u64]) -> u64 {
     bytes.iter().copied().fold(0, u64::saturating_add)
 }

@@ -106,7 +106,7 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
     lines
 }
 
-/// What of a stage is off.
+/// The differences of a stage.
 fn stage(stage: &StageAgainst) -> Sentence {
     let line = say(format!("stage {} on IPU {}: ", stage.stage, stage.ipu));
     let line = match stage.difference {

@@ -14,7 +14,7 @@ const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     Always "Tile" Count (.fullest_tile.tile),
     Always "On its IPU" Count (.fullest_tile.tile_of_ipu),
     Always "Peak memory" Bytes (.fullest_tile.bytes),
-    ForPeople "Of the limit" Share (|own, _, _| Cell::Share(own.fullest_tile.bytes, own.fullest_tile.limit)),
+    ForPeople "Of the limit" Share (|ipu, _, _| Cell::Share(ipu.fullest_tile.bytes, ipu.fullest_tile.limit)),
     Always "Free" Free (.fullest_tile.free),
     NotZero "Tiles over" Count (.tiles_over),
     NotZero "Overflowed" Bytes (.overflowed),
@@ -59,24 +59,24 @@ pub(in crate::report) fn ipus(report: &Report) -> Table {
     let fullest = ipus.map(|ipu| &ipu.fullest_tile);
     Table {
         for_people: &IPUS_FOR_PEOPLE,
-        bars: fullest.map(|own| (own.bytes, own.limit)).collect(),
+        bars: fullest.map(|tile| (tile.bytes, tile.limit)).collect(),
         ..Table::of("fit", &[&IPUS], report, items!(report, fit?.ipus))
     }
 }
 
 const CATEGORIES: [Field<(u32, CategoryBytes)>; 4] = fields![(u32, CategoryBytes);
-    Always "IPU" Count (|own, _, _| own.0.into()),
-    Always "Category" Text (|own, _, _| (&*own.1.name).into()),
-    Always "All tiles" Bytes (|own, _, _| own.1.all_tiles.into()),
-    Always "On the fullest tile" Bytes (|own, _, _| own.1.fullest_tile.into()),
+    Always "IPU" Count (|row, _, _| row.0.into()),
+    Always "Category" Text (|row, _, _| (&*row.1.name).into()),
+    Always "All tiles" Bytes (|row, _, _| row.1.all_tiles.into()),
+    Always "On the fullest tile" Bytes (|row, _, _| row.1.fullest_tile.into()),
 ];
 
 /// A row for each category that an IPU has bytes of, IPU by IPU.
 pub(in crate::report) fn categories(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
-    let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|own| (ipu.ipu, own.clone())));
-    let all: Vec<_> = all.filter(|(_, own)| own.all_tiles > 0).collect();
-    let rows = all.iter().map(|own| (String::new(), own));
+    let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|row| (ipu.ipu, row.clone())));
+    let all: Vec<_> = all.filter(|(_, category)| category.all_tiles > 0).collect();
+    let rows = all.iter().map(|category| (String::new(), category));
     Table::of("fit-categories", &[&CATEGORIES], report, rows)
 }
 
@@ -87,9 +87,9 @@ const STAGES: [Field<StageAgainst>; 12] = fields![StageAgainst;
     Always "Predicted" Bytes (.predicted),
     Always "Recorded" Bytes (.recorded),
     Always "Difference" Change (.difference),
-    ForPeople "Of the predicted" Text (|own, _, _| signed_share(own.difference, own.predicted).into()),
+    ForPeople "Of the predicted" Text (|stage, _, _| signed_share(stage.difference, stage.predicted).into()),
     Always "Free" Free (.free),
-    Always "Most of it" Text (|own, _, _| own.worst_part().map(|(part, _)| part).into()),
+    Always "Most of it" Text (|stage, _, _| stage.worst_part().map(|(part, _)| part).into()),
     Always "All tiles predicted" Bytes (.predicted_total),
     Always "All tiles recorded" Bytes (.recorded_total),
     Always "Difference of all tiles" Change (.total_difference),
@@ -111,7 +111,7 @@ const STAGES_FOR_PEOPLE: [ForPeople; 9] = [
 /// A row for each stage that has an IPU: its fullest tile and all tiles.
 pub(in crate::report) fn stages(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
-    let stages = against.flat_map(|own| &own.stages);
+    let stages = against.flat_map(|against| &against.stages);
     Table {
         for_people: &STAGES_FOR_PEOPLE,
         ..Table::of(
@@ -136,8 +136,8 @@ pub(in crate::report) const PART_ROWS: [Column; 6] = [
 pub(in crate::report) fn parts(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let mut table = Table::new("against-parts", &PART_ROWS);
-    for own in against.flat_map(|own| &own.stages) {
-        for row in part_rows(own) {
+    for stage in against.flat_map(|against| &against.stages) {
+        for row in part_rows(stage) {
             table.row("", row);
         }
     }
@@ -147,36 +147,36 @@ pub(in crate::report) fn parts(report: &Report) -> Table {
 /// Those of them whose bytes are not as predicted.
 pub(in crate::report) fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
-    let is_changed = |cell: Option<&Cell>| cell.is_some_and(|own| *own != Cell::Number(0));
+    let is_changed = |cell: Option<&Cell>| cell.is_some_and(|bytes| *bytes != Cell::Number(0));
     table.rows.retain(|row| is_changed(row.cells.last()));
     table
 }
 
-fn part_rows(own: &StageAgainst) -> Vec<Vec<Cell>> {
-    let (predicted, recorded) = (own.predicted_parts.bytes(), own.recorded_parts.bytes());
-    let differences = own.part_differences();
+fn part_rows(stage: &StageAgainst) -> Vec<Vec<Cell>> {
+    let (predicted, recorded) = (stage.predicted_parts.bytes(), stage.recorded_parts.bytes());
+    let differences = stage.part_differences();
     let parts = (0..TileParts::NAMES.len()).filter(|&part| predicted[part].max(recorded[part]) > 0);
     let row = |part: usize| {
         cells![
-            own.stage,
-            own.ipu,
+            stage.stage,
+            stage.ipu,
             TileParts::NAMES[part],
             predicted[part],
             recorded[part],
             differences[part],
         ]
     };
-    let learnt = (own.learnt != 0).then(|| {
+    let correction = (stage.learnt != 0).then(|| {
         let part = "learnt before";
         let empty = Cell::Empty;
         cells![
-            own.stage,
-            own.ipu,
+            stage.stage,
+            stage.ipu,
             part,
-            own.learnt,
+            stage.learnt,
             empty,
-            own.learnt.saturating_neg()
+            stage.learnt.saturating_neg()
         ]
     });
-    parts.map(row).chain(learnt).collect()
+    parts.map(row).chain(correction).collect()
 }

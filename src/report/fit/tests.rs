@@ -14,7 +14,7 @@ use crate::report::{LayerNames, Part, Report, Stage, Units};
 fn names(layers: &str) -> LayerNames {
     let names = layers.split_whitespace();
     names
-        .map(|own| (own != "-").then(|| own.to_string()))
+        .map(|name| (name != "-").then(|| name.to_string()))
         .collect()
 }
 
@@ -40,16 +40,16 @@ fn prediction(stages: &[&str]) -> Report {
 /// IPUs with these layers and 100 bytes more than the stage of their number.
 fn fit(ipus: &[Option<&str>]) -> Fit {
     let ipu = |(number, layers): (usize, &Option<&str>)| {
-        let mut own = IpuFit {
+        let mut ipu = IpuFit {
             ipu: number as u32,
             fits: true,
             layers: layers.map(names),
             ..IpuFit::default()
         };
-        own.fullest_tile.bytes = 1000 * (number as u64 + 1) + 100;
-        own.fullest_tile.parts.variables = own.fullest_tile.bytes - 30;
-        own.fullest_tile.parts.global_exchange_code = 30;
-        own
+        ipu.fullest_tile.bytes = 1000 * (number as u64 + 1) + 100;
+        ipu.fullest_tile.parts.variables = ipu.fullest_tile.bytes - 30;
+        ipu.fullest_tile.parts.global_exchange_code = 30;
+        ipu
     };
     Fit {
         listed_replicas: 1,
@@ -66,7 +66,7 @@ fn pairs(against: &Against) -> Vec<(u32, u32)> {
     against
         .stages
         .iter()
-        .map(|own| (own.stage, own.ipu))
+        .map(|stage| (stage.stage, stage.ipu))
         .collect()
 }
 
@@ -127,9 +127,9 @@ fn other_cuts_are_seen() {
 fn of_replicas_the_first_is_compared() {
     let mut fit = fit(&[Some("0"), Some("1"), Some("0"), Some("1")]);
     fit.listed_replicas = 2;
-    let own = Against::new(&prediction(&["- 0", "1 Out"]), &fit).expect("a comparison");
+    let against = Against::new(&prediction(&["- 0", "1 Out"]), &fit).expect("a comparison");
     assert_eq!(
-        (pairs(&own), own.cut_elsewhere),
+        (pairs(&against), against.cut_elsewhere),
         (vec![(0, 0), (1, 1)], None)
     );
 }
@@ -158,20 +158,23 @@ fn positions() -> Positions {
 
 #[test]
 fn what_was_learnt_is_for_stages_or_for_places() {
-    let mut own = calibration();
-    let parts: Vec<_> = own.ipus[0]
+    let mut calibration = calibration();
+    let parts: Vec<_> = calibration.ipus[0]
         .parts
         .iter()
-        .map(|own| (&*own.part, own.learnt))
+        .map(|part| (&*part.part, part.learnt))
         .collect();
     assert_eq!(parts, [("variables", 70), ("global exchange code", 30)]);
-    assert_eq!((own.ipus[0].learnt, own.ipus[0].carried), (100, 30));
-    assert_eq!(own.ipus[0].learnt_share, "+10.00 %");
-    for (ipu, carried) in own.ipus.iter_mut().zip([1, 5, 7, -3]) {
+    assert_eq!(
+        (calibration.ipus[0].learnt, calibration.ipus[0].carried),
+        (100, 30)
+    );
+    assert_eq!(calibration.ipus[0].learnt_share, "+10.00 %");
+    for (ipu, carried) in calibration.ipus.iter_mut().zip([1, 5, 7, -3]) {
         ipu.carried = carried;
     }
-    let learnt = own
-        .learnt(&positions(), own.pipeline)
+    let correction = calibration
+        .learnt(&positions(), calibration.pipeline)
         .expect("the same layers");
     let placed = |positions, after| PlacedStage {
         positions,
@@ -183,39 +186,51 @@ fn what_was_learnt_is_for_stages_or_for_places() {
         (placed(3..4, 1), 100),
         (placed(4..6, 0), 100),
     ];
-    assert_eq!(learnt.stages, expected);
+    assert_eq!(correction.stages, expected);
     assert_eq!(
-        (learnt.first, learnt.middle, learnt.last, learnt.alone),
+        (
+            correction.first,
+            correction.middle,
+            correction.last,
+            correction.alone
+        ),
         (1, 7, -3, 0)
     );
     // In another pipeline nothing was compiled.
     let other = Pipeline {
         schedule: Schedule::Sequential,
-        ..own.pipeline
+        ..calibration.pipeline
     };
-    let learnt = own.learnt(&positions(), other).expect("the same layers");
-    assert_eq!((learnt.stages.len(), learnt.middle), (0, 7));
-    own.ipus.truncate(2);
-    let learnt = own
-        .learnt(&positions(), own.pipeline)
+    let correction = calibration
+        .learnt(&positions(), other)
+        .expect("the same layers");
+    assert_eq!((correction.stages.len(), correction.middle), (0, 7));
+    calibration.ipus.truncate(2);
+    let correction = calibration
+        .learnt(&positions(), calibration.pipeline)
         .expect("the same layers");
     assert_eq!(
-        (learnt.first, learnt.middle, learnt.last, learnt.alone),
+        (
+            correction.first,
+            correction.middle,
+            correction.last,
+            correction.alone
+        ),
         (1, 5, 5, 0)
     );
-    own.ipus.truncate(1);
-    let learnt = own
-        .learnt(&positions(), own.pipeline)
+    calibration.ipus.truncate(1);
+    let correction = calibration
+        .learnt(&positions(), calibration.pipeline)
         .expect("the same layers");
-    assert_eq!((learnt.middle, learnt.alone), (1, 1));
+    assert_eq!((correction.middle, correction.alone), (1, 1));
 }
 
 #[test]
 fn another_model_is_refused_by_a_layer_that_it_lacks() {
-    let mut own = calibration();
-    own.ipus[2].layers = names("9");
-    let error = own
-        .learnt(&positions(), own.pipeline)
+    let mut calibration = calibration();
+    calibration.ipus[2].layers = names("9");
+    let error = calibration
+        .learnt(&positions(), calibration.pipeline)
         .expect_err("no such layer");
     assert!(
         matches!(&error, CalibrationError::OtherLayers(layer) if layer == "9"),
@@ -227,8 +242,8 @@ fn another_model_is_refused_by_a_layer_that_it_lacks() {
 fn nothing_is_learnt_from_other_cuts_or_without_a_pipeline() {
     let prediction = prediction(&["- 0", "1 Out"]);
     let moved = Against::new(&prediction, &fit(&[Some(""), Some("0 1")])).expect("a comparison");
-    let learnt = Calibration::new(&prediction, &moved);
-    assert!(matches!(learnt, Err(CalibrationError::CutElsewhere)));
+    let correction = Calibration::new(&prediction, &moved);
+    assert!(matches!(correction, Err(CalibrationError::CutElsewhere)));
     let same = Against::new(&prediction, &fit(&[Some("0"), Some("1")])).expect("a comparison");
     let classic = Report {
         pipeline: None,

@@ -1,4 +1,4 @@
-//! What takes the memory of each stage, and what moving a cut would do
+//! The uses of each stage's memory, and the effect of moving a cut
 //! (`--explain`).
 
 use super::{Sentence, alternatives, of_limit, say};
@@ -22,7 +22,8 @@ pub(in crate::report) fn explain(report: &Report) -> Vec<Sentence> {
         lines.extend(of_stage(stage, pseudo_layers));
         if let Some(cut) = report.cuts.get(number) {
             lines.push(of_cut(cut));
-            lines.extend(cut.moves.iter().map(|own| of_move(own, cut, pseudo_layers)));
+            let moves = cut.moves.iter();
+            lines.extend(moves.map(|moved| of_move(moved, cut, pseudo_layers)));
         }
     }
     let pipeline = report.pipeline.iter().filter(|_| report.refusal.is_none());
@@ -48,7 +49,7 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
             .text(format!(": tile {}{step} is fullest with ", full.tile))
             .amount(full.bytes)
             .text(format!(", {}", of_limit(full.bytes, full.limit))),
-        learnt(say("  there: ").join_parts(&full.parts), full.learnt),
+        with_correction(say("  there: ").join_parts(&full.parts), full.learnt),
     ];
     lines.extend(of_pipeline(stage, pseudo_layers));
     if let Some(live) = &stage.peak_variables {
@@ -63,8 +64,8 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     lines
 }
 
-/// Goes on with what was learnt beyond the parts.
-fn learnt(parts: Sentence, bytes: i64) -> Sentence {
+/// Goes on with the correction beyond the parts.
+fn with_correction(parts: Sentence, bytes: i64) -> Sentence {
     match bytes {
         0 => parts,
         _ => {
@@ -78,51 +79,59 @@ fn learnt(parts: Sentence, bytes: i64) -> Sentence {
 /// How many copies of what a stage keeps.
 fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let mut lines = of_copies(stage, pseudo_layers);
-    let update = stage.pipeline.as_ref().and_then(|own| own.update.as_ref());
-    lines.extend(update.map(|own| {
-        let line = say(format!("  in the update tile {} has at most ", own.tile)).amount(own.bytes);
-        let line = match own.at_least < own.bytes {
+    let update = stage
+        .pipeline
+        .as_ref()
+        .and_then(|pipeline| pipeline.update.as_ref());
+    lines.extend(update.map(|update| {
+        let line =
+            say(format!("  in the update tile {} has at most ", update.tile)).amount(update.bytes);
+        let line = match update.at_least < update.bytes {
             true => line
                 .text(", and with a landing pad for one tensor of state at a time ")
-                .amount(own.at_least),
+                .amount(update.at_least),
             false => line,
         };
         line.text("; in the passes the fullest tile has ")
-            .amount(own.in_passes)
+            .amount(update.in_passes)
     }));
     lines
 }
 
 fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
-    let Some(own) = stage.pipeline.as_ref().filter(|own| own.copies > 0) else {
+    let Some(pipeline) = stage
+        .pipeline
+        .as_ref()
+        .filter(|pipeline| pipeline.copies > 0)
+    else {
         return Vec::new();
     };
     let head = say(format!(
         "  with {} after it, it keeps {} of what it stashes",
-        counted(own.depth, "pipeline stage"),
-        counted(own.copies, "more copy")
+        counted(pipeline.depth, "pipeline stage"),
+        counted(pipeline.copies, "more copy")
     ));
-    let head = match own.late_restores {
+    let head = match pipeline.late_restores {
         Some(bytes) => head
             .text("; with late restores its fullest tile has ")
             .amount(bytes),
         None => head,
     };
-    let stashed = own.stashed.iter().map(|own| {
+    let stashed = pipeline.stashed.iter().map(|tensor| {
         let line = say("    stashed: ")
-            .amount(own.bytes)
+            .amount(tensor.bytes)
             .text(" ")
-            .name(&*own.name);
-        match own.layers.as_slice() {
+            .name(&*tensor.name);
+        match tensor.layers.as_slice() {
             [] => line,
             [one] => line.text(" (").name(pseudo_layers.named(one)).text(")"),
-            _ => line.text(" (layers ").layers(&own.layers).text(")"),
+            _ => line.text(" (layers ").layers(&tensor.layers).text(")"),
         }
     });
     [head].into_iter().chain(stashed).collect()
 }
 
-/// What recording with gradient accumulation would make exact.
+/// The numbers that recording with gradient accumulation would make exact.
 fn accumulation(report: &Report) -> Option<Sentence> {
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));
@@ -153,26 +162,26 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence>
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
         let categories = live.categories.iter();
-        let categories = categories.map(|own| {
-            let name = Sentence::default().name(&own.name);
-            name.text(" ").bytes(own.bytes)
+        let categories = categories.map(|category| {
+            let name = Sentence::default().name(&category.name);
+            name.text(" ").bytes(category.bytes)
         });
         let mut line = say("  live then by category: ");
         line.phrases
             .extend(Sentence::join(categories, ", ").phrases);
         lines.push(line);
     }
-    let variable = |own: &LiveVariable| {
+    let variable = |variable: &LiveVariable| {
         let line = say("    ")
-            .amount(own.bytes)
+            .amount(variable.bytes)
             .text(" ")
-            .name(&own.name)
+            .name(&variable.name)
             .text(" (")
-            .name(&own.category);
-        let line = match own.layers.as_slice() {
+            .name(&variable.category);
+        let line = match variable.layers.as_slice() {
             [] => line.text(", no layer"),
             [one] => line.text(", ").name(pseudo_layers.named(one)),
-            _ => line.text(", layers ").layers(&own.layers),
+            _ => line.text(", layers ").layers(&variable.layers),
         };
         line.text(")")
     };
@@ -193,21 +202,21 @@ fn of_cut(cut: &Cut) -> Sentence {
         .text(" that are always live are needed on both sides")
 }
 
-fn of_move(own: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> Sentence {
+fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> Sentence {
     let side = |number: usize| {
-        let change = own.change[number];
+        let change = layer_move.change[number];
         let sign = if change < 0 { "-" } else { "+" };
         say(format!("stage {} ", cut.after_stage as usize + number))
-            .amount(own.fullest_tile_bytes[number])
+            .amount(layer_move.fullest_tile_bytes[number])
             .text(format!(" ({sign}"))
             .bytes(change.unsigned_abs())
             .text(")")
     };
-    let moved = match own.layers.as_slice() {
+    let moved = match layer_move.layers.as_slice() {
         [one] => say("  with ").name(pseudo_layers.named(one)),
-        _ => say("  with ").layers(&own.layers),
+        _ => say("  with ").layers(&layer_move.layers),
     };
-    let moved = moved.text(format!(" in stage {}: ", own.to_stage));
+    let moved = moved.text(format!(" in stage {}: ", layer_move.to_stage));
     let mut line = moved;
     line.phrases
         .extend(Sentence::join([side(0), side(1)], ", ").phrases);
@@ -226,11 +235,11 @@ fn shared(groups: &[SharedVariables]) -> Vec<Sentence> {
         .count(groups.len() as u64)
         .text(share)
         .text(" variables that are always live; a cut between them doubles these:");
-    let group = |own: &SharedVariables| {
+    let group = |variables: &SharedVariables| {
         say("  ")
-            .amount(own.bytes)
+            .amount(variables.bytes)
             .text(" of layers ")
-            .layers(&own.layers)
+            .layers(&variables.layers)
     };
     let groups = groups.iter().take(GROUPS).map(group);
     [head].into_iter().chain(groups).collect()

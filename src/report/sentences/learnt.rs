@@ -1,11 +1,11 @@
-//! What was learnt from compiled pipelines.
+//! The correction from compiled pipelines.
 
 use super::{Sentence, say};
 use crate::report::{Report, Stage};
 use crate::wording::listed;
 
-/// That what was learnt of some stages is from another split; `None` where it is
-/// not.
+/// Says that the correction of some stages is from another split; `None` where
+/// it is not.
 pub(in crate::report) fn learnt(report: &Report) -> Option<Sentence> {
     let split = report
         .split

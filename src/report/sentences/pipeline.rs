@@ -1,4 +1,4 @@
-//! The pipeline that stages are weighed for, and what others would need.
+//! The pipeline of the stages, and the memory that others would need.
 
 use super::{Sentence, say};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace, Storage};
@@ -7,7 +7,7 @@ use crate::report::step::three_digits;
 use crate::report::{PipelineAlternative, PipelineFacts, Report, StageUpdate};
 use crate::wording::counted;
 
-/// What was chosen and why, and how the profile was recorded.
+/// The chosen pipeline and why, and how the profile was recorded.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
@@ -24,7 +24,7 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     lines
 }
 
-/// What is not on the chip all the time.
+/// The state that is not on the chip all the time.
 fn elsewhere(facts: &PipelineFacts) -> String {
     let mut text = String::new();
     if facts.state != StatePlace::OnChip {
@@ -41,7 +41,7 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     text
 }
 
-/// That there is no state which could be elsewhere.
+/// Says that there is no state which could be elsewhere.
 fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
     let is_none = facts.state_bytes == Some(0);
     is_none.then(|| {
@@ -53,7 +53,7 @@ fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
     })
 }
 
-/// That the update of a weight defeats what state elsewhere brings.
+/// Says that the update of a weight defeats the gain of state elsewhere.
 fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
     let line = say(format!("stage {stage} takes the most in the update"));
     let line = match update.weights.as_slice() {
@@ -122,7 +122,7 @@ pub(in crate::report) fn chosen(facts: &PipelineFacts) -> Sentence {
     ))
 }
 
-/// What is less exact because of how the profile was recorded.
+/// The numbers that are less exact because of how the profile was recorded.
 fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
     if !facts.trains() || facts.recorded_accumulation && !facts.recorded_recomputation {
         return None;
@@ -153,7 +153,7 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
     )
 }
 
-/// What must be set in the framework for a default.
+/// The setting of the framework for a default.
 fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
     let bytes = facts.without_recomputation?;
     let is_ours = facts.recompute_by_default && facts.recompute != Recompute::None;
@@ -175,29 +175,29 @@ pub(in crate::report) fn alternatives(facts: &PipelineFacts) -> Vec<Sentence> {
     facts.alternatives.iter().map(alternative).collect()
 }
 
-fn alternative(own: &PipelineAlternative) -> Sentence {
-    let sign = if own.change < 0 { "-" } else { "+" };
-    let verdict = if own.fits {
+fn alternative(alternative: &PipelineAlternative) -> Sentence {
+    let sign = if alternative.change < 0 { "-" } else { "+" };
+    let verdict = if alternative.fits {
         "it fits"
     } else {
         "it does not fit"
     };
     let line = say("with ")
-        .code(&*own.options)
+        .code(&*alternative.options)
         .text(format!(" {verdict}: the best split "))
-        .stages(&own.stages)
+        .stages(&alternative.stages)
         .text(" needs ")
-        .amount(own.fullest_tile_bytes)
+        .amount(alternative.fullest_tile_bytes)
         .text(format!(" ({sign}"))
-        .bytes(own.change.unsigned_abs())
+        .bytes(alternative.change.unsigned_abs())
         .text(") on its fullest tile");
-    with_time(line, own)
+    with_time(line, alternative)
 }
 
 /// Goes on with what a step takes then, where it fits.
-fn with_time(line: Sentence, own: &PipelineAlternative) -> Sentence {
-    let time = own.milliseconds.zip(own.micro_batches);
-    let Some((milliseconds, batches)) = time.filter(|_| own.fits) else {
+fn with_time(line: Sentence, alternative: &PipelineAlternative) -> Sentence {
+    let time = alternative.milliseconds.zip(alternative.micro_batches);
+    let Some((milliseconds, batches)) = time.filter(|_| alternative.fits) else {
         return line;
     };
     let line = line.text(format!(
@@ -205,7 +205,7 @@ fn with_time(line: Sentence, own: &PipelineAlternative) -> Sentence {
         counted(batches, "micro-batch"),
         three_digits(milliseconds)
     ));
-    match own.streamed_bytes {
+    match alternative.streamed_bytes {
         Some(bytes) => line
             .text(" and the time to load and store ")
             .amount(bytes)

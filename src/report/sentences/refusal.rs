@@ -4,9 +4,9 @@ use super::{Sentence, alternatives, say};
 use crate::report::text::counted;
 use crate::report::{Advice, Change, OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
 
-/// What prevents a split.
+/// The reasons why there is no split.
 pub(in crate::report) struct Obstacles {
-    /// What it proves.
+    /// The proof.
     pub(in crate::report) proves: Sentence,
     /// A line for each range that is over the limit.
     pub(in crate::report) ranges: Vec<Sentence>,
@@ -14,7 +14,7 @@ pub(in crate::report) struct Obstacles {
     pub(in crate::report) others: Vec<Sentence>,
 }
 
-/// What prevents every split.
+/// The reasons why no split fits.
 pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
         (RefusalReason::TooFewIpus, Some(needed)) => too_few(refusal, needed),
@@ -78,7 +78,7 @@ fn over_limit(range: &OverLimit) -> Sentence {
     }
 }
 
-/// What would help, each with the option to type.
+/// Ways out, each with the option to type.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentence> {
     let mut lines = Vec::new();
     if let Some(pipeline) = &report.pipeline {
@@ -109,7 +109,11 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
         );
     }
     let relaxed = refusal.relaxations.iter();
-    lines.extend(relaxed.map(|own| without(own).text(" it fits: ").stages(&own.stages)));
+    lines.extend(relaxed.map(|relaxation| {
+        without(relaxation)
+            .text(" it fits: ")
+            .stages(&relaxation.stages)
+    }));
     lines
 }
 
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_the_way_is_named() {
-        let said = |constraints: &[&str], weights: &[&str]| {
+        let text = |constraints: &[&str], weights: &[&str]| {
             let sentence = without(&RelaxationFacts {
                 constraints: constraints.iter().map(|name| name.to_string()).collect(),
                 weights: weights.iter().map(|name| name.to_string()).collect(),
@@ -210,9 +214,9 @@ mod tests {
             });
             sentence.plain(Units::Bytes, PseudoLayers::InAndOut)
         };
-        assert_eq!(said(&["--pin 1=0"], &[]), "without --pin 1=0");
-        assert_eq!(said(&[], &["a", "b"]), "with a, b untied (--untie)");
-        let both = said(&["--pin 1=0"], &["a"]);
+        assert_eq!(text(&["--pin 1=0"], &[]), "without --pin 1=0");
+        assert_eq!(text(&[], &["a", "b"]), "with a, b untied (--untie)");
+        let both = text(&["--pin 1=0"], &["a"]);
         assert_eq!(both, "without --pin 1=0 and with a untied (--untie)");
     }
 }

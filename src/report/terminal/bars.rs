@@ -29,7 +29,7 @@ pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width:
     look.toned(tone(bytes, limit), &drawn)
 }
 
-/// What bars are drawn with: what is taken, what is free, and the limit.
+/// The characters of bars: taken, free, and the limit.
 fn signs(look: &TextStyle) -> [&'static str; 3] {
     if look.screen.is_some_and(|screen| screen.unicode) {
         ["█", "·", "│"]

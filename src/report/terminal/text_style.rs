@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Color, Style};
 pub struct TextStyle {
     /// In what amounts are given.
     pub units: Units,
-    /// What is known of the screen; `None` for a pipe or a file.
+    /// The screen; `None` for a pipe or a file.
     pub screen: Option<Screen>,
     /// Columns that a pipe or a file is wanted to have (`COLUMNS`).
     pub columns: Option<usize>,
@@ -25,7 +25,7 @@ pub struct Screen {
     pub unicode: bool,
 }
 
-/// What a colour says.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// All is well.
@@ -73,8 +73,8 @@ fn broken(line: &str, width: usize) -> String {
     if textwrap::core::display_width(line) <= width {
         return line.to_string();
     }
-    let own = line.len() - line.trim_start_matches(' ').len();
-    let indent = " ".repeat(own + 2);
+    let indentation = line.len() - line.trim_start_matches(' ').len();
+    let indent = " ".repeat(indentation + 2);
     let options = textwrap::Options::new(width)
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)

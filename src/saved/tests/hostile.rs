@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use regex::Regex;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What the parts of `model` hold.
+/// The contents of the parts of `model`.
 fn contents(model: &Model) -> Vec<Vec<u8>> {
     let file = to_bytes(model).unwrap();
     let parts = take_apart(&file).unwrap();
@@ -287,15 +287,15 @@ fn positions_that_lead_nowhere_are_named() {
 #[test]
 fn lengths_are_not_believed() {
     let contents = contents(&full());
-    let most = [
+    let lengths = [
         &b"\xff\xff\xff\xff\x0f"[..],
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
     ];
     for part in 0..contents.len() {
         for place in 0..contents[part].len() {
-            for most in most {
+            for length in lengths {
                 let mut contents = contents.clone();
-                contents[part].splice(place..=place, most.iter().copied());
+                contents[part].splice(place..=place, length.iter().copied());
                 assert!(refused_or_sound(&file(&contents)), "{part} {place}");
             }
         }

@@ -356,8 +356,8 @@ fn any_list<T: std::fmt::Debug, S: Strategy<Value = T>>(
     bodies: u32,
     entry: impl Fn(u32) -> S,
 ) -> impl Strategy<Value = Vec<T>> {
-    let most = if bodies == 0 { 0 } else { 6 };
-    vec(entry(bodies), 0..=most)
+    let max_length = if bodies == 0 { 0 } else { 6 };
+    vec(entry(bodies), 0..=max_length)
 }
 
 fn any_operation(bodies: u32) -> impl Strategy<Value = Operation> {
@@ -390,7 +390,8 @@ fn any_label() -> impl Strategy<Value = Label> {
     })
 }
 
-/// What flows between two operations, from outside, and a weight that both use.
+/// A tensor between two operations, one from outside, and a weight that both
+/// use.
 fn flow(weight: u32) -> Flow {
     let node = |first, operations: &[u32]| FlowNode {
         first,
@@ -504,14 +505,14 @@ fn any_sets(bodies: u32) -> impl Strategy<Value = UseSets> {
 }
 
 fn any_items(sizes: Sizes, sets: u32) -> impl Strategy<Value = VariableGroups> {
-    let most = if sizes.classes == 0 { 0 } else { 12 };
+    let max_length = if sizes.classes == 0 { 0 } else { 12 };
     let item = (
         0..sizes.tiles as u16,
         0..sizes.classes.max(1),
         0..sets,
         any_bytes(),
     );
-    vec(item, 0..=most).prop_map(move |items| {
+    vec(item, 0..=max_length).prop_map(move |items| {
         let items = items.iter().map(|&(tile, class, set, bytes)| {
             let item = VariableGroup { class, set, bytes };
             (tile, item)

@@ -1,4 +1,4 @@
-//! What the stages that are still to come take at least.
+//! Lower bounds on the time of the stages that are still to come.
 
 use crate::solve::checked_problem::CheckedProblem;
 use crate::time::{SlotKind, StageTimes};
@@ -19,7 +19,7 @@ pub(super) struct Bounds {
     ends: Vec<usize>,
 }
 
-/// What a rest takes at least.
+/// Lower bounds on the work of the remaining stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
     /// Of its busiest stage.
@@ -112,7 +112,7 @@ impl Bounds {
         self.rest(stage, start).is_some()
     }
 
-    /// What these stages take at least.
+    /// The lower bounds of these stages.
     pub(super) fn rest(&self, stage: usize, start: usize) -> Option<Rest> {
         *self.rests.get(self.place(stage, start))?
     }

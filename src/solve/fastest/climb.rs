@@ -12,10 +12,10 @@ pub(super) fn climb(checked: &CheckedProblem<'_>, start: Candidate) -> Candidate
         for cut in 1..best.stages.len() {
             let at = best.stages[cut].start;
             for moved in [at.wrapping_sub(1), at + 1] {
-                let near = with_cut(&best, cut, moved);
-                let near = near.and_then(|stages| Candidate::new(checked, stages));
-                if let Some(near) = near.filter(|near| near.is_better_than(&best)) {
-                    best = near;
+                let next = with_cut(&best, cut, moved);
+                let next = next.and_then(|stages| Candidate::new(checked, stages));
+                if let Some(next) = next.filter(|next| next.is_better_than(&best)) {
+                    best = next;
                     is_better = true;
                 }
             }

@@ -30,7 +30,7 @@ pub(super) struct Fastest {
     pub proof: StepProof,
 }
 
-/// What is known of the shortest step.
+/// Bounds on the shortest step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepProof {
     /// The cycles that a step of as many micro-batches takes at least, in any split that
@@ -76,7 +76,7 @@ pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fast
 pub(super) fn fastest_within(
     checked: &CheckedProblem<'_>,
     start: &Plan,
-    most: u64,
+    max_tried: u64,
 ) -> Option<Fastest> {
     let times = checked.problem.times?;
     let start = Candidate::new(checked, start.stages().to_vec())?;
@@ -86,16 +86,16 @@ pub(super) fn fastest_within(
     let of_number = |stages: usize| StageSearch::new(checked, times, stages, &best);
     let mut searches: Vec<StageSearch<'_>> = (1..=stages).filter_map(of_number).collect();
     for search in &searches {
-        let near = search.bounds.path();
-        let near = near.and_then(|stages| Candidate::new(checked, stages));
-        if let Some(near) = near.map(|near| climb::climb(checked, near))
-            && near.is_better_than(&best)
+        let candidate = search.bounds.path();
+        let candidate = candidate.and_then(|stages| Candidate::new(checked, stages));
+        if let Some(candidate) = candidate.map(|candidate| climb::climb(checked, candidate))
+            && candidate.is_better_than(&best)
         {
-            best = near;
+            best = candidate;
         }
     }
     searches.sort_by(|a, b| compare(a.at_least, b.at_least));
-    let mut left = if is_small { most } else { 0 };
+    let mut left = if is_small { max_tried } else { 0 };
     let mut at_least = None;
     for mut search in searches {
         search.best = best;
@@ -150,10 +150,10 @@ struct StageSearch<'a> {
     micro_batches: u64,
     kinds: Vec<SlotKind>,
     slots: u128,
-    /// What all stages take to update their weights one after the other.
+    /// Cycles of all stages to update their weights one after the other.
     update: u128,
     bounds: Bounds,
-    /// What a step takes at least.
+    /// The lower bound on a step.
     at_least: Rate,
     best: Candidate,
     /// How many stages may still be tried.

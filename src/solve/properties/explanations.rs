@@ -6,7 +6,8 @@ use super::{rank, solved};
 use crate::solve::testing::{Case, any_case, brute_force, case, obedient};
 use crate::solve::{Cause, Constraint, Goal, Infeasible, Needed, Rule, certificate, explain};
 
-/// What keeps too large a range together is named, and nothing besides.
+/// The constraints that keep too large a range together are named, and no
+/// others.
 fn check_kept_together(case: &Case, found: &Infeasible) -> Result<(), TestCaseError> {
     let kept = &found.kept_together;
     prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
@@ -60,8 +61,8 @@ fn check_relaxations(case: &Case, found: &Infeasible) -> Result<(), TestCaseErro
         let without = &relaxation.without;
         let best = with(&|one| !without.contains(one));
         prop_assert_eq!(rank(&case.problem(), &relaxation.solution.plan), best);
-        for stays in without {
-            let none = with(&|one| one == stays || !without.contains(one));
+        for constraint in without {
+            let none = with(&|one| one == constraint || !without.contains(one));
             prop_assert_eq!(none, None);
         }
     }

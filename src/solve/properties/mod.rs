@@ -9,9 +9,9 @@ use super::testing::{
     Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
 };
 use super::{
-    BottleneckProof, Conflict, Constraint, Goal, Limits, Objective, Plan, Problem, Refused, Score,
-    Solution, SolveError, compare, dynamic_program, evaluate, explain, greedy, integer_program,
-    solve, sweep,
+    BottleneckProof, Conflict, Constraint, Goal, Infeasibility, Limits, Objective, Plan, Problem,
+    Score, Solution, SolveError, compare, dynamic_program, evaluate, explain, greedy,
+    integer_program, solve, sweep,
 };
 use crate::memory::RangeCosts;
 use std::ops::Range;
@@ -59,7 +59,7 @@ fn assert_is_split(case: &Case, solution: &Solution) {
     assert_eq!(positions, (0..case.costs.layers()).collect::<Vec<_>>());
 }
 
-/// The same case with stages of at most `threshold` in `objective`.
+/// The case with stages of at most `threshold` in `objective`.
 fn capped(case: &Case, proof: &BottleneckProof) -> Case {
     let mut capped = case.clone();
     let cycles = case.cycles.clone().unwrap_or_default();
@@ -188,7 +188,7 @@ proptest! {
         let mut capped = capped(&case, proof);
         prop_assert!(proof.threshold < solution.proofs[0].integer_program);
         prop_assert_eq!(brute_force(&capped), None);
-        if let Refused::TooManyStages(needed) = proof.refusal {
+        if let Infeasibility::TooManyStages(needed) = proof.infeasibility {
             prop_assert!(needed > case.ipus);
             if !case.limit_by_ipu {
                 capped.ipus = needed;
