@@ -44,7 +44,7 @@ pub struct Code {
     pub windows: Vec<Window>,
     /// Per exchange: tiles, and the one whose code it has.
     pub exchanges: Vec<(Window, usize)>,
-    /// Per compute set, where it reaches over the model: its parts.
+    /// Per compute set of a global operation: its parts.
     set_parts: Vec<Vec<(Places, Window)>>,
     /// Per exchange: the same.
     exchange_parts: Vec<Vec<(Places, Window)>>,
@@ -61,16 +61,16 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
     for (index, set) in tree.compute_sets.iter().enumerate() {
         let pool = pool_of(model.ops[set.op].kind) * variants;
         let hash = settings.random.hash([topic::VERTEX, index as u64, 0, 0]);
-        let mut own = vec![pool + hash as usize % variants];
+        let mut kinds = vec![pool + hash as usize % variants];
         if hash >> 20 & 3 == 0 {
-            own.push(COPY_POOL * variants + (hash >> 24) as usize % variants);
+            kinds.push(COPY_POOL * variants + (hash >> 24) as usize % variants);
         }
         if hash >> 32 & 7 == 0 {
-            own.push(pool + (hash >> 36) as usize % variants);
+            kinds.push(pool + (hash >> 36) as usize % variants);
         }
-        own.sort_unstable();
-        own.dedup();
-        sets.push(own);
+        kinds.sort_unstable();
+        kinds.dedup();
+        sets.push(kinds);
     }
     let exchanges = tree.exchanges.iter().enumerate();
     Code {
@@ -78,7 +78,7 @@ pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
         sets,
         windows: tree.compute_sets.iter().map(|set| set.window).collect(),
         exchanges: exchanges
-            .map(|(own, exchange)| (exchange.window, exchange.shares.unwrap_or(own)))
+            .map(|(shares, exchange)| (exchange.window, exchange.shares.unwrap_or(shares)))
             .collect(),
         set_parts: parts(tree.compute_sets.iter().map(|set| &set.share)),
         exchange_parts: parts(tree.exchanges.iter().map(|exchange| &exchange.share)),
@@ -108,7 +108,7 @@ const POOLS: [(&str, &str); 7] = [
 ];
 const COPY_POOL: usize = 6;
 
-/// Bytes of an exchange that reaches over the model, for each of its parts.
+/// Bytes of an exchange of a global operation, for each of its parts.
 const PART_OF_EXCHANGE: u64 = 4;
 
 fn pool_of(kind: Kind) -> usize {
@@ -188,14 +188,14 @@ impl Code {
         }
     }
 
-    /// The same, of what reaches over the model only those that work for these
-    /// places.
+    /// How many instances work for these places; an operation over the whole
+    /// model has some for each.
     pub fn instances_for(&self, set: usize, slot: usize, tile: u32, places: Places) -> u64 {
         let parts = self.set_parts[set].iter().enumerate();
-        let own = parts.filter(|(_, part)| part.0.meets(places));
+        let of_places = parts.filter(|(_, part)| part.0.meets(places));
         match self.set_parts[set].is_empty() {
             true => self.instances(set, slot, tile),
-            false => own
+            false => of_places
                 .map(|(part, _)| self.part_instances(set, slot, part, tile))
                 .sum(),
         }
@@ -208,7 +208,7 @@ impl Code {
         let mut bytes = SetBytes::default();
         for (slot, &kind) in self.sets[set].iter().enumerate() {
             let count = self.instances(set, slot, tile);
-            let [data, edge, copy] = self.types[kind].state.map(|own| own * count);
+            let [data, edge, copy] = self.types[kind].state.map(|state| state * count);
             bytes.data += data;
             bytes.edge += edge;
             bytes.copy += copy;
@@ -223,8 +223,7 @@ impl Code {
         bytes
     }
 
-    /// Instances that work for one part of a compute set that reaches over the
-    /// model.
+    /// Instances that work for one part of a global operation's compute set.
     fn part_instances(&self, set: usize, slot: usize, part: usize, tile: u32) -> u64 {
         let about = [topic::VERTEX, set as u64, slot as u64, 1000 + part as u64];
         match self.set_parts[set][part].1.holds(tile) {
@@ -240,23 +239,23 @@ impl Code {
         let mut common = bytes.data + bytes.edge + bytes.copy + bytes.descriptor;
         let mut shares = Vec::new();
         for (part, &(places, _)) in self.set_parts[set].iter().enumerate() {
-            let own = self.sets[set].iter().enumerate().map(|(slot, &kind)| {
+            let state = self.sets[set].iter().enumerate().map(|(slot, &kind)| {
                 self.types[kind].size() * self.part_instances(set, slot, part, tile)
             });
-            let own: u64 = own.sum();
-            common -= own;
-            shares.push((places, own));
+            let state: u64 = state.sum();
+            common -= state;
+            shares.push((places, state));
         }
         shares.push((all, common));
         shares
     }
 
-    /// The same for the code of an exchange.
+    /// The shares of places in the code of an exchange.
     pub fn exchange_shares(&self, exchange: usize, tile: u32, all: Places) -> Vec<(Places, u64)> {
         let parts = self.exchange_parts[exchange].iter();
         let mut shares: Vec<_> = parts.map(|part| (part.0, PART_OF_EXCHANGE)).collect();
-        let own: u64 = shares.iter().map(|share| share.1).sum();
-        shares.push((all, self.exchange_bytes(exchange, tile) - own));
+        let of_parts: u64 = shares.iter().map(|share| share.1).sum();
+        shares.push((all, self.exchange_bytes(exchange, tile) - of_parts));
         shares
     }
 
@@ -289,9 +288,9 @@ impl Code {
     /// Which vertex types have code on a tile, by id.
     pub fn types_on(&self, tile: u32) -> Vec<bool> {
         let mut present = vec![false; self.types.len()];
-        for (set, own) in self.sets.iter().enumerate() {
+        for (set, kinds) in self.sets.iter().enumerate() {
             if self.set_runs(set, tile) {
-                own.iter().for_each(|&kind| present[kind] = true);
+                kinds.iter().for_each(|&kind| present[kind] = true);
             }
         }
         present

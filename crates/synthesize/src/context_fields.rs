@@ -1,4 +1,4 @@
-//! What the layers of software write into their contexts.
+//! The fields that the layers of software write into their contexts.
 
 use super::contexts::{Body, Context, NONE, Tensor};
 use super::model::{Op, Phase};
@@ -86,7 +86,7 @@ fn texts(texts: &[String]) -> Value {
     Value::List(texts.iter().map(|text| text.as_str().into()).collect())
 }
 
-/// What the layer of a context adds to it.
+/// The fields that the layer of a context adds.
 fn content(plan: &Plan, context: &Context, op: Option<&Op>) -> Fields {
     match (context.body, op) {
         (Body::Program(kind), _) => vec![("type", kind.into())],
@@ -230,8 +230,8 @@ fn instruction(context: &Context) -> Fields {
 /// The name that the operation has in the layer of the context.
 fn name_in(plan: &Plan, context: &Context, op: &Op) -> String {
     let framework = plan.settings.framework;
-    let own = templates::name(framework, op.made_for.unwrap_or(0), "");
-    match op.name.strip_prefix(&own) {
+    let forward_name = templates::name(framework, op.made_for.unwrap_or(0), "");
+    match op.name.strip_prefix(&forward_name) {
         Some(path) if context.layer != NONE => templates::name(framework, context.layer, path),
         _ => op.name.clone(),
     }
@@ -243,13 +243,13 @@ fn in_layer(plan: &Plan, context: &Context, op: &Op, names: &[String]) -> Vec<St
         return names.to_vec();
     }
     let prefix = |layer| templates::name(plan.settings.framework, layer, "");
-    let own = prefix(op.made_for.unwrap_or(0));
+    let forward_prefix = prefix(op.made_for.unwrap_or(0));
     let other = prefix(context.layer);
     let dotted = |name: &str| name.replace('/', ".");
     names
         .iter()
-        .map(|name| name.replace(&own, &other))
-        .map(|name| name.replace(&dotted(&own), &dotted(&other)))
+        .map(|name| name.replace(&forward_prefix, &other))
+        .map(|name| name.replace(&dotted(&forward_prefix), &dotted(&other)))
         .collect()
 }
 

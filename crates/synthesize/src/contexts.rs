@@ -8,7 +8,7 @@ use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tensors::TensorOf;
 
-/// What a context describes.
+/// The object that a context describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
     /// `poptorch`: the user's operation.
@@ -62,7 +62,7 @@ pub struct Context {
     pub parent: u32,
     /// Index into the string table.
     pub name: u32,
-    /// What it describes.
+    /// Its object.
     pub body: Body,
     /// The operation that it belongs to; `u32::MAX` for none.
     pub op: u32,
@@ -85,11 +85,11 @@ pub struct OpContexts {
     pub stages: Vec<(u32, u32)>,
     /// Contexts of variables.
     pub vars: Vec<u32>,
-    /// Of what reaches over the model: context of variables of 32 bits.
+    /// Of a global operation: context of variables of 32 bits.
     pub float_var: Option<u32>,
 }
 
-/// What PopART's context of a tensor says.
+/// The content of PopART's context of a tensor.
 #[derive(Debug, Clone)]
 pub struct Tensor {
     /// `tensorId`.
@@ -126,14 +126,14 @@ pub struct Contexts {
     /// Per context of a call: contexts of the operations of the function, and
     /// of those that stood there instead.
     pub pairs: HashMap<u32, (Vec<u32>, Vec<u32>)>,
-    /// What the contexts of tensors describe.
+    /// The tensors of the contexts of tensors.
     pub tensors: HashMap<u32, Tensor>,
     /// The contexts of these tensors.
     pub of_tensor: BTreeMap<TensorOf, TensorContexts>,
     /// Contexts of the programs that copy the input from the host, and the loss to
     /// the host.
     pub ends: [u32; 2],
-    /// The same of the program that copies all weights to the host.
+    /// The context of the program that copies all weights to the host.
     pub download: u32,
     /// Contexts of variables that have elements of 32 bits.
     pub floats: HashSet<u32>,
@@ -215,14 +215,14 @@ impl Contexts {
             true => top,
             false => self.push(top, &op.name, Body::Poplibs, index),
         };
-        let own = match settings.framework {
+        let context = match settings.framework {
             _ if is_compiler => top,
             Framework::Poplar => poplibs,
             Framework::Tensorflow => top - 2,
             _ => top,
         };
         let mut result = OpContexts {
-            op: own,
+            op: context,
             poplibs,
             ..OpContexts::default()
         };

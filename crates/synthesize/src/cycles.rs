@@ -24,8 +24,8 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// What a compute set refers to; nothing without estimates. Exchanges have
-/// theirs all the same, as in the real file.
+/// The list of ids that a compute set refers to; none without estimates.
+/// Exchanges have theirs all the same, as in the real file.
 pub fn of_set(plan: &Plan, set: usize) -> Option<Vec<u8>> {
     plan.settings
         .cycle_estimates
@@ -145,25 +145,25 @@ fn descend(
 ) {
     visit(program, call);
     let tree = &plan.tree;
-    let own = &tree.programs[program as usize];
-    match (own.kind, own.index) {
+    let node = &tree.programs[program as usize];
+    match (node.kind, node.index) {
         (Type::Call, Some(row)) => {
             let body = tree.functions[tree.calls[row]];
             descend(plan, body, branch, call.or(Some(program)), visit);
         }
         (Type::Repeat, Some(row)) => {
             for _ in 0..tree.repeats[row] {
-                descend(plan, own.children[0], branch, call, visit);
+                descend(plan, node.children[0], branch, call, visit);
             }
         }
         (Type::OnEveryTileSwitch, _) if branch.is_some() => {
-            let taken = branch.and_then(|branch| own.children.get(branch));
+            let taken = branch.and_then(|branch| node.children.get(branch));
             taken
                 .iter()
                 .for_each(|&&child| descend(plan, child, branch, call, visit));
         }
         _ => {
-            for &child in &own.children {
+            for &child in &node.children {
                 descend(plan, child, branch, call, visit);
             }
         }
@@ -235,8 +235,8 @@ impl Execution<'_> {
 
     /// Syncs have no program, as the schema allows.
     fn step(&mut self, program: u32) -> rusqlite::Result<()> {
-        let own = &self.plan.tree.programs[program as usize];
-        let is_sync = is_implicit(own.kind);
+        let this_program = &self.plan.tree.programs[program as usize];
+        let is_sync = is_implicit(this_program.kind);
         let by_tile = measured_by_tile(self.plan, program);
         let cycles = by_tile.iter().copied().max().unwrap_or(0);
         let active = by_tile.iter().filter(|&&cycles| cycles > 0).count();
@@ -245,7 +245,7 @@ impl Execution<'_> {
         )?;
         step.execute(params![
             self.steps,
-            format!("{:?}", own.kind),
+            format!("{:?}", this_program.kind),
             (!is_sync).then_some(program),
             is_sync.then_some("Internal"),
         ])?;

@@ -1,4 +1,4 @@
-//! What can be planted in a model beside its layers.
+//! Features of a model beside its layers.
 
 use clap::{Args, ValueEnum};
 
@@ -116,9 +116,9 @@ pub enum Optimiser {
     Sgd,
     /// An operation for each weight, which has two moments of twice its bytes.
     AdamEach,
-    /// The same in one operation with a compute set for each weight.
+    /// One operation for all, with a compute set for each weight.
     AdamSets,
-    /// The same in one operation with one compute set over all weights.
+    /// One operation for all, with one compute set over all weights.
     AdamFused,
 }
 

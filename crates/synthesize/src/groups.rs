@@ -4,7 +4,7 @@
 use super::places::Places;
 use super::tree::{Mark, Window};
 
-/// What a group is for; decides on its category, lifetime and users.
+/// The purpose of a group; decides on its category, lifetime and users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Parameters and optimiser state: always live.
@@ -15,7 +15,7 @@ pub enum Role {
     Gradient,
     /// Work memory of single program stages.
     Work,
-    /// What an exchange receives.
+    /// The data that an exchange receives.
     Message,
     /// Rearranged copies for an exchange.
     Rearrangement,
@@ -41,7 +41,7 @@ pub enum Access {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
     /// Tiles that hold a part of it.
     pub window: Window,
@@ -57,9 +57,9 @@ pub struct Group {
     pub places: Places,
     /// Another group on the same tiles, of which it has so many times the bytes.
     pub like: Option<(usize, u64)>,
-    /// What its bytes are drawn by.
+    /// The seed of its bytes.
     pub key: u64,
-    /// What the host copies it as.
+    /// The mark that the host copies it by.
     pub mark: Option<Mark>,
     /// Whether its elements have 32 bits.
     pub is_float: bool,

@@ -59,7 +59,7 @@ use pipeline::{PipelineModel, PipelineTruth};
 use place_truth::PlaceTruth;
 use places::Places;
 
-/// What was written.
+/// A summary of the files that were written.
 #[derive(Debug)]
 pub struct Summary {
     /// Lowered variables.
@@ -84,7 +84,7 @@ pub fn write<S: AsRef<OsStr>>(
     generate(&parsed(folder, options)?)
 }
 
-/// The same; gives what any set of places needs in truth.
+/// Writes both files; gives the true memory of any set of places.
 pub fn write_with_truth<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
@@ -94,7 +94,7 @@ pub fn write_with_truth<S: AsRef<OsStr>>(
     Ok(PlaceTruth::new(&plan))
 }
 
-/// The same; gives what any pipeline over several IPUs needs in truth.
+/// Writes both files; gives the true memory of any pipeline over several IPUs.
 pub fn write_with_pipeline<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
@@ -200,7 +200,7 @@ fn write_debug(plan: &plan::Plan) -> anyhow::Result<()> {
     debug_writer::write(plan, &debug).with_context(|| format!("cannot write {}", debug.display()))
 }
 
-/// What the profile of a pipeline has.
+/// The summary of the profile of a pipeline.
 fn counted(plan: &plan::Plan) -> anyhow::Result<Summary> {
     let profile = rusqlite::Connection::open(plan.settings.out.join("profile.pop"))?;
     let count = |of: &str| -> rusqlite::Result<usize> {

@@ -109,9 +109,9 @@ impl Classes {
     /// The class of a group's variable on a tile: neighbouring tiles agree.
     #[inline]
     pub fn on_tile(&self, settings: &Settings, group: usize, tile: u32) -> u32 {
-        let own = &self.of_group[group];
+        let programs = &self.of_group[group];
         let about = [topic::CLASS, group as u64, u64::from(tile / 8), 0];
-        own[settings.random.below(own.len() as u64, about) as usize]
+        programs[settings.random.below(programs.len() as u64, about) as usize]
     }
 }
 
@@ -120,15 +120,15 @@ fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
     match group.role {
         Role::Weight | Role::Constant => None,
         Role::Activation | Role::Gradient => {
-            let pieces = pieces(tree, group);
-            let first = pieces.iter().map(|piece| piece.0).min()?;
-            // What the host sends is there from its copy on.
+            let ranges = op_ranges(tree, group);
+            let first = ranges.iter().map(|range| range.0).min()?;
+            // A tensor from the host is there from its copy on.
             let copied = input_step(tree).filter(|_| group.mark == Some(Mark::Input));
             let first = copied.map_or(first, |copied| copied.min(first));
-            let end = pieces.iter().map(|piece| piece.1).max()?;
+            let end = ranges.iter().map(|range| range.1).max()?;
             Some(vec![(first, end)])
         }
-        _ => Some(pieces(tree, group)),
+        _ => Some(op_ranges(tree, group)),
     }
 }
 
@@ -137,16 +137,17 @@ fn input_step(tree: &Tree) -> Option<u32> {
     let streams = &tree.streams;
     let row = streams
         .iter()
-        .position(|own| own.content == Content::Marked(Mark::Input))?;
+        .position(|stream| stream.content == Content::Marked(Mark::Input))?;
     let programs = tree.programs.iter();
-    let is_it = |own: &Program| own.kind == Type::StreamCopyMid && own.index == Some(row);
+    let is_it =
+        |candidate: &Program| candidate.kind == Type::StreamCopyMid && candidate.index == Some(row);
     let program = programs.clone().position(is_it)?;
     tree.listings[program].first().copied()
 }
 
 /// One range for each operation that uses the group and each time that its
 /// steps are listed; ranges that touch become one.
-fn pieces(tree: &Tree, group: &Group) -> Ranges {
+fn op_ranges(tree: &Tree, group: &Group) -> Ranges {
     let mut by_op: HashMap<(usize, usize), (u32, u32)> = HashMap::new();
     for &(stage, _) in &group.uses {
         let stage = &tree.stages[stage];

@@ -17,18 +17,18 @@ pub enum Phase {
     Backward,
     /// Weight updates.
     Optimiser,
-    /// What the compiler makes for every IPU.
+    /// Made by the compiler for every IPU.
     Compiler,
 }
 
 /// One operation of the model.
 #[derive(Debug, Clone)]
 pub struct Op {
-    /// What the framework calls it; empty when the framework's compiler made it.
+    /// Its name in the framework; empty when the framework's compiler made it.
     pub name: String,
     /// The framework's operator.
     pub op_type: &'static str,
-    /// What it computes.
+    /// Its computation.
     pub kind: Kind,
     /// Which part of the model it is.
     pub phase: Phase,
@@ -52,11 +52,11 @@ pub struct Op {
     pub stages: u32,
     /// The shapes of its stages, where they are not drawn.
     pub shapes: Vec<Shape>,
-    /// The places that it computes for; none for what reaches over the model.
+    /// The places that it computes for; none for a global operation.
     pub places: Places,
-    /// By stage of what reaches over the model: the weights that it works on.
+    /// By stage of a global operation: the weights that it works on.
     pub works_on: Vec<Vec<usize>>,
-    /// What it takes of other operations of the main program.
+    /// Its reads of other operations of the main program.
     pub reads: Vec<Read>,
     /// How many outputs it has: gradients of several things, or one.
     pub parts: usize,
@@ -69,7 +69,7 @@ pub struct Op {
     pub in_loop: Option<u32>,
 }
 
-/// What an operation takes of another one.
+/// A read of the output of another operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
     /// The operation that makes it.
@@ -93,7 +93,7 @@ impl Read {
         }
     }
 
-    /// The same, needed in the backward pass too.
+    /// A read that is needed in the backward pass too.
     pub fn saved(from: usize) -> Self {
         Self {
             is_saved: true,
@@ -101,7 +101,7 @@ impl Read {
         }
     }
 
-    /// The same; its gradient is that of the way around.
+    /// A read whose gradient is that of the way around.
     pub fn residual(from: usize) -> Self {
         Self {
             has_gradient: false,
@@ -110,7 +110,7 @@ impl Read {
     }
 }
 
-/// What a stage consists of.
+/// The programs of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A compute set.

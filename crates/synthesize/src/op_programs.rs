@@ -73,7 +73,7 @@ impl Builder<'_> {
         let parts: Vec<(Places, Window)> = weights.iter().map(part).collect();
         let places = parts.iter().map(|part| part.0);
         Share {
-            places: places.fold(Places::NONE, |all, own| all | own),
+            places: places.fold(Places::NONE, |all, one| all | one),
             parts,
         }
     }
@@ -136,8 +136,8 @@ impl Builder<'_> {
         let random = self.settings.random;
         let about = |what| [topic::EXCHANGE, row as u64, what, 0];
         let is_whole = |op: usize| {
-            let own = &self.model.ops[op];
-            !own.works_on.is_empty() || own.call.is_some()
+            let op = &self.model.ops[op];
+            !op.works_on.is_empty() || op.call.is_some()
         };
         if op.is_none_or(is_whole) {
             return (self.everywhere(), None);
@@ -145,16 +145,16 @@ impl Builder<'_> {
         if row > 8 && random.chance(125, about(0)) {
             let other = row - 1 - random.below(row as u64 / 2, about(1)) as usize;
             let original = self.tree.exchanges[other].shares.unwrap_or(other);
-            let own = self.tree.exchanges[original].op;
-            if original > 0 && !own.is_some_and(is_whole) {
+            let owner = self.tree.exchanges[original].op;
+            if original > 0 && !owner.is_some_and(is_whole) {
                 return (self.tree.exchanges[original].window, Some(original));
             }
         }
         (self.exchange_window(random.hash(about(2))), None)
     }
 
-    /// What exchanges receive is a sixth of the variables of a large model:
-    /// where fewer variables are wanted, fewer tiles take part.
+    /// The data that exchanges receive is a sixth of the variables of a large
+    /// model: where fewer variables are wanted, fewer tiles take part.
     fn exchange_window(&self, hash: u64) -> Window {
         const ENOUGH: u64 = 6000;
         let window = self.part_of_the_tiles(hash);

@@ -9,7 +9,7 @@ use super::plan::Plan;
 pub struct OperationTruth {
     /// The id of its context in `debug.cbor`.
     pub context: u32,
-    /// What the framework calls it; empty where its compiler made it.
+    /// Its name in the framework; empty where its compiler made it.
     pub name: String,
     /// Its operator.
     pub op_type: &'static str,
@@ -51,14 +51,15 @@ pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
 }
 
 fn home(plan: &Plan, op: usize) -> Home {
-    let own = &plan.model.ops[op];
-    if own.places == Places::EVERY {
+    let operation = &plan.model.ops[op];
+    if operation.places == Places::EVERY {
         return Home::EveryIpu;
     }
-    let weights = own.works_on.iter().flatten();
+    let weights = operation.works_on.iter().flatten();
     let places = weights.map(|&weight| plan.model.weights[weight].places);
-    let places = places.fold(own.places, |all, own| all | own);
-    let single = own.works_on.iter().flatten().min() == own.works_on.iter().flatten().max();
+    let places = places.fold(operation.places, |all, one| all | one);
+    let single =
+        operation.works_on.iter().flatten().min() == operation.works_on.iter().flatten().max();
     match single {
         true => Home::Places(places),
         false => Home::Global(places),

@@ -1,4 +1,4 @@
-//! What can be asked for on the command line, and what it comes to.
+//! The options of the command line, and their meaning.
 
 use std::path::PathBuf;
 
@@ -94,7 +94,7 @@ pub enum Preset {
     Big,
 }
 
-/// What a preset sets.
+/// The values of a preset.
 struct Defaults {
     layers: u32,
     mode: Mode,

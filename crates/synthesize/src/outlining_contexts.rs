@@ -8,8 +8,8 @@ use super::random::topic;
 use super::settings::Settings;
 
 impl Contexts {
-    /// What stood at the call sites before outlining. In the layer that lent its
-    /// operations to the body that is the body itself.
+    /// The operations at the call sites before outlining. In the layer that lent
+    /// its operations to the body, these are the body itself.
     pub(super) fn replaced(&mut self, settings: &Settings, model: &Model) {
         if !is_popart(settings) {
             return;
@@ -21,16 +21,16 @@ impl Contexts {
             };
             let body = &model.functions[call.function].ops;
             let replaced = match call.stood_here.is_empty() {
-                false if on_clone => self.own(&call.stood_here),
+                false if on_clone => self.ids(&call.stood_here),
                 // A copy without pairs: those are on the calls it replaced.
                 false => continue,
-                true if is_source(model, call) && (on_clone || !settings.nested) => self.own(body),
+                true if is_source(model, call) && (on_clone || !settings.nested) => self.ids(body),
                 true => body
                     .iter()
                     .map(|&op| self.replica(settings, model, op, call.layer))
                     .collect(),
             };
-            self.pair(settings, self.ops[index].op, self.own(body), replaced);
+            self.pair(settings, self.ops[index].op, self.ids(body), replaced);
         }
     }
 
@@ -43,23 +43,23 @@ impl Contexts {
         self.pairs.insert(call, pairs.into_iter().unzip());
     }
 
-    fn own(&self, ops: &[usize]) -> Vec<u32> {
+    fn ids(&self, ops: &[usize]) -> Vec<u32> {
         ops.iter().map(|&op| self.ops[op].op).collect()
     }
 
     /// The context that an operation of a body had in another layer. That of a
     /// call has pairs of its own.
     fn replica(&mut self, settings: &Settings, model: &Model, op: usize, layer: u32) -> u32 {
-        let own = &model.ops[op];
-        let inner = own.call.map(|site| {
+        let operation = &model.ops[op];
+        let inner = operation.call.map(|site| {
             let call = &model.calls[site];
             let stood = call.stood_here.iter();
             let replaced: Vec<u32> = stood
                 .map(|&op| self.replica(settings, model, op, layer))
                 .collect();
-            (self.own(&model.functions[call.function].ops), replaced)
+            (self.ids(&model.functions[call.function].ops), replaced)
         });
-        let parent = if own.name.is_empty() {
+        let parent = if operation.name.is_empty() {
             self.bare
         } else {
             self.onnx_chain(settings, op as u32, layer)

@@ -71,7 +71,7 @@ pub mod name {
     pub const VERTEX_FIELD: usize = 17;
 }
 
-/// The same of the code of a vertex type.
+/// The name of the code of a vertex type.
 pub fn name_of_type(kind: usize) -> usize {
     NAMES.len() + RUNTIME.len() + kind
 }

@@ -43,7 +43,7 @@ pub struct PipelinedOptions {
 pub struct Pipelined {
     /// Positions before which there is a cut.
     pub cuts: Vec<u32>,
-    /// What is compiled.
+    /// The pipeline that is compiled.
     pub options: PipelineOptions,
     /// How it is written.
     pub form: ProfileForm,
@@ -72,7 +72,7 @@ const CODES: PlantedCode = PlantedCode {
 };
 
 impl PipelinedOptions {
-    /// What was asked for, with an execution or without.
+    /// The requested pipeline, with an execution or without.
     pub fn settle(&self, execution: bool) -> Option<Pipelined> {
         let form = ProfileForm {
             planted: match self.planted_codes {

@@ -1,11 +1,11 @@
-//! What any set of places needs in truth, from the plan and not from the rows.
+//! The true memory of any set of places, from the plan and not from the rows.
 //!
 //! The rules, for a set of places on an IPU of their own:
 //! * a variable is there if one of its places is; of those that are not always
 //!   live, the most that live at any step together count;
 //! * code of a vertex type counts once where any vertex of it works for one of
 //!   the places, code of an exchange once even under several names, vertex state
-//!   and control code by compute set and program; of what reaches over the model
+//!   and control code by compute set and program; of a global operation
 //!   the part that works on variables of these places;
 //! * what no operation explains, and what the compiler makes for every IPU, is
 //!   everywhere;
@@ -20,12 +20,12 @@ use super::overhead::{self, CATEGORIES, category};
 use super::places::Places;
 use super::plan::{Plan, category_of};
 
-/// What places need, tile by tile.
+/// The memory of places, tile by tile.
 #[derive(Debug, Clone)]
 pub struct PlaceTruth {
     layers: u32,
     ranges: Vec<Ranges>,
-    /// What variables are called: groups first, then what stands outside them.
+    /// Names of variables: groups first, then the others.
     names: Vec<String>,
     /// How many groups there are.
     groups: usize,
@@ -34,7 +34,7 @@ pub struct PlaceTruth {
     operations: Vec<OperationTruth>,
 }
 
-/// What kind of variable always-live bytes are.
+/// The kind of variable that always-live bytes are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Kind {
     /// Position in [`CATEGORIES`].
@@ -49,10 +49,10 @@ struct Tile {
     /// Bytes that are always live, code among them, by the places of which any
     /// needs them.
     always: BTreeMap<Places, u64>,
-    /// The same bytes, each kind by itself.
+    /// Those bytes, each kind by itself.
     kinds: BTreeMap<(Places, Kind), u64>,
     /// The rest: places, equivalence class, bytes.
-    passing: BTreeMap<(Places, u32), u64>,
+    not_always_live: BTreeMap<(Places, u32), u64>,
     /// Bytes that nothing explains.
     gap: u64,
     /// Bytes of all places, without the gap.
@@ -71,13 +71,13 @@ impl PlaceTruth {
             operations: operations(plan),
         };
         for tile in 0..plan.settings.tiles {
-            let mut own = Tile::default();
-            own.groups(plan, tile);
-            own.code(plan, tile);
-            own.unexplained(plan, tile);
-            own.all = truth.explained(&own, Places::EVERY);
-            own.gap = plan.gap(tile, own.all);
-            truth.tiles.push(own);
+            let mut sums = Tile::default();
+            sums.groups(plan, tile);
+            sums.code(plan, tile);
+            sums.unexplained(plan, tile);
+            sums.all = truth.explained(&sums, Places::EVERY);
+            sums.gap = plan.gap(tile, sums.all);
+            truth.tiles.push(sums);
         }
         truth
     }
@@ -111,16 +111,16 @@ impl PlaceTruth {
         (tile.gap * self.explained(tile, places)).div_ceil(tile.all.max(1))
     }
 
-    /// What these places have on a tile at all times, code among it.
+    /// Always-live bytes of these places on a tile, with code.
     pub(crate) fn fixed(&self, tile: usize, places: Places) -> u64 {
         self.tiles[tile].fixed(places)
     }
 
-    /// The same bytes by kind.
+    /// Those bytes by kind.
     pub(crate) fn kinds(&self, tile: usize, places: Places) -> BTreeMap<Kind, u64> {
         let mut kinds = BTreeMap::new();
         let all = self.tiles[tile].kinds.iter();
-        for (&(_, kind), bytes) in all.filter(|((own, _), _)| own.meets(places)) {
+        for (&(_, kind), bytes) in all.filter(|((users, _), _)| users.meets(places)) {
             *kinds.entry(kind).or_default() += bytes;
         }
         kinds
@@ -134,8 +134,8 @@ impl PlaceTruth {
 
     fn explained(&self, tile: &Tile, places: Places) -> u64 {
         let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
-        let passing = tile.passing.iter();
-        for (&(_, class), &bytes) in passing.filter(|((own, _), _)| own.meets(places)) {
+        let not_always_live = tile.not_always_live.iter();
+        for (&(_, class), &bytes) in not_always_live.filter(|((users, _), _)| users.meets(places)) {
             for &(from, to) in &self.ranges[class as usize] {
                 *changes.entry(from).or_default() += bytes as i64;
                 *changes.entry(to).or_default() -= bytes as i64;
@@ -170,7 +170,7 @@ fn ties(plan: &Plan) -> Vec<(String, Places)> {
 
 impl Tile {
     fn fixed(&self, places: Places) -> u64 {
-        let always = self.always.iter().filter(|(own, _)| own.meets(places));
+        let always = self.always.iter().filter(|(users, _)| users.meets(places));
         always.map(|(_, bytes)| bytes).sum()
     }
 
@@ -182,13 +182,13 @@ impl Tile {
             let bytes = plan.bytes(name, tile);
             match plan.classes.always[class as usize] {
                 true => self.always(group.places, Kind { category, name }, bytes),
-                false => self.passing(group.places, class, bytes),
+                false => self.not_always_live(group.places, class, bytes),
             }
         }
     }
 
-    fn passing(&mut self, places: Places, class: u32, bytes: u64) {
-        *self.passing.entry((places, class)).or_default() += bytes
+    fn not_always_live(&mut self, places: Places, class: u32, bytes: u64) {
+        *self.not_always_live.entry((places, class)).or_default() += bytes
     }
 
     fn always(&mut self, places: Places, kind: Kind, bytes: u64) {
@@ -212,11 +212,11 @@ impl Tile {
 
     fn vertices(&mut self, plan: &Plan, tile: u32) {
         let mut types: HashMap<usize, Places> = HashMap::new();
-        for (set, own) in plan.tree.compute_sets.iter().enumerate() {
+        for (set, compute_set) in plan.tree.compute_sets.iter().enumerate() {
             if !plan.code.set_runs(set, tile) {
                 continue;
             }
-            let share = &own.share;
+            let share = &compute_set.share;
             let parts = share.parts.iter().filter(|part| part.1.holds(tile));
             let places = if share.parts.is_empty() {
                 share.places
@@ -240,7 +240,7 @@ impl Tile {
     fn vertex_state(&mut self, plan: &Plan, set: usize, tile: u32, places: Places) {
         use overhead::name;
         let bytes = plan.code.set_bytes(set, tile);
-        let apart = [
+        let of_all_places = [
             (category::FIELD_DATA, name::VERTEX_FIELD, bytes.field),
             (
                 category::COPY_DESCRIPTOR,
@@ -248,7 +248,7 @@ impl Tile {
                 bytes.descriptor,
             ),
         ];
-        for (category, name, bytes) in apart {
+        for (category, name, bytes) in of_all_places {
             self.always(places, extra_kind(plan, category, name), bytes);
         }
         let state = extra_kind(plan, category::VERTEX_STATE, name::VERTEX_STATE);
@@ -280,14 +280,14 @@ impl Tile {
         }
     }
 
-    /// What the variables of a tile hold beyond what operations explain: in each
-    /// category so many bytes less. Those of operations come last in it.
+    /// Bytes of a tile's variables that no operation explains: in each category
+    /// so many bytes less. Those of operations come last in it.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
         let mut explained = self.code_alone(plan, tile);
         let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile);
         for extra in extras.into_iter().rev() {
             if !plan.classes.always[extra.class as usize] {
-                self.passing(Places::EVERY, extra.class, extra.bytes);
+                self.not_always_live(Places::EVERY, extra.class, extra.bytes);
                 continue;
             }
             let explained = &mut explained[extra.category];
@@ -301,10 +301,10 @@ impl Tile {
 
     /// By category: bytes of code and vertex state of all operations.
     fn code_alone(&self, plan: &Plan, tile: u32) -> [u64; CATEGORIES.len()] {
-        let mut own = Self::default();
-        own.code(plan, tile);
+        let mut tile_sums = Self::default();
+        tile_sums.code(plan, tile);
         let mut sums = [0; CATEGORIES.len()];
-        for ((_, kind), bytes) in own.kinds {
+        for ((_, kind), bytes) in tile_sums.kinds {
             sums[kind.category] += bytes;
         }
         sums

@@ -21,7 +21,7 @@ const FURTHER: usize = 15;
 const IN_FIRST: u32 = 62;
 
 impl Places {
-    /// No place: for what reaches over the model, such as an optimiser.
+    /// No place: for global operations, such as an optimiser.
     pub const NONE: Self = Self::of(0);
     /// Embedding and masks.
     pub const IN: Self = Self::of(1);
@@ -44,16 +44,16 @@ impl Places {
 
     /// One layer; no place beyond [`Self::MAX_LAYERS`].
     pub fn layer(layer: u32) -> Self {
-        let mut own = Self::NONE;
+        let mut places = Self::NONE;
         match layer.checked_sub(IN_FIRST) {
-            None => own.first = 2 << layer,
+            None => places.first = 2 << layer,
             Some(rest) => {
-                if let Some(word) = own.further.get_mut(rest as usize / 64) {
+                if let Some(word) = places.further.get_mut(rest as usize / 64) {
                     *word = 1 << (rest % 64);
                 }
             }
         }
-        own
+        places
     }
 
     /// The places from one position to another in a model of so many layers: In
@@ -67,7 +67,7 @@ impl Places {
     /// The positions of these places in a model of so many layers, ascending.
     pub fn in_order(self, layers: u32) -> Vec<u32> {
         let all = 0..=layers + 1;
-        all.filter(|&own| self.meets(Self::position(layers, own)))
+        all.filter(|&place| self.meets(Self::position(layers, place)))
             .collect()
     }
 
@@ -90,7 +90,7 @@ impl Places {
             return true;
         }
         let mut words = self.further.iter().zip(&other.further);
-        self.is_long() && other.is_long() && words.any(|(own, other)| own & other != 0)
+        self.is_long() && other.is_long() && words.any(|(word, other)| word & other != 0)
     }
 
     /// Whether all of the other's are among these.
@@ -125,7 +125,7 @@ impl BitOrAssign for Places {
         self.first |= other.first;
         if other.is_long() {
             let words = self.further.iter_mut().zip(other.further);
-            words.for_each(|(own, other)| *own |= other);
+            words.for_each(|(word, other)| *word |= other);
         }
     }
 }
@@ -138,10 +138,10 @@ mod tests {
     fn each_layer_is_a_place_of_its_own() {
         let layers: Vec<u32> = (0..Places::MAX_LAYERS).collect();
         for &layer in &layers {
-            let own = Places::layer(layer);
-            assert_eq!(own.count(), 1, "layer {layer}");
-            assert_eq!(own.in_order(Places::MAX_LAYERS), [layer + 1]);
-            assert!(!own.meets(Places::IN | Places::OUT) && own.meets(Places::EVERY));
+            let places = Places::layer(layer);
+            assert_eq!(places.count(), 1, "layer {layer}");
+            assert_eq!(places.in_order(Places::MAX_LAYERS), [layer + 1]);
+            assert!(!places.meets(Places::IN | Places::OUT) && places.meets(Places::EVERY));
         }
         let all = layers
             .iter()
@@ -153,12 +153,12 @@ mod tests {
     #[test]
     fn ranges_meet_where_they_overlap() {
         for (from, to) in [(0, 3), (50, 70), (60, 63), (63, 64), (120, 200), (0, 301)] {
-            let own = Places::positions(300, from..=to);
-            assert_eq!(own.in_order(300), (from..=to).collect::<Vec<_>>());
+            let places = Places::positions(300, from..=to);
+            assert_eq!(places.in_order(300), (from..=to).collect::<Vec<_>>());
             for position in 0..=301 {
                 let other = Places::positions(300, position..=position);
                 let is_in = (from..=to).contains(&position);
-                assert_eq!((own.meets(other), own.holds(other)), (is_in, is_in));
+                assert_eq!((places.meets(other), places.holds(other)), (is_in, is_in));
             }
         }
     }

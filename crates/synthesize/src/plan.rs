@@ -20,7 +20,7 @@ use super::tree::{Mark, Tree, Type};
 /// contexts and 4 bytes for each variable.
 #[derive(Debug)]
 pub struct Plan {
-    /// What was asked for.
+    /// The settings.
     pub settings: Settings,
     /// Operations.
     pub model: Model,
@@ -45,14 +45,14 @@ pub struct Plan {
 /// Plans what `settings` describe.
 pub fn build(settings: Settings) -> Plan {
     let mut model = author::build(&settings);
-    stages::stretch(&settings, &mut model, settings.steps);
+    stages::lengthen(&settings, &mut model, settings.steps);
     let first = contexts::build(&settings, &model);
     let missing = settings.steps.saturating_sub(
         program_builder::build(&settings, &model, &first)
             .steps
             .len(),
     );
-    stages::stretch(&settings, &mut model, settings.steps + missing);
+    stages::lengthen(&settings, &mut model, settings.steps + missing);
     let contexts = contexts::build(&settings, &model);
     let tree = program_builder::build(&settings, &model, &contexts);
     let code = code::build(&settings, &model, &tree);
@@ -86,7 +86,7 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
     let have = count(&needed);
     let wanted = match settings.variables {
         Some(all) => all.saturating_sub(extras(settings, tree, code)),
-        None => settings.user_variables().max(have),
+        None => (settings.user_variables_per_tile() * u64::from(settings.tiles)).max(have),
     };
     // Of twice and of half as dense: what a unit of density makes.
     let other = match wanted.cmp(&have) {
@@ -137,20 +137,20 @@ impl Plan {
     #[inline]
     pub fn bytes(&self, group: usize, tile: u32) -> u64 {
         let random = self.settings.random;
-        let own = &self.groups[group];
-        if let Some((other, times)) = own.like {
+        let group = &self.groups[group];
+        if let Some((other, times)) = group.like {
             return times * self.bytes(other, tile);
         }
         let mut per_mille = 850 + random.below(200, [topic::TILE, tile.into(), 0, 0]);
         if random.below(29, [topic::TILE, tile.into(), 1, 0]) == 0 {
             per_mille += 300;
         }
-        let layer = own.layer.map_or(0, |layer| u64::from(layer) + 1);
+        let layer = group.layer.map_or(0, |layer| u64::from(layer) + 1);
         if random.below(7, [topic::TILE, u64::from(tile / 4), 2, layer]) == 0 {
             per_mille += 350;
         }
-        let jitter = 900 + random.below(200, [topic::SIZE, own.key, tile.into(), 0]);
-        (own.bytes * per_mille * jitter / 1_000_000 / 4 * 4).max(4)
+        let jitter = 900 + random.below(200, [topic::SIZE, group.key, tile.into(), 0]);
+        (group.bytes * per_mille * jitter / 1_000_000 / 4 * 4).max(4)
     }
 
     /// Bytes of a tile that nothing explains, beside those that are explained.
@@ -168,10 +168,10 @@ impl Plan {
         if let Some(Mark::Tensor(of)) = group.mark {
             return self.contexts.of_tensor[&of].variable;
         }
-        let own = &self.contexts.ops[group.op];
-        match own.float_var {
+        let operation = &self.contexts.ops[group.op];
+        match operation.float_var {
             Some(var) if group.is_float => var,
-            _ => own.vars[index % own.vars.len()],
+            _ => operation.vars[index % operation.vars.len()],
         }
     }
 

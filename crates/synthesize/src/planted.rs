@@ -27,7 +27,7 @@ struct Planted {
     /// By context of an operation that the framework made: `forward`, `backward`
     /// or `update`.
     passes: BTreeMap<u32, &'static str>,
-    /// What ranges of places need.
+    /// The memory of ranges of places.
     places: PlantedPlaces,
 }
 
@@ -55,7 +55,7 @@ struct PlacedOperation {
     bytes: u64,
 }
 
-/// What the positions `from..=to` need on an IPU of their own, by tile.
+/// Memory of the positions `from..=to` on an IPU of their own, by tile.
 #[derive(Serialize)]
 struct PlaceRange {
     from: u32,
@@ -109,23 +109,23 @@ fn places(plan: &Plan) -> PlantedPlaces {
         operations: truth
             .operations()
             .iter()
-            .map(|own| placed(own, layers))
+            .map(|operation| placed(operation, layers))
             .collect(),
     }
 }
 
-fn placed(own: &OperationTruth, layers: u32) -> PlacedOperation {
-    let (home, places) = match own.home {
+fn placed(operation: &OperationTruth, layers: u32) -> PlacedOperation {
+    let (home, places) = match operation.home {
         Home::Places(places) => ("places", places),
         Home::Global(places) => ("global", places),
         Home::EveryIpu => ("every_ipu", Places::EVERY),
     };
     PlacedOperation {
-        context: own.context,
-        name: own.name.clone(),
+        context: operation.context,
+        name: operation.name.clone(),
         home,
         positions: places.in_order(layers),
-        bytes: own.bytes,
+        bytes: operation.bytes,
     }
 }
 
@@ -143,7 +143,7 @@ fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
             let positions = places.in_order(plan.settings.layers);
             let part = cycles / positions.len() as u64;
             sums.nowhere += cycles % positions.len() as u64;
-            (positions.iter()).for_each(|&own| sums.positions[own as usize] += part);
+            (positions.iter()).for_each(|&position| sums.positions[position as usize] += part);
         }
         None => sums.nowhere += cycles,
     };
@@ -175,7 +175,7 @@ fn places_of(plan: &Plan, program: u32, call: Option<u32>) -> Option<Places> {
     }
     op_of(program)?;
     let places = plan.tree.programs[program as usize].places;
-    places.filter(|&own| own != Places::EVERY)
+    places.filter(|&place| place != Places::EVERY)
 }
 
 fn passes(plan: &Plan) -> BTreeMap<u32, &'static str> {

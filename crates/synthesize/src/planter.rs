@@ -54,7 +54,7 @@ pub(super) struct Planter<'a> {
 
 impl Planter<'_> {
     /// How many variables the work memory of an operation consists of.
-    pub(super) fn pieces(&self, op: usize) -> u64 {
+    pub(super) fn work_variables(&self, op: usize) -> u64 {
         let about = [topic::VARIABLE, op as u64, 0, 3];
         let part = self.settings.random.chance(self.density % 1000, about);
         (self.density / 1000 + u64::from(part)).max(1)

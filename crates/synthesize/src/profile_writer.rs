@@ -24,7 +24,8 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     let device = Device {
         ipus: 1,
         replicas: 1,
-        // What outgrows its IPU can be executed by a model of one only.
+        // A model that outgrows its IPU can be executed by a simulation of one
+        // only.
         kind: match plan.settings.execution {
             true => "IPU_MODEL",
             false => "IPU",
@@ -43,7 +44,7 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a model was compiled for.
+/// The target of a compilation.
 #[derive(Debug, Clone, Copy)]
 pub struct Device {
     /// IPUs of a replica.

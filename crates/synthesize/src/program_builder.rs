@@ -163,15 +163,15 @@ impl Builder<'_> {
     }
 
     fn control_program(&mut self) {
-        let own = self.contexts.compilation;
-        let root = self.begin(Type::Sequence, own);
+        let context = self.contexts.compilation;
+        let root = self.begin(Type::Sequence, context);
         self.tree.roots.push(root);
         self.sync(root, Type::Sans);
-        self.stream(root, own, "programId0", true, Content::Control);
+        self.stream(root, context, "programId0", true, Content::Control);
         self.sync(root, Type::SyncAns);
         self.exchange(
             root,
-            own,
+            context,
             None,
             "copy0_switchControlBroadcast/ExchangePre".to_owned(),
             Share {
@@ -180,10 +180,10 @@ impl Builder<'_> {
             },
         );
         self.sync(root, Type::Sync);
-        let switch = self.add(root, Type::OnEveryTileSwitch, own);
+        let switch = self.add(root, Type::OnEveryTileSwitch, context);
         self.uploads(switch);
         self.main(switch);
-        let download = self.add(switch, Type::Sequence, own);
+        let download = self.add(switch, Type::Sequence, context);
         let content = Content::AllTensors;
         let debug_id = self.contexts.download;
         self.stream(download, debug_id, "weights_to_host", false, content);
@@ -205,11 +205,11 @@ impl Builder<'_> {
     }
 
     fn main(&mut self, parent: u32) {
-        let own = self.contexts.compilation;
-        let main = self.add(parent, Type::Sequence, own);
+        let context = self.contexts.compilation;
+        let main = self.add(parent, Type::Sequence, context);
         self.sync(main, Type::Sync);
         let turns = if self.settings.execution { 2 } else { 16 };
-        let body = self.repeat(main, own, turns);
+        let body = self.repeat(main, context, turns);
         let model = self.model;
         let order = &model.order;
         let [input, loss] = self.contexts.ends;
@@ -217,7 +217,7 @@ impl Builder<'_> {
         let loops = order.chunk_by(|&op, &next| model.ops[op].in_loop == model.ops[next].in_loop);
         for ops in loops {
             let parent = match model.ops[ops[0]].in_loop {
-                Some(_) => self.repeat(body, own, 3),
+                Some(_) => self.repeat(body, context, 3),
                 None => body,
             };
             ops.iter().for_each(|&op| self.op(parent, op));

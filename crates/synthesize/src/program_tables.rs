@@ -68,7 +68,10 @@ fn control_code(plan: &Plan) -> Vec<Option<Vec<u64>>> {
         for &child in &program.children {
             let (bytes, window) = programs[child as usize].code;
             match &sums[child as usize] {
-                Some(own) => sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own),
+                Some(more) => sum
+                    .iter_mut()
+                    .zip(more)
+                    .for_each(|(sum, more)| *sum += more),
                 None => {
                     let first = window.first as usize;
                     let tiles = &mut sum[first..first + window.count as usize];
@@ -154,7 +157,7 @@ fn syncs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// What an `exchange_target` consists of.
+/// The regions of an `exchange_target`.
 enum Regions {
     /// The control id of each tile.
     Control(Window),
@@ -201,7 +204,7 @@ fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
         let regions = &mut targets[stream.target as usize];
         match stream.content {
             Content::Control => regions.push(control_id()),
-            Content::Marked(mark) => regions.extend(marked_groups(plan, |own| own == mark)),
+            Content::Marked(mark) => regions.extend(marked_groups(plan, |other| other == mark)),
             Content::AllTensors => {
                 let is_tensor = |mark| matches!(mark, Mark::Tensor(of) if of.is_uploaded());
                 regions.extend(marked_groups(plan, is_tensor));

@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// What a choice is about: the first number of every hash.
+/// The topics of choices: the first number of every hash.
 pub mod topic {
     /// Bytes of a variable.
     pub const SIZE: u64 = 1;

@@ -21,7 +21,7 @@ const INDICES: &[&str] = &[
     "CREATE INDEX block_cycles_to ON blocks(tile, cycles_to)",
 ];
 
-/// What compilation writes.
+/// The tables that compilation writes.
 const COMPILATION: &[(&str, &str)] = &[
     (
         "graph_info",
@@ -297,7 +297,8 @@ const COMPILATION: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a run on the device adds; empty when a profile is compile-only.
+/// The tables that a run on the device adds; empty when a profile is
+/// compile-only.
 const EXECUTION: &[(&str, &str)] = &[
     (
         "compilation_steps",

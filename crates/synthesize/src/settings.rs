@@ -1,4 +1,4 @@
-//! What a model is planted by: the options with every default filled in.
+//! The settings of a model: the options with every default filled in.
 
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ pub struct Settings {
     pub cycle_estimates: bool,
     /// Where to write what was planted.
     pub planted: Option<PathBuf>,
-    /// What it has beside its layers.
+    /// Features beside its layers.
     pub features: Features,
 }
 
@@ -101,10 +101,9 @@ impl Settings {
         self.bytes_per_tile / 3 / 16_384 * 16_384
     }
 
-    /// Variables of user data to aim at.
-    pub fn user_variables(&self) -> u64 {
-        let layers = u64::from(self.layers) * u64::from(self.vars_per_layer_tile);
-        layers * u64::from(self.tiles)
+    /// Variables of user data on a tile to aim at.
+    pub fn user_variables_per_tile(&self) -> u64 {
+        u64::from(self.layers) * u64::from(self.vars_per_layer_tile)
     }
 
     /// Whether a layer is to have fewer than twenty of user data on a tile.
@@ -114,8 +113,8 @@ impl Settings {
 
     /// About how many variables a tile will have.
     pub fn variables_per_tile(&self) -> u64 {
-        let layers = u64::from(self.layers) * u64::from(self.vars_per_layer_tile);
+        let of_users = self.user_variables_per_tile() * 10 / 3;
         self.variables
-            .map_or(layers * 10 / 3, |all| all / u64::from(self.tiles))
+            .map_or(of_users, |all| all / u64::from(self.tiles))
     }
 }

@@ -1,4 +1,4 @@
-//! What the program stages of an operation consist of, and how many it has.
+//! The program stages of an operation, and how many it has.
 
 use super::model::{Model, Op, Shape};
 use super::random::topic;
@@ -20,7 +20,7 @@ pub fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {
 }
 
 /// Gives the operations more stages until there are about `wanted` steps.
-pub fn stretch(settings: &Settings, model: &mut Model, wanted: usize) {
+pub fn lengthen(settings: &Settings, model: &mut Model, wanted: usize) {
     let calls = match settings.outlined {
         Outlined::PerCall => model.calls.len(),
         _ => 1,
@@ -29,10 +29,10 @@ pub fn stretch(settings: &Settings, model: &mut Model, wanted: usize) {
     let mut steps = 40;
     for (index, op) in model.ops.iter().enumerate() {
         let stages = 0..op.stages;
-        let own: usize = stages
+        let positions: usize = stages
             .map(|s| shape(settings, op, index, s).programs())
             .sum();
-        steps += (own + 1) * times(op);
+        steps += (positions + 1) * times(op);
     }
     steps += 3 * model.weights.len();
     while steps < wanted {

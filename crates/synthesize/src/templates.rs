@@ -2,7 +2,7 @@
 
 use super::settings::Framework;
 
-/// What an operation computes; decides on its vertices and program stages.
+/// The computation of an operation; decides on its vertices and program stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Matrix multiplication: rearrange, multiply, reduce.
@@ -41,7 +41,7 @@ pub struct Template {
     pub path: &'static str,
     /// The framework's operator.
     pub op_type: &'static str,
-    /// What it computes.
+    /// Its computation.
     pub kind: Kind,
     /// Its share of the layer's weights; 0 = it has none.
     pub weight: u32,

@@ -1,4 +1,4 @@
-//! Weights and constants, and what they are called.
+//! Weights and constants, and their names.
 
 use super::places::Places;
 use super::settings::{Framework, Settings};
@@ -32,7 +32,7 @@ pub struct Weight {
     pub name: String,
     /// The part that it was made for.
     pub part: Part,
-    /// What it is in this part: the same number in every layer.
+    /// Its number in this part, the same in every layer.
     pub slot: usize,
     /// Its share of the bytes of weights of its part.
     pub share: u32,
@@ -55,7 +55,7 @@ pub struct Constant {
     pub users: Vec<usize>,
 }
 
-/// What the host copies of a weight, each part as a tensor of its own.
+/// The parts of a weight that the host copies, each as a tensor of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// The weight itself.
@@ -64,12 +64,12 @@ pub enum State {
     First,
     /// The optimiser's second moment.
     Second,
-    /// What sums up its gradients.
+    /// The sum of its gradients.
     Accumulator,
 }
 
 impl State {
-    /// What a weight has of these.
+    /// The parts that a weight has.
     pub fn of(settings: &Settings, weight: &Weight) -> Vec<State> {
         let mut all = vec![State::Value];
         if weight.is_trained && settings.features.optimiser.has_moments() {
@@ -117,10 +117,10 @@ impl TensorOf {
     }
 }
 
-/// What the random state is called.
+/// The name of the random state.
 pub const SEED: &str = "randomSeed___fromHost";
 
-/// What the learning rate is called.
+/// The name of the learning rate.
 pub fn learning_rate(framework: Framework) -> &'static str {
     match framework {
         Framework::Popart | Framework::Poptorch => "learningRate_FLOAT",

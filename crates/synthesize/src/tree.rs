@@ -39,7 +39,7 @@ impl Window {
         tile.wrapping_sub(self.first) < self.count
     }
 
-    /// What both hold.
+    /// The tiles of both.
     pub fn intersect(self, other: Window) -> Window {
         let first = self.first.max(other.first);
         let end = (self.first + self.count).min(other.first + other.count);
@@ -82,7 +82,7 @@ pub struct Stage {
     pub compute_set: Option<usize>,
     /// First and last of its programs.
     pub programs: (u32, u32),
-    /// What it works on.
+    /// Its share of the data.
     pub share: Share,
 }
 
@@ -107,7 +107,7 @@ pub struct ComputeSet {
     pub window: Window,
     /// Its own context.
     pub debug_id: u32,
-    /// What it works on.
+    /// Its share of the data.
     pub share: Share,
 }
 
@@ -122,16 +122,16 @@ pub struct Exchange {
     pub targets: (u32, u32),
     /// An earlier exchange whose code it uses.
     pub shares: Option<usize>,
-    /// What it works on.
+    /// Its share of the data.
     pub share: Share,
 }
 
-/// What is copied from or to the host.
+/// The data that is copied from or to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// The control id.
     Control,
-    /// What bears this mark.
+    /// The groups with this mark.
     Marked(Mark),
     /// All weights and their optimiser state.
     AllTensors,
@@ -155,7 +155,7 @@ pub struct Stream {
     pub name: String,
     /// Whether the host sends.
     pub from_host: bool,
-    /// What is copied.
+    /// The data that is copied.
     pub content: Content,
     /// `exchange_target` id of the variables.
     pub target: u32,

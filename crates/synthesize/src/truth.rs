@@ -1,5 +1,5 @@
-//! What the profile records about memory, computed from the variables that
-//! were written.
+//! The record of memory in the profile, computed from the variables that were
+//! written.
 //!
 //! The rule: on each tile, what is always live has addresses of its own; the
 //! rest shares the bytes that its fullest step needs. So `total` is the always
@@ -44,7 +44,7 @@ pub struct Variable {
 pub struct TileRow {
     /// Bytes {interleaved, not interleaved, overflowed}.
     pub regions: [u64; 3],
-    /// The same with the gaps that alignment leaves.
+    /// Those bytes with the gaps that alignment leaves.
     pub with_gaps: [u64; 3],
     /// Always-live bytes.
     pub always: u64,
@@ -141,7 +141,7 @@ impl Truth {
             let bounds = bounds.iter().zip([PLAIN, INTERLEAVED, OVERFLOWED]);
             let region = bounds
                 .filter(|&(&bound, _)| begin < bound)
-                .map(|own| own.1)
+                .map(|bound| bound.1)
                 .next();
             columns[2 * region.unwrap_or(OVERFLOWED) + 1] = block.sharing;
             for (column, bytes) in sums.iter_mut().zip(columns) {

@@ -276,20 +276,20 @@ fn classes(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Classes that are live together; of the many in a large model only a stretch
-/// of neighbours is listed.
+/// Classes that are live together; of the many in a large model only a range of
+/// neighbours is listed.
 fn interference(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     const NEIGHBOURS: usize = 4000;
     let mut insert =
         connection.prepare("INSERT INTO equivalence_class_interference VALUES (?1, ?2)")?;
     let ranges = &plan.classes.ranges;
     let mut ids = Vec::new();
-    for (id, own) in ranges.iter().enumerate() {
+    for (id, range) in ranges.iter().enumerate() {
         ids.clear();
         let end = ranges.len().min(id + 1 + NEIGHBOURS);
         for (other, theirs) in ranges[..end].iter().enumerate().skip(id + 1) {
             let meets = |a: &(u32, u32)| theirs.iter().any(|b| a.0 < b.1 && b.0 < a.1);
-            if own.iter().any(meets) {
+            if range.iter().any(meets) {
                 ids.push(other as u64);
             }
         }

@@ -114,8 +114,8 @@ fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> rusqlite::Resu
     Ok(())
 }
 
-/// The same bytes by vertex type. The variable-sized field data of a compute
-/// set goes to the first of its types.
+/// Bytes by vertex type. The variable-sized field data of a compute set goes to
+/// the first of its types.
 fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tiles = plan.settings.tiles as usize;
     let code = &plan.code;
@@ -128,7 +128,7 @@ fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Resu
                 if count == 0 {
                     continue;
                 }
-                let [data, edge, copy] = code.types[kind].state.map(|own| own * count);
+                let [data, edge, copy] = code.types[kind].state.map(|state| state * count);
                 let sum = &mut sums[kind][tile as usize];
                 sum[0] = code.types[kind].code;
                 sum[1] += copy;

@@ -5,7 +5,7 @@ use crate::support::{Run, command, finish, root, run_fixture};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// What a shell would run of this line.
+/// The words that a shell would run of this line.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
@@ -100,21 +100,21 @@ fn a_split_takes_no_more_ipus_than_are_enough() {
         (stages.as_array().map_or(0, Vec::len), run.err)
     };
     assert_eq!(stages("popart-bert-inference", &[]).0, 4);
-    let (one, said) = stages("poplar-mlp", &["--mem-per-tile=1000000"]);
+    let (one, message) = stages("poplar-mlp", &["--mem-per-tile=1000000"]);
     assert!(
-        one == 1 && said.contains("a pipeline is not needed"),
-        "{said}"
+        one == 1 && message.contains("a pipeline is not needed"),
+        "{message}"
     );
-    let (given, said) = stages("popart-bert-inference", &["--num-ipus=8"]);
+    let (given, message) = stages("popart-bert-inference", &["--num-ipus=8"]);
     assert_eq!(given, 8);
     assert!(
-        said.contains("\n4 IPUs are enough (--num-ipus 4)\n"),
-        "{said}"
+        message.contains("\n4 IPUs are enough (--num-ipus 4)\n"),
+        "{message}"
     );
-    let (fewest, said) = stages("popart-bert-inference", &["--num-ipus=4"]);
-    assert!(fewest == 4 && !said.contains("are enough"), "{said}");
-    let (_, said) = stages("poptorch-bert-training", &["--mem-per-tile=700000"]);
-    assert!(said.contains("PopTorch takes powers of 2"), "{said}");
+    let (fewest, message) = stages("popart-bert-inference", &["--num-ipus=4"]);
+    assert!(fewest == 4 && !message.contains("are enough"), "{message}");
+    let (_, message) = stages("poptorch-bert-training", &["--mem-per-tile=700000"]);
+    assert!(message.contains("PopTorch takes powers of 2"), "{message}");
     for original in ["--solver=greedy", "--memory-model=classic"] {
         let limit = "--mem-per-tile=400000";
         let with = |ipus: &[&str]| stages("poplar-mlp", &[&[original, limit], ipus].concat()).0;

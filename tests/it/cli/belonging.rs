@@ -21,21 +21,21 @@ fn belonging(profile: &Path, debug: &[u8]) -> Belonging {
 
 #[test]
 fn the_contexts_of_another_fixture_are_refused() {
-    for own in ONE_IPU_FIXTURES {
+    for fixture in ONE_IPU_FIXTURES {
         for other in ONE_IPU_FIXTURES {
             let contexts = fs::read(root().join(debug(other))).expect("a file");
-            let belonging = belonging(&root().join(profile(own)), &contexts);
+            let belonging = belonging(&root().join(profile(fixture)), &contexts);
             let is_foreign = belonging.is_foreign();
             assert_eq!(
                 is_foreign,
-                own != other,
-                "{own} with {other}: {belonging:?}"
+                fixture != other,
+                "{fixture} with {other}: {belonging:?}"
             );
-            if own == other {
-                assert_eq!(belonging.damage(), [], "{own}");
-                assert_eq!(belonging.orphans, 0, "{own}");
-                assert!(belonging.named > 0, "{own}");
-                assert_eq!(belonging.same_names, belonging.named, "{own}");
+            if fixture == other {
+                assert_eq!(belonging.damage(), [], "{fixture}");
+                assert_eq!(belonging.orphans, 0, "{fixture}");
+                assert!(belonging.named > 0, "{fixture}");
+                assert_eq!(belonging.same_names, belonging.named, "{fixture}");
             }
         }
     }
@@ -50,14 +50,14 @@ fn the_contexts_of_another_fixture_are_refused() {
 
 #[test]
 fn contexts_that_were_cut_off_are_not_those_of_another_compilation() {
-    for own in ONE_IPU_FIXTURES {
-        let contexts = fs::read(root().join(debug(own))).expect("a file");
+    for fixture in ONE_IPU_FIXTURES {
+        let contexts = fs::read(root().join(debug(fixture))).expect("a file");
         for part in 1..=20 {
             let cut = &contexts[..contexts.len() * part / 20];
-            let belonging = belonging(&root().join(profile(own)), cut);
+            let belonging = belonging(&root().join(profile(fixture)), cut);
             assert!(
                 !belonging.is_foreign(),
-                "{own}, {part} of 20: {belonging:?}"
+                "{fixture}, {part} of 20: {belonging:?}"
             );
         }
     }
@@ -92,9 +92,9 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
     };
     assert_eq!(found, expected);
     assert_eq!(found.damage(), []);
-    for own in ONE_IPU_FIXTURES {
-        let other = fs::read(root().join(crate::support::debug(own))).expect("a file");
+    for fixture in ONE_IPU_FIXTURES {
+        let other = fs::read(root().join(crate::support::debug(fixture))).expect("a file");
         let belonging = belonging(&profile, &other);
-        assert!(belonging.is_foreign(), "{own}: {belonging:?}");
+        assert!(belonging.is_foreign(), "{fixture}: {belonging:?}");
     }
 }

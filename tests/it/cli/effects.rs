@@ -55,7 +55,7 @@ const ORIGINAL: [&str; 5] = [
 /// With as many, each constraint below changes the best split.
 const IPUS: &str = "--num-ipus=4";
 
-/// What options need, made once.
+/// Files that options need, made once.
 struct Files {
     folder: TempDir,
 }
@@ -149,7 +149,7 @@ fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is wrong with an option that acts on a result or does not.
+/// The defect of an option that acts on a result or does not.
 fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Option<&'static str> {
     let fixture = match (option, result) {
         (_, "fit") => COMPILED,
@@ -179,7 +179,8 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     let now = files.run(fixture, &both);
     if acts {
         let before = files.run(fixture, &alone);
-        // What goes together is wrong usage only where the original's search is too simple.
+        // Options that go together are wrong usage only where the original's search is too
+        // simple.
         let is_refused = now.code == 2 && !now.err.contains("of the original tool, does not know");
         let is_idle = (before.code, before.out, before.err) == (now.code, now.out, now.err);
         return match (is_refused, is_idle) {

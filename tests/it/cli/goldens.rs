@@ -1,4 +1,4 @@
-//! What the tool prints about the fixtures, byte for byte: exit code, standard
+//! Output of the tool about the fixtures, byte for byte: exit code, standard
 //! output and standard error of every option alone, and of some together; in full
 //! on two fixtures, and by one of each kind on the others.
 //!
@@ -24,8 +24,8 @@ use crate::support::{FIXTURES, Run, root, run_fixture};
 /// The fixtures that are run with all of [`OPTIONS`]: inference and training.
 const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training"];
 
-/// What the other fixtures are run with: one of each kind of output, and what
-/// depends on the framework. `numbers` holds all their numbers.
+/// Options for the other fixtures: one of each kind of output, and those that
+/// depend on the framework. `numbers` holds all their numbers.
 const ON_ALL: [&str; 10] = [
     "layer-breakdown",
     "solve-4-ipus",
@@ -277,8 +277,8 @@ const FEW: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// What a golden holds: of a page without its style and script, which are the same in
-/// all and have tests of their own, and without their hashes.
+/// The text of a golden: of a page without its style and script, which are the same
+/// in all and have tests of their own, and without their hashes.
 fn golden(run: &Run) -> String {
     let mut out = run.out.clone();
     for (start, end) in [

@@ -154,7 +154,7 @@ fn a_cyclic_program_is_named() {
     refused(&profile, &debug, &["profile.pop: ", "program 0"]);
 }
 
-/// What a folder holds: names, bytes, times and permissions.
+/// The content of a folder: names, bytes, times and permissions.
 fn snapshot(folder: &Path) -> Vec<(OsString, Vec<u8>, std::time::SystemTime, u32)> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     let mut all: Vec<_> = entries
@@ -223,7 +223,7 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     let run = table(&deep);
     let line = one_line(&run, 3);
     assert!(line.contains("no debug.cbor is beside"), "{line}");
-    // What is wrong with the profile comes first.
+    // Errors about the profile come first.
     let inside = |name: &str| inner.join(name);
     fs::write(inside("README.md"), "# Not a profile\n").unwrap();
     fs::write(inside("empty"), "").unwrap();
@@ -239,10 +239,10 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
         ("README.md", "README.md: the file is no SQLite database"),
         ("empty", "empty: the file is empty"),
     ];
-    for (name, said) in cases {
+    for (name, message) in cases {
         let run = table(&inside(name));
         let line = one_line(&run, 3);
-        assert!(line.contains(said), "{said} in {line}");
+        assert!(line.contains(message), "{message} in {line}");
     }
 }
 
@@ -262,7 +262,7 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
         skip("this user may read everything");
         return;
     }
-    let said = "there is no permission to read it: ";
+    let message = "there is no permission to read it: ";
     let cases: [&[&Path]; 5] = [
         &[&profile],
         &[&profile, &debug],
@@ -273,18 +273,18 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     for case in cases {
         let run = popliner(case);
         let line = one_line(&run, 3);
-        assert!(line.contains(said), "{case:?}: {line}");
+        assert!(line.contains(message), "{case:?}: {line}");
     }
     fs::set_permissions(&profile, fs::Permissions::from_mode(0o644)).unwrap();
     let run = popliner([&profile]);
     let line = one_line(&run, 3);
-    let parts = ["debug.cbor: ", said];
+    let parts = ["debug.cbor: ", message];
     assert!(parts.iter().all(|part| line.contains(part)), "{line}");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What a trusted file has is in every form that a verdict comes in.
-fn warned_of_everywhere(profile: &Path, debug: &Path, said: &str) {
+/// The warning about a trusted file is in every form that a verdict comes in.
+fn warned_of_everywhere(profile: &Path, debug: &Path, message: &str) {
     let folder = TempDir::new().unwrap();
     let forms = ["json", "markdown", "html"];
     let file = |form: &str| folder.path().join(form);
@@ -298,12 +298,12 @@ fn warned_of_everywhere(profile: &Path, debug: &Path, said: &str) {
     assert_eq!(run.code, 0, "{run:?}");
     for form in forms {
         let text = fs::read_to_string(file(form)).unwrap();
-        assert!(text.contains(said), "{said} in {form}");
+        assert!(text.contains(message), "{message} in {form}");
     }
     // It goes with a saved model.
     let again = popliner([file("saved").to_str().unwrap(), "-q", "--layer-breakdown"]);
     for run in [run, again] {
-        let is_warning = |line: &str| line.starts_with("warning: ") && line.contains(said);
+        let is_warning = |line: &str| line.starts_with("warning: ") && line.contains(message);
         assert!(run.err.lines().any(is_warning), "{run:?}");
     }
 }
@@ -317,8 +317,8 @@ fn a_debug_file_cut_off_is_refused_unless_it_is_trusted() {
         for part in [1, 7, 9] {
             let length = bytes.len() * part / 10;
             fs::write(&debug, &bytes[..length]).unwrap();
-            let said = format!("cut off at byte {length}, contexts read: ");
-            let parts = [&*said, "copy debug.cbor again", "--trust-debug-info"];
+            let message = format!("cut off at byte {length}, contexts read: ");
+            let parts = [&*message, "copy debug.cbor again", "--trust-debug-info"];
             refused(&profile, &debug, &parts);
             // Plain Poplar has all names in the string table, and without it no layers.
             if part == 7 && fixture != "poplar-mlp" {
@@ -335,11 +335,11 @@ fn the_real_file_that_was_cut_off_is_refused_unless_it_is_trusted() {
     let (Some([profile, _]), Some(cut)) = (sample_pair(), cut) else {
         return;
     };
-    let said = "cut off at byte 8193, contexts read: 68, ";
+    let message = "cut off at byte 8193, contexts read: 68, ";
     refused(
         &profile,
         &cut,
-        &["is damaged: ", said, "--trust-debug-info"],
+        &["is damaged: ", message, "--trust-debug-info"],
     );
     let run = popliner([&profile, &cut, Path::new("--layer-breakdown")]);
     one_line(&run, 3);
@@ -350,7 +350,7 @@ fn the_real_file_that_was_cut_off_is_refused_unless_it_is_trusted() {
     assert_eq!((run.code, &run.out), (whole.code, &whole.out), "{run:?}");
     let left_out = "layers on IPUs are left out: ";
     assert!(
-        run.err.contains(left_out) && run.err.contains(said),
+        run.err.contains(left_out) && run.err.contains(message),
         "{run:?}"
     );
 }

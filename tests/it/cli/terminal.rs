@@ -1,13 +1,14 @@
-//! What a terminal shows: nothing wider than it is, bars where there is room,
+//! Output on a terminal: nothing wider than it is, bars where there is room,
 //! colour only where it is wanted. The goldens show what a pipe gets.
 
 use crate::support::{self, profile, python, run_fixture};
 use serde_json::{Value, json};
 use textwrap::core::display_width;
 
-/// What stays on a terminal so wide after a run with these options and variables, which
-/// draws nothing that is wider; `None` after saying that the test is skipped.
-fn shown(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> Option<String> {
+/// The text that stays on a terminal so wide after a run with these options and
+/// variables, which draws nothing that is wider; `None` after saying that the test is
+/// skipped.
+fn drawn(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> Option<String> {
     let profile = support::root().join(profile(fixture));
     let profile = profile.to_str().expect("a plain path");
     let command = [env!("CARGO_BIN_EXE_popliner"), profile];
@@ -22,7 +23,7 @@ fn shown(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> O
     let found: Value = serde_json::from_str(&found).expect("JSON");
     assert!(found["code"] == 0 || found["code"] == 1, "{found}");
     let text = found["text"].as_str().expect("a text");
-    // What is to be copied is in one piece.
+    // Text that is to be copied is in one piece.
     let bars = text.split(ERASED);
     assert!(
         bars.flat_map(str::lines)
@@ -35,7 +36,7 @@ fn shown(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> O
 /// Where a terminal erases a line: a bar of work that takes long.
 const ERASED: &str = "\r\u{1b}[2K";
 
-/// What stays on the terminal.
+/// The text that stays on the terminal.
 fn staying(text: &str) -> String {
     let lines = text.split('\n');
     let lines = lines.map(|line| line.rsplit(ERASED).next().unwrap_or_default());
@@ -48,7 +49,7 @@ const USUAL: [&str; 2] = ["TERM=xterm-256color", "LANG=C.UTF-8"];
 fn nothing_is_wider_than_the_terminal() {
     for columns in [60, 79, 80, 100, 200] {
         for fixture in ["popart-bert-inference", "impossible"] {
-            let Some(text) = shown(fixture, columns, &["--solve", "--num-ipus=4", "-v"], &USUAL)
+            let Some(text) = drawn(fixture, columns, &["--solve", "--num-ipus=4", "-v"], &USUAL)
             else {
                 return;
             };
@@ -71,7 +72,7 @@ fn colour_is_for_those_who_want_it() {
         (&["TERM=xterm-256color", "CLICOLOR=0"], false),
     ];
     for (variables, coloured) in cases {
-        let Some(text) = shown("poplar-mlp", 100, &["--solve"], variables) else {
+        let Some(text) = drawn("poplar-mlp", 100, &["--solve"], variables) else {
             return;
         };
         assert_eq!(text.contains('\u{1b}'), coloured, "{variables:?}: {text}");
@@ -82,7 +83,7 @@ fn colour_is_for_those_who_want_it() {
 #[test]
 fn a_terminal_without_utf_8_gets_ascii() {
     let variables = ["TERM=xterm", "LANG=en_US.UTF-8", "LC_ALL=C"];
-    let Some(text) = shown("poplar-mlp", 100, &["--solve"], &variables) else {
+    let Some(text) = drawn("poplar-mlp", 100, &["--solve"], &variables) else {
         return;
     };
     assert!(text.is_ascii() && text.contains("##"), "{text}");
@@ -90,7 +91,7 @@ fn a_terminal_without_utf_8_gets_ascii() {
 
 #[test]
 fn a_pipe_gets_no_bars_and_units_as_asked() {
-    let shown = |units: &str| {
+    let drawn = |units: &str| {
         let units = format!("--units={units}");
         let run = run_fixture(
             "popart-bert-inference",
@@ -103,7 +104,7 @@ fn a_pipe_gets_no_bars_and_units_as_asked() {
         );
         (run.out, run.err)
     };
-    let (results, bytes) = shown("bytes");
+    let (results, bytes) = drawn("bytes");
     let plain = run_fixture("popart-bert-inference", &["--solve", "--num-ipus=3"]);
     assert_eq!((&plain.out, &plain.err), (&results, &bytes));
     let cases = [
@@ -112,7 +113,7 @@ fn a_pipe_gets_no_bars_and_units_as_asked() {
         ("MiB", "0.7 MiB", "0.1 MiB over the limit of 0.7 MiB"),
     ];
     for (units, cell, over) in cases {
-        let (out, err) = shown(units);
+        let (out, err) = drawn(units);
         assert_eq!(out, results, "JSON stays in bytes");
         assert!(err.contains(cell) && err.contains(over), "{units}: {err}");
     }

@@ -33,11 +33,11 @@ fn a_model_that_does_not_fit_ends_with_1_and_names_bytes_and_layers() {
         "{} bytes over the limit of 262144",
         peaks.max().unwrap() - 262_144
     );
-    let said = run.err.replace(',', "");
-    assert!(said.contains("FAILURE: ["), "{said}");
-    assert!(said.contains(&missing), "{missing} in {said}");
+    let message = run.err.replace(',', "");
+    assert!(message.contains("FAILURE: ["), "{message}");
+    assert!(message.contains(&missing), "{missing} in {message}");
     for layer in ["In (what runs before the layers) alone", "Layer 1 alone"] {
-        assert!(said.contains(layer), "{layer} in {said}");
+        assert!(message.contains(layer), "{layer} in {message}");
     }
 }
 

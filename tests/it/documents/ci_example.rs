@@ -86,8 +86,8 @@ fn options_used(workflow: &Value) -> Vec<String> {
     for step in steps(workflow) {
         take(step["with"]["options"].as_str().unwrap_or_default());
     }
-    let own = std::fs::read_to_string(root().join("action/run.sh")).expect("a script");
-    take(&own);
+    let script = std::fs::read_to_string(root().join("action/run.sh")).expect("a script");
+    take(&script);
     used
 }
 
@@ -249,7 +249,7 @@ fn without_reserve(workflow: &Value, name: &str) -> Value {
     step
 }
 
-/// What the jobs hand over by way of artifacts, from one folder to the next.
+/// The jobs hand artifacts over from one folder to the next.
 #[test]
 fn the_compiled_pipeline_is_checked_and_learnt_from() {
     let workflow = workflow();

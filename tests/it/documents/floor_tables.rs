@@ -64,7 +64,7 @@ fn members(lists: &VariableLists) -> Vec<Vec<u32>> {
 }
 
 /// All that was read but the path: what prints alike is alike.
-fn shown(profile: &Profile) -> String {
+fn dump(profile: &Profile) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?}",
         (&profile.version, &profile.target, &profile.programs),
@@ -88,7 +88,7 @@ fn the_library_reads_nothing_that_the_floor_leaves_out() {
     for fixture in [FIXTURE, EXECUTED] {
         let whole = Profile::read(Path::new(fixture)).unwrap();
         let reduced = Profile::read(&reduced(&directory, fixture, None)).unwrap();
-        assert!(shown(&whole) == shown(&reduced), "{fixture} differs");
+        assert!(dump(&whole) == dump(&reduced), "{fixture} differs");
     }
 }
 
@@ -109,11 +109,11 @@ fn the_library_reads_all_that_the_floor_reads() {
         for &column in columns {
             let without = |fixture| reduced(&directory, fixture, Some((table, column)));
             match Profile::read(&without(FIXTURE)) {
-                // What only names variables may be missing, but is read.
+                // Tables that only name variables may be missing, but are read.
                 Ok(_) if NAMES.contains(&(table, column)) => {
                     let differs = [FIXTURE, EXECUTED].into_iter().any(|fixture| {
                         let whole = Profile::read(Path::new(fixture)).unwrap();
-                        shown(&Profile::read(&without(fixture)).unwrap()) != shown(&whole)
+                        dump(&Profile::read(&without(fixture)).unwrap()) != dump(&whole)
                     });
                     assert!(differs, "{table}.{column} is read for nothing");
                 }
@@ -133,20 +133,20 @@ fn the_library_reads_what_the_floor_reads_where_it_is_there() {
     let directory = TempDir::new().unwrap();
     let all = [FIXTURE, EXECUTED].map(|fixture| {
         let profile = Profile::read(Path::new(fixture)).unwrap();
-        (fixture, shown(&profile))
+        (fixture, dump(&profile))
     });
     for &(table, columns) in OPTIONAL {
         for &column in columns {
             let matters = all.iter().any(|(fixture, whole)| {
                 let path = reduced(&directory, fixture, Some((table, column)));
-                shown(&Profile::read(&path).unwrap()) != *whole
+                dump(&Profile::read(&path).unwrap()) != *whole
             });
             assert!(matters, "{table}.{column} is read for nothing");
         }
     }
 }
 
-/// What was read of a compilation; `None` if it was refused.
+/// A compilation as it was read; `None` if it was refused.
 fn compiled(path: &Path) -> Option<String> {
     let profile = CompiledProfile::read(path, true).ok()?;
     Some(format!("{profile:?}"))

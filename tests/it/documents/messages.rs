@@ -23,7 +23,7 @@ mod collector;
 use std::collections::BTreeSet;
 
 use crate::support::messages::{WRAPPED, listed};
-use collector::{Found, HOLDERS, REASONS};
+use collector::{FoundMessages, HOLDERS, REASONS};
 
 /// Verbs that a way out can begin with.
 const VERBS: [&str; 25] = [
@@ -34,7 +34,7 @@ const VERBS: [&str; 25] = [
 
 #[test]
 fn the_page_has_all_messages_and_no_others() {
-    let found = Found::read();
+    let found = FoundMessages::read();
     let listed = listed();
     let on_page: BTreeSet<&String> = listed.iter().collect();
     assert_eq!(on_page.len(), listed.len(), "a row is a duplicate");
@@ -58,7 +58,7 @@ fn the_page_has_all_messages_and_no_others() {
 
 #[test]
 fn no_other_way_leads_to_standard_error() {
-    let found = Found::read();
+    let found = FoundMessages::read();
     assert!(found.refused.is_empty(), "{}", found.refused.join("\n"));
     // A text that is taken over has a message of its own.
     let unknown: Vec<&String> = found.transparent.difference(&found.owners).collect();

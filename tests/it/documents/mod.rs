@@ -1,4 +1,4 @@
-//! What is written for people, held against the tool.
+//! Documents for people, held against the tool.
 
 mod action;
 mod ci_example;

@@ -120,16 +120,16 @@ fn they_have_all_options_and_no_others() {
         let found = option.find_iter(text);
         found.map(|found| found.as_str().to_string()).collect()
     };
-    let mut known = options(&popliner(["--help"]).out);
+    let mut documented = options(&popliner(["--help"]).out);
     let found: BTreeSet<String> = pages().iter().flat_map(|(_, page)| options(page)).collect();
-    let missing: Vec<&String> = known.difference(&found).collect();
+    let missing: Vec<&String> = documented.difference(&found).collect();
     assert_eq!(missing, ["--version"], "on no page");
-    known.extend(OF_OTHERS.map(str::to_string));
-    let unknown: Vec<&String> = found.difference(&known).collect();
+    documented.extend(OF_OTHERS.map(str::to_string));
+    let unknown: Vec<&String> = found.difference(&documented).collect();
     assert!(unknown.is_empty(), "only on a page: {unknown:?}");
 }
 
-/// What the hosts of repositories make of a heading.
+/// The anchor that hosts of repositories make of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()
@@ -144,14 +144,14 @@ fn their_links_lead_to_files_and_headings() {
     let text = std::fs::read_to_string(root().join(path)).expect("a page");
     let others = [(path.to_owned(), text)];
     for (path, page) in pages().into_iter().chain(others) {
-        let own = root().join(&path);
+        let here = root().join(&path);
         let targets = link
             .captures_iter(&page)
             .filter(|target| !target[1].contains("://"));
         for target in targets {
             let file = match &target[1] {
-                "" => own.clone(),
-                file => own.parent().expect("a folder").join(file),
+                "" => here.clone(),
+                file => here.parent().expect("a folder").join(file),
             };
             assert!(file.exists(), "{path} has a link to {}", &target[1]);
             let Some(wanted) = target.get(2) else {

@@ -11,9 +11,9 @@ fn its_table_has_all_limits() {
         .skip(2)
         .take_while(|line| line.starts_with('|'))
         .collect();
-    let known = limits::table().into_iter();
-    let known: Vec<String> = known
+    let expected = limits::table().into_iter();
+    let expected: Vec<String> = expected
         .map(|(what, limit)| format!("| {what} | {limit} |"))
         .collect();
-    assert_eq!(rows, known, "\n{}", known.join("\n"));
+    assert_eq!(rows, expected, "\n{}", expected.join("\n"));
 }

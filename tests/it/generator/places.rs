@@ -1,4 +1,4 @@
-//! What the files say of tensors, calls, gaps and places.
+//! Tensors, calls, gaps and places in the files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -72,7 +72,8 @@ fn variables_lead_to_their_tensors() {
     assert!(found.iter().all(|tensor| !tensor[0].contains("onnx::")));
 }
 
-/// What is not trained has no state, and no update that is called after it.
+/// A weight that is not trained has no state, and no update that is called
+/// after it.
 #[test]
 fn frozen_weights_have_no_state() {
     let training = "--framework popart --mode training --optimiser adam-each \
@@ -105,7 +106,7 @@ fn updates_have_the_names_that_are_asked_for() {
     let contexts = contexts(directory.path()).0;
     let names: Vec<&str> = contexts
         .iter()
-        .filter_map(|own| text(own, "op_name"))
+        .filter_map(|context| text(context, "op_name"))
         .collect();
     let count = |part: &str| names.iter().filter(|name| name.contains(part)).count();
     assert!(count("training/Lion/") > 10, "{names:?}");
@@ -205,8 +206,8 @@ fn planted(arguments: &[&str]) -> (TempDir, serde_json::Value) {
     (directory, serde_json::from_str(&text).unwrap())
 }
 
-/// What a range of places needs grows with each place, is no more than what its parts
-/// need, and for all places what was recorded.
+/// The memory of a range of places grows with each place, is no more than that of its
+/// parts, and is as recorded for all places.
 #[test]
 fn ranges_of_places_are_written_down() {
     for case in super::cases() {
@@ -217,19 +218,19 @@ fn ranges_of_places_are_written_down() {
         let recorded: Vec<i64> = recorded.map(|(_, total)| total).collect();
         let ranges = planted["places"]["ranges"].as_array().unwrap().iter();
         let ranges: HashMap<[u64; 2], Vec<i64>> = ranges
-            .map(|own| {
-                let ends = ["from", "to"].map(|end| own[end].as_u64().unwrap());
-                (ends, by_tile(&own["bytes"]))
+            .map(|range| {
+                let ends = ["from", "to"].map(|end| range[end].as_u64().unwrap());
+                (ends, by_tile(&range["bytes"]))
             })
             .collect();
         assert_eq!(ranges.len(), 5 * 6 / 2, "{case:?}");
         assert_eq!(ranges[&[0, 4]], recorded, "{case:?}");
-        for (&[from, to], own) in ranges.iter().filter(|([from, to], _)| from < to) {
+        for (&[from, to], range) in ranges.iter().filter(|([from, to], _)| from < to) {
             let (left, right) = (&ranges[&[from, to - 1]], &ranges[&[to, to]]);
-            for (own, (left, right)) in own.iter().zip(left.iter().zip(right)) {
+            for (part, (left, right)) in range.iter().zip(left.iter().zip(right)) {
                 // The part of a gap is rounded up.
                 let parts = *left.max(right)..=left + right + 1;
-                assert!(parts.contains(own), "{case:?}, {from} to {to}");
+                assert!(parts.contains(part), "{case:?}, {from} to {to}");
             }
         }
         let ties = planted["places"]["ties"].as_array().unwrap();

@@ -34,12 +34,12 @@ fn the_schema_is_that_of_the_real_sample() {
     };
     let directory = TempDir::new().unwrap();
     generate(directory.path(), &[]);
-    let own = columns(&open(&directory.path().join("profile.pop")));
+    let found = columns(&open(&directory.path().join("profile.pop")));
     let uri = format!("file:{}?immutable=1", sample.display());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let real = columns(&Connection::open_with_flags(uri, flags).unwrap());
     assert!(real.len() > 300);
-    assert_eq!(own, real);
+    assert_eq!(found, real);
 }
 
 #[test]

@@ -24,9 +24,9 @@ fn control_code_includes_that_of_the_children() {
         let mut parents = 0;
         for (children, code) in programs.values().filter(|program| !program.0.is_empty()) {
             parents += 1;
-            for (tile, &own) in code.iter().enumerate() {
+            for (tile, &bytes) in code.iter().enumerate() {
                 let inside = children.iter().map(|id| programs[&(*id as i64)].1[tile]);
-                assert!(own >= inside.sum(), "{case}");
+                assert!(bytes >= inside.sum(), "{case}");
             }
         }
         assert!(parents > 3, "{case}");

@@ -143,7 +143,7 @@ impl Case {
     }
 }
 
-/// What is compared where files are unusual but right.
+/// The options of runs that are compared where files are unusual but right.
 pub const SOLVE: &[&str] = &["--solve", "--num-ipus=3", "--layer-breakdown"];
 
 pub fn of_profile(case: &Case) -> &Path {

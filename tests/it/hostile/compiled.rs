@@ -392,22 +392,22 @@ fn predictions_that_are_not_what_they_should_be() {
     let refused: [(&str, Change<'_>, &str); 4] = [
         (
             "no split",
-            &|own| own["split"] = Value::Null,
+            &|report| report["split"] = Value::Null,
             "it has no split to compare with",
         ),
         (
             "no stages",
-            &|own| own["split"]["stages"] = json!([]),
+            &|report| report["split"]["stages"] = json!([]),
             "its split has no stages",
         ),
         (
             "another format",
-            &|own| own["format"] = json!("other"),
+            &|report| report["format"] = json!("other"),
             "its format is \"other\"",
         ),
         (
             "half of it",
-            &|own| own["split"] = json!({"fits": true}),
+            &|report| report["split"] = json!({"fits": true}),
             "but not a whole one",
         ),
     ];
@@ -420,20 +420,20 @@ fn predictions_that_are_not_what_they_should_be() {
         );
     }
     // Numbers beyond all measure are compared as far as they go.
-    let most = json!(u64::MAX);
+    let maximum = json!(u64::MAX);
     for part in ["variables", "stash", "overhead", "gaps"] {
-        let run = changed(&|own| {
-            let tile = &mut own["split"]["stages"][1]["fullest_tile"];
-            tile["bytes"] = most.clone();
-            tile["parts"][part] = most.clone();
-            tile["overhead_code"]["vertex_code"] = most.clone();
+        let run = changed(&|report| {
+            let tile = &mut report["split"]["stages"][1]["fullest_tile"];
+            tile["bytes"] = maximum.clone();
+            tile["parts"][part] = maximum.clone();
+            tile["overhead_code"]["vertex_code"] = maximum.clone();
             tile["learnt"] = json!(i64::MIN);
-            own["split"]["stages"][1]["total"] = most.clone();
+            report["split"]["stages"][1]["total"] = maximum.clone();
         });
         assert_eq!(run.code, 0, "{part}: {run:?}");
     }
-    let run = changed(&|own| {
-        let stages = own["split"]["stages"].as_array_mut().expect("stages");
+    let run = changed(&|report| {
+        let stages = report["split"]["stages"].as_array_mut().expect("stages");
         stages.truncate(2);
     });
     assert!(
@@ -475,31 +475,31 @@ fn calibrations_that_are_not_what_they_should_be() {
         solve(&changed.to_string())
     };
     assert_eq!(changed(&|_| {}).code, 0);
-    let most = || json!(i64::MAX);
+    let maximum = || json!(i64::MAX);
     let refused: [(Change<'_>, &str); 7] = [
         (
-            &|own| own["format"] = json!("other"),
+            &|file| file["format"] = json!("other"),
             "it is no calibration",
         ),
         (
-            &|own| own["version"] = json!(7),
+            &|file| file["version"] = json!(7),
             "it is a calibration of version 7",
         ),
-        (&|own| own["ipus"] = json!([]), "it has no IPUs"),
+        (&|file| file["ipus"] = json!([]), "it has no IPUs"),
         (
-            &|own| own["ipus"][0]["layers"][1] = json!("x"),
+            &|file| file["ipus"][0]["layers"][1] = json!("x"),
             "a model with a layer x",
         ),
         (
-            &|own| own["ipus"][0]["learnt"] = most(),
+            &|file| file["ipus"][0]["learnt"] = maximum(),
             "more than any tile has",
         ),
         (
-            &|own| own["ipus"][3]["learnt"] = json!(i64::MIN),
+            &|file| file["ipus"][3]["learnt"] = json!(i64::MIN),
             "more than any tile has",
         ),
         (
-            &|own| own["ipus"][3]["learnt"] = json!(1.5),
+            &|file| file["ipus"][3]["learnt"] = json!(1.5),
             "it is no calibration",
         ),
     ];
@@ -517,10 +517,10 @@ fn calibrations_that_are_not_what_they_should_be() {
         assert!(run.err.contains("it is no calibration"), "{run:?}");
     }
     // As much as a tile can have is no reason to give up.
-    let run = changed(&|own| {
-        let predicted = own["ipus"][1]["predicted"].as_i64().expect("bytes");
-        own["ipus"][1]["recorded"] = json!(predicted + (1 << 31));
-        own["ipus"][1]["learnt"] = json!(1i64 << 31);
+    let run = changed(&|file| {
+        let predicted = file["ipus"][1]["predicted"].as_i64().expect("bytes");
+        file["ipus"][1]["recorded"] = json!(predicted + (1 << 31));
+        file["ipus"][1]["learnt"] = json!(1i64 << 31);
     });
     assert_eq!(run.code, 1, "{run:?}");
     calibrations_belong_to_one_model(&changed);
@@ -531,36 +531,36 @@ fn calibrations_that_are_not_what_they_should_be() {
 fn calibrations_belong_to_one_model(changed: &dyn Fn(Change<'_>) -> Run) {
     let others: [(Change<'_>, &str); 8] = [
         (
-            &|own| own["ipus"][1]["learnt"] = json!(-1_000_000),
+            &|file| file["ipus"][1]["learnt"] = json!(-1_000_000),
             "stage 1 was predicted to need",
         ),
         (
-            &|own| own["ipus"][1]["carried"] = json!(-1_000_000),
+            &|file| file["ipus"][1]["carried"] = json!(-1_000_000),
             "stage 1 was predicted to need",
         ),
         (
-            &|own| {
-                own["ipus"][1]["learnt"] =
-                    json!(-own["ipus"][1]["predicted"].as_i64().expect("bytes"));
-                own["ipus"][1]["recorded"] = json!(0);
+            &|file| {
+                file["ipus"][1]["learnt"] =
+                    json!(-file["ipus"][1]["predicted"].as_i64().expect("bytes"));
+                file["ipus"][1]["recorded"] = json!(0);
             },
             "stage 1 was predicted to need",
         ),
         (
-            &|own| own["model"]["layers"][0] = json!("x"),
+            &|file| file["model"]["layers"][0] = json!("x"),
             "it was learnt from another model",
         ),
         (
-            &|own| drop(own["model"]["layers"].as_array_mut().expect("layers").pop()),
+            &|doc| drop(doc["model"]["layers"].as_array_mut().expect("layers").pop()),
             "one of 5 layers (0 to 4)",
         ),
         (
-            &|own| own["model"]["bytes"] = json!(1_000_000),
+            &|file| file["model"]["bytes"] = json!(1_000_000),
             "with 1,000,000 bytes on 8 tiles",
         ),
-        (&|own| own["model"]["tiles"] = json!(9), "on 9 tiles"),
+        (&|file| file["model"]["tiles"] = json!(9), "on 9 tiles"),
         (
-            &|own| own["model"]["bytes_per_tile"] = json!(7),
+            &|file| file["model"]["bytes_per_tile"] = json!(7),
             "of 7 bytes each",
         ),
     ];
@@ -570,9 +570,9 @@ fn calibrations_belong_to_one_model(changed: &dyn Fn(Change<'_>) -> Run) {
         assert!(run.err.contains(part), "{part}: {run:?}");
     }
     // Before version 2 none said what it belongs to.
-    let run = changed(&|own| {
-        own["version"] = json!(1);
-        own.as_object_mut().expect("an object").remove("model");
+    let run = changed(&|file| {
+        file["version"] = json!(1);
+        file.as_object_mut().expect("an object").remove("model");
     });
     assert_eq!(run.code, 0, "{run:?}");
     assert!(

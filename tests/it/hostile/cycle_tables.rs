@@ -8,11 +8,11 @@ use crate::support::each;
 
 /// The split must be that of the fixture, and a warning must have these parts.
 fn left_out(case: &Case, what: &str, parts: &[&str]) {
-    let said = case.same(what);
-    let line = said
+    let message = case.same(what);
+    let line = message
         .lines()
         .find(|line| line.starts_with("warning: ") && parts.iter().all(|part| line.contains(part)));
-    assert!(line.is_some(), "{what}: {parts:?} in {said}");
+    assert!(line.is_some(), "{what}: {parts:?} in {message}");
     // A report says the same, and goes without.
     let run = case.run(&["--solve", "--export-markdown=-", "--objective=cycles"]);
     assert!([0, 1, 2].contains(&run.code), "{what}: {run:?}");
@@ -54,10 +54,10 @@ fn blobs_of_cycles() {
     ];
     left_out(&Case::loose().sql(nowhere), nowhere, &parts);
     // As many cycles as can be: sums stop at the highest number.
-    let mut most = Vec::new();
-    push_varint(&mut most, 16 << 1);
-    push_varint(&mut most, u64::MAX);
-    let hex: String = most.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut blob = Vec::new();
+    push_varint(&mut blob, 16 << 1);
+    push_varint(&mut blob, u64::MAX);
+    let hex: String = blob.iter().map(|byte| format!("{byte:02x}")).collect();
     let sql = format!("UPDATE compilation_cycles_by_tile SET cycles_by_tile_rle = x'{hex}'");
     let case = Case::loose().sql(&sql);
     case.same("the most cycles");
@@ -104,11 +104,11 @@ fn counts_of_loops() {
             "INSERT INTO program_type_repeat SELECT coalesce(max(id), 0) + 1, {value}
              FROM program_type_repeat"
         );
-        let said = Case::loose().sql(&sql).same(value);
+        let message = Case::loose().sql(&sql).same(value);
         let is_number = value.starts_with('9');
         assert!(
-            is_number || said.contains("counts of loops are left out"),
-            "{said}"
+            is_number || message.contains("counts of loops are left out"),
+            "{message}"
         );
     }
 }

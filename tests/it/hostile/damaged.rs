@@ -45,7 +45,7 @@ fn profiles_cut_at_any_page() {
     }
 }
 
-/// What is on an overwritten page decides what happens; that each answer is
+/// The content of an overwritten page decides the outcome; that each answer is
 /// that of a slow reader is shown in `numbers/mutated.rs`.
 #[test]
 fn pages_overwritten() {
@@ -82,8 +82,8 @@ fn cycles() {
     Case::new()
         .sql(root)
         .refused("programs", &["program 0 leads to itself"]);
-    let own = "UPDATE programs SET children = x'85' WHERE id = 5";
-    let case = Case::new().sql(own);
+    let statement = "UPDATE programs SET children = x'85' WHERE id = 5";
+    let case = Case::new().sql(statement);
     let run = case.run(&["--solve"]);
     assert!(
         run.code < 2 || run.err.contains("program 5 leads to itself"),
@@ -115,10 +115,10 @@ fn a_sound_profile_is_sound() {
     // The commands to copy name the files.
     let folder = |case: &Case| case.folder.path().display().to_string();
     let other = Case::new();
-    let said = other.run(crate::hostile::cases::SOLVE).err;
+    let message = other.run(crate::hostile::cases::SOLVE).err;
     assert_eq!(
         case.same("the fixture"),
-        said.replace(&folder(&other), &folder(&case))
+        message.replace(&folder(&other), &folder(&case))
     );
     assert!(of_profile(&case).starts_with(case.folder.path()));
     assert!(Path::new(root()).join("fixtures").is_dir());

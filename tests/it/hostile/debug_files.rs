@@ -22,12 +22,12 @@ fn contexts_cut_at_any_byte() {
     });
     for length in [1, 9, 1000, whole.len() / 2, whole.len() - 1] {
         let case = Case::new().bytes(of_debug, |bytes| bytes.truncate(length));
-        let said = format!("the debug file is damaged: it is cut off at byte {length}, ");
-        case.refused("cut off", &["debug.cbor: ", &said, "--trust-debug-info"]);
+        let text = format!("the debug file is damaged: it is cut off at byte {length}, ");
+        case.refused("cut off", &["debug.cbor: ", &text, "--trust-debug-info"]);
         let run = case.run(&["--operation-breakdown", "--trust-debug-info"]);
         assert_eq!(run.code, 0, "{run:?}");
-        let said = format!("is taken all the same: it is cut off at byte {length}, ");
-        assert!(run.err.contains(&said), "{}", run.err);
+        let text = format!("is taken all the same: it is cut off at byte {length}, ");
+        assert!(run.err.contains(&text), "{}", run.err);
     }
 }
 
@@ -50,7 +50,7 @@ fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
             "a compute set's name that is lost",
             |contexts, strings| {
                 strings.push("".into());
-                let of_sets = |own: &&mut Value| format!("{own:?}").contains("computeSet");
+                let of_sets = |context: &&mut Value| format!("{context:?}").contains("computeSet");
                 let context = contexts.iter_mut().find(of_sets).expect("a compute set");
                 set(context, "name", (strings.len() as u64 - 1).into());
             },
@@ -59,7 +59,7 @@ fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
         (
             "a context that a program refers to",
             |contexts, _| {
-                let of_programs = |own: &Value| format!("{own:?}").contains("\"program\"");
+                let of_programs = |context: &Value| format!("{context:?}").contains("\"program\"");
                 let place = contexts.iter().rposition(of_programs).expect("a program");
                 contexts.remove(place);
             },
@@ -86,14 +86,14 @@ fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
             "entries of `contexts` that are no maps: 1;",
         ),
     ];
-    for (what, change, said) in cases {
+    for (what, change, text) in cases {
         let mut case = Case::new().cbor(change);
         let run = case.run(&["--solve"]);
-        let parts = ["warning: ", "debug.cbor: ", "is taken all the same: ", said];
+        let parts = ["warning: ", "debug.cbor: ", "is taken all the same: ", text];
         let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
         assert!(run.err.lines().any(is_it), "{what}: {}", run.err);
         case.trusts = false;
-        let parts = ["debug.cbor: the debug file is damaged: ", said];
+        let parts = ["debug.cbor: the debug file is damaged: ", text];
         case.refused(what, &parts);
     }
 }
@@ -102,7 +102,7 @@ fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
 #[test]
 fn a_parent_that_is_missing_is_a_warning() {
     let mut case = Case::of("popart-bert-inference").cbor(|contexts, _| {
-        let of_onnx = |own: &Value| format!("{own:?}").contains("\"onnx\"");
+        let of_onnx = |context: &Value| format!("{context:?}").contains("\"onnx\"");
         let lost = contexts.iter().position(of_onnx).expect("a parent");
         contexts.remove(lost);
     });

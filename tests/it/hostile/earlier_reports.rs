@@ -146,8 +146,8 @@ fn comparisons_with_what_is_no_report() {
     }
 }
 
-/// What a report says comes back as it is or as an error, whatever numbers and
-/// names it has.
+/// A report comes back as it is or as an error, whatever numbers and names it
+/// has.
 #[test]
 fn comparisons_with_reports_that_were_changed() {
     let folder = new_folder();
@@ -173,8 +173,8 @@ fn comparisons_with_reports_that_were_changed() {
             fs::write(&path, changed.to_string()).unwrap();
             let run = compare(&path);
             assert!([0, 1, 3].contains(&run.code), "{key} {value}: {run:?}");
-            let said = run.out + &run.err;
-            assert!(!said.contains(['\u{1b}', '\u{7}']), "{key} {value}: {said}");
+            let text = run.out + &run.err;
+            assert!(!text.contains(['\u{1b}', '\u{7}']), "{key} {value}: {text}");
             accepted += u32::from(run.code < 2);
         }
     }

@@ -1,5 +1,5 @@
-//! What goes wrong around the tool: no half file under the final name, inputs
-//! untouched, and an exit code that says so.
+//! Faults around the tool: no half file under the final name, inputs untouched,
+//! and an exit code that says so.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ fn standard_output_on_a_full_disk() {
     }
 }
 
-/// What is printed about the command itself is a result too.
+/// Output about the command itself is a result too.
 #[test]
 fn help_on_a_full_disk() {
     let options = [
@@ -130,7 +130,7 @@ fn a_kill_while_saving() {
             fs::read(profile()).unwrap()
         );
         for (path, _) in snapshot(case.folder.path()) {
-            // What a kill leaves has a name of its own.
+            // The file that a kill leaves has a name of its own.
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if name.starts_with(".popliner-") {
                 fs::remove_file(path).unwrap();
@@ -204,7 +204,7 @@ fn little_memory() {
             134 => assert!(run.err.contains("memory allocation of "), "{run:?}"),
             _ => panic!("{mib} MiB: {run:?}"),
         }
-        let names = |files: Vec<(PathBuf, _)>| files.into_iter().map(|own| own.0);
+        let names = |files: Vec<(PathBuf, _)>| files.into_iter().map(|file| file.0);
         assert!(names(before).eq(names(snapshot(case.folder.path()))));
     }
     assert!(done > 10, "{done}");

@@ -136,10 +136,10 @@ fn doubled(levels: i64, each: usize, call: bool) -> Case {
 fn calls_in_calls() {
     let run = doubled(60, 2, false).run(&["--solve"]);
     assert!(run.code < 2, "{run:?}");
-    let said = ["unfolds to more than", "`program_type_call`"];
-    doubled(40, 2, true).refused("doubled calls", &said);
-    let said = ["nested more than 64 deep at program 1641"];
-    doubled(100, 1, true).refused("nested calls", &said);
+    let message = ["unfolds to more than", "`program_type_call`"];
+    doubled(40, 2, true).refused("doubled calls", &message);
+    let message = ["nested more than 64 deep at program 1641"];
+    doubled(100, 1, true).refused("nested calls", &message);
     let run = doubled(50, 1, true).run(&["--solve"]);
     assert!(run.code < 2, "{run:?}");
 }

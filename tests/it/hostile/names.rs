@@ -1,4 +1,4 @@
-//! The same hostile names through every output, each read back with the parser of its own
+//! Hostile names through every output, each read back with the parser of its own
 //! language.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,8 @@ use crate::support::{
     Run, cells, change_texts, piped, popliner, python, sections, skip, try_finish,
 };
 
-/// What wants to end a text, begin a key, be computed, be obeyed, or be a result.
+/// Names that want to end a text, begin a key, be computed, be obeyed, or be a
+/// result.
 const NAMES: [&str; 6] = [
     "</script><img src=x onerror=alert(1)>'\"\\",
     "a\u{2028}evil: [1]\u{2029}b: 2\u{85}c: 3",
@@ -59,16 +60,16 @@ fn renamed(fixture: &str, pattern: &str, name: &str) -> Case {
         let mut names = connection.prepare(&sql).unwrap();
         let names = names.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
         let names: Result<Vec<(i64, String)>, _> = names.unwrap().collect();
-        for (row, own) in names.unwrap() {
+        for (row, name) in names.unwrap() {
             let sql = format!("UPDATE {table} SET name = ?2 WHERE rowid = ?1");
-            connection.execute(&sql, (row, renamed(&own))).unwrap();
+            connection.execute(&sql, (row, renamed(&name))).unwrap();
         }
     }
     connection.execute_batch("COMMIT").unwrap();
     drop(connection);
     case.cbor(|contexts, strings| {
-        for own in contexts.iter_mut().chain(strings) {
-            change_texts(own, &mut |text| *text = renamed(text));
+        for context in contexts.iter_mut().chain(strings) {
+            change_texts(context, &mut |text| *text = renamed(text));
         }
     })
 }
@@ -121,7 +122,7 @@ fn run(case: &Case, options: &[&str]) -> Run {
 
 /// A section of standard output.
 fn section<'a>(all: &'a [(String, String)], name: &str) -> &'a str {
-    let mut named = all.iter().filter(|(own, _)| own == name);
+    let mut named = all.iter().filter(|(layer, _)| layer == name);
     let (Some((_, text)), None) = (named.next(), named.next()) else {
         panic!("{name} is not there once");
     };
@@ -149,7 +150,7 @@ fn layers(name: &str) -> Vec<String> {
 }
 
 fn check_tables(sections: &[(String, String)], delimiter: char, name: &str) {
-    let expected: BTreeSet<String> = layers(name).iter().map(|own| as_cell(own)).collect();
+    let expected: BTreeSet<String> = layers(name).iter().map(|layer| as_cell(layer)).collect();
     for table in ["layer-breakdown", "list-layers", "memory-affinity"] {
         let text = section(sections, table);
         let rows = cells(text, delimiter);
@@ -167,7 +168,9 @@ fn check_json(sections: &[(String, String)], name: &str) -> Vec<Vec<String>> {
     let stages = stages.as_array().unwrap().iter();
     let stages = stages.map(|stage| {
         let layers = stage["layers"].as_array().unwrap().iter();
-        let layers = layers.filter_map(Value::as_str).filter(|&own| own != "Out");
+        let layers = layers
+            .filter_map(Value::as_str)
+            .filter(|&layer| layer != "Out");
         layers.map(String::from).collect()
     });
     let stages: Vec<Vec<String>> = stages.collect();
@@ -188,14 +191,14 @@ fn module(layer: &str) -> String {
     format!("a['{layer}']")
 }
 
-/// What both forms of YAML say.
+/// Both forms of YAML.
 fn yaml(stages: &[Vec<String>]) -> Value {
     let counts: Vec<usize> = stages.iter().map(Vec::len).collect();
-    let splits: Vec<String> = stages[1..].iter().map(|own| module(&own[0])).collect();
+    let splits: Vec<String> = stages[1..].iter().map(|stage| module(&stage[0])).collect();
     json!([{ "layers_per_ipu": counts }, { "pipeline_splits": splits }])
 }
 
-/// What Python reads of all forms but JSON and tables.
+/// All forms but JSON and tables as Python reads them.
 fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
     let of = |name| section(sections, name);
     let input = json!({
@@ -211,7 +214,7 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
 
 /// Checks what Python read, against what it reads where layers have plain names.
 fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
-    let modules: Vec<String> = stages.concat().iter().map(|own| module(own)).collect();
+    let modules: Vec<String> = stages.concat().iter().map(|stage| module(stage)).collect();
     let entries = [
         &["embedding".to_string()],
         &modules[..],
@@ -232,10 +235,10 @@ fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
     for layer in stages.concat() {
         assert!(in_page.contains(&layer), "{layer}");
     }
-    let shown = written_out(&stages[0][0]);
+    let written = written_out(&stages[0][0]);
     let mut codes = found["markdown"].as_array().unwrap().iter();
     assert!(
-        codes.any(|code| code.as_str().unwrap().contains(&shown)),
+        codes.any(|code| code.as_str().unwrap().contains(&written)),
         "{found}"
     );
 }
@@ -248,7 +251,7 @@ fn every_language_reads_them_back() {
     for name in NAMES {
         let case = renamed("poplar-mlp", LAYER, name);
         let csv = sections(&run(&case, &ALL).out);
-        let names = |all: &[(String, String)]| all.iter().map(|own| own.0.clone()).collect();
+        let names = |all: &[(String, String)]| all.iter().map(|layer| layer.0.clone()).collect();
         let [expected, found]: [Vec<String>; 2] = [names(&plain), names(&csv)];
         assert_eq!(found, expected, "no name is a section");
         check_tables(&csv, ',', name);
@@ -310,8 +313,8 @@ fn shells_read_them_back() {
         let weight = report["tied_weights"][0]["weight"].as_str().unwrap();
         assert!(weight.contains(name), "{weight:?}");
         let all = strings(&report);
-        let said = all.iter().find(|own| own.contains("--untie ")).unwrap();
-        let (_, word) = said.rsplit_once("--untie ").unwrap();
+        let message = all.iter().find(|line| line.contains("--untie ")).unwrap();
+        let (_, word) = message.rsplit_once("--untie ").unwrap();
         let word = word.strip_suffix(" says otherwise").unwrap();
         let script = format!("printf %s {word}");
         let Some(read) = try_finish(piped("bash").args(["-c", &script])) else {
@@ -331,7 +334,7 @@ fn files_read_them_back() {
         fs::create_dir(&folder).unwrap();
         let option = |option: &str, file: &str| format!("{option}={}", folder.join(file).display());
         let [one, several] = ["training-pipeline", "training-pipelined"];
-        let [one, several] = [one, several].map(|own| renamed(own, LAYER, name));
+        let [one, several] = [one, several].map(|constraint| renamed(constraint, LAYER, name));
         let predict = [
             REGEX,
             "--layers-per-ipu=1,2,2,1",

@@ -70,7 +70,7 @@ fn missing_tables_and_columns() {
 #[test]
 fn cells_of_another_type() {
     let values = ["NULL", "'text'", "1.5", "x'00'", "-1"];
-    // What these columns may hold beside numbers: nothing, and anything.
+    // These columns may hold other things than numbers: nothing, and anything.
     let tolerated = |table: &str, column: &str, value: &str| match (column, value) {
         // Numbers become texts in a column of texts.
         ("name", "NULL") => table != "program_types",

@@ -97,7 +97,7 @@ fn claiming_much(good: &[u8], part: usize, place: usize) -> Vec<u8> {
     file
 }
 
-/// What is loaded of a fixture with this change must be right or refused within
+/// A fixture that is loaded with this change must be right or refused within
 /// the limits.
 fn changed(change: impl FnOnce(&mut Model)) -> Run {
     let case = Case::new();

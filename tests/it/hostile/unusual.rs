@@ -43,10 +43,10 @@ fn one_of_several_replicas_is_analysed() {
         "num_replicas = 2",
     ] {
         let case = Case::new().sql(&format!("UPDATE target_info SET {values}"));
-        let said = case.same(values);
+        let message = case.same(values);
         assert!(
-            said.contains("2 identical replicas of one IPU each"),
-            "{said}"
+            message.contains("2 identical replicas of one IPU each"),
+            "{message}"
         );
     }
     // Replicas that are listed each may differ.
@@ -84,16 +84,16 @@ fn a_mk1_and_other_tiles() {
 #[test]
 fn other_format_versions_are_read_with_a_warning() {
     let cases = [("3, minor = 1", "3.1.0"), ("3, minor = 12", "3.12.0")];
-    for (values, shown) in cases {
+    for (values, part) in cases {
         let sql = format!("UPDATE version_info SET major = {values}");
-        let said = Case::new().sql(&sql).same(values);
-        let warning = said.lines().find(|line| line.starts_with("warning: "));
-        assert!(warning.is_some_and(|line| line.contains(shown)), "{said}");
+        let message = Case::new().sql(&sql).same(values);
+        let warning = message.lines().find(|line| line.starts_with("warning: "));
+        assert!(warning.is_some_and(|line| line.contains(part)), "{message}");
     }
-    for (major, shown) in [(4, "4.8.0"), (2, "2.8.0"), (0, "0.8.0")] {
+    for (major, part) in [(4, "4.8.0"), (2, "2.8.0"), (0, "0.8.0")] {
         let sql = format!("UPDATE version_info SET major = {major}");
-        let parts = [shown, "knows format 3 alone", "record it with such an SDK"];
-        Case::new().sql(&sql).refused(shown, &parts);
+        let parts = [part, "knows format 3 alone", "record it with such an SDK"];
+        Case::new().sql(&sql).refused(part, &parts);
     }
     // Before 3.2, cycle estimates stood elsewhere.
     let case = Case::new().sql(

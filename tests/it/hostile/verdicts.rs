@@ -2,7 +2,7 @@
 //! is that said?
 //!
 //! The limit of each case is what the fixture needs at least, or one byte less, so that the
-//! least change of what is weighed can turn the verdict. What takes or scales half of a
+//! least change of the memory can turn the verdict. What takes or scales half of a
 //! table or more must not turn it in silence where the table has a witness. All else that
 //! does is counted by kind and printed: single cells that no other part of a profile
 //! repeats, and names.
@@ -119,14 +119,14 @@ impl Subject {
         } else {
             best(&case)
         };
-        let mut own = Self {
+        let mut subject = Self {
             name,
             bytes: [&case.profile, &case.debug].map(|path| fs::read(path).expect("a file")),
             needs,
             warnings: Vec::new(),
         };
-        own.warnings = own.warnings(&case, needs);
-        own
+        subject.warnings = subject.warnings(&case, needs);
+        subject
     }
 
     fn options(&self, limit: u64) -> Vec<String> {
@@ -151,7 +151,7 @@ impl Subject {
         }
     }
 
-    /// What the command warns of.
+    /// The warnings of the command.
     fn warnings(&self, case: &Case, limit: u64) -> Vec<String> {
         let files = [&case.profile, &case.debug].map(|path| path.display().to_string());
         let run = popliner(files.into_iter().chain(self.options(limit)));
@@ -161,13 +161,13 @@ impl Subject {
     }
 }
 
-/// What the fullest tile of the best split has.
+/// Bytes on the fullest tile of the best split.
 fn best(case: &Case) -> u64 {
     let run = case.run(&["--solve", "--num-ipus=4", "--quiet"]);
     let stages: serde_json::Value = serde_json::from_str(&run.out).expect("stages");
     let stages = stages.as_array().expect("stages").iter();
-    let most = stages.map(|own| own["mem"]["max_tile_mem"].as_u64().expect("bytes"));
-    most.max().expect("a stage")
+    let peaks = stages.map(|stage| stage["mem"]["max_tile_mem"].as_u64().expect("bytes"));
+    peaks.max().expect("a stage")
 }
 
 /// A change, by what it is called and how much it takes.
@@ -279,8 +279,8 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
         let change = change(&case, &mut random);
         let found = subject.fits(&case, limit);
         let is_said = || {
-            let said = subject.warnings(&case, limit);
-            said.iter().any(|own| !subject.warnings.contains(own))
+            let found = subject.warnings(&case, limit);
+            found.iter().any(|text| !subject.warnings.contains(text))
         };
         let is_silent = found == Some(!expected) && !is_said();
         let mut counts = counts.lock().expect("no panic");
@@ -295,8 +295,8 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
                     "little"
                 };
                 let kind = format!("{} {}, {size}", change.of, change.what);
-                let is_witnessed = |own: &&str| {
-                    kind.strip_prefix(*own)
+                let is_witnessed = |name: &&str| {
+                    kind.strip_prefix(*name)
                         .is_some_and(|rest| rest.starts_with([' ', ',']))
                 };
                 if change.is_large && WITNESSED.iter().any(is_witnessed) {
@@ -311,12 +311,12 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
     let Counts {
         refused,
         kept,
-        said,
+        said: message,
         silent,
         broken,
     } = counts.into_inner().expect("no panic");
     println!(
-        "{refused} refused, {kept} with the same verdict, {said} with another that is warned of"
+        "{refused} refused, {kept} with the same verdict, {message} with another that is warned of"
     );
     for (kind, seeds) in &silent {
         println!(

@@ -235,7 +235,7 @@ fn without_a_verdict_no_form_has_one() {
         assert_eq!(run.code, 3, "{run:?}");
         assert_eq!(report.pointer(at), Some(&false.into()), "{fixture}");
         let found = report["contradictions"].as_array().expect("a list");
-        let rows = found.iter().find(|own| own["witness"] == "rows");
+        let rows = found.iter().find(|item| item["witness"] == "rows");
         let rows = rows.expect("a table without rows");
         assert_eq!(rows["table"], lost);
         assert_eq!(
@@ -259,9 +259,9 @@ fn another_program_is_no_root() {
         .sql("UPDATE control_programs SET program = 7")
         .run(&["--solve"]);
     assert_eq!((run.code, &*run.out), (3, ""), "{run:?}");
-    let said = "table `control_programs`: steps that run a root of the program tree are 0, and \
+    let message = "table `control_programs`: steps that run a root of the program tree are 0, and \
                 those that no step leads to 1 (off by 100.0 % of all)";
-    assert!(run.err.contains(said), "{run:?}");
+    assert!(run.err.contains(message), "{run:?}");
 }
 
 #[test]
@@ -274,11 +274,11 @@ fn more_code_than_was_recorded_is_said() {
         )
         .run(&["--solve", "--num-ipus=4"]);
     assert_eq!(run.code, 1, "{run:?}");
-    for said in [
+    for message in [
         "`memory_by_category`, category `vertexCode`, tile",
         "`memory_by_category`, `vertexCode`, tile",
     ] {
-        assert!(run.err.contains(said), "{said}: {run:?}");
+        assert!(run.err.contains(message), "{message}: {run:?}");
     }
 }
 
@@ -310,24 +310,24 @@ fn one_per_cent_is_a_warning_in_every_form() {
     );
     let (run, report, texts) = exported(&case, &["--solve", "--num-ipus=4"]);
     assert_eq!(run.code, 1, "{run:?}");
-    let said = "table `memory_by_tile`, tile 8: the total is 1,060,454, and all layers in one stage \
+    let message = "table `memory_by_tile`, tile 8: the total is 1,060,454, and all layers in one stage \
                 take 1,060,518 (off by 0.1 % of the fullest tile)";
     let all = report["contradictions"].as_array().expect("a list");
-    let own = all.iter().find(|own| own["witness"] == "one-stage");
-    let own = own.expect("the witness of a stage");
+    let contradiction = all.iter().find(|item| item["witness"] == "one-stage");
+    let contradiction = contradiction.expect("the witness of a stage");
     assert_eq!(
-        (&own["refused"], &own["computed"]),
+        (&contradiction["refused"], &contradiction["computed"]),
         (&false.into(), &1_060_518.into())
     );
     let warnings = report["warnings"].as_array().expect("a list");
-    assert!(
-        warnings
-            .iter()
-            .any(|own| own.as_str().is_some_and(|own| own.contains(said)))
-    );
-    assert!(run.err.contains(said), "{run:?}");
+    assert!(warnings.iter().any(|warning| {
+        warning
+            .as_str()
+            .is_some_and(|warning| warning.contains(message))
+    }));
+    assert!(run.err.contains(message), "{run:?}");
     for text in texts {
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(message), "{text}");
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //!     POPLINER_BIG=target/big/48-layers-10M cargo test --release big:: -- --nocapture
 //!
-//! The same comparison on small models runs always (`numbers::fixtures`).
+//! This comparison always runs on small models (`numbers::fixtures`).
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -59,7 +59,7 @@ fn after(fixture: &str, sql: &str) -> (Option<OperationCycles>, Vec<Warning>) {
 const ESTIMATED: &str = "popart-bert-inference";
 const EXECUTED: &str = "poplar-mlp";
 
-/// The same of exchanges alone.
+/// Cycles of exchanges alone.
 fn exchange(cycles: &OperationCycles) -> u64 {
     cycles.exchange_by_operation.iter().sum::<u64>() + cycles.unexplained_exchange
 }
@@ -96,7 +96,7 @@ fn against_the_oracle(seed: u64, more: &[&str]) -> (OperationCycles, [u64; 2]) {
     check_operations(&found.by_operation, &expected.by_operation, roundings);
     let exchanges = &found.exchange_by_operation;
     check_operations(exchanges, &expected.exchange_by_operation, roundings);
-    assert!(exchanges.iter().any(|&own| own > 0), "{all:?}");
+    assert!(exchanges.iter().any(|&cycles| cycles > 0), "{all:?}");
     assert!(exchange(&found) < total(&found), "{all:?}");
     (found, [expected.all, expected.exchange])
 }
@@ -134,7 +134,12 @@ fn a_body_of_a_loop_counts_as_often_as_it_runs() {
     // Loops in loops, each as long as can be: no sum wraps around.
     let long = "UPDATE program_type_repeat SET repeat_count = 9223372036854775807";
     let (long, _) = after(ESTIMATED, long);
-    assert!(long.unwrap().by_operation.iter().any(|&own| own > whole));
+    assert!(
+        long.unwrap()
+            .by_operation
+            .iter()
+            .any(|&count| count > whole)
+    );
 }
 
 #[test]
@@ -143,8 +148,8 @@ fn operations_that_are_left_out_are_unplaced() {
         &root().join(support::profile(ESTIMATED)),
         &root().join(support::debug(ESTIMATED)),
     );
-    let own = model.cycles.as_ref().unwrap();
-    let (whole, of_exchanges) = (total(own), exchange(own));
+    let counted = model.cycles.as_ref().unwrap();
+    let (whole, of_exchanges) = (total(counted), exchange(counted));
     let [assigned, first, ignore] = [Layerless::Assign, Layerless::First, Layerless::Ignore]
         .map(|layerless| layer_cycles(&model, layerless).unwrap());
     for cycles in [&assigned, &first, &ignore] {

@@ -108,7 +108,7 @@ fn operations_found_by_the_regex_for_inputs() {
     assert!(deduced > 10);
 }
 
-/// What is read back from CSV is what is read back from TSV.
+/// Cells that are read back from CSV are those of TSV.
 #[test]
 fn both_formats_have_the_same_cells() {
     let options = [

@@ -1,10 +1,10 @@
 //! A file that was changed at random gives an error, or the answer of the
 //! second analyser, which reads it with plain SQL and without any doubt.
 //!
-//! What the second analyser does not look at (what was recorded by category,
-//! the exact memory of compute sets) plays no part. It panics on most damage,
-//! and on debug files that are cut or malformed, which the tool reads as far as
-//! they go; such files show no more than that the tool ends well.
+//! Tables that the second analyser does not read (memory by category, the exact
+//! memory of compute sets) play no part. It panics on most damage, and on debug
+//! files that are cut or malformed, which the tool reads as far as they go;
+//! such files show no more than that the tool ends well.
 //!
 //! `SEEDS=1000..2000 cargo test mutated::` takes other changes.
 
@@ -17,7 +17,7 @@ use crate::support::mutations::{Choices, loosen, mutate};
 use crate::support::{Run, catch_quietly, popliner};
 use tempfile::TempDir;
 
-/// What became of the changed files.
+/// The outcomes of the changed files.
 #[derive(Debug, Default)]
 struct Outcomes {
     refused: usize,

@@ -39,7 +39,7 @@ impl Subject {
         }
     }
 
-    /// The same with contexts that are not as Poplar writes them.
+    /// A check with contexts that are not as Poplar writes them.
     pub fn trusting(mut self) -> Self {
         self.arguments.push("--trust-debug-info".to_string());
         self
@@ -113,15 +113,15 @@ impl Subject {
         let header = "Tile, Always live, Not always live, Total";
         let recorded = &self.oracle.profile.recorded;
         let rows = self.table(&["--memory-totals"], header);
-        let shown: Vec<usize> = rows[1..]
+        let tiles: Vec<usize> = rows[1..]
             .iter()
             .map(|row| row[0].parse().unwrap())
             .collect();
         let total = |tile: &usize| recorded[*tile].total;
-        let least = shown.iter().map(total).min().expect("a tile");
-        let distinct: BTreeSet<usize> = shown.iter().copied().collect();
+        let least = tiles.iter().map(total).min().expect("a tile");
+        let distinct: BTreeSet<usize> = tiles.iter().copied().collect();
         assert_eq!(distinct.len(), recorded.len().min(10), "{}", self.name);
-        assert!(shown.is_sorted_by(|a, b| total(a) >= total(b)));
+        assert!(tiles.is_sorted_by(|a, b| total(a) >= total(b)));
         for (tile, recorded) in recorded.iter().enumerate() {
             let hidden = !distinct.contains(&tile);
             assert!(
@@ -130,7 +130,7 @@ impl Subject {
                 self.name
             );
         }
-        self.recorded_rows(&rows, &shown);
+        self.recorded_rows(&rows, &tiles);
         let rows = self.table(&["--memory-totals", "--tiles=3,0,1-2"], header);
         self.recorded_rows(&rows, &[3, 0, 1, 2]);
     }
@@ -198,11 +198,11 @@ impl Subject {
                 .lines()
                 .any(|l| l.starts_with("warning:") && l.contains(text))
         };
-        let shown = format!("{}: {}", self.name, run.err);
+        let label = format!("{}: {}", self.name, run.err);
         let few = warned("operations got a layer");
-        assert_eq!(few, layering.few_layered, "{shown}");
+        assert_eq!(few, layering.few_layered, "{label}");
         let outlined = warned("calls code that was outlined across layers");
-        assert_eq!(outlined, layering.mixed_call, "{shown}");
+        assert_eq!(outlined, layering.mixed_call, "{label}");
     }
 
     /// The five tables of `--diagnose`.

@@ -209,10 +209,10 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
     let variables = profile.variables.as_ref().expect("variables");
     assert_eq!(variables.count, 51_880);
     let live = profile.live.as_ref().expect("liveness by IPU");
-    let most = live.ipus[0].iter().map(|point| point.1).max();
+    let peak = live.ipus[0].iter().map(|point| point.1).max();
     let sql = "SELECT max(live) FROM (SELECT sum(delta_bytes) OVER (ORDER BY step_id) AS live
                FROM memory_not_always_live_by_step_and_ipu WHERE ipu = 0)";
-    assert_eq!(most, query(&path, sql, |row| row.get(0).unwrap())[0]);
+    assert_eq!(peak, query(&path, sql, |row| row.get(0).unwrap())[0]);
     let files = Files {
         profile: "profile.pop".into(),
         debug: None,
@@ -232,14 +232,14 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
         memory.tiles.expect("tiles"),
         memory.tile_map.expect("a map"),
     );
-    // What stands at addresses of its own is no more than a tile has in use, and shared
+    // Bytes at addresses of their own are no more than a tile has in use, and shared
     // addresses have at least one variable each.
     for (tile, &total) in tiles.total.iter().enumerate() {
         let sum = |list: fn(&TileCategory) -> &Vec<u64>| -> u64 {
-            let all = map.categories.iter().filter_map(|own| list(own).get(tile));
+            let all = map.categories.iter().filter_map(|row| list(row).get(tile));
             all.sum()
         };
-        let (all, overlapped) = (sum(|own| &own.bytes), sum(|own| &own.overlapped));
+        let (all, overlapped) = (sum(|row| &row.bytes), sum(|row| &row.overlapped));
         assert!(all - overlapped <= total && total <= all, "tile {tile}");
     }
     let fit = report.fit.expect("whether it fits");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Oracle;
 
-/// What a layer uses, and when.
+/// The variables that a layer uses, and when.
 struct Side {
     used: BTreeSet<i64>,
     window: Option<(usize, usize)>,

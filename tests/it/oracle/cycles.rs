@@ -7,13 +7,13 @@ use super::Oracle;
 use super::codec::{list, runs};
 use super::read::{Database, blob, number, size};
 
-/// What each operation takes.
+/// The cycles of each operation.
 pub struct Cycles {
     pub is_executed: bool,
     /// Of one operation after the other; a share of what was executed for
     /// several of them need not be whole.
     pub by_operation: Vec<f64>,
-    /// What of that exchanges take.
+    /// The part of exchanges.
     pub exchange_by_operation: Vec<f64>,
     /// Over all programs that run compute sets or exchanges.
     pub all: u64,
@@ -52,7 +52,7 @@ fn executed(database: &Database) -> HashMap<i64, u64> {
 fn estimated(database: &Database) -> Option<HashMap<i64, u64>> {
     let by_tile = "SELECT id, cycles_by_tile_rle FROM compilation_cycles_by_tile";
     let by_tile = database.rows(by_tile, |row| (number(row, 0), runs(&blob(row, 1))));
-    let most: HashMap<i64, u64> = by_tile
+    let slowest: HashMap<i64, u64> = by_tile
         .into_iter()
         .map(|(id, cycles)| (id, cycles.into_iter().max().unwrap_or(0)))
         .collect();
@@ -63,8 +63,8 @@ fn estimated(database: &Database) -> Option<HashMap<i64, u64>> {
         );
         let rows = database.rows(&sql, |row| (number(row, 0), list(&blob(row, 1))));
         let cycles = rows.into_iter().map(|(program, ids)| {
-            let most = ids.iter().map(|&id| most[&(id as i64)]).max();
-            (program, most.expect("an id"))
+            let cycles = ids.iter().map(|&id| slowest[&(id as i64)]).max();
+            (program, cycles.expect("an id"))
         });
         cycles.collect()
     };
@@ -116,8 +116,8 @@ fn shared(oracle: &Oracle, executed: &HashMap<i64, u64>, exchanges: &HashSet<i64
         sums.add(operation, part, exchanges.contains(&program));
     }
     sums.all = executed.values().sum();
-    let of_exchanges = executed.iter().filter(|own| exchanges.contains(own.0));
-    sums.exchange = of_exchanges.map(|own| own.1).sum();
+    let of_exchanges = executed.iter().filter(|step| exchanges.contains(step.0));
+    sums.exchange = of_exchanges.map(|step| step.1).sum();
     sums
 }
 

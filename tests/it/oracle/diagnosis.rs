@@ -1,4 +1,4 @@
-//! What the operations explain of what the compiler recorded.
+//! The part of the compiler's record that operations explain.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ impl Oracle {
         found
     }
 
-    /// What the operations predict there: their variables that are live at
+    /// The prediction of the operations there: their variables that are live at
     /// that step, and their code, as one stage.
     pub fn predicted_at(&self, operations: &[usize], at: &Bottleneck) -> u64 {
         let live = self.live(&self.variables(operations), at.step..at.step + 1);

@@ -148,8 +148,8 @@ fn mixed_call(operations: &[Operation], rules: &Rules) -> bool {
 
 /// Runs of digits compare as numbers, all else by its characters.
 fn natural(a: &str, b: &str) -> Ordering {
-    let (a, b) = (pieces(a), pieces(b));
-    let number = |piece: &str| piece.parse::<u128>().ok();
+    let (a, b) = (runs(a), runs(b));
+    let number = |run: &str| run.parse::<u128>().ok();
     for (a, b) in a.iter().zip(&b) {
         let order = match (number(a), number(b)) {
             (Some(a), Some(b)) => a.cmp(&b),
@@ -162,17 +162,17 @@ fn natural(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len())
 }
 
-fn pieces(text: &str) -> Vec<String> {
-    let mut pieces: Vec<String> = Vec::new();
+fn runs(text: &str) -> Vec<String> {
+    let mut runs: Vec<String> = Vec::new();
     for c in text.chars() {
-        match pieces.last_mut() {
-            Some(piece) if piece.ends_with(|p: char| p.is_ascii_digit()) == c.is_ascii_digit() => {
-                piece.push(c);
+        match runs.last_mut() {
+            Some(run) if run.ends_with(|p: char| p.is_ascii_digit()) == c.is_ascii_digit() => {
+                run.push(c);
             }
-            _ => pieces.push(c.to_string()),
+            _ => runs.push(c.to_string()),
         }
     }
-    pieces
+    runs
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::contexts::{Context, Contexts};
-use super::operations::Found;
+use super::operations::FoundOperation;
 use super::read::Profile;
 
 pub struct Name {
@@ -27,7 +27,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    pub fn name(&self, found: &Found) -> Name {
+    pub fn name(&self, found: &FoundOperation) -> Name {
         let name = match found.is_anonymous {
             true => String::new(),
             false => self.of_layer(found),
@@ -43,7 +43,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Point 2: by the file's operation layer.
-    fn of_layer(&self, found: &Found) -> String {
+    fn of_layer(&self, found: &FoundOperation) -> String {
         let chain = self.chain(found);
         let field = |layer: &str, key: &str| {
             let of_layer = chain.iter().filter(|context| context.layer == layer);
@@ -62,7 +62,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    fn of_poplar(&self, found: &Found) -> String {
+    fn of_poplar(&self, found: &FoundOperation) -> String {
         let context = self.contexts.get(found.uid).expect("a context");
         if !context.name.is_empty() {
             return context.name.clone();
@@ -78,7 +78,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Point 1: the chain that names an operation.
-    fn chain(&self, found: &Found) -> Vec<&'a Context> {
+    fn chain(&self, found: &FoundOperation) -> Vec<&'a Context> {
         let pairs = self.pairs(&found.call_path);
         let replaced = innermost(&pairs, found.uid);
         self.contexts.chain(replaced.unwrap_or(found.uid))
@@ -89,11 +89,11 @@ impl<'a> Namer<'a> {
         let mut all: Vec<HashMap<u64, u64>> = Vec::new();
         for call in call_path {
             let chain = self.contexts.chain(self.profile.programs[call].debug_id);
-            let own = chain.iter().copied().find(|c| c.pairs().is_some());
+            let with_pairs = chain.iter().copied().find(|c| c.pairs().is_some());
             // A copy in an outlined body: what has lists, or else anything in
             // the chain.
-            let copies = match own {
-                Some(own) => vec![own],
+            let copies = match with_pairs {
+                Some(context) => vec![context],
                 None => chain,
             };
             let replaces = |pairs: &HashMap<u64, u64>| {
@@ -101,7 +101,7 @@ impl<'a> Namer<'a> {
             };
             let context = match all.iter().rev().find_map(replaces) {
                 Some(replaced) => self.contexts.get(replaced),
-                None => own,
+                None => with_pairs,
             };
             let pairs = context.and_then(Context::pairs);
             all.push(pairs.unwrap_or_default());
@@ -110,7 +110,7 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// What the innermost Call that has a pair for a context puts in its place.
+/// The context in place of one, by the innermost Call that has a pair for it.
 fn innermost(pairs: &[HashMap<u64, u64>], id: u64) -> Option<u64> {
     pairs.iter().rev().find_map(|pairs| pairs.get(&id)).copied()
 }

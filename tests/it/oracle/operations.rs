@@ -24,7 +24,7 @@ pub struct Operation {
 }
 
 /// An operation before it is named: its programs in the order of the walk.
-pub struct Found {
+pub struct FoundOperation {
     pub call_path: Vec<i64>,
     pub uid: u64,
     pub is_anonymous: bool,
@@ -109,7 +109,7 @@ fn operation_context(
 /// "Operations": all of them in order, with their names.
 pub fn operations(profile: &Profile, contexts: &Contexts) -> Vec<Operation> {
     let layer = operation_layer(contexts);
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<FoundOperation> = Vec::new();
     let mut known = HashMap::new();
     for visit in walk(profile) {
         let program = &profile.programs[&visit.program];
@@ -119,7 +119,7 @@ pub fn operations(profile: &Profile, contexts: &Contexts) -> Vec<Operation> {
         let key = (visit.call_path.clone(), uid);
         let index = *known.entry(key).or_insert(found.len());
         if index == found.len() {
-            found.push(Found {
+            found.push(FoundOperation {
                 call_path: visit.call_path,
                 uid,
                 is_anonymous,
@@ -137,7 +137,7 @@ fn named(
     profile: &Profile,
     contexts: &Contexts,
     layer: Option<&str>,
-    found: &[Found],
+    found: &[FoundOperation],
 ) -> Vec<Operation> {
     let namer = Namer::new(profile, contexts, layer);
     let names: Vec<Name> = found.iter().map(|found| namer.name(found)).collect();
@@ -147,11 +147,11 @@ fn named(
         .filter(|(_, name)| name.is_tensor)
         .map(|(found, _)| found.uid)
         .collect();
-    let mut first: HashMap<u64, &Found> = HashMap::new();
+    let mut first: HashMap<u64, &FoundOperation> = HashMap::new();
     for found in found {
         first.entry(found.uid).or_insert(found);
     }
-    let operation = |(found, name): (&Found, Name)| {
+    let operation = |(found, name): (&FoundOperation, Name)| {
         let first = first[&found.uid];
         let context = contexts.get(found.uid).expect("a context");
         Operation {
@@ -173,7 +173,7 @@ fn named(
     found.iter().zip(names).map(operation).collect()
 }
 
-fn variables(profile: &Profile, found: &Found) -> BTreeSet<i64> {
+fn variables(profile: &Profile, found: &FoundOperation) -> BTreeSet<i64> {
     let programs = found.programs.iter();
     programs
         .flat_map(|program| &profile.programs[program].variables)
@@ -182,7 +182,7 @@ fn variables(profile: &Profile, found: &Found) -> BTreeSet<i64> {
 }
 
 /// The lowest and highest of the steps that count.
-fn window(profile: &Profile, found: &Found) -> Option<(usize, usize)> {
+fn window(profile: &Profile, found: &FoundOperation) -> Option<(usize, usize)> {
     let mut steps: Vec<(usize, usize)> = Vec::new();
     for (index, step) in profile.steps.iter().enumerate() {
         if found.programs.contains(&step.program) {

@@ -24,7 +24,7 @@ pub struct Program {
     pub body: Option<i64>,
     /// How often its children run when it does.
     pub times: u64,
-    /// What it uses, by docs/model.md, "Operations".
+    /// The variables that it uses, by docs/model.md, "Operations".
     pub variables: BTreeSet<i64>,
 }
 
@@ -56,7 +56,7 @@ pub struct Step {
     pub parent: Option<usize>,
 }
 
-/// What the compiler recorded of a tile.
+/// The compiler's record of a tile.
 #[derive(Clone, Copy)]
 pub struct Recorded {
     pub total: u64,

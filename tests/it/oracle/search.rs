@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Oracle;
 use super::memory::Stage;
 
-/// What the greedy search came to.
+/// The result of the greedy search.
 pub struct Greedy {
     pub stages: Vec<Range<usize>>,
     pub proportion: f64,

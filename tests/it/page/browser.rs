@@ -54,7 +54,7 @@ pub struct Browser {
     child: Child,
     commands: File,
     answers: Receiver<Value>,
-    /// What came that was no answer.
+    /// Messages that were no answer.
     events: Vec<Value>,
     session: Option<String>,
     number: u64,
@@ -178,7 +178,7 @@ impl Browser {
         self.open_at(page, width, "");
     }
 
-    /// The same with a hash in the address.
+    /// Opens the page with a hash in the address.
     pub fn open_at(&mut self, page: &Path, width: u32, hash: &str) {
         let size = json!({
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600,
@@ -210,7 +210,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// What came so far of one kind of event.
+    /// The events of one kind so far.
     pub fn named(&self, method: &str) -> Vec<&Value> {
         let events = self.events.iter();
         events.filter(|event| event["method"] == method).collect()

@@ -1,4 +1,4 @@
-//! What users stumbled over once, each held fast.
+//! Defects that users met once, each held fast.
 
 use super::browser::{Browser, find};
 use super::{export, show, views};
@@ -55,14 +55,14 @@ fn a_table_that_goes_on_says_so() {
     let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 390, "#view=split") else {
         return;
     };
-    let said = "[...document.querySelectorAll('.scroll')].filter((one) => one.checkVisibility())
+    let message = "[...document.querySelectorAll('.scroll')].filter((one) => one.checkVisibility())
         .map((one) => (one.scrollWidth - one.clientWidth > 2) === one.classList.contains('goes-right'))";
     browser.value("new Promise((resolve) => setTimeout(resolve, 100))");
-    let said = browser.value(said);
-    let all = said.as_array().expect("a list");
+    let message = browser.value(message);
+    let all = message.as_array().expect("a list");
     assert!(
-        !all.is_empty() && all.iter().all(|own| *own == json!(true)),
-        "{said}"
+        !all.is_empty() && all.iter().all(|value| *value == json!(true)),
+        "{message}"
     );
     let some = "[...document.querySelectorAll('.goes-right')].length > 0";
     assert_eq!(browser.value(some), json!(true));
@@ -103,8 +103,8 @@ fn a_category_has_one_colour_on_all_pages() {
             let found: Vec<(String, String)> =
                 serde_json::from_value(browser.value(found)).expect("pairs");
             for (name, look) in found {
-                let own = colours.entry(name.clone()).or_insert_with(|| look.clone());
-                assert_eq!(*own, look, "{name}");
+                let first = colours.entry(name.clone()).or_insert_with(|| look.clone());
+                assert_eq!(*first, look, "{name}");
             }
         }
     }
@@ -114,7 +114,7 @@ fn a_category_has_one_colour_on_all_pages() {
     assert_eq!(colours["Vertex code"], colours["vertexCode"]);
 }
 
-/// What the pipeline keeps is proven by no ranges of layers.
+/// No ranges of layers prove the tensors that a pipeline keeps.
 #[test]
 fn a_refusal_shows_no_certificate_that_proves_nothing() {
     let options = ["--solve", "--num-ipus=4", "--recompute=none"];
@@ -122,10 +122,10 @@ fn a_refusal_shows_no_certificate_that_proves_nothing() {
     else {
         return;
     };
-    let said = browser.value("document.querySelector('#what-if .bad-list').textContent");
-    let said = said.as_str().expect("a text");
-    assert!(said.contains("The layers alone would fit"), "{said}");
-    assert!(!said.contains(" on tile "), "{said}");
+    let message = browser.value("document.querySelector('#what-if .bad-list').textContent");
+    let message = message.as_str().expect("a text");
+    assert!(message.contains("The layers alone would fit"), "{message}");
+    assert!(!message.contains(" on tile "), "{message}");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn links_and_cells_look_as_the_page_does() {
     let rests = browser.value(empty);
     let rests = rests.as_array().expect("a list");
     assert!(
-        rests.iter().all(|own| own.as_f64() < Some(4.0)),
+        rests.iter().all(|rest| rest.as_f64() < Some(4.0)),
         "{rests:?}"
     );
 }
@@ -201,7 +201,7 @@ fn the_links_to_all_views_are_in_sight() {
     assert_eq!(browser.value(outside), json!([]));
 }
 
-/// What a compilation tells has code among what is always live: nothing is told of it apart.
+/// A compilation has code among its always-live bytes: nothing is said of it by itself.
 #[test]
 fn nothing_is_said_of_bytes_that_are_not_there() {
     let Some((mut browser, _folder)) = open("training-pipelined", &["--fit"], 1440, "") else {

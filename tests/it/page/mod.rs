@@ -56,8 +56,8 @@ fn show(browser: &mut Browser, view: &str) {
         for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
     })()";
     browser.value(unfold);
-    let shown = format!("document.getElementById('view-{view}').checkVisibility()");
-    assert_eq!(browser.value(&shown), json!(true), "{view}");
+    let displayed = format!("document.getElementById('view-{view}').checkVisibility()");
+    assert_eq!(browser.value(&displayed), json!(true), "{view}");
 }
 
 /// All elements in sight that say where in the JSON form their number stands.
@@ -89,7 +89,9 @@ fn check(browser: &mut Browser, page: &Path, report: &Value) {
             assert_eq!(browser.value(OVER_EACH_OTHER), json!([]), "{place}");
             let numbers = browser.value(NUMBERS);
             let numbers = numbers.as_array().expect("a list");
-            numbers.iter().for_each(|own| check_number(own, report));
+            numbers
+                .iter()
+                .for_each(|number| check_number(number, report));
             count += numbers.len();
         }
         assert!(count > 100, "{} has {count} numbers", page.display());
@@ -100,14 +102,14 @@ fn check(browser: &mut Browser, page: &Path, report: &Value) {
 /// A number that is shown, with its place in the report.
 fn check_number(number: &Value, report: &Value) {
     let place = number[0].as_str().expect("a place");
-    let shown = number[1].as_str().expect("a text").replace([',', '+'], "");
+    let displayed = number[1].as_str().expect("a text").replace([',', '+'], "");
     let expected = report
         .pointer(place)
         .unwrap_or_else(|| panic!("no {place}"));
     // Numbers that may be beyond 64 bits are text.
     let text = expected.as_str().map(String::from);
     let expected = text.unwrap_or_else(|| expected.to_string());
-    assert_eq!(shown, expected, "{place}");
+    assert_eq!(displayed, expected, "{place}");
 }
 
 /// Nothing was logged, thrown or fetched but the page itself.

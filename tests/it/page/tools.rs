@@ -46,7 +46,7 @@ impl Page {
         hash.as_str().expect("a text").to_string()
     }
 
-    /// What a drawing says is chosen.
+    /// The value that a drawing says is chosen.
     pub(super) fn now(&mut self, id: &str) -> u64 {
         let now = self
             .browser
@@ -185,9 +185,9 @@ fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
     let found = page.browser.value(heights);
     let [all, always] = [0, 1].map(|place| found[place].as_f64().expect("a number"));
     let curve = &page.report["liveness"]["fullest_tile_curve"];
-    let [fixed, own, peak] = ["/fixed", "/always_live", "/peak/bytes"]
+    let [fixed, always_live, peak] = ["/fixed", "/always_live", "/peak/bytes"]
         .map(|at| curve.pointer(at).and_then(Value::as_f64).expect("a number"));
-    let expected = peak / (fixed + own);
+    let expected = peak / (fixed + always_live);
     assert!(
         (all / always - expected).abs() < 0.02,
         "{all} {always} {expected}"
@@ -249,16 +249,16 @@ fn a_link_shows_the_same_again() {
         .value("document.querySelector('#live-steps-layer').value = '2'");
     page.browser
         .value("document.querySelector('#live-steps-layer').dispatchEvent(new Event('change'))");
-    let said = |page: &mut Page| {
+    let message = |page: &mut Page| {
         ["#live-steps-said", "#live-steps-variables"].map(|selector| page.text(selector))
     };
-    let (hash, before) = (page.hash(), said(&mut page));
+    let (hash, before) = (page.hash(), message(&mut page));
     for part in ["view=memory", "tile=", "step=", "cuts=", "layer=2"] {
         assert!(hash.contains(part), "{part}: {hash}");
     }
     let path = page.path.clone();
     page.browser.open_at(&path, 1440, &hash);
-    assert_eq!(said(&mut page), before);
+    assert_eq!(message(&mut page), before);
     show(&mut page.browser, "split");
     let cuts = page
         .browser
@@ -266,7 +266,7 @@ fn a_link_shows_the_same_again() {
     let expected = hash
         .split("cuts=")
         .nth(1)
-        .and_then(|own| own.split('&').next());
+        .and_then(|cuts| cuts.split('&').next());
     let expected = expected.expect("cuts").replace("%2C", ",");
     assert_eq!(cuts.to_string(), format!("[{expected}]"));
     // Back in the history is back in the views.
@@ -308,7 +308,7 @@ fn tables_are_sorted_filtered_and_copied() {
         let texts: Vec<String> = serde_json::from_value(page.browser.value(column)).expect("texts");
         texts
             .iter()
-            .map(|own| own.parse().expect("a number"))
+            .map(|text| text.parse().expect("a number"))
             .collect()
     };
     page.browser
@@ -339,7 +339,7 @@ fn tables_are_sorted_filtered_and_copied() {
         .expect("a list");
     let code = categories
         .iter()
-        .find(|own| own["name"] == "vertexCode")
+        .find(|category| category["name"] == "vertexCode")
         .expect("code");
     let expected = format!(
         "Category\tAll tiles\tFullest tile\nvertexCode\t{}\t{}\n",

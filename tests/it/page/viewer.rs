@@ -16,7 +16,7 @@ fn viewer(folder: &Path) -> PathBuf {
 }
 
 /// Chooses files, and waits until one of these texts is said.
-fn choose(browser: &mut Browser, files: &[&Path], said: &str) {
+fn choose(browser: &mut Browser, files: &[&Path], message: &str) {
     let document = browser.send("DOM.getDocument", json!({}));
     let query = json!({"nodeId": document["root"]["nodeId"], "selector": "#open"});
     let node = browser.send("DOM.querySelector", query);
@@ -24,7 +24,7 @@ fn choose(browser: &mut Browser, files: &[&Path], said: &str) {
     browser.send("DOM.setFileInputFiles", files);
     let wait = format!(
         "new Promise((resolve) => {{
-            const look = () => document.getElementById('opened').textContent.includes('{said}')
+            const look = () => document.getElementById('opened').textContent.includes('{message}')
                 ? resolve() : setTimeout(look, 5);
             look();
         }})"
@@ -61,7 +61,9 @@ fn the_viewer_opens_a_report_and_compares_two() {
         let numbers = browser.value(super::NUMBERS);
         let numbers = numbers.as_array().expect("a list");
         assert!(numbers.len() > 20, "{view}");
-        numbers.iter().for_each(|own| check_number(own, &before));
+        numbers
+            .iter()
+            .for_each(|number| check_number(number, &before));
     }
 
     choose(&mut browser, &[&earlier, &later], "beside");
@@ -72,17 +74,17 @@ fn the_viewer_opens_a_report_and_compares_two() {
         let stages = report["split"]["stages"].as_array().expect("stages");
         let bytes = stages
             .iter()
-            .filter_map(|own| own["fullest_tile"]["bytes"].as_i64());
+            .filter_map(|stage| stage["fullest_tile"]["bytes"].as_i64());
         bytes.max().expect("a number")
     };
     let plain = |text: &str| text.replace([',', '+'], "").parse::<i64>();
     let row = rows
         .iter()
-        .find(|own| own[0].starts_with("Peak memory"))
+        .find(|row| row[0].starts_with("Peak memory"))
         .expect("a row");
     let numbers: Vec<i64> = row[1..]
         .iter()
-        .map(|own| plain(own).expect("a number"))
+        .map(|cell| plain(cell).expect("a number"))
         .collect();
     let (one, other) = (peak(&before), peak(&now));
     assert_eq!(numbers, [one, other, other - one]);
@@ -96,13 +98,13 @@ fn what_is_no_report_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = viewer(folder.path());
     browser.open(&page, 390);
-    for (name, text, said) in [
+    for (name, text, message) in [
         ("half.json", "{", "half.json cannot be shown"),
         ("other.json", "{}", "no report of --export-json"),
     ] {
         let file = folder.path().join(name);
         std::fs::write(&file, text).expect("a file");
-        choose(&mut browser, &[&file], said);
+        choose(&mut browser, &[&file], message);
     }
     no_errors(&browser, &page);
 }

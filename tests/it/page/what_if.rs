@@ -10,7 +10,7 @@ use super::{export, no_errors};
 use crate::support::{finish, models, popliner, profile, root};
 use serde_json::{Value, json};
 
-/// What the page shows of the split that is tried.
+/// The split that is tried, as the page shows it.
 const SHOWN: &str = "(() => {
     const part = (name) => document.getElementById('what-if-' + name);
     const texts = (all) => [...all].map((one) => one.textContent);
@@ -183,11 +183,11 @@ impl Page {
 
     /// All that the page shows is what its command line finds.
     fn check(&mut self) {
-        let shown = self.browser.value(SHOWN);
-        let command = shown["command"].as_str().expect("a command");
+        let displayed = self.browser.value(SHOWN);
+        let command = displayed["command"].as_str().expect("a command");
         let judged = self.judged(command);
         let stages = judged["split"]["stages"].as_array().expect("stages");
-        let numbers = shown["now"].as_array().expect("numbers");
+        let numbers = displayed["now"].as_array().expect("numbers");
         assert!(numbers.len() > stages.len() * 4, "{command}: {numbers:?}");
         for number in numbers {
             let place = number[0].as_str().expect("a place");
@@ -200,12 +200,12 @@ impl Page {
                 "{command}: {place}"
             );
         }
-        let ends = stages.iter().map(|own| &own["positions"]["end"]);
+        let ends = stages.iter().map(|stage| &stage["positions"]["end"]);
         let ends: Vec<&Value> = ends.collect();
-        let cuts = shown["cuts"].as_array().expect("cuts");
+        let cuts = displayed["cuts"].as_array().expect("cuts");
         assert!(ends[..ends.len() - 1].iter().copied().eq(cuts), "{command}");
-        check_verdict(&shown, &judged, command);
-        check_totals(&shown, &judged, command);
+        check_verdict(&displayed, &judged, command);
+        check_totals(&displayed, &judged, command);
     }
 }
 
@@ -213,14 +213,14 @@ fn plain(text: &Value) -> String {
     text.as_str().expect("a text").replace(',', "")
 }
 
-fn check_verdict(shown: &Value, judged: &Value, command: &str) {
+fn check_verdict(displayed: &Value, judged: &Value, command: &str) {
     for (fits, expected) in [
-        (&shown["fits"], &judged["split"]["fits"]),
-        (&shown["best_fits"], &judged["given"]["best_fits"]),
+        (&displayed["fits"], &judged["split"]["fits"]),
+        (&displayed["best_fits"], &judged["given"]["best_fits"]),
     ] {
         assert_eq!(fits.as_str(), Some(&*expected.to_string()), "{command}");
     }
-    let verdict = shown["verdict"].as_str().expect("a verdict");
+    let verdict = displayed["verdict"].as_str().expect("a verdict");
     let broken = judged["given"]["broken_constraints"].as_array();
     let broken = broken.expect("constraints");
     assert_eq!(
@@ -234,10 +234,10 @@ fn check_verdict(shown: &Value, judged: &Value, command: &str) {
     }
 }
 
-fn check_totals(shown: &Value, judged: &Value, command: &str) {
+fn check_totals(displayed: &Value, judged: &Value, command: &str) {
     let numbers = |list: &Value, at: &str| -> Vec<u64> {
         let all = list.as_array().into_iter().flatten();
-        all.map(|own| own.pointer(at).and_then(Value::as_u64).expect("a number"))
+        all.map(|page| page.pointer(at).and_then(Value::as_u64).expect("a number"))
             .collect()
     };
     let stages = &judged["split"]["stages"];
@@ -258,7 +258,7 @@ fn check_totals(shown: &Value, judged: &Value, command: &str) {
         ));
         expected.push(format!("{slowest}cycles"));
     }
-    let totals = shown["totals"]
+    let totals = displayed["totals"]
         .as_array()
         .expect("totals")
         .iter()
@@ -270,7 +270,7 @@ fn check_totals(shown: &Value, judged: &Value, command: &str) {
         format!("{}.{} %", tenths / 10, tenths % 10)
     });
     assert_eq!(
-        shown["shares"],
+        displayed["shares"],
         json!(shares.collect::<Vec<_>>()),
         "{command}"
     );
@@ -300,13 +300,13 @@ fn a_moved_split_has_the_numbers_of_its_command_line() {
         let count = page.cuts().len() as u64;
         assert!(count >= 1, "{fixture}");
         // Ten splits: the cuts next to each other, further right each time; and apart.
-        for turn in 0..50 {
+        for number in 0..50 {
             if page.tried.len() == 10 {
                 break;
             }
-            let first = 1 + turn % (last - count);
-            let spread = |cut: u64| (first + cut + cut * turn / 5).min(last - (count - 1 - cut));
-            let by = [By::Keys, By::Mouse, By::Touch][turn as usize % 3];
+            let first = 1 + number % (last - count);
+            let spread = |cut: u64| (first + cut + cut * number / 5).min(last - (count - 1 - cut));
+            let by = [By::Keys, By::Mouse, By::Touch][number as usize % 3];
             page.make(by, &(0..count).map(spread).collect::<Vec<_>>());
         }
         assert!(page.tried.len() == 10, "{fixture}: {:?}", page.tried);
@@ -352,7 +352,7 @@ fn cuts_are_added_and_removed() {
     for fixture in ["popart-bert-inference", "poptorch-bert-training"] {
         let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
         let mut page = Page::open(&program, &profile(fixture), &options);
-        let most = page.report["what_if"]["max_stages"]
+        let max_stages = page.report["what_if"]["max_stages"]
             .as_u64()
             .expect("a number");
         let cuts = page.cuts();
@@ -367,9 +367,9 @@ fn cuts_are_added_and_removed() {
         page.check();
         page.add_by_double_click();
         page.add_by_enter();
-        page.add_all(most);
+        page.add_all(max_stages);
         page.remove_all();
-        page.add_all(most.min(3));
+        page.add_all(max_stages.min(3));
         page.click("reset");
         assert_eq!(page.cuts(), cuts, "{fixture}");
         let folder = page.folder.path().join("report.html");
@@ -378,10 +378,10 @@ fn cuts_are_added_and_removed() {
 }
 
 impl Page {
-    /// What was done is said before the verdict.
+    /// The page says what was done before the verdict.
     fn announces(&mut self, start: &str) {
-        let shown = self.browser.value(SHOWN);
-        let verdict = shown["verdict"].as_str().expect("a verdict");
+        let displayed = self.browser.value(SHOWN);
+        let verdict = displayed["verdict"].as_str().expect("a verdict");
         assert!(verdict.starts_with(start), "{verdict}");
         assert!(verdict.contains(". This split "), "{verdict}");
     }
@@ -426,12 +426,12 @@ impl Page {
             assert_eq!(after.len(), before.len() + 1);
             assert!(after.is_sorted() && before.iter().all(|cut| after.contains(cut)));
         }
-        let known = self.report["what_if"]["max_stages"] == json!(stages);
-        assert_eq!(self.is_disabled("add"), known);
+        let is_full = self.report["what_if"]["max_stages"] == json!(stages);
+        assert_eq!(self.is_disabled("add"), is_full);
         let note = self
             .browser
             .value("document.getElementById('what-if-most').textContent");
-        assert_eq!(note != json!(""), known, "{note}");
+        assert_eq!(note != json!(""), is_full, "{note}");
     }
 
     /// By the button, which is for the cut that had the focus last.
@@ -449,8 +449,11 @@ impl Page {
     }
 
     fn command(&mut self) -> String {
-        let shown = self.browser.value(SHOWN);
-        shown["command"].as_str().expect("a command").to_string()
+        let displayed = self.browser.value(SHOWN);
+        displayed["command"]
+            .as_str()
+            .expect("a command")
+            .to_string()
     }
 
     fn fields(&mut self) -> Value {
@@ -478,7 +481,7 @@ fn memory_and_what_is_kept_free_of_it_make_the_limit() {
         page.command()
             .contains(" --mem-per-tile=700000 --reserve=50001 ")
     );
-    // What leaves nothing is not taken.
+    // A value that leaves nothing is not taken.
     let before = page.command();
     for wrong in ["700000", "-1", "0.5"] {
         page.enter("reserve", wrong);
@@ -488,7 +491,7 @@ fn memory_and_what_is_kept_free_of_it_make_the_limit() {
     }
     page.enter("reserve", "0");
     assert!(!page.command().contains("--reserve"));
-    // What the run had stands in for empty fields.
+    // Values of the run stand in for empty fields.
     page.enter("reserve", "");
     page.enter("memory", "");
     page.enter("ipus", "3");
@@ -555,7 +558,7 @@ fn a_reserve_beside_a_calibration_is_taken_off_the_memory() {
     page.check();
     let memory = page.fields()[0]
         .as_str()
-        .and_then(|own| own.parse::<u64>().ok());
+        .and_then(|text| text.parse::<u64>().ok());
     page.enter("reserve", "4096");
     let limit = memory.expect("a number") - 4096;
     let command = page.command();
@@ -594,11 +597,12 @@ fn the_command_is_copied_or_selected() {
     page.browser
         .value("void (navigator.clipboard.writeText = () => Promise.reject(new Error()))");
     page.browser.value(press);
-    let said = page.browser.value(copied);
+    let message = page.browser.value(copied);
     assert!(
-        said.as_str()
-            .is_some_and(|said| said.starts_with("Selected")),
-        "{said}"
+        message
+            .as_str()
+            .is_some_and(|message| message.starts_with("Selected")),
+        "{message}"
     );
     assert_eq!(
         page.browser.value("getSelection().toString()"),

@@ -296,8 +296,8 @@ fn permissions_of_what_is_replaced_stay() {
     }
 }
 
-/// What a link leads to is written, and the temporary file is made there: another disk
-/// would not take it.
+/// The file that a link leads to is written, and the temporary file is made there:
+/// another disk would not take it.
 #[test]
 fn a_link_is_followed_also_to_what_is_not_there() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -340,14 +340,14 @@ fn a_saved_model_gives_the_same_report_but_for_names_of_variables() {
         let of_loaded = loaded.pointer_mut(peak).expect("a section").take();
         let of_fresh = fresh.pointer_mut(peak).expect("a section").take();
         assert_eq!(of_loaded["bytes"], of_fresh["bytes"], "{fixture}");
-        // What only names make.
+        // Sections that need names.
         assert!(
             fresh
                 .as_object_mut()
-                .is_some_and(|own| own.remove("live_steps").is_some())
+                .is_some_and(|map| map.remove("live_steps").is_some())
         );
         let map = fresh["memory"]["tile_map"].as_object_mut();
-        assert!(map.is_some_and(|own| own.remove("variables").is_some()));
+        assert!(map.is_some_and(|map| map.remove("variables").is_some()));
         assert_eq!(fresh, loaded, "{fixture}");
     }
 }

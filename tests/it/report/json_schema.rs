@@ -48,7 +48,7 @@ fn keeps_to(validator: &jsonschema::Validator, document: &Value, what: &str) {
     assert!(problems.is_empty(), "{what}: {problems:#?}");
 }
 
-/// What is read is all of a report but what it says to people, which is made of the rest.
+/// All of a report is read but its texts for people, which are made of the rest.
 fn reads_back(mut report: Value) {
     let read: Report = serde_json::from_value(report.clone()).expect("a report");
     let fields = report.as_object_mut().expect("an object");
@@ -62,7 +62,7 @@ fn reads_back(mut report: Value) {
 fn a_compilation_and_what_is_learnt_from_it_keep_to_the_schemas() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let [prediction, learnt] = ["prediction.json", "calibration.json"].map(path);
+    let [prediction, calibration] = ["prediction.json", "calibration.json"].map(path);
     let options = [
         "--layers-per-ipu=1,2,2,1",
         "-q",
@@ -76,7 +76,7 @@ fn a_compilation_and_what_is_learnt_from_it_keep_to_the_schemas() {
         "--against",
         &prediction,
         "--calibrate",
-        &learnt,
+        &calibration,
         "--export-json=-",
     ];
     let run = run_fixture("training-pipelined", &options);
@@ -85,11 +85,11 @@ fn a_compilation_and_what_is_learnt_from_it_keep_to_the_schemas() {
     let report: Value = serde_json::from_str(report).expect("JSON");
     keeps_to(&validator(SCHEMA), &report, "a compilation");
     reads_back(report);
-    let learnt = fs::read(learnt).expect("a calibration");
-    let document: Value = serde_json::from_slice(&learnt).expect("JSON");
+    let calibration = fs::read(calibration).expect("a calibration");
+    let document: Value = serde_json::from_slice(&calibration).expect("JSON");
     keeps_to(&validator(CALIBRATION), &document, "a calibration");
-    let read = Calibration::read(&learnt).expect("a calibration");
-    assert_eq!(read.text().as_bytes(), learnt);
+    let read = Calibration::read(&calibration).expect("a calibration");
+    assert_eq!(read.text().as_bytes(), calibration);
 }
 
 /// The report of a fixture as JSON.

@@ -40,7 +40,7 @@ fn load(file: &Path, options: &[&str]) -> Run {
     popliner(fixed.iter().chain(options))
 }
 
-/// What is said, but for commands to copy: these have the path.
+/// The output but for commands to copy: these have the path.
 fn without_commands(run: &Run) -> String {
     let lines = run.err.lines().filter(|line| !line.contains(" popliner "));
     lines.collect::<Vec<_>>().join("\n")
@@ -55,8 +55,8 @@ fn every_option_prints_the_same() {
         for options in OPTIONS {
             let (fresh, loaded) = (run_fixture(fixture, options), load(&file, options));
             assert_eq!(fresh.out, loaded.out, "{fixture} {options:?}");
-            let said = [&fresh, &loaded].map(without_commands);
-            assert_eq!(said[0], said[1], "{fixture} {options:?}");
+            let message = [&fresh, &loaded].map(without_commands);
+            assert_eq!(message[0], message[1], "{fixture} {options:?}");
             assert_eq!(fresh.code, loaded.code, "{fixture} {options:?}");
         }
     }
@@ -125,9 +125,9 @@ fn a_saved_model_is_known_and_loaded() {
     }
     assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(again).unwrap());
     let whole = std::fs::read(&file).unwrap();
-    for (length, said) in [(3, "cut off"), (100, "cut off"), (0, "the file is empty")] {
+    for (length, message) in [(3, "cut off"), (100, "cut off"), (0, "the file is empty")] {
         std::fs::write(&file, &whole[..length]).unwrap();
         let run = popliner([&file]);
-        assert!(one_line(&run, 3).contains(said), "{length}: {}", run.err);
+        assert!(one_line(&run, 3).contains(message), "{length}: {}", run.err);
     }
 }

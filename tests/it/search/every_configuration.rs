@@ -21,15 +21,17 @@ fn pipelines() -> Vec<Pipeline> {
     let mut all = Vec::new();
     for schedule in [Schedule::Popart, Schedule::Sequential] {
         for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {
-            let own = Pipeline {
+            let pipeline = Pipeline {
                 schedule,
                 recompute,
                 ..Pipeline::default()
             };
-            all.extend([StatePlace::OnChip, StatePlace::OffChip].map(|at| own.with_state(at, 1)));
+            all.extend(
+                [StatePlace::OnChip, StatePlace::OffChip].map(|at| pipeline.with_state(at, 1)),
+            );
             for replicas in [2, 4] {
                 let shared = [StatePlace::Sharded, StatePlace::ShardedOffChip];
-                all.extend(shared.map(|at| own.with_state(at, replicas)));
+                all.extend(shared.map(|at| pipeline.with_state(at, replicas)));
             }
         }
     }
@@ -43,7 +45,7 @@ fn times(
     pipeline: Pipeline,
 ) -> StageTimes {
     let cycles = model.layer_cycles(&layers.placement);
-    let own = |pipeline| {
+    let memory_of = |pipeline| {
         let times = StageTimes::new(
             &cycles.clone().expect("cycles"),
             &layers.placement.positions,
@@ -55,10 +57,10 @@ fn times(
             .streaming(&memory.streamed().expect("few sets"))
             .for_stages(IPUS)
     };
-    let most = pipelines()
+    let micro_batches = pipelines()
         .into_iter()
-        .map(|other| own(other).micro_batches(IPUS));
-    own(pipeline).with(most.max())
+        .map(|other| memory_of(other).micro_batches(IPUS));
+    memory_of(pipeline).with(micro_batches.max())
 }
 
 /// Every configuration that fits.
@@ -77,7 +79,7 @@ fn all_that_fit(model: &Model, layers: &Layers<'_>) -> Vec<Row> {
             let bytes = memory
                 .split(&stages)
                 .iter()
-                .map(|own| own.max_tile_bytes())
+                .map(|stage| stage.max_tile_bytes())
                 .max();
             let bytes = bytes.expect("a stage");
             if bytes <= limit {
@@ -93,16 +95,16 @@ fn all_that_fit(model: &Model, layers: &Layers<'_>) -> Vec<Row> {
 
 /// Those that no other is better than.
 fn best_of(all: &[Row]) -> BTreeSet<Row> {
-    let is_no_worse = |own: &Row, other: &Row| {
+    let is_no_worse = |row: &Row, other: &Row| {
         let [fast, slow] = [
-            own.2 as u128 * other.3 as u128,
-            other.2 as u128 * own.3 as u128,
+            row.2 as u128 * other.3 as u128,
+            other.2 as u128 * row.3 as u128,
         ];
-        own.0 == other.0 && own.1 <= other.1 && fast <= slow && own.4 <= other.4
+        row.0 == other.0 && row.1 <= other.1 && fast <= slow && row.4 <= other.4
     };
-    let is_best = |own: &&Row| {
+    let is_best = |row: &&Row| {
         !all.iter()
-            .any(|other| other != *own && is_no_worse(other, own))
+            .any(|other| other != *row && is_no_worse(other, row))
     };
     all.iter().filter(is_best).copied().collect()
 }
@@ -139,8 +141,8 @@ fn the_plan_has_the_best_of_all_configurations() {
         let found = rows(&report["plan"]);
         assert!(expected.len() > 4, "{expected:?}");
         let is_whole = |lacks_time: bool, ipus: usize| {
-            let own = |row: &&Row| (row.0, row.1) == (lacks_time, ipus);
-            expected.iter().filter(own).count() <= MAX_OF_NUMBER
+            let is_of_group = |row: &&Row| (row.0, row.1) == (lacks_time, ipus);
+            expected.iter().filter(is_of_group).count() <= MAX_OF_NUMBER
         };
         assert!(
             found.is_subset(&expected),

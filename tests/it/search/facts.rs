@@ -1,4 +1,4 @@
-//! What every split of a model is judged by, and the best of all of them, tried
+//! The numbers of every split of a model, and the best of all of them, tried
 //! one by one.
 
 use std::collections::BTreeMap;
@@ -55,8 +55,8 @@ impl Facts {
         let pairs = (0..layers).flat_map(|start| (start + 1..=layers).map(move |end| (start, end)));
         let pairs: Vec<(usize, usize)> = pairs.collect();
         let ranges: Vec<Range<usize>> = pairs.iter().map(|&(start, end)| start..end).collect();
-        let weighed = memory.stages(&ranges);
-        let peaks = weighed.iter().map(|stage| stage.max_tile_bytes());
+        let stages = memory.stages(&ranges);
+        let peaks = stages.iter().map(|stage| stage.max_tile_bytes());
         let cycles = model.layer_cycles(&placement);
         let ties = placement.ties.iter();
         let ties = ties.filter_map(|tie| tie.binds(&placement.positions));
@@ -66,7 +66,7 @@ impl Facts {
             cut_bytes: memory.cut_bytes(),
             cycles: cycles.map(|cycles| {
                 let passes = cycles.passes_by_layer.iter();
-                passes.map(|own| own.forward + own.backward).collect()
+                passes.map(|pass| pass.forward + pass.backward).collect()
             }),
             positions: placement.positions,
             limit: model.target.bytes_per_tile,
@@ -77,10 +77,6 @@ impl Facts {
     pub fn may_cut(&self, position: usize) -> bool {
         let mut ties = self.ties.iter();
         !ties.any(|&(first, last)| first < position && position <= last)
-    }
-
-    fn keeps_ties(&self, ends: &[usize]) -> bool {
-        ends.iter().all(|&end| self.may_cut(end))
     }
 
     /// The last position of a list of names. Out may come last and yet be in the
@@ -154,7 +150,8 @@ impl Facts {
             stages.all(|(stage, &limit)| self.peaks[stage] <= limit)
         };
         let splits = self.splits(limits.len()).into_iter();
-        let allowed = splits.filter(|ends| fits(ends) && self.keeps_ties(ends) && obeys(ends));
+        let keeps_ties = |ends: &Vec<usize>| ends.iter().all(|&end| self.may_cut(end));
+        let allowed = splits.filter(|ends| fits(ends) && keeps_ties(ends) && obeys(ends));
         allowed.min_by_key(|ends| self.rank(objective, ends))
     }
 }

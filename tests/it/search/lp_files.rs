@@ -94,14 +94,14 @@ fn random(state: &mut u64, below: u64) -> u64 {
 
 /// Costs on two tiles with bytes of each position's own.
 fn costs(state: &mut u64, layers: usize) -> RangeCosts {
-    let own: Vec<[u64; 2]> = (0..layers)
+    let bytes: Vec<[u64; 2]> = (0..layers)
         .map(|_| [0; 2].map(|_: u64| random(state, 100)))
         .collect();
     let row = |from: usize| {
         let mut tiles = [0; 2];
-        let grow = own[from..].iter().map(|own| {
-            tiles[0] += own[0];
-            tiles[1] += own[1];
+        let grow = bytes[from..].iter().map(|tiles_of_layer| {
+            tiles[0] += tiles_of_layer[0];
+            tiles[1] += tiles_of_layer[1];
             tiles[0].max(tiles[1])
         });
         grow.collect()

@@ -1,4 +1,4 @@
-//! What the command answers to objectives and constraints, against all splits of the
+//! Answers of the command to objectives and constraints, against all splits of the
 //! fixtures tried one by one; without a schedule, so that a range needs the same
 //! wherever it is.
 

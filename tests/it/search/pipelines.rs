@@ -1,5 +1,5 @@
-//! What the command answers with a schedule, against all splits of a fixture tried one
-//! by one: what a stage needs depends on how many come after it.
+//! Answers of the command with a schedule, against all splits of a fixture tried one
+//! by one: the memory of a stage depends on how many come after it.
 
 use crate::support::{debug, popliner, profile, root};
 use popliner::analysis::Analysis;
@@ -116,18 +116,22 @@ fn alternatives_are_what_their_options_give() {
     let alternatives = &refused["pipeline"]["alternatives"];
     let alternatives = alternatives.as_array().expect("alternatives");
     assert_eq!(alternatives.len(), 3, "{alternatives:?}");
-    for own in alternatives {
-        let typed = own["options"].as_str().expect("options");
+    for alternative in alternatives {
+        let typed = alternative["options"].as_str().expect("options");
         let mut options = vec!["--solve".to_string(), "--num-ipus=4".to_string()];
         options.extend(typed.split(' ').map(String::from));
         if !typed.contains("--recompute") {
             options.push("--recompute=none".to_string());
         }
         let (found, code) = report(&options);
-        assert_eq!(own["fits"], Value::from(code == 0), "{typed}");
+        assert_eq!(alternative["fits"], Value::from(code == 0), "{typed}");
         let stages = found["split"]["stages"].as_array().expect("stages");
         let layers: Vec<&Value> = stages.iter().map(|stage| &stage["layers"]).collect();
-        let expected: Vec<&Value> = own["stages"].as_array().expect("stages").iter().collect();
+        let expected: Vec<&Value> = alternative["stages"]
+            .as_array()
+            .expect("stages")
+            .iter()
+            .collect();
         assert_eq!(layers, expected, "{typed}");
     }
 }

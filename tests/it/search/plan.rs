@@ -27,7 +27,7 @@ fn rows(plan: &Value) -> &[Value] {
     plan["rows"].as_array().expect("rows")
 }
 
-/// What the command of a row prints, as a report.
+/// The output of a row's command, as a report.
 fn alone(row: &Value) -> Value {
     let command = row["command"].as_str().expect("a command");
     let words = command.split(' ').skip(1).map(String::from);
@@ -53,7 +53,7 @@ fn each_configuration_is_what_its_command_finds() {
                 let stages = report["split"]["stages"].as_array().expect("stages");
                 let bytes = stages
                     .iter()
-                    .map(|own| own["fullest_tile"]["bytes"].as_u64());
+                    .map(|stage| stage["fullest_tile"]["bytes"].as_u64());
                 assert_eq!(row["fullest_tile_bytes"].as_u64(), bytes.max().flatten());
                 assert_eq!(row["cycles"], report["step"]["cycles"], "{row}");
                 assert_eq!(row["micro_batches"], report["step"]["micro_batches"]);
@@ -80,12 +80,12 @@ fn no_configuration_is_better_than_another_in_everything() {
             )
         };
         let facts: Vec<_> = rows(&plan).iter().map(facts).collect();
-        for (place, own) in facts.iter().enumerate() {
+        for (place, fact) in facts.iter().enumerate() {
             for (_, other) in facts.iter().enumerate().filter(|(at, _)| *at != place) {
-                let is_alike = own.3 == other.3;
-                let is_better = own.0 <= other.0 && own.1 <= other.1 && own.2 < other.2;
+                let is_alike = fact.3 == other.3;
+                let is_better = fact.0 <= other.0 && fact.1 <= other.1 && fact.2 < other.2;
                 let is_better = is_better && is_alike;
-                assert!(!is_better, "{fixture}: {own:?} {other:?}");
+                assert!(!is_better, "{fixture}: {fact:?} {other:?}");
             }
         }
     }
@@ -136,9 +136,9 @@ fn poptorch_has_powers_of_two() {
 #[test]
 fn a_step_that_takes_too_long_is_exit_1() {
     let fixture = "popart-bert-inference";
-    let line = |most: &str| {
-        let most = format!("--max-step-ms={most}");
-        let options = ["--solve", "--num-ipus=4", &most];
+    let line = |limit: &str| {
+        let limit = format!("--max-step-ms={limit}");
+        let options = ["--solve", "--num-ipus=4", &limit];
         run_fixture(fixture, &options)
     };
     let (within, over) = (line("100000"), line("0.001"));

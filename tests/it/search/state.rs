@@ -38,15 +38,15 @@ fn parts_and_the_update_add_up() {
                 let parts = full["parts"].as_object().expect("parts").values();
                 assert_eq!(parts.map(number).sum::<u64>(), number(&full["bytes"]));
                 let update = &stage["pipeline"]["update"];
-                let [most, least] = ["bytes", "at_least"].map(|name| number(&update[name]));
+                let [max_bytes, least] = ["bytes", "at_least"].map(|name| number(&update[name]));
                 let passes = number(&update["in_passes"]);
-                assert_eq!(most.max(passes), number(&full["bytes"]), "{stage}");
-                assert!(least <= most && number(&update["taken"]) <= most);
-                assert_eq!(update["decides"], most > passes);
+                assert_eq!(max_bytes.max(passes), number(&full["bytes"]), "{stage}");
+                assert!(least <= max_bytes && number(&update["taken"]) <= max_bytes);
+                assert_eq!(update["decides"], max_bytes > passes);
                 assert!(
                     update["weights"]
                         .as_array()
-                        .is_some_and(|own| !own.is_empty())
+                        .is_some_and(|weights| !weights.is_empty())
                 );
             }
         }
@@ -83,15 +83,15 @@ fn streaming_takes_the_time_of_its_bytes() {
     let (_, on_chip) = step(&[]);
     assert!(on_chip["streamed_bytes"].is_null());
     for place in ["--optimizer-state=off-chip", "--accumulators=off-chip"] {
-        let (said, unknown) = step(&[place]);
+        let (message, unknown) = step(&[place]);
         let bytes = number(&unknown["streamed_bytes"]);
         assert!(
-            bytes > 0 && said.contains("give --streaming-bandwidth"),
-            "{said}"
+            bytes > 0 && message.contains("give --streaming-bandwidth"),
+            "{message}"
         );
         assert_eq!(unknown["cycles"], on_chip["cycles"]);
-        let (said, known) = step(&[place, "--streaming-bandwidth=0.5"]);
-        assert!(!said.contains("give --streaming-bandwidth"), "{said}");
+        let (message, known) = step(&[place, "--streaming-bandwidth=0.5"]);
+        assert!(!message.contains("give --streaming-bandwidth"), "{message}");
         assert_eq!(number(&known["streamed_bytes"]), bytes);
         // State comes for one IPU after the other: nothing else changes.
         let more = number(&known["cycles"]) - number(&on_chip["cycles"]);
@@ -111,10 +111,10 @@ fn accumulators_and_stash_elsewhere_leave_less() {
     let peak = |fixture: &str, more: &[&str]| {
         let split = ["--num-ipus=4", "--check-splits=1,3,4"];
         let (_, report) = solve(fixture, &[&split, more].concat());
-        let bytes = stages(&report).iter().map(|own| {
-            let parts = &own["fullest_tile"]["parts"];
+        let bytes = stages(&report).iter().map(|stage| {
+            let parts = &stage["fullest_tile"]["parts"];
             (
-                number(&own["fullest_tile"]["bytes"]),
+                number(&stage["fullest_tile"]["bytes"]),
                 number(&parts["stash"]),
             )
         });
@@ -131,7 +131,7 @@ fn accumulators_and_stash_elsewhere_leave_less() {
     );
     let fixture = "tensorflow-cnn";
     let (here, there) = (peak(fixture, &[]), peak(fixture, &["--stash=off-chip"]));
-    assert!(here.iter().any(|own| own.1 > 0) && there.iter().all(|own| own.1 == 0));
+    assert!(here.iter().any(|stage| stage.1 > 0) && there.iter().all(|stage| stage.1 == 0));
     assert!(
         here.iter()
             .zip(&there)

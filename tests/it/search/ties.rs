@@ -1,5 +1,5 @@
-//! Weights that several layers share: what the command makes of them, against
-//! all splits tried one by one.
+//! Weights that several layers share: the answers of the command, against all
+//! splits tried one by one.
 
 use std::path::PathBuf;
 
@@ -136,7 +136,7 @@ fn out_on_the_last_ipu_with_the_weight_of_in_leaves_one_stage() {
         let relaxation = &refusal["relaxations"][0];
         assert_eq!(relaxation["weights"], serde_json::json!([name]));
         let stages = relaxation["stages"].as_array().unwrap();
-        let stages: Vec<usize> = stages.iter().map(|own| free.last(own) + 1).collect();
+        let stages: Vec<usize> = stages.iter().map(|stage| free.last(stage) + 1).collect();
         assert_eq!(stages, needed);
         let clash = tied.run(&["--solve", "--out-on=last", "--cut-after=2"]);
         assert_eq!(clash.code, 2, "{clash:?}");
@@ -212,11 +212,11 @@ fn a_weight_that_stands_in_the_way_is_named() {
         assert_eq!(relaxations.len(), 1, "{refusal}");
         let name = &report["tied_weights"][0]["weight"];
         assert_eq!(relaxations[0]["weights"][0], *name);
-        let said = format!(
+        let message = format!(
             "With {} untied (--untie) it fits: [ ",
             name.as_str().unwrap()
         );
-        assert!(run.err.contains(&said), "{}", run.err);
+        assert!(run.err.contains(&message), "{}", run.err);
     });
 }
 

@@ -31,18 +31,18 @@ fn message(row: &str) -> String {
     }
 }
 
-/// What a message can begin with: the file, or the option and its value. Only an absolute
+/// The beginning of a message: the file, or the option and its value. Only an absolute
 /// path may have colons, and only one with a point or a slash blanks.
 const PLACE: &str =
     r"(?:(?:--[a-z-]+ )?(?:/[^;]*|[^;:]*[./][^;:]*|[^;: ]+): |--[a-z-]+(?: [a-z]+)?: )?";
 
 /// The messages as regexes, and those that end with another one, which they catch.
-struct Known {
+struct KnownMessages {
     whole: Vec<Regex>,
     wrapping: Vec<Regex>,
 }
 
-static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+static KNOWN: LazyLock<KnownMessages> = LazyLock::new(|| {
     let (wrapping, whole): (Vec<String>, Vec<String>) = listed()
         .into_iter()
         .partition(|text| text.ends_with(": ..."));
@@ -51,7 +51,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
         let text = format!("^{PLACE}{}{end}$", escaped(text));
         Regex::new(&text).expect("a regex")
     };
-    Known {
+    KnownMessages {
         // Lines of their own may follow, such as names of the model.
         whole: whole.iter().map(|text| regex(text, ":?")).collect(),
         wrapping: wrapping
@@ -63,8 +63,11 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
 
 /// Is this message, without `error:` or `warning:`, on the page?
 fn is_listed(text: &str) -> bool {
-    let mut ends = KNOWN.wrapping.iter().filter_map(|own| own.captures(text));
-    KNOWN.whole.iter().any(|own| own.is_match(text)) || ends.any(|own| is_listed(&own["end"]))
+    let mut ends = KNOWN
+        .wrapping
+        .iter()
+        .filter_map(|regex| regex.captures(text));
+    KNOWN.whole.iter().any(|regex| regex.is_match(text)) || ends.any(|end| is_listed(&end["end"]))
 }
 
 /// How the messages of the library for command lines begin.
@@ -85,13 +88,13 @@ pub fn check(standard_error: &str) {
         let Some(text) = heads.iter().find_map(|head| line.strip_prefix(head)) else {
             continue;
         };
-        let is_of_library = OF_LIBRARY.iter().any(|own| text.starts_with(own));
-        let own = match text.starts_with("invalid value '") {
-            true => text.split_once(">': ").map(|(_, own)| own),
+        let is_of_library = OF_LIBRARY.iter().any(|start| text.starts_with(start));
+        let value = match text.starts_with("invalid value '") {
+            true => text.split_once(">': ").map(|(_, end)| end),
             false => Some(text).filter(|_| !is_of_library),
         };
         assert!(
-            own.is_none_or(is_listed),
+            value.is_none_or(is_listed),
             "docs/messages.md does not have\n{line}"
         );
     }

@@ -48,12 +48,12 @@ pub fn each<T: Sync, R: Send>(cases: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R
     let count = thread::available_parallelism().map_or(1, |n| n.get());
     let mut all = thread::scope(|scope| {
         let threads: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
-        let done = threads.into_iter().map(|own| own.join());
-        done.flat_map(|own| own.unwrap_or_else(|panic| resume_unwind(panic)))
+        let done = threads.into_iter().map(|thread| thread.join());
+        done.flat_map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
             .collect::<Vec<_>>()
     });
-    all.sort_by_key(|own| own.0);
-    all.into_iter().map(|own| own.1).collect()
+    all.sort_by_key(|entry| entry.0);
+    all.into_iter().map(|entry| entry.1).collect()
 }
 
 /// Changes all texts of a CBOR document but the keys of its maps.
@@ -61,10 +61,12 @@ pub fn change_texts(value: &mut ciborium::Value, change: &mut impl FnMut(&mut St
     use ciborium::Value;
     match value {
         Value::Text(text) => change(text),
-        Value::Array(values) => values.iter_mut().for_each(|own| change_texts(own, change)),
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|item| change_texts(item, change)),
         Value::Map(entries) => {
             let values = entries.iter_mut().map(|(_, value)| value);
-            values.for_each(|own| change_texts(own, change));
+            values.for_each(|value| change_texts(value, change));
         }
         _ => {}
     }
@@ -131,8 +133,8 @@ pub fn sample_pair() -> Option<[PathBuf; 2]> {
     ])
 }
 
-/// What a Python script prints when it is given `input`, or `None` after saying
-/// that a test is skipped: there is no Python here.
+/// The output of a Python script for `input`, or `None` after saying that a
+/// test is skipped: there is no Python here.
 #[track_caller]
 pub fn python(script: &str, input: &str) -> Option<String> {
     let Some(run) = try_finish_with(piped("python3").args(["-c", script]), input) else {
@@ -161,7 +163,7 @@ pub fn skip(reason: &str) {
         .open(skipped::list());
     list.and_then(|mut list| list.write_all(line.as_bytes()))
         .expect("a list of what was skipped");
-    // What is printed by a test that passes, nobody sees; this is.
+    // Nobody sees the output of a test that passes; this is seen.
     let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
-/// What has to be decided, taken from a string of bytes; 0 once it is used up.
+/// Choices taken from a string of bytes; 0 once it is used up.
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
@@ -22,8 +22,8 @@ impl Choices<'_> {
         u32::from_le_bytes(bytes) as usize % bound.max(1)
     }
 
-    fn bytes(&mut self, most: usize) -> Vec<u8> {
-        let length = self.below(most + 1);
+    fn bytes(&mut self, max_length: usize) -> Vec<u8> {
+        let length = self.below(max_length + 1);
         (0..length).map(|_| self.byte()).collect()
     }
 }

@@ -278,7 +278,7 @@ fn change_any(context: &mut Value, ids: &[Value], random: &mut Random) {
     }
 }
 
-/// What these fields say is said in that layer alone.
+/// These fields are in that layer alone.
 fn change_popart(context: &mut Value, popart: &[Value], random: &mut Random) {
     match random.below(20) {
         0 => set(context, "tensorId", "weight/3".into()),

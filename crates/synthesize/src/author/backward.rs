@@ -47,8 +47,8 @@ impl Builder<'_> {
     /// The name that a forward operation has in `layer` (an outlined one
     /// stands there under the name of the first layer).
     pub(super) fn renamed(&self, forward: &Op, layer: u32) -> String {
-        let own = templates::name(self.framework(), forward.made_for.unwrap_or(0), "");
-        match forward.name.strip_prefix(&own) {
+        let forward_name = templates::name(self.framework(), forward.made_for.unwrap_or(0), "");
+        match forward.name.strip_prefix(&forward_name) {
             Some(path) => templates::name(self.framework(), layer, path),
             None => forward.name.clone(),
         }
@@ -230,12 +230,12 @@ impl Builder<'_> {
         let of = self.model.forward[layer as usize][addition];
         let mut order = self.model.order.iter().copied();
         order.find(|&op| {
-            let own = &self.model.ops[op];
-            own.phase == Phase::Backward && own.partner == Some(of)
+            let op = &self.model.ops[op];
+            op.phase == Phase::Backward && op.partner == Some(of)
         })
     }
 
-    fn outside_gradients(&mut self, phase: Phase) {
+    pub(super) fn outside_gradients(&mut self, phase: Phase) {
         for of in (0..self.model.ops.len()).rev() {
             if self.model.ops[of].phase == phase {
                 self.gradient_outside(of);
@@ -260,17 +260,9 @@ impl Builder<'_> {
         op.hands_on = forward.made_for.is_none() || self.passes_back(of);
         let op = self.run(op);
         let weights = self.model.weights.iter_mut();
-        for weight in weights.filter(|own| own.is_trained && own.users.contains(&of)) {
+        for weight in weights.filter(|weight| weight.is_trained && weight.users.contains(&of)) {
             weight.gradients.push(op);
         }
         self.hand_back(of, op, op);
-    }
-
-    pub(super) fn head_gradient(&mut self) {
-        self.outside_gradients(Phase::Head);
-    }
-
-    pub(super) fn embedding_gradient(&mut self) {
-        self.outside_gradients(Phase::Embedding);
     }
 }

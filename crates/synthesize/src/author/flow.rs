@@ -1,4 +1,4 @@
-//! What flows from operation to operation. The forward pass is given; which
+//! The flow from operation to operation. The forward pass is given; which
 //! gradients there are, what each is made from, and where those of one output are
 //! summed up follow from it.
 
@@ -40,7 +40,7 @@ impl Builder<'_> {
         self.passed_back(forward).next().is_some()
     }
 
-    /// What an operation has taken that gets a gradient.
+    /// The reads of an operation that get a gradient.
     fn passed_back(&self, forward: usize) -> impl Iterator<Item = Read> + '_ {
         let reads = self.model.ops[forward].reads.iter().copied();
         reads.filter(|read| read.has_gradient && self.gradients.needed[read.from])
@@ -81,13 +81,13 @@ impl Builder<'_> {
             Framework::Poplar => "gradients/sum",
             _ => "",
         };
-        let near = &self.model.ops[last];
+        let last_op = &self.model.ops[last];
         let outputs = |read: &Read| self.model.ops[read.from].outputs[0].clone();
         let op = Op {
             op_type: "Sum",
-            made_for: near.made_for,
-            places: near.places,
-            partner: near.partner.filter(|_| near.made_for.is_none()),
+            made_for: last_op.made_for,
+            places: last_op.places,
+            partner: last_op.partner.filter(|_| last_op.made_for.is_none()),
             inputs: made.iter().map(outputs).collect(),
             outputs: vec![format!("Gradient___sum_of_{forward}")],
             reads: made,

@@ -37,7 +37,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What stands before the layers beside the embedding.
+    /// Adds the operations before the layers, beside the embedding.
     pub(super) fn before_layers(&mut self) {
         if self.has(Form::Stem) {
             self.chain_of(
@@ -103,12 +103,12 @@ impl Builder<'_> {
         self.model.advances_seed = Some(op);
     }
 
-    /// What a layer starts from.
+    /// Adds the input of a layer.
     pub(super) fn layer_input(&mut self, layer: u32) {
         if self.has(Form::Towers) && layer == self.second_tower() {
             self.tail = self.planted.second_entry;
         }
-        if self.is_repeated(layer) {
+        if self.has(Form::Repeat) && layer == self.choice(Form::Repeat, self.settings.layers) {
             let path = "Carried/Copy";
             let name = templates::name(self.framework(), layer, path);
             let op = Op {
@@ -121,7 +121,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What ends a layer; its output is what the chain goes on with.
+    /// Adds the end of a layer; the chain goes on with its output.
     pub(super) fn layer_end(&mut self, layer: u32) {
         if self.has(Form::Adapters) {
             self.adapter(layer);
@@ -137,10 +137,6 @@ impl Builder<'_> {
         if self.has(Form::AuxHeads) && self.has_head(layer) {
             self.head_between(layer);
         }
-    }
-
-    fn is_repeated(&self, layer: u32) -> bool {
-        self.has(Form::Repeat) && layer == self.choice(Form::Repeat, self.settings.layers)
     }
 
     /// The first layer of the second tower.
@@ -226,7 +222,7 @@ impl Builder<'_> {
         Some(op)
     }
 
-    /// What an operation of a layer takes beside the output before it.
+    /// The reads of a layer's operation beside the output before it.
     pub(super) fn further_reads(&self, layer: u32, slot: usize) -> Vec<Read> {
         let mut reads = Vec::new();
         let layers = self.settings.layers;
@@ -298,9 +294,9 @@ impl Builder<'_> {
 
     pub(super) fn also_reads(&mut self, op: usize, from: usize) {
         let name = self.model.ops[from].outputs[0].clone();
-        let own = &mut self.model.ops[op];
-        own.inputs.push(name);
-        own.reads.push(Read::next(from));
+        let op = &mut self.model.ops[op];
+        op.inputs.push(name);
+        op.reads.push(Read::next(from));
     }
 
     /// Whether the weight of a part of the model is trained.
@@ -328,9 +324,9 @@ impl Builder<'_> {
 
     /// How an update is called where it says nothing that is known.
     pub(super) fn other_update(&self, weight: usize) -> String {
-        let own = &self.model.weights[weight];
+        let planted = &self.model.weights[weight];
         match self.settings.features.names {
-            Names::Operation => format!("training/Lion/{}/AssignSubVariableOp", own.name),
+            Names::Operation => format!("training/Lion/{}/AssignSubVariableOp", planted.name),
             _ => format!("training/Lion/AssignSubVariableOp_{weight}"),
         }
     }

@@ -43,11 +43,11 @@ pub fn build(settings: &Settings) -> Model {
     builder.head();
     if settings.training() {
         builder.find_gradients();
-        builder.head_gradient();
+        builder.outside_gradients(Phase::Head);
         for layer in (0..settings.layers).rev() {
             builder.backward(layer);
         }
-        builder.embedding_gradient();
+        builder.outside_gradients(Phase::Embedding);
         builder.optimiser();
     }
     builder.compiler_made("instrumentation");
@@ -72,7 +72,7 @@ pub(super) struct Builder<'a> {
     pub(super) in_loop: Option<u32>,
     /// By layer: what it consists of.
     pub(super) blocks: Vec<Vec<Block>>,
-    /// What the forms have planted so far.
+    /// The operations that the forms have planted so far.
     pub(super) planted: FormsPlanted,
     /// The gradients so far.
     pub(super) gradients: Gradients,
@@ -89,7 +89,7 @@ pub(super) struct Gradients {
     pub made: Vec<Vec<Read>>,
 }
 
-/// What the forms of a model need to know while it is planted.
+/// Operations that the forms of a model refer to while it is planted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FormsPlanted {
     /// The last operation of the first embedding.
@@ -101,7 +101,7 @@ pub(super) struct FormsPlanted {
     pub lasts: Vec<usize>,
 }
 
-/// What a layer consists of, in the order of the forward pass.
+/// A part of a layer, in the order of the forward pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Block {
     /// The operation of a template.

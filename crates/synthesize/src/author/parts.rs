@@ -1,5 +1,5 @@
-//! What a model has beside its layers: masks, a pooler,
-//! constants, what the compiler makes, and which operation uses which weight.
+//! Parts of a model beside its layers: masks, a pooler, constants, operations
+//! of the compiler, and which operation uses which weight.
 
 use super::Builder;
 use crate::features::{Names, Tied};
@@ -58,18 +58,18 @@ impl Builder<'_> {
     /// The weight of an operation of embedding or head. The last of the head
     /// has the embedding's where the two are tied.
     pub(super) fn weight_outside(&mut self, op: usize, part: Part) {
-        let own = &self.model.ops[op];
-        if own.weight == 0 {
+        let this = &self.model.ops[op];
+        if this.weight == 0 {
             return;
         }
-        let is_last = own.weight == 60 && part == Part::Out;
+        let is_last = this.weight == 60 && part == Part::Out;
         let weight = match self.settings.features.tied {
             Tied::Ends if is_last => {
                 self.use_weight(0, op, part, op);
                 0
             }
             _ => {
-                let (share, name) = (own.weight, self.name_outside(own));
+                let (share, name) = (this.weight, self.name_outside(this));
                 self.plant_weight(op, part, op, share, &name)
             }
         };
@@ -123,17 +123,17 @@ impl Builder<'_> {
 
     /// The two layers that share a weight.
     fn tied_layers(&self) -> Option<(u32, u32)> {
-        let apart = match self.settings.features.tied {
+        let distance = match self.settings.features.tied {
             Tied::Neighbours => 1,
             Tied::Distant => 2,
             Tied::None | Tied::Ends => return None,
         };
-        let choices = self.settings.layers.checked_sub(apart)?;
+        let choices = self.settings.layers.checked_sub(distance)?;
         let first = self
             .settings
             .random
             .below(choices.into(), [topic::SHARED, 0, 0, 1]);
-        (choices > 0).then_some((first as u32, first as u32 + apart))
+        (choices > 0).then_some((first as u32, first as u32 + distance))
     }
 
     /// Constants of all layers, of every other one, and of three in a row.
@@ -167,8 +167,8 @@ impl Builder<'_> {
     pub(super) fn places_of_bodies(&mut self) {
         let calls = self.model.calls.clone();
         for op in 0..self.model.ops.len() {
-            let own = &self.model.ops[op];
-            if let (Some(site), None) = (own.call, own.function) {
+            let op = &self.model.ops[op];
+            if let (Some(site), None) = (op.call, op.function) {
                 let call = &calls[site];
                 add_places(&mut self.model, call.function, Places::layer(call.layer));
             }

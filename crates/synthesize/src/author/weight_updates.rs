@@ -1,4 +1,4 @@
-//! What works on all weights after the backward pass: loss scaling, a norm over
+//! Operations on all weights after the backward pass: loss scaling, a norm over
 //! the gradients, and the optimiser.
 
 use super::Builder;
@@ -38,8 +38,8 @@ impl Builder<'_> {
         }
     }
 
-    /// An operation that reaches over the model: PopART names what it touches
-    /// among its inputs.
+    /// A global operation: PopART names the tensors that it uses among its
+    /// inputs.
     fn reaching(
         &self,
         name: &str,
@@ -91,9 +91,9 @@ impl Builder<'_> {
 
     /// The step of one weight.
     fn update_of(&mut self, weight: usize) {
-        let own = &self.model.weights[weight];
+        let planted = &self.model.weights[weight];
         let path = match self.settings.features.names {
-            Names::Operation => own.name.clone(),
+            Names::Operation => planted.name.clone(),
             _ => weight.to_string(),
         };
         let name = match (self.framework(), self.nameless_gradients()) {
@@ -104,14 +104,14 @@ impl Builder<'_> {
         };
         let inputs = match self.settings.features.names {
             Names::Variable => vec![format!("t{weight}"), format!("t{weight}_grad")],
-            _ => vec![own.name.clone(), format!("Gradient___{}", own.name)],
+            _ => vec![planted.name.clone(), format!("Gradient___{}", planted.name)],
         };
         let op = self.outside(Phase::Optimiser, &name, Kind::Update, [0, 0]);
         let op = Op {
             op_type: self.update_type(),
             inputs,
-            outputs: vec![format!("{}___updated", own.name)],
-            places: own.places,
+            outputs: vec![format!("{}___updated", planted.name)],
+            places: planted.places,
             shapes: vec![Shape::Compute],
             works_on: vec![vec![weight]],
             ..op

@@ -35,10 +35,10 @@ impl Builder<'_> {
     /// Lets `op`, in a part of the model, compute with a weight.
     pub(super) fn use_weight(&mut self, weight: usize, op: usize, part: Part, slot: usize) {
         let is_trained = self.is_trained(part, slot);
-        let own = &mut self.model.weights[weight];
-        own.is_trained |= is_trained;
-        own.users.push(op);
-        own.places |= part.places();
+        let planted = &mut self.model.weights[weight];
+        planted.is_trained |= is_trained;
+        planted.users.push(op);
+        planted.places |= part.places();
         self.weight_of.insert((part, slot), weight);
     }
 

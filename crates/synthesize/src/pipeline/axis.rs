@@ -35,7 +35,7 @@ pub(super) struct Axis {
     index: HashMap<(Run, u32), usize>,
 }
 
-/// What an axis is made from.
+/// The inputs of an axis.
 pub(super) struct Layout<'a> {
     pub graph: &'a Graph,
     pub stages: &'a Stages,
@@ -56,13 +56,13 @@ impl Axis {
     pub fn new(layout: &Layout, parts: Vec<Part>) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
         let mut of_part = Vec::new();
-        let pieces: HashMap<Run, Vec<(Kind, Steps)>> = parts
+        let run_steps: HashMap<Run, Vec<(Kind, Steps)>> = parts
             .iter()
-            .map(|part| (part.run, layout.pieces(part.run)))
+            .map(|part| (part.run, layout.run_steps(part.run)))
             .collect();
         for part in &parts {
             let first = segments.len();
-            for &(kind, steps) in &pieces[&part.run] {
+            for &(kind, steps) in &run_steps[&part.run] {
                 let start = segments.last().map_or(0, Segment::end);
                 segments.push(Segment { start, kind, steps });
             }
@@ -96,8 +96,8 @@ impl Axis {
     /// backward part may stand in the forward part before it.
     pub fn segment(&self, part: usize, kind: Kind, step: u32) -> Option<usize> {
         let found = self.of_part[part].clone().find(|&segment| {
-            let own = &self.segments[segment];
-            own.kind == kind && (own.steps.0..own.steps.1).contains(&step)
+            let segment = &self.segments[segment];
+            segment.kind == kind && (segment.steps.0..segment.steps.1).contains(&step)
         });
         match (kind, self.parts[part].run) {
             (Kind::Rerun(_), (stage, Pass::Backward)) if found.is_none() => {
@@ -110,8 +110,8 @@ impl Axis {
 
     /// The segment of a part's FIFOs.
     pub fn fifo(&self, part: usize) -> Option<&Segment> {
-        let mut own = self.segments[self.of_part[part].clone()].iter();
-        own.find(|segment| segment.kind == Kind::Fifo)
+        let mut segments = self.segments[self.of_part[part].clone()].iter();
+        segments.find(|segment| segment.kind == Kind::Fifo)
     }
 
     /// The moment of the copies between IPUs at the end of a time.
@@ -139,44 +139,44 @@ impl Axis {
     /// longer than its last use: it may reach into the next segment if that goes
     /// on with the steps of this one.
     pub fn reach(&self, segment: usize, step: u32) -> u32 {
-        let own = &self.segments[segment];
-        if step <= own.steps.1 {
-            return own.end() - (own.steps.1 - step);
+        let here = &self.segments[segment];
+        if step <= here.steps.1 {
+            return here.end() - (here.steps.1 - step);
         }
         let passes = |kind| matches!(kind, Kind::Forward | Kind::Backward);
         let mut later = segment + 1..self.segments.len();
         let next = later.find(|&next| passes(self.segments[next].kind));
         match next {
-            Some(next) if passes(own.kind) && self.segments[next].steps.0 == own.steps.1 => {
+            Some(next) if passes(here.kind) && self.segments[next].steps.0 == here.steps.1 => {
                 self.reach(next, step)
             }
-            _ => own.end(),
+            _ => here.end(),
         }
     }
 }
 
 impl Layout<'_> {
-    /// What a run consists of.
-    fn pieces(&self, run: Run) -> Vec<(Kind, Steps)> {
+    /// The steps of a run.
+    fn run_steps(&self, run: Run) -> Vec<(Kind, Steps)> {
         let fifos = self.fifos.get(&run).map(|&count| (Kind::Fifo, (0, count)));
         let (stage, pass) = run;
-        let mut pieces = Vec::new();
+        let mut run_steps = Vec::new();
         match pass {
-            Pass::Forward => self.add(&mut pieces, Kind::Forward, self.forward(stage)),
-            Pass::Backward => self.add_backward(&mut pieces, stage),
+            Pass::Forward => self.add(&mut run_steps, Kind::Forward, self.forward(stage)),
+            Pass::Backward => self.add_backward(&mut run_steps, stage),
         }
         match (fifos, self.early_fifo) {
-            (Some(fifos), true) => pieces.push(fifos),
-            (Some(fifos), false) => pieces.insert(0, fifos),
+            (Some(fifos), true) => run_steps.push(fifos),
+            (Some(fifos), false) => run_steps.insert(0, fifos),
             _ => {}
         }
         if self.early_reruns && pass == Pass::Forward {
             for (number, positions) in self.reruns.of(stage).iter().enumerate() {
                 let again = self.again(stage, positions.clone());
-                self.add(&mut pieces, Kind::Rerun(number), again);
+                self.add(&mut run_steps, Kind::Rerun(number), again);
             }
         }
-        pieces
+        run_steps
     }
 
     /// The forward steps of a stage: up to those of the next one.
@@ -220,7 +220,7 @@ impl Layout<'_> {
     }
 
     /// The backward steps of a stage with what it runs again in between.
-    fn add_backward(&self, pieces: &mut Vec<(Kind, Steps)>, stage: u32) {
+    fn add_backward(&self, run_steps: &mut Vec<(Kind, Steps)>, stage: u32) {
         let (mut at, end) = self.backward(stage);
         let first_of_all = first_step(&self.graph.backward, self.positions(stage));
         let reruns = match self.early_reruns {
@@ -232,13 +232,13 @@ impl Layout<'_> {
                 continue;
             };
             if first > at && Some(first) != first_of_all {
-                self.add(pieces, Kind::Backward, (at, first));
+                self.add(run_steps, Kind::Backward, (at, first));
                 at = first;
             }
             let again = self.again(stage, positions.clone());
-            self.add(pieces, Kind::Rerun(number), again);
+            self.add(run_steps, Kind::Rerun(number), again);
         }
-        self.add(pieces, Kind::Backward, (at, end));
+        self.add(run_steps, Kind::Backward, (at, end));
     }
 
     /// The forward steps that run again: of a whole stage all that it has.
@@ -258,7 +258,7 @@ impl Layout<'_> {
 
     /// Adds steps. A body that they call, and that is listed elsewhere, runs at the
     /// first of these calls.
-    fn add(&self, pieces: &mut Vec<(Kind, Steps)>, kind: Kind, (first, end): Steps) {
+    fn add(&self, run_steps: &mut Vec<(Kind, Steps)>, kind: Kind, (first, end): Steps) {
         let mut at = first;
         let mut bodies = Vec::new();
         for call in &self.graph.calls {
@@ -267,12 +267,12 @@ impl Layout<'_> {
             if self.all_steps || !is_called || is_here || bodies.contains(&call.body) {
                 continue;
             }
-            pieces.push((kind, (at, call.step + 1)));
-            pieces.push((Kind::Body, call.body));
+            run_steps.push((kind, (at, call.step + 1)));
+            run_steps.push((Kind::Body, call.body));
             bodies.push(call.body);
             at = call.step + 1;
         }
-        pieces.push((kind, (at, end)));
+        run_steps.push((kind, (at, end)));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a tile of a pipelined compilation holds when it is fullest.
+//! The content of a tile of a pipelined compilation at its peak.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,25 @@ pub struct TileContent {
     pub kinds: BTreeMap<NameKind, u64>,
 }
 
-/// What the name of a variable tells.
+/// The kind of a variable that its name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NameKind {
     /// A ring: `Stashed___`, of TensorFlow the buffer of a FIFO.
     Stashed,
-    /// What came out of it: `Restored___`, of TensorFlow the output of a FIFO.
+    /// A tensor that came out of it: `Restored___`, of TensorFlow the output of
+    /// a FIFO.
     Restored,
     /// An accumulator of a weight, which the model may have without a pipeline
     /// too: `Accum___`.
     Accumulator,
     /// A copy from another IPU: `_ipucopy`.
     Received,
-    /// What was made again: `_Recomputed`.
+    /// A recomputed tensor: `_Recomputed`.
     Recomputed,
 }
 
 impl NameKind {
-    /// What this name tells.
+    /// The kind that this name tells.
     pub fn of(name: &str) -> Option<Self> {
         let starts = [
             ("Stashed___", Self::Stashed),
@@ -47,9 +48,9 @@ impl NameKind {
             ("/inter-ipu-copy", Self::Received),
             ("_Recomputed", Self::Recomputed),
         ];
-        let starts = starts.iter().find(|own| name.starts_with(own.0));
-        let found = starts.or_else(|| ends.iter().find(|own| name.ends_with(own.0)));
-        found.map(|own| own.1)
+        let starts = starts.iter().find(|start| name.starts_with(start.0));
+        let found = starts.or_else(|| ends.iter().find(|end| name.ends_with(end.0)));
+        found.map(|found| found.1)
     }
 }
 

@@ -7,7 +7,7 @@ use super::options::{PipelineOptions, Schedule};
 use super::route::Route;
 use super::walk::{Pipeline, Run};
 
-/// What a copy of a tensor is.
+/// The kind of a copy of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
     /// An operation of this IPU made it.
@@ -16,7 +16,7 @@ pub(super) enum What {
     Received,
     /// It came out of the ring, for one of the runs that need it, by number.
     Restored(usize),
-    /// It was made again.
+    /// It was recomputed.
     Recomputed,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Copy {
     pub tail: Option<usize>,
 }
 
-/// What the copies of a tensor follow from.
+/// The inputs of the copies of a tensor.
 pub(super) struct Copies<'a> {
     pub axis: &'a Axis,
     pub pipeline: Pipeline,
@@ -65,7 +65,7 @@ impl Copies<'_> {
         copies
     }
 
-    /// What is made or received.
+    /// The copy that is made or received.
     fn first(&self, micro_batch: u32) -> Option<Copy> {
         let home = self.kept.home;
         let part = self.axis.part(home, micro_batch)?;
@@ -73,7 +73,7 @@ impl Copies<'_> {
             Pass::Forward => Kind::Forward,
             Pass::Backward => Kind::Backward,
         };
-        let uses: Vec<(Kind, Use)> = self.route.uses_of(home).map(|own| (kind, *own)).collect();
+        let uses: Vec<(Kind, Use)> = self.route.uses_of(home).map(|used| (kind, *used)).collect();
         let used = self.used(home, &uses, micro_batch);
         let sender = self.route.sender(home);
         let from = match sender {
@@ -100,8 +100,8 @@ impl Copies<'_> {
         Some(copy)
     }
 
-    /// What is kept stays where it is, if one copy is enough, or until it is in
-    /// the FIFO. A stash takes it while it is there anyway.
+    /// A kept tensor stays where it is, if one copy is enough, or until it is
+    /// in the FIFO. A stash takes it while it is there anyway.
     fn keep(&self, copy: &mut Copy, part: usize, micro_batch: u32) {
         let Some((last, uses)) = self.kept.takers.last() else {
             return;
@@ -162,16 +162,16 @@ impl Copies<'_> {
         let part = self.axis.part(run, micro_batch)?;
         let end = self.route.tensor.end();
         let mut copy: Option<Copy> = None;
-        for (kind, own) in uses {
-            let Some(first) = self.axis.segment(part, *kind, own.steps.0) else {
+        for (kind, usage) in uses {
+            let Some(first) = self.axis.segment(part, *kind, usage.steps.0) else {
                 continue;
             };
             let segment = self
                 .axis
-                .segment(part, *kind, own.steps.1 - 1)
+                .segment(part, *kind, usage.steps.1 - 1)
                 .unwrap_or(first);
-            let from = self.axis.reach(first, own.steps.0);
-            let to = self.axis.reach(segment, own.steps.1);
+            let from = self.axis.reach(first, usage.steps.0);
+            let to = self.axis.reach(segment, usage.steps.1);
             let all = copy.get_or_insert(Copy {
                 what: What::Made,
                 from,
@@ -180,7 +180,7 @@ impl Copies<'_> {
             });
             all.from = all.from.min(from);
             all.to = all.to.max(to);
-            if own.steps.1 == end {
+            if usage.steps.1 == end {
                 all.tail = Some(segment);
             }
         }

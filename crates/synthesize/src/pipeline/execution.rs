@@ -59,11 +59,11 @@ impl Execution<'_> {
         let mut insert = self
             .connection
             .prepare("INSERT INTO cycles_by_tile VALUES (?1, ?2)")?;
-        for (position, own) in self.by_tile.iter().enumerate() {
+        for (position, cycles) in self.by_tile.iter().enumerate() {
             let by_tile = match self.programs.list[position] {
-                Program::Execute { ipu, .. } => listing.by_tile(ipu, own),
+                Program::Execute { ipu, .. } => listing.by_tile(ipu, cycles),
                 Program::Exchange { from, to } => {
-                    let (from, to) = (listing.by_tile(from, own), listing.by_tile(to, own));
+                    let (from, to) = (listing.by_tile(from, cycles), listing.by_tile(to, cycles));
                     from.iter().zip(&to).map(|(from, to)| from + to).collect()
                 }
             };
@@ -103,8 +103,8 @@ impl Execution<'_> {
     /// A step has a row for each IPU, also for those that do nothing in it.
     fn step(&mut self, position: usize) -> rusqlite::Result<()> {
         let program = self.programs.list[position];
-        let most = self.by_tile[position].iter().copied().max().unwrap_or(0);
-        let (name, own) = match program {
+        let max = self.by_tile[position].iter().copied().max().unwrap_or(0);
+        let (name, ipus) = match program {
             Program::Execute { ipu, .. } => ("OnTileExecute", [ipu, ipu]),
             Program::Exchange { from, to } => {
                 let latest = self.clocks.iter().copied().max().unwrap_or(0);
@@ -119,10 +119,10 @@ impl Execution<'_> {
         insert.execute(params![self.steps, name, id])?;
         for ipu in 0..self.programs.listing.all_ipus() {
             let of_replica = ipu % self.programs.listing.ipus;
-            let cycles = if own.contains(&of_replica) { most } else { 0 };
+            let cycles = if ipus.contains(&of_replica) { max } else { 0 };
             self.by_ipu(position, ipu, cycles)?;
         }
-        self.count(program, most);
+        self.count(program, max);
         self.steps += 1;
         Ok(())
     }

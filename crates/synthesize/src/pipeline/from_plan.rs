@@ -58,7 +58,7 @@ fn passes(plan: &Plan, graph: &mut Graph) {
     let passes = graph.forward.iter().chain(&graph.backward).flatten();
     graph.update = passes.map(|steps| steps.1).max().unwrap_or(0);
     graph.first = first(&graph.forward).unwrap_or(0);
-    graph.turn = first(&graph.backward);
+    graph.backward_start = first(&graph.backward);
 }
 
 /// The position of an operation that works for one place in the main program.
@@ -70,7 +70,8 @@ fn position(plan: &Plan, op: &Op) -> Option<u32> {
 fn position_of(plan: &Plan, places: Places) -> u32 {
     let layers = plan.settings.layers;
     let mut positions = 0..=layers + 1;
-    let found = positions.find(|&own| Places::positions(layers, own..=own).meets(places));
+    let found =
+        positions.find(|&position| Places::positions(layers, position..=position).meets(places));
     found.unwrap_or(layers + 1)
 }
 
@@ -78,7 +79,7 @@ fn position_of(plan: &Plan, places: Places) -> u32 {
 fn steps_of(plan: &Plan, op: usize) -> Option<Steps> {
     let stages = plan.tree.op_stages[op].iter();
     let steps = stages.flat_map(|&stage| stage_steps(plan, stage));
-    steps.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1)))
+    steps.reduce(|all, steps| (all.0.min(steps.0), all.1.max(steps.1)))
 }
 
 /// The steps of a program stage, each time that it is listed.

@@ -25,7 +25,7 @@ pub(super) struct Graph {
     /// The first step of a micro-batch; those before run once.
     pub first: u32,
     /// The first backward step; none in inference.
-    pub turn: Option<u32>,
+    pub backward_start: Option<u32>,
     /// The first step after both passes; from it on all run once.
     pub update: u32,
     /// By position: its steps in the forward pass.
@@ -71,7 +71,7 @@ pub(super) struct Tensor {
     pub from_host: bool,
     /// All uses; the first one in time makes it.
     pub uses: Vec<Use>,
-    /// What each tile has of it.
+    /// Its bytes on each tile.
     pub on_tiles: Vec<OnTile>,
 }
 
@@ -110,28 +110,28 @@ impl Graph {
 
     /// The first step after the forward pass.
     pub fn forward_end(&self) -> u32 {
-        self.turn.unwrap_or(self.update)
+        self.backward_start.unwrap_or(self.update)
     }
 
     /// The pass of a use.
-    pub fn pass(&self, own: &Use) -> Pass {
-        match self.turn {
-            Some(turn) if own.steps.0 >= turn => Pass::Backward,
+    pub fn pass(&self, usage: &Use) -> Pass {
+        match self.backward_start {
+            Some(backward_start) if usage.steps.0 >= backward_start => Pass::Backward,
             _ => Pass::Forward,
         }
     }
 }
 
 impl Tensor {
-    /// What makes it.
+    /// The use that makes it.
     pub fn maker(&self) -> Use {
-        let first = self.uses.iter().min_by_key(|own| own.steps);
+        let first = self.uses.iter().min_by_key(|usage| usage.steps);
         *first.expect("a tensor has uses")
     }
 
     /// The last step of any use, and one more.
     pub fn end(&self) -> u32 {
-        let ends = self.uses.iter().map(|own| own.steps.1);
+        let ends = self.uses.iter().map(|usage| usage.steps.1);
         ends.max().unwrap_or(0)
     }
 }

@@ -1,4 +1,4 @@
-//! What an IPU has on each tile, and when.
+//! The content of each tile of an IPU over time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,10 +30,10 @@ pub(super) struct Variable<'a> {
     pub bytes: u64,
 }
 
-/// What it is, with its name or place, and when it lives if not always. Moments
-/// are counted from the start of a period.
+/// The kind of a variable, with its name or place, and when it lives if not
+/// always. Moments are counted from the start of a period.
 pub(super) enum Of<'a> {
-    /// What lives at the same steps as in the one-IPU compilation.
+    /// A variable that lives at the same steps as in the one-IPU compilation.
     Local(&'a Local, &'a [Range<u32>]),
     /// A copy of a tensor.
     Copy(&'a str, What, &'a [Range<u32>]),
@@ -54,25 +54,25 @@ impl Ipu<'_> {
     /// Goes through everything that the IPU has beside what is live at all times
     /// in the one-IPU compilation too. Gives the most copies of a tensor in a ring.
     pub fn visit(&self, routes: &[Route], mut each: impl FnMut(Variable)) -> u32 {
-        let own = self.stages.on_ipu(self.number);
+        let stages = self.stages.on_ipu(self.number);
         // So many that runs of all kinds follow those of the window.
-        let parts = self.pipeline.parts(&own, 2 * self.steady());
+        let parts = self.pipeline.parts(&stages, 2 * self.steady());
         let mut present: Vec<Present> = routes
             .iter()
             .filter_map(|route| {
-                let kept = kept(route, (&own, &parts), self.reruns, &self.pipeline)?;
+                let kept = kept(route, (&stages, &parts), self.reruns, &self.pipeline)?;
                 let fifo = 0;
                 Some(Present { route, kept, fifo })
             })
             .collect();
         let axis = self.axis(&mut present, parts);
-        let sum = Sum::new(self.graph, &axis, self.window(&axis, &own));
+        let sum = Sum::new(self.graph, &axis, self.window(&axis, &stages));
         self.locals(&sum, &mut each);
         self.accumulators(&mut each);
-        for own in &present {
-            self.tensor(own, &sum, &axis, &mut each);
+        for tensor in &present {
+            self.tensor(tensor, &sum, &axis, &mut each);
         }
-        let slots = present.iter().map(|own| own.kept.slots);
+        let slots = present.iter().map(|tensor| tensor.kept.slots);
         slots.max().unwrap_or(0)
     }
 
@@ -96,13 +96,13 @@ impl Ipu<'_> {
         if !self.pipeline.schedule.has_fifo() {
             return fifos;
         }
-        for own in present.iter_mut().filter(|own| own.kept.slots > 0) {
+        for tensor in present.iter_mut().filter(|tensor| tensor.kept.slots > 0) {
             let run = match self.options.early_fifo {
-                true => Some(own.kept.home),
-                false => own.kept.last(),
+                true => Some(tensor.kept.home),
+                false => tensor.kept.last(),
             };
-            let count = fifos.entry(run.unwrap_or(own.kept.home)).or_insert(0);
-            own.fifo = *count;
+            let count = fifos.entry(run.unwrap_or(tensor.kept.home)).or_insert(0);
+            tensor.fifo = *count;
             *count += 1;
         }
         fifos
@@ -114,8 +114,8 @@ impl Ipu<'_> {
     }
 
     /// A period in which all stages run.
-    fn window(&self, axis: &Axis, own: &[u32]) -> Range<u32> {
-        let run = (own[0], Pass::Forward);
+    fn window(&self, axis: &Axis, stages: &[u32]) -> Range<u32> {
+        let run = (stages[0], Pass::Forward);
         let start = |micro_batch| {
             let time = self.pipeline.time(run, micro_batch);
             time.checked_sub(1)
@@ -125,11 +125,11 @@ impl Ipu<'_> {
     }
 
     /// The ring and the copies of a tensor.
-    fn tensor(&self, own: &Present, sum: &Sum, axis: &Axis, each: &mut impl FnMut(Variable)) {
-        let tensor = own.route.tensor;
+    fn tensor(&self, present: &Present, sum: &Sum, axis: &Axis, each: &mut impl FnMut(Variable)) {
+        let tensor = present.route.tensor;
         let name = tensor.name.as_str();
         let mut copies: Vec<(What, Vec<Copy>)> = Vec::new();
-        for copy in self.copies(own, axis) {
+        for copy in self.copies(present, axis) {
             match copies.iter_mut().find(|(what, _)| *what == copy.what) {
                 Some((_, same)) => same.push(copy),
                 None => copies.push((copy.what, vec![copy])),
@@ -137,8 +137,8 @@ impl Ipu<'_> {
         }
         for part in &tensor.on_tiles {
             let tile = part.tile as usize;
-            if own.kept.slots > 0 {
-                let (of, bytes) = (Of::Ring(name), u64::from(own.kept.slots) * part.bytes);
+            if present.kept.slots > 0 {
+                let (of, bytes) = (Of::Ring(name), u64::from(present.kept.slots) * part.bytes);
                 each(Variable { tile, of, bytes });
             }
             for (what, copies) in &copies {
@@ -149,36 +149,38 @@ impl Ipu<'_> {
         }
     }
 
-    fn copies(&self, own: &Present, axis: &Axis) -> Vec<Copy> {
+    fn copies(&self, present: &Present, axis: &Axis) -> Vec<Copy> {
         let copies = Copies {
             axis,
             pipeline: self.pipeline,
             options: self.options,
-            route: own.route,
-            kept: &own.kept,
-            fifo: own.fifo,
+            route: present.route,
+            kept: &present.kept,
+            fifo: present.fifo,
         };
         let micro_batches = 0..self.steady() + 2;
-        let all: Vec<Vec<Copy>> = micro_batches.map(|own| copies.of(own)).collect();
+        let all: Vec<Vec<Copy>> = micro_batches.map(|batch| copies.of(batch)).collect();
         let mut pairs = all.windows(2);
         let one_is_enough = pairs.all(|pair| follow(&pair[0], &pair[1]));
-        debug_assert!(one_is_enough || self.needs_two(own));
+        debug_assert!(one_is_enough || self.needs_two(present));
         all.concat()
     }
 
     /// Whether a tensor that TensorFlow receives is still needed when the next one
     /// arrives, so that it needs a copy beside the buffer.
-    fn needs_two(&self, own: &Present) -> bool {
-        let is_received = own.route.sender(own.kept.home).is_some();
-        self.options.schedule == Schedule::TfGrouped && is_received && own.kept.last().is_some()
+    fn needs_two(&self, present: &Present) -> bool {
+        let is_received = present.route.sender(present.kept.home).is_some();
+        self.options.schedule == Schedule::TfGrouped && is_received && present.kept.last().is_some()
     }
 
-    /// What lives at the same steps as in the one-IPU compilation.
+    /// Variables that live at the same steps as in the one-IPU compilation.
     fn locals(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
-        let own = self.stages.places(self.graph, self.number);
+        let places = self.stages.places(self.graph, self.number);
         let mut lives = HashMap::new();
         for (tile, locals) in self.graph.locals.iter().enumerate() {
-            let locals = locals.iter().filter(|(local, _)| local.places.meets(own));
+            let locals = locals
+                .iter()
+                .filter(|(local, _)| local.places.meets(places));
             for (local, &bytes) in locals {
                 let class = local.class;
                 let lives = lives.entry(class).or_insert_with(|| sum.steps(class));
@@ -190,10 +192,10 @@ impl Ipu<'_> {
 
     /// The accumulators of the weights of these places.
     fn accumulators(&self, each: &mut impl FnMut(Variable)) {
-        let own = self.stages.places(self.graph, self.number);
-        let is_needed = self.graph.turn.is_some();
+        let places = self.stages.places(self.graph, self.number);
+        let is_needed = self.graph.backward_start.is_some();
         let weights = self.graph.weights.iter();
-        for weight in weights.filter(|weight| is_needed && weight.places.meets(own)) {
+        for weight in weights.filter(|weight| is_needed && weight.places.meets(places)) {
             let is_wider = self.options.float_accumulators && !weight.is_float;
             for &(tile, bytes) in &weight.on_tiles {
                 each(Variable {
@@ -208,6 +210,6 @@ impl Ipu<'_> {
 
 /// Whether each copy for a micro-batch is free before that for the next one: one
 /// buffer is enough for all of them.
-fn follow(own: &[Copy], next: &[Copy]) -> bool {
-    own.len() != next.len() || own.iter().zip(next).all(|(own, next)| own.to <= next.from)
+fn follow(now: &[Copy], next: &[Copy]) -> bool {
+    now.len() != next.len() || now.iter().zip(next).all(|(now, next)| now.to <= next.from)
 }

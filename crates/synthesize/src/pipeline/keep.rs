@@ -1,4 +1,5 @@
-//! What an IPU keeps of a tensor for later runs over the same micro-batch.
+//! Copies of a tensor that an IPU keeps for later runs over the same
+//! micro-batch.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use super::walk::{Part, Pipeline, Run};
 pub(super) enum Kind {
     /// A forward run as it is.
     Forward,
-    /// What runs again before its backward pass, by number.
+    /// A part that runs again before its backward pass, by number.
     Rerun(usize),
     /// A backward run.
     Backward,
@@ -23,17 +24,17 @@ pub(super) enum Kind {
     Fifo,
 }
 
-/// What stages run again.
+/// The parts that stages run again.
 #[derive(Debug, Clone)]
 pub(super) struct Reruns(Vec<Vec<Range<u32>>>);
 
 impl Reruns {
     pub fn new(graph: &Graph, stages: &Stages, options: &PipelineOptions) -> Self {
-        let own = |stage| stages.reruns(graph, options, stage);
-        Self((0..stages.count()).map(own).collect())
+        let reruns = |stage| stages.reruns(graph, options, stage);
+        Self((0..stages.count()).map(reruns).collect())
     }
 
-    /// What a stage runs again, in the order of the forward pass.
+    /// The parts that a stage runs again, in the order of the forward pass.
     pub fn of(&self, stage: u32) -> &[Range<u32>] {
         &self.0[stage as usize]
     }
@@ -44,7 +45,7 @@ impl Reruns {
     }
 }
 
-/// What an IPU keeps of a tensor.
+/// The copies of a tensor that an IPU keeps.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     /// The run that makes or receives it.
@@ -65,14 +66,15 @@ impl Kept {
     }
 }
 
-/// What an IPU with these stages keeps of a tensor; none if it never has it.
+/// The copies of a tensor that an IPU with these stages keeps; none if it never
+/// has it.
 pub(super) fn kept(
     route: &Route,
-    (own, parts): (&[u32], &[Part]),
+    (stages, parts): (&[u32], &[Part]),
     reruns: &Reruns,
     pipeline: &Pipeline,
 ) -> Option<Kept> {
-    let home = route.home(own)?;
+    let home = route.home(stages)?;
     let mut kept = Kept {
         home,
         takers: Vec::new(),
@@ -108,10 +110,10 @@ fn is_remade(route: &Route, (stage, pass): Run, reruns: &Reruns) -> bool {
     let Some(part) = reruns.part(stage, route.maker.position) else {
         return false;
     };
-    let own = &reruns.of(stage)[part];
+    let positions_again = &reruns.of(stage)[part];
     let in_stage = route.uses.iter().filter(|((other, _), _)| *other == stage);
-    let mut positions = in_stage.map(|(_, own)| own.position);
-    positions.all(|position| own.contains(&position))
+    let mut positions = in_stage.map(|(_, position)| position.position);
+    positions.all(|position| positions_again.contains(&position))
 }
 
 /// The uses of a run: those of what it runs again, then its own. The maker is
@@ -125,12 +127,14 @@ fn uses(route: &Route, run: Run, reruns: &Reruns, is_remade: bool) -> Vec<(Kind,
     let mut uses = Vec::new();
     if pass == Pass::Backward {
         let again = route.uses_of((stage, Pass::Forward));
-        let again = again.filter(|own| is_remade || route.tensor.from_host || **own != route.maker);
-        uses.extend(again.filter_map(|own| {
-            let part = reruns.part(stage, own.position)?;
-            Some((Kind::Rerun(part), *own))
+        let again =
+            again.filter(|usage| is_remade || route.tensor.from_host || **usage != route.maker);
+        uses.extend(again.filter_map(|usage| {
+            let part = reruns.part(stage, usage.position)?;
+            Some((Kind::Rerun(part), *usage))
         }));
     }
-    uses.extend(route.later_uses_of(run).map(|own| (kind, *own)));
+    let later = route.uses_of(run).filter(|usage| **usage != route.maker);
+    uses.extend(later.map(|usage| (kind, *usage)));
     uses
 }

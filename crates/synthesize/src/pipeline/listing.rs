@@ -19,20 +19,20 @@ impl Listing {
     }
 
     /// By tile: what an IPU has, on its tiles in each replica.
-    pub fn by_tile(&self, ipu: u32, own: &[u64]) -> Vec<u64> {
+    pub fn by_tile(&self, ipu: u32, numbers: &[u64]) -> Vec<u64> {
         let tiles = self.tiles as usize;
         let mut all = vec![0; tiles * self.all_ipus() as usize];
         for replica in 0..self.replicas {
             let first = tiles * (replica * self.ipus + ipu) as usize;
-            all[first..first + tiles].copy_from_slice(own);
+            all[first..first + tiles].copy_from_slice(numbers);
         }
         all
     }
 
     /// By IPU: the same.
-    pub fn by_ipu(&self, ipu: u32, own: u64) -> Vec<u64> {
+    pub fn by_ipu(&self, ipu: u32, number: u64) -> Vec<u64> {
         let all = 0..self.all_ipus();
-        all.map(|other| if other % self.ipus == ipu { own } else { 0 })
+        all.map(|other| if other % self.ipus == ipu { number } else { 0 })
             .collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What a pipelined compilation of a planted model needs, in truth.
+//! The true memory of a pipelined compilation of a planted model.
 //!
 //! Micro-batches walk through the stages as the schedule has them, each IPU
 //! running the steps of the one-IPU compilation. The copies of each tensor that

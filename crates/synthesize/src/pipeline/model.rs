@@ -22,14 +22,14 @@ pub struct PipelineModel {
     pub(super) operations: Operations,
 }
 
-/// What a pipelined compilation needs.
+/// The memory of a pipelined compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineTruth {
     /// By IPU.
     pub stages: Vec<StageTruth>,
 }
 
-/// What one IPU needs.
+/// The memory of one IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTruth {
     /// By tile: the most bytes that are live at any time, all counted, what is
@@ -41,7 +41,7 @@ pub struct StageTruth {
     pub stash: Vec<u64>,
     /// By tile: bytes of accumulators of weights, always allocated.
     pub accumulators: Vec<u64>,
-    /// What was planted beside what the compilation for one IPU tells.
+    /// Planted code and data that the compilation for one IPU does not tell.
     pub planted: PlantedTruth,
     /// By tile: what it holds when it is fullest. Known where a profile was
     /// written, empty where the pipeline was only simulated.
@@ -69,14 +69,14 @@ impl PipelineModel {
         }
     }
 
-    /// What places need on one IPU.
+    /// The memory of places on one IPU.
     pub fn places(&self) -> &PlaceTruth {
         &self.places
     }
 
     /// Whether there is a backward pass.
     pub fn is_training(&self) -> bool {
-        self.graph.turn.is_some()
+        self.graph.backward_start.is_some()
     }
 
     /// The pipelined compilation with these cuts: positions before which there is
@@ -87,7 +87,7 @@ impl PipelineModel {
         self.simulate_with(cuts, options, &PlantedCode::default())
     }
 
-    /// The same with planted code.
+    /// As [`Self::simulate`], with planted code.
     pub fn simulate_with(
         &self,
         cuts: &[u32],
@@ -116,10 +116,10 @@ impl PipelineModel {
         let bytes = |tile: usize| {
             let fixed = self.places.fixed(tile, places) + self.places.gap(tile, places);
             let added = memory.stash[tile] + memory.accumulators[tile] + planted.bytes(tile);
-            fixed + memory.passing[tile] + added
+            fixed + memory.not_always_live[tile] + added
         };
         StageTruth {
-            tiles: (0..memory.passing.len()).map(bytes).collect(),
+            tiles: (0..memory.not_always_live.len()).map(bytes).collect(),
             slots: memory.slots,
             stash: memory.stash.clone(),
             accumulators: memory.accumulators.clone(),

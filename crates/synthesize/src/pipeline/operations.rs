@@ -28,7 +28,7 @@ pub(super) struct Set {
     /// Its own context.
     pub context: u32,
     places: Places,
-    /// Where it reaches over the model: its parts.
+    /// The parts of a global operation.
     parts: Vec<(Places, Window)>,
 }
 
@@ -69,10 +69,10 @@ impl Operations {
     /// The compute sets that run for these places, in the order of programs.
     pub fn for_places(&self, places: Places) -> impl Iterator<Item = usize> + '_ {
         (0..self.sets.len()).filter(move |&set| {
-            let own = &self.sets[set];
-            let mut parts = own.parts.iter();
-            match own.parts.is_empty() {
-                true => own.places.meets(places),
+            let set = &self.sets[set];
+            let mut parts = set.parts.iter();
+            match set.parts.is_empty() {
+                true => set.places.meets(places),
                 false => parts.any(|part| part.0.meets(places)),
             }
         })
@@ -105,9 +105,11 @@ impl Operations {
 
     /// Cycles of a compute set, by tile.
     pub fn cycles(&self, set: usize, instances: &[Instances]) -> Vec<u64> {
-        let tiles = instances.first().map_or(0, |own| own.by_tile.len());
+        let tiles = instances
+            .first()
+            .map_or(0, |instance| instance.by_tile.len());
         let cycles = |tile: usize| {
-            let is_active = instances.iter().any(|own| own.by_tile[tile] > 0);
+            let is_active = instances.iter().any(|instance| instance.by_tile[tile] > 0);
             let about = [topic::CYCLES, set as u64, tile as u64 / 128, 7];
             match is_active {
                 true => 60 + self.random.below(4000, about),

@@ -1,4 +1,4 @@
-//! What is asked of a pipelined compilation.
+//! The options of a pipelined compilation.
 
 use clap::ValueEnum;
 
@@ -39,7 +39,7 @@ pub enum Recompute {
 pub struct PipelineOptions {
     /// The order of the micro-batches.
     pub schedule: Schedule,
-    /// What runs again.
+    /// The parts that run again.
     pub recompute: Recompute,
     /// Gives accumulators 4 bytes for each element, also those of half weights.
     pub float_accumulators: bool,

@@ -53,7 +53,7 @@ impl PipelineModel {
         self.write_profile_as(path, cuts, options, &ProfileForm::default())
     }
 
-    /// The same in another form.
+    /// Writes the profile in another form.
     pub fn write_profile_as(
         &self,
         path: &Path,
@@ -109,7 +109,7 @@ impl PipelineModel {
         Ok(())
     }
 
-    /// What the profile was compiled for, by what, and how.
+    /// The target of the profile, its compiler, and its options.
     fn target(
         &self,
         programs: &Programs,
@@ -151,9 +151,9 @@ impl PipelineModel {
             rows(programs, connection)?;
         }
         let by_ipu = self.sums(programs, &classes, truth, connection)?;
-        let all = by_ipu.iter().fold(Vec::new(), |all, own| match all.len() {
-            0 => own.clone(),
-            _ => all.iter().zip(own).map(|(all, own)| all + own).collect(),
+        let all = by_ipu.iter().fold(Vec::new(), |all, ipu| match all.len() {
+            0 => ipu.clone(),
+            _ => all.iter().zip(ipu).map(|(all, ipu)| all + ipu).collect(),
         });
         let ipus = by_ipu.iter().zip(0..);
         let ipus = ipus.map(|(deltas, ipu)| (Some(ipu), &deltas[..]));
@@ -161,7 +161,7 @@ impl PipelineModel {
         memory_tables::by_step(&deltas, connection)
     }
 
-    /// What the variables of each tile add up to. Gives by IPU how the live bytes
+    /// Sums over the variables of each tile. Gives by IPU how the live bytes
     /// change from step to step.
     fn sums(
         &self,
@@ -174,23 +174,23 @@ impl PipelineModel {
         let (plain, bytes) = (self.settings.plain_bytes(), self.settings.bytes_per_tile);
         let mut all = Truth::new(steps, plain, bytes);
         let mut by_ipu: Vec<Vec<i64>> = Vec::new();
-        for (number, own) in listed(programs) {
+        for (number, ipu) in listed(programs) {
             let (before, first) = (all.deltas.clone(), all.tiles.len());
-            self.add_tiles(&mut all, classes, own);
+            self.add_tiles(&mut all, classes, ipu);
             let deltas = all.deltas.iter().zip(&before).take(steps);
             by_ipu.push(deltas.map(|(after, before)| after - before).collect());
             let sums = &all.tiles[first..];
-            truth.stages[number].contents = contents(programs.variables, own, sums);
+            truth.stages[number].contents = contents(programs.variables, ipu, sums);
         }
         memory_tables::by_tile(&all, connection)?;
         memory_tables::by_category(&all, connection)?;
         Ok(by_ipu)
     }
 
-    fn add_tiles(&self, truth: &mut Truth, classes: &Classes, own: &IpuVariables) {
-        for (tile, rows) in own.tiles.iter().enumerate() {
+    fn add_tiles(&self, truth: &mut Truth, classes: &Classes, ipu: &IpuVariables) {
+        for (tile, rows) in ipu.tiles.iter().enumerate() {
             let rows: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
-            let gap = self.places.gap(tile, own.places);
+            let gap = self.places.gap(tile, ipu.places);
             truth.add(classes, &rows, |_| gap);
         }
     }
@@ -207,9 +207,9 @@ fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
     Ok(connection)
 }
 
-/// What the tiles of an IPU hold when they are fullest.
-fn contents(variables: &Variables, own: &IpuVariables, sums: &[TileRow]) -> Vec<TileContent> {
-    let tiles = own.tiles.iter().zip(sums);
+/// The content of the tiles of an IPU at their peaks.
+fn contents(variables: &Variables, ipu: &IpuVariables, sums: &[TileRow]) -> Vec<TileContent> {
+    let tiles = ipu.tiles.iter().zip(sums);
     tiles
         .map(|(rows, sum)| TileContent::new(variables, rows, sum.peak_step, sum.gap))
         .collect()
@@ -217,13 +217,13 @@ fn contents(variables: &Variables, own: &IpuVariables, sums: &[TileRow]) -> Vec<
 
 /// The IPUs that the profile lists: number in the replica, and variables.
 fn listed<'a>(programs: &'a Programs) -> impl Iterator<Item = (usize, &'a IpuVariables)> {
-    let own = programs.variables.ipus.iter().enumerate();
+    let ipus = programs.variables.ipus.iter().enumerate();
     let all = programs.listing.all_ipus() as usize;
-    own.cycle().take(all)
+    ipus.cycle().take(all)
 }
 
 fn graph_info(programs: &Programs, connection: &Connection) -> rusqlite::Result<()> {
-    let tiles = listed(programs).flat_map(|(_, own)| &own.tiles);
+    let tiles = listed(programs).flat_map(|(_, ipu)| &ipu.tiles);
     let count: usize = tiles.map(Vec::len).sum();
     connection.execute(
         "INSERT INTO graph_info VALUES (?1, 0, ?2, 0)",
@@ -257,8 +257,8 @@ fn names(
         }
         string.execute(params![id, format!("{text}#")])?;
         unlowered.execute(params![id, text])?;
-        if let Some(own) = operations.context_of(text) {
-            context.execute(params![id, encode_list(&[own.into()])])?;
+        if let Some(context_id) = operations.context_of(text) {
+            context.execute(params![id, encode_list(&[context_id.into()])])?;
         }
     }
     Ok(())
@@ -299,7 +299,7 @@ fn rows(programs: &Programs, connection: &Connection) -> rusqlite::Result<()> {
          VALUES (?1, ?2, ?3, ?9, ?4, ?10, ?5, ?6, ?7, ?11, ?8)",
     )?;
     let mut id = 0u64;
-    let tiles = listed(programs).flat_map(|(_, own)| &own.tiles);
+    let tiles = listed(programs).flat_map(|(_, ipu)| &ipu.tiles);
     for (tile, rows) in tiles.enumerate() {
         let mut offset = 0;
         for row in rows {

@@ -45,9 +45,9 @@ impl<'a> Programs<'a> {
         is_training: bool,
     ) -> Self {
         let mut list = Vec::new();
-        for (ipu, own) in variables.ipus.iter().enumerate() {
+        for (ipu, ipu_variables) in variables.ipus.iter().enumerate() {
             let ipu = ipu as u32;
-            let sets = operations.for_places(own.places);
+            let sets = operations.for_places(ipu_variables.places);
             list.extend(sets.map(|set| Program::Execute { set, ipu }));
         }
         // As they come in the compilation for one IPU.
@@ -88,7 +88,7 @@ impl<'a> Programs<'a> {
 
     /// Compute sets.
     pub fn compute_sets(&self) -> usize {
-        let executes = |own: &&Program| matches!(own, Program::Execute { .. });
+        let executes = |program: &&Program| matches!(program, Program::Execute { .. });
         self.list.iter().filter(executes).count()
     }
 
@@ -172,12 +172,12 @@ impl<'a> Programs<'a> {
         (set, ipu): (usize, u32),
         connection: &Connection,
     ) -> rusqlite::Result<()> {
-        let own = self.operations.set(set);
+        let entry = self.operations.set(set);
         let instances = self.instances(set, ipu);
         let replicas = u64::from(self.listing.replicas);
-        let sum = |own: &Instances| replicas * own.by_tile.iter().sum::<u64>();
+        let sum = |instances: &Instances| replicas * instances.by_tile.iter().sum::<u64>();
         let counts: Vec<u64> = instances.iter().map(sum).collect();
-        let types = instances.iter().map(|own| own.vertex_type as u64);
+        let types = instances.iter().map(|instance| instance.vertex_type as u64);
         let mut insert = connection.prepare_cached(
             "INSERT INTO compute_sets (compute_set, name, vertex_types, vertex_counts,
              edge_count, debug_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -187,7 +187,14 @@ impl<'a> Programs<'a> {
             encode_list(&types.collect::<Vec<_>>()),
             encode_list(&counts),
         );
-        insert.execute(params![row, own.name, types, counts, edges, own.context])?;
+        insert.execute(params![
+            row,
+            entry.name,
+            types,
+            counts,
+            edges,
+            entry.context
+        ])?;
         let mut execute = connection
             .prepare_cached("INSERT INTO program_type_on_tile_execute VALUES (?1, ?1)")?;
         execute.execute([row])?;
@@ -203,9 +210,9 @@ impl<'a> Programs<'a> {
     ) -> rusqlite::Result<()> {
         let mut insert =
             connection.prepare_cached("INSERT INTO vertex_instances VALUES (?1, ?2, ?3)")?;
-        for own in instances {
-            let by_tile = encode_rle(&self.listing.by_tile(ipu, &own.by_tile));
-            insert.execute(params![row, own.vertex_type, by_tile])?;
+        for instance in instances {
+            let by_tile = encode_rle(&self.listing.by_tile(ipu, &instance.by_tile));
+            insert.execute(params![row, instance.vertex_type, by_tile])?;
         }
         Ok(())
     }
@@ -216,7 +223,7 @@ impl<'a> Programs<'a> {
         (from, to): (u32, u32),
         connection: &Connection,
     ) -> rusqlite::Result<()> {
-        let own = vec![SENT; self.listing.tiles as usize];
+        let sent = vec![SENT; self.listing.tiles as usize];
         let all = SENT * u64::from(self.listing.tiles);
         let mut insert = connection.prepare_cached(
             "INSERT INTO program_type_global_exchange (id, bytes_received_by_tile_rle,
@@ -224,14 +231,14 @@ impl<'a> Programs<'a> {
              max_data_sent_and_received_by_ipu_rle, sync_type)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'External')",
         )?;
-        let most = vec![all; self.listing.all_ipus() as usize];
+        let max_by_ipu = vec![all; self.listing.all_ipus() as usize];
         insert.execute(params![
             row,
-            encode_rle(&self.listing.by_tile(to, &own)),
-            encode_rle(&self.listing.by_tile(from, &own)),
+            encode_rle(&self.listing.by_tile(to, &sent)),
+            encode_rle(&self.listing.by_tile(from, &sent)),
             encode_rle(&self.listing.by_ipu(to, all)),
             encode_rle(&self.listing.by_ipu(from, all)),
-            encode_rle(&most),
+            encode_rle(&max_by_ipu),
         ])?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::walk::Run;
 #[derive(Debug, Clone)]
 pub(super) struct Route<'a> {
     pub tensor: &'a Tensor,
-    /// What makes it.
+    /// The use that makes it.
     pub maker: Use,
     /// The stage and pass that make it.
     pub made: Run,
@@ -21,10 +21,10 @@ pub(super) struct Route<'a> {
 
 impl<'a> Route<'a> {
     pub fn new(graph: &Graph, stages: &Stages, tensor: &'a Tensor) -> Self {
-        let run = |own: &Use| (stages.of(own.position), graph.pass(own));
+        let run = |usage: &Use| (stages.of(usage.position), graph.pass(usage));
         let maker = tensor.maker();
         let made = run(&maker);
-        let uses: Vec<(Run, Use)> = tensor.uses.iter().map(|own| (run(own), *own)).collect();
+        let uses: Vec<(Run, Use)> = tensor.uses.iter().map(|used| (run(used), *used)).collect();
         let users = uses.iter().map(|((stage, _), _)| *stage);
         let remote = users.filter(|&stage| stages.ipu(stage) != stages.ipu(made.0));
         let far = match made.1 {
@@ -41,8 +41,8 @@ impl<'a> Route<'a> {
     }
 
     /// The run of an IPU with these stages that makes or receives the tensor.
-    pub fn home(&self, own: &[u32]) -> Option<Run> {
-        let stage = own.iter().find(|&&stage| self.holds(stage));
+    pub fn home(&self, stages: &[u32]) -> Option<Run> {
+        let stage = stages.iter().find(|&&stage| self.holds(stage));
         stage.map(|&stage| (stage, self.made.1))
     }
 
@@ -71,12 +71,7 @@ impl<'a> Route<'a> {
 
     /// The uses of a run.
     pub fn uses_of(&self, run: Run) -> impl Iterator<Item = &Use> {
-        let uses = self.uses.iter().filter(move |(own, _)| *own == run);
-        uses.map(|(_, own)| own)
-    }
-
-    /// The same, without that of the maker.
-    pub fn later_uses_of(&self, run: Run) -> impl Iterator<Item = &Use> {
-        self.uses_of(run).filter(|own| **own != self.maker)
+        let uses = self.uses.iter().filter(move |(other, _)| *other == run);
+        uses.map(|(_, usage)| usage)
     }
 }

@@ -9,12 +9,12 @@ use super::stages::Stages;
 use super::sum::Changes;
 use super::walk::Pipeline;
 
-/// What an IPU needs beside what is live at all times in the one-IPU
+/// Memory of an IPU beside the variables that are always live in the one-IPU
 /// compilation too.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IpuMemory {
     /// By tile: the most that is live at any moment of what comes and goes.
-    pub passing: Vec<u64>,
+    pub not_always_live: Vec<u64>,
     /// By tile: rings of stashed tensors.
     pub stash: Vec<u64>,
     /// By tile: accumulators of weights.
@@ -48,7 +48,7 @@ pub(super) fn walk(
     let pipeline = Pipeline {
         schedule: options.schedule,
         stages: stages.count(),
-        is_training: graph.turn.is_some(),
+        is_training: graph.backward_start.is_some(),
     };
     for number in 0..stages.ipus() {
         let ipu = Ipu {
@@ -77,6 +77,6 @@ fn memory(graph: &Graph, ipu: &Ipu, routes: &[Route]) -> IpuMemory {
         Of::Ring(_) => memory.stash[tile] += bytes,
         Of::Accumulator(_) => memory.accumulators[tile] += bytes,
     });
-    memory.passing = changes.iter().map(Changes::most).collect();
+    memory.not_always_live = changes.iter().map(Changes::peak).collect();
     memory
 }

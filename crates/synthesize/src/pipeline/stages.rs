@@ -65,21 +65,21 @@ impl Stages {
         })
     }
 
-    /// What a stage runs again, in the order of the forward pass: parts of it
-    /// that run together. In runs with the first layer; what comes after the
-    /// last checkpoint of the last stage does not run again.
+    /// The parts that a stage runs again, in the order of the forward pass:
+    /// parts of it that run together. In runs with the first layer; what comes
+    /// after the last checkpoint of the last stage does not run again.
     pub fn reruns(&self, graph: &Graph, options: &PipelineOptions, stage: u32) -> Vec<Range<u32>> {
-        let own = self.positions[stage as usize].clone();
+        let positions = self.positions[stage as usize].clone();
         let is_last = stage + 1 == self.count();
         let out = graph.positions() - 1;
         let parts = match options.recompute {
-            _ if graph.turn.is_none() => Vec::new(),
+            _ if graph.backward_start.is_none() => Vec::new(),
             Recompute::None => Vec::new(),
             Recompute::Stage if is_last => Vec::new(),
-            Recompute::Stage => vec![own],
-            Recompute::Layer => layers(own, out),
+            Recompute::Stage => vec![positions],
+            Recompute::Layer => layers(positions, out),
         };
-        // What the backward pass does not come to needs nothing again.
+        // Parts that the backward pass does not use are not run again.
         let is_needed = |part: &Range<u32>| {
             let mut backward = graph.backward[part.start as usize..part.end as usize].iter();
             backward.any(Option::is_some)

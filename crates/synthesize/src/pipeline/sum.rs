@@ -20,7 +20,7 @@ impl Changes {
         }
     }
 
-    pub fn most(&self) -> u64 {
+    pub fn peak(&self) -> u64 {
         let live = self.0.values().scan(0, |live, change| {
             *live += change;
             Some(*live)
@@ -54,7 +54,7 @@ impl<'a> Sum<'a> {
         (from < to).then(|| from - start..to - start)
     }
 
-    /// What of these steps stands outside of both passes.
+    /// The ranges of these steps outside of both passes.
     fn outside(&self, from: u32, to: u32) -> Vec<Range<u32>> {
         let mut lives = Vec::new();
         let graph = self.graph;
@@ -112,7 +112,8 @@ impl<'a> Sum<'a> {
             }
             lives.extend(self.clip(copy.from, to));
         }
-        // What is used last may live on when all micro-batches are through.
+        // The tensor that is used last may live on when all micro-batches are
+        // through.
         let is_last = |copy: &Copy| {
             let segment = copy.tail.map(|tail| self.axis.segments[tail].kind);
             segment.is_some_and(|kind| !matches!(kind, Kind::Rerun(_)))

@@ -35,7 +35,7 @@ pub(super) struct Variables {
     class_ids: HashMap<Ranges, u32>,
 }
 
-/// What a variable is called.
+/// The name of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Name {
     pub text: String,
@@ -69,15 +69,15 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
     };
     walk(&model.graph, cuts, options, |ipu, routes| {
         let places = ipu.stages.places(&model.graph, ipu.number);
-        let mut own = IpuVariables {
+        let mut ipu_variables = IpuVariables {
             places,
             slots: 0,
             tiles: variables.fixed(model, places),
         };
-        own.slots = ipu.visit(routes, |variable| {
-            variables.add(&mut own, &variable, options.schedule.has_fifo());
+        ipu_variables.slots = ipu.visit(routes, |variable| {
+            variables.add(&mut ipu_variables, &variable, options.schedule.has_fifo());
         });
-        variables.ipus.push(own);
+        variables.ipus.push(ipu_variables);
     });
     let ends = variables.classes.iter().flatten().map(|range| range.1);
     variables.steps = ends.max().unwrap_or(0).max(1);
@@ -85,7 +85,8 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
 }
 
 impl Variables {
-    /// What is live at all times on one IPU too, each kind as one variable.
+    /// Adds the bytes that are always live on one IPU too, each kind as one
+    /// variable.
     fn fixed(&mut self, model: &PipelineModel, places: Places) -> Vec<Vec<Row>> {
         let mut tiles = Vec::new();
         for tile in 0..model.graph.tiles as usize {
@@ -129,11 +130,11 @@ impl Variables {
         }
     }
 
-    fn add(&mut self, own: &mut IpuVariables, variable: &Variable, has_fifo: bool) {
+    fn add(&mut self, ipu_variables: &mut IpuVariables, variable: &Variable, has_fifo: bool) {
         let text = name(&variable.of, has_fifo);
         let is_user = true;
         let name = self.name(Name { text, is_user });
-        let rows = &mut own.tiles[variable.tile];
+        let rows = &mut ipu_variables.tiles[variable.tile];
         let bytes = variable.bytes;
         let (category, lives) = match variable.of {
             Of::Local(local, lives) => (local.category, lives),
@@ -144,7 +145,7 @@ impl Variables {
                 return;
             }
         };
-        for ranges in apart(lives) {
+        for ranges in without_overlap(lives) {
             let variable = Lowered {
                 category,
                 class: self.class(ranges),
@@ -179,7 +180,7 @@ fn always(category: usize, bytes: u64) -> Lowered {
     }
 }
 
-/// What PopART calls a variable, or TensorFlow, whose stashes are FIFOs.
+/// The name of a variable in PopART, or in TensorFlow, whose stashes are FIFOs.
 fn name(of: &Of, has_fifo: bool) -> String {
     match (of, has_fifo) {
         (Of::Local(local, _), _) => format!("local_{}", local.class),
@@ -196,31 +197,31 @@ fn name(of: &Of, has_fifo: bool) -> String {
     }
 }
 
-/// Steps of a variable that lives at these moments: ascending and apart. What
+/// Steps of a variable that lives at these moments: ascending, without overlap. What
 /// lives twice at a moment takes two variables. Step 0 is that of the sequence.
-fn apart(lives: &[Range<u32>]) -> Vec<Ranges> {
+fn without_overlap(lives: &[Range<u32>]) -> Vec<Ranges> {
     let mut sorted: Vec<(u32, u32)> = lives
         .iter()
-        .map(|own| (own.start + 1, own.end + 1))
+        .map(|live| (live.start + 1, live.end + 1))
         .collect();
     sorted.sort_unstable();
     let mut variables: Vec<Ranges> = Vec::new();
-    for (from, to) in sorted.into_iter().filter(|own| own.0 < own.1) {
-        let ends = |own: &&mut Ranges| own.last().is_some_and(|last| last.1 <= from);
-        let Some(own) = variables.iter_mut().find(ends) else {
+    for (from, to) in sorted.into_iter().filter(|range| range.0 < range.1) {
+        let ends = |ranges: &&mut Ranges| ranges.last().is_some_and(|last| last.1 <= from);
+        let Some(ranges) = variables.iter_mut().find(ends) else {
             variables.push(vec![(from, to)]);
             continue;
         };
-        match own.last_mut() {
+        match ranges.last_mut() {
             Some(last) if last.1 == from => last.1 = to,
-            _ => own.push((from, to)),
+            _ => ranges.push((from, to)),
         }
     }
     variables
 }
 
 impl TileContent {
-    /// What these variables hold at a step.
+    /// The content of these variables at a step.
     pub(super) fn new(variables: &Variables, rows: &[Row], step: u32, gap: u64) -> Self {
         let mut content = Self {
             gap,

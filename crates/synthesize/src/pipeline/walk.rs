@@ -13,7 +13,7 @@ pub(super) type Run = (u32, Pass);
 pub(super) struct Part {
     /// When it runs. Copies between IPUs stand between two times.
     pub time: u32,
-    /// What runs.
+    /// Its run.
     pub run: Run,
     /// The micro-batch.
     pub micro_batch: u32,
@@ -56,9 +56,9 @@ impl Pipeline {
         micro_batch * self.period() + self.number(run)
     }
 
-    /// What an IPU with these stages runs for the first so many micro-batches, in
-    /// order. At the same time PopART runs forward before backward, TensorFlow
-    /// backward before forward.
+    /// The parts that an IPU with these stages runs for the first so many
+    /// micro-batches, in order. At the same time PopART runs forward before
+    /// backward, TensorFlow backward before forward.
     pub fn parts(&self, stages: &[u32], micro_batches: u32) -> Vec<Part> {
         let mut parts = Vec::new();
         for &stage in stages {
@@ -110,24 +110,24 @@ impl Pipeline {
 /// the next one is made needs no stash.
 fn in_stash(runs: &[Part], first: Run) -> u32 {
     let mut stash = VecDeque::new();
-    let mut most = 0;
+    let mut longest = 0;
     for part in runs {
         if part.run == first {
             stash.push_back(part.micro_batch);
-            most = most.max(stash.len());
+            longest = longest.max(stash.len());
         } else {
             let oldest = stash.pop_front();
             assert_eq!(oldest, Some(part.micro_batch), "the stash is a queue");
         }
     }
-    if most > 1 { most as u32 } else { 0 }
+    if longest > 1 { longest as u32 } else { 0 }
 }
 
 /// After each first run TensorFlow's FIFO gives out what the next last run needs,
 /// then takes in what was made. What is needed at once does not go through it.
 fn in_fifo(runs: &[Part], first: Run) -> u32 {
     let mut fifo = VecDeque::new();
-    let mut most = 0;
+    let mut longest = 0;
     for (index, part) in runs.iter().enumerate() {
         if part.run != first {
             continue;
@@ -140,7 +140,7 @@ fn in_fifo(runs: &[Part], first: Run) -> u32 {
             let oldest = fifo.pop_front();
             assert_eq!(oldest, Some(next.micro_batch), "the FIFO is a queue");
         }
-        most = most.max(fifo.len());
+        longest = longest.max(fifo.len());
     }
-    most as u32
+    longest as u32
 }

@@ -99,7 +99,7 @@ impl Planter<'_> {
         }
     }
 
-    /// What a call inside a body gets back stays in the body.
+    /// The result of a call inside a body stays in the body.
     fn inner_result(&mut self, call: usize, ops: &[usize]) {
         let after = ops.iter().skip_while(|&&op| op != call).nth(1);
         let mut uses = self.at(call, 1, Access::Destination);

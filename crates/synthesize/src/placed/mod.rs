@@ -2,8 +2,8 @@
 //!
 //! Each group is made for something: a weight of a layer, the output of an
 //! operation, an argument of a body. Its places follow from that, and not from
-//! the operations that happen to touch it: those of the computation that needs
-//! it. What reaches over the model (uploads, a norm over all gradients, the
+//! the operations that happen to use it: those of the computation that needs
+//! it. A global operation (uploads, a norm over all gradients, the
 //! optimiser) needs its own temporaries for each weight where the weight is.
 
 mod bodies;
@@ -65,7 +65,7 @@ impl Planter<'_> {
         }
     }
 
-    /// What sizes and tiles are drawn by: the same in equal layers.
+    /// The seed of sizes and tiles: the same in equal layers.
     fn key(&self, op: usize, role: Role, number: u64) -> u64 {
         if self.settings.features.equal_layers {
             1_000_000 + 1000 * self.ordinals[op] + 10 * number + role as u64
@@ -76,8 +76,8 @@ impl Planter<'_> {
 
     /// The part of the model that an operation works for; In for what has none.
     fn part(&self, op: usize) -> Part {
-        let own = &self.model.ops[op];
-        match (own.made_for, own.phase, own.partner) {
+        let op = &self.model.ops[op];
+        match (op.made_for, op.phase, op.partner) {
             (Some(layer), ..) => Part::Layer(layer),
             (None, Phase::Head, _) => Part::Out,
             (None, Phase::Backward, Some(forward)) => self.part(forward),
@@ -134,17 +134,17 @@ impl Planter<'_> {
     fn gradients_of(&self, forward: usize) -> impl Iterator<Item = usize> {
         let ops = self.model.order.iter().copied();
         ops.filter(move |&op| {
-            let own = &self.model.ops[op];
-            own.phase == Phase::Backward && own.partner == Some(forward)
+            let op = &self.model.ops[op];
+            op.phase == Phase::Backward && op.partner == Some(forward)
         })
     }
 
-    /// What the variables of an operation are called: what the compiler of the
-    /// framework makes has no name that tells the layer.
+    /// The name of an operation's variables: operations of the framework's
+    /// compiler have no name that tells the layer.
     fn named(&self, op: usize, what: &str) -> String {
-        let own: &Op = &self.model.ops[op];
-        match own.name.as_str() {
-            "" => format!("{}/{what}", own.op_type),
+        let op: &Op = &self.model.ops[op];
+        match op.name.as_str() {
+            "" => format!("{}/{what}", op.op_type),
             name => format!("{name}/{what}"),
         }
     }

@@ -1,4 +1,4 @@
-//! What operations hand on, and what each works with alone.
+//! Outputs of operations, and the work memory of each.
 
 use super::super::groups::{Access, Group, Role};
 use super::super::model::Phase;
@@ -11,10 +11,10 @@ impl Planter<'_> {
     /// The outputs of all operations of both passes.
     pub(super) fn outputs(&mut self) {
         for &op in &self.model.order.clone() {
-            let own = &self.model.ops[op];
-            let is_pass = !matches!(own.phase, Phase::Optimiser | Phase::Compiler);
-            let parts = own.parts;
-            for part in (0..parts).filter(|_| is_pass && own.hands_on) {
+            let this = &self.model.ops[op];
+            let is_pass = !matches!(this.phase, Phase::Optimiser | Phase::Compiler);
+            let parts = this.parts;
+            for part in (0..parts).filter(|_| is_pass && this.hands_on) {
                 self.output(op, part);
             }
         }
@@ -23,8 +23,8 @@ impl Planter<'_> {
 
     /// An output is needed where it is made and where it is used.
     fn output(&mut self, op: usize, part: usize) {
-        let own = &self.model.ops[op];
-        let per_mille = if own.phase == Phase::Backward {
+        let this = &self.model.ops[op];
+        let per_mille = if this.phase == Phase::Backward {
             240
         } else {
             480
@@ -36,7 +36,7 @@ impl Planter<'_> {
         };
         let bytes = bytes * self.times_wider(op);
         let mut uses = self.written(op);
-        let mut places = own.places;
+        let mut places = this.places;
         for user in self.users_of_output(op, part) {
             uses.extend(self.read(user, 0));
             places |= self.model.ops[user].places;
@@ -58,7 +58,8 @@ impl Planter<'_> {
         });
     }
 
-    /// What skips layers may be much wider than what flows from one to the next.
+    /// A tensor that skips layers may be much wider than one that flows from a
+    /// layer to the next.
     fn times_wider(&self, op: usize) -> u64 {
         let mut ops = self.model.ops.iter();
         let skips = ops.any(|user| {
@@ -136,21 +137,21 @@ impl Planter<'_> {
     /// receive, and some other small variables of its own.
     pub(super) fn work_memory(&mut self) {
         for &op in &self.model.order.clone() {
-            let own = &self.model.ops[op];
-            if own.call.is_none() && own.works_on.is_empty() && own.phase != Phase::Compiler {
+            let this = &self.model.ops[op];
+            if this.call.is_none() && this.works_on.is_empty() && this.phase != Phase::Compiler {
                 let share = self.activation_share(op).min(400);
                 self.work_of(op, self.rest_of(op) * 300 / 1000 * share / 300);
             }
         }
     }
 
-    /// The same for one operation.
+    /// Adds the work memory of one operation.
     pub(super) fn work_of(&mut self, op: usize, bytes: u64) {
-        let pieces = self.pieces(op);
+        let work_variables = self.work_variables(op);
         let work = self.put(Group {
             name: self.named(op, "work"),
             uses: self.last_compute(op),
-            ..self.of_op(op, Role::Work, 1, bytes / pieces)
+            ..self.of_op(op, Role::Work, 1, bytes / work_variables)
         });
         if self.ordinals[op] % 4 == 1 {
             self.put(Group {
@@ -166,12 +167,12 @@ impl Planter<'_> {
                 ..self.of_op(op, Role::Constant, 3, bytes / 50)
             });
         }
-        for piece in 1..pieces {
-            let uses = self.compute(op, piece as usize);
+        for variable in 1..work_variables {
+            let uses = self.compute(op, variable as usize);
             self.put(Group {
-                name: self.named(op, &format!("work_{piece}")),
+                name: self.named(op, &format!("work_{variable}")),
                 uses,
-                ..self.of_op(op, Role::Work, 10 + piece, bytes / pieces)
+                ..self.of_op(op, Role::Work, 10 + variable, bytes / work_variables)
             });
         }
         for number in 0..self.tree.op_stages[op].len() {
@@ -179,8 +180,8 @@ impl Planter<'_> {
         }
     }
 
-    /// What the exchange of a stage sends and receives. Where few variables are
-    /// wanted, it sends the work memory.
+    /// Adds the variables that the exchange of a stage sends and receives.
+    /// Where few variables are wanted, it sends the work memory.
     fn exchange_of(&mut self, op: usize, number: usize, work: usize, bytes: u64) {
         let stage = &self.tree.stages[self.tree.op_stages[op][number]];
         let Some(exchange) = stage.exchange else {
@@ -190,8 +191,8 @@ impl Planter<'_> {
             stage.compute_set.is_some(),
             self.tree.exchanges[exchange].window,
         );
-        // What is sent has come from another tile in the same exchange: nothing
-        // else of this stage has made it before.
+        // The data that is sent has come from another tile in the same
+        // exchange: nothing else of this stage has made it before.
         let mut source = self.at(op, number, Access::Source);
         source.extend(self.at(op, number, Access::Destination));
         if self.settings.wants_few_variables() && !self.ordinals[op].is_multiple_of(5) {
@@ -216,8 +217,8 @@ impl Planter<'_> {
         });
     }
 
-    /// What the compiler makes for every IPU has variables that nothing else
-    /// uses.
+    /// Operations that the compiler makes for every IPU have variables that
+    /// nothing else uses.
     pub(super) fn compiler_made(&mut self) {
         let bytes = self.layer_bytes * u64::from(self.settings.features.compiler_made) / 1000;
         for &op in &self.model.order.clone() {

@@ -14,8 +14,8 @@ impl Planter<'_> {
     pub(super) fn reaching(&mut self) {
         let mut order = self.model.order.iter().copied();
         let norm = order.find(|&op| {
-            let own = &self.model.ops[op];
-            own.phase == Phase::Optimiser && own.kind == Kind::Norm
+            let op = &self.model.ops[op];
+            op.phase == Phase::Optimiser && op.kind == Kind::Norm
         });
         let Some(norm) = norm else {
             return;
@@ -36,14 +36,14 @@ impl Planter<'_> {
             uses: self.at(norm, number, Access::Compute),
             ..self.like(group, 2, norm, Role::Work)
         });
-        let own = &self.groups[group];
+        let group = &self.groups[group];
         let mut uses = self.at(norm, number, Access::Compute);
         uses.extend(self.at(norm, gather, Access::Source));
         let partial = Group {
             name: self.named(norm, "partial"),
-            window: own.window,
+            window: group.window,
             bytes: 8,
-            places: own.places,
+            places: group.places,
             is_float: true,
             uses,
             ..Group::new(norm, Role::Work)

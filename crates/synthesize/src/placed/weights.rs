@@ -31,60 +31,60 @@ impl Planter<'_> {
     /// A weight is needed where something computes with it; its upload and the
     /// optimiser come to it.
     fn weight(&mut self, weight: usize) -> usize {
-        let own = &self.model.weights[weight];
+        let planted = &self.model.weights[weight];
         let window = sizes::window(self.settings, weight);
         let tiles = u64::from(self.settings.tiles) * 1000 / u64::from(window.count);
         let bytes = self.bytes_of_weight(weight) * tiles.min(2500) / 1000;
         let mut uses = Vec::new();
-        for &user in &own.users {
-            uses.extend(self.read(user, own.slot));
+        for &user in &planted.users {
+            uses.extend(self.read(user, planted.slot));
             for gradient in self.gradients_of(user) {
-                uses.extend(self.read(gradient, own.slot));
+                uses.extend(self.read(gradient, planted.slot));
             }
         }
         uses.extend(self.updates_of(weight));
         self.put(Group {
-            name: own.name.clone(),
+            name: planted.name.clone(),
             window,
             bytes: bytes.max(8),
-            places: own.places,
-            layer: self.layer_of(own.part),
+            places: planted.places,
+            layer: self.layer_of(planted.part),
             key: self.key_of_weight(weight),
             mark: Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))),
             uses,
-            ..Group::new(own.users[0], Role::Weight)
+            ..Group::new(planted.users[0], Role::Weight)
         })
     }
 
     fn bytes_of_weight(&self, weight: usize) -> u64 {
-        let own = &self.model.weights[weight];
-        let same = |other: &&tensors::Weight| other.part == own.part;
+        let planted = &self.model.weights[weight];
+        let same = |other: &&tensors::Weight| other.part == planted.part;
         let weights = self.model.weights.iter().filter(same);
         let all: u64 = weights.map(|weight| u64::from(weight.share)).sum();
-        budget(self.settings, own.part).0 * u64::from(own.share) / all
+        budget(self.settings, planted.part).0 * u64::from(planted.share) / all
     }
 
     fn key_of_weight(&self, weight: usize) -> u64 {
-        let own = &self.model.weights[weight];
-        match (self.settings.features.equal_layers, own.part) {
-            (true, Part::Layer(_)) => 900_000 + own.slot as u64,
+        let weight = &self.model.weights[weight];
+        match (self.settings.features.equal_layers, weight.part) {
+            (true, Part::Layer(_)) => 900_000 + weight.slot as u64,
             _ => self.groups.len() as u64,
         }
     }
 
     /// A gradient is needed where its weight is: it is made there.
     fn gradient(&mut self, weight: usize, group: usize) {
-        let own = &self.model.weights[weight];
+        let planted = &self.model.weights[weight];
         let mut uses = Vec::new();
-        for &gradient in &own.gradients {
+        for &gradient in &planted.gradients {
             uses.extend(self.written(gradient));
         }
         if !self.settings.features.accumulation {
             uses.extend(self.after_backward(weight));
         }
-        let op = own.gradients[0];
+        let op = planted.gradients[0];
         let name = if self.model.ops[op].name.is_empty() {
-            format!("Gradient___{}", own.name)
+            format!("Gradient___{}", planted.name)
         } else {
             self.named(op, "gradient")
         };
@@ -95,7 +95,8 @@ impl Planter<'_> {
         });
     }
 
-    /// What the optimiser and what reaches over gradients do with a weight.
+    /// The uses of a weight by the optimiser and by global operations over
+    /// gradients.
     fn after_backward(&self, weight: usize) -> Vec<(usize, Access)> {
         let kinds = [Kind::Update, Kind::Norm, Kind::Elementwise];
         let stages = kinds.map(|kind| self.stages_over(weight, kind));
@@ -104,30 +105,30 @@ impl Planter<'_> {
 
     /// The sum of gradients is needed where its weight is.
     fn accumulator(&mut self, weight: usize, group: usize) {
-        let own = &self.model.weights[weight];
-        let gradients = own.gradients.iter();
+        let planted = &self.model.weights[weight];
+        let gradients = planted.gradients.iter();
         let mut uses: Vec<(usize, Access)> = gradients
             .flat_map(|&gradient| self.written(gradient))
             .collect();
         uses.extend(self.after_backward(weight));
         let state = State::Accumulator;
         self.put(Group {
-            name: state.name(self.settings.framework, &own.name),
+            name: state.name(self.settings.framework, &planted.name),
             mark: Some(Mark::Tensor(TensorOf::Weight(weight, state))),
             uses,
-            ..self.like(group, 1, own.gradients[0], Role::Weight)
+            ..self.like(group, 1, planted.gradients[0], Role::Weight)
         });
     }
 
     /// Moments are needed where their weight is: an IPU updates its own weights.
     fn moments(&mut self, weight: usize, group: usize) {
-        let own = &self.model.weights[weight];
+        let planted = &self.model.weights[weight];
         let uses = self.updates_of(weight);
         let update = self.tree.stages[uses[0].0].op;
-        let moments = State::of(self.settings, own).into_iter();
+        let moments = State::of(self.settings, planted).into_iter();
         for state in moments.filter(|state| matches!(state, State::First | State::Second)) {
             self.put(Group {
-                name: state.name(self.settings.framework, &own.name),
+                name: state.name(self.settings.framework, &planted.name),
                 is_float: true,
                 mark: Some(Mark::Tensor(TensorOf::Weight(weight, state))),
                 uses: uses.clone(),
@@ -146,13 +147,13 @@ impl Planter<'_> {
 
     /// A group with the tiles, places and elements of another.
     pub(super) fn like(&self, other: usize, times: u64, op: usize, role: Role) -> Group {
-        let own = &self.groups[other];
+        let group = &self.groups[other];
         Group {
-            window: own.window,
-            bytes: own.bytes * times,
-            places: own.places,
-            layer: own.layer,
-            key: own.key,
+            window: group.window,
+            bytes: group.bytes * times,
+            places: group.places,
+            layer: group.layer,
+            key: group.key,
             like: Some((other, times)),
             ..Group::new(op, role)
         }
@@ -177,9 +178,9 @@ impl Planter<'_> {
         let ops = self.model.order.iter();
         let mut stages = Vec::new();
         for &op in ops.filter(|&&op| self.model.ops[op].kind == kind) {
-            let own = &self.model.ops[op];
-            let gather = own.works_on.len() / 2;
-            for (number, works_on) in own.works_on.iter().enumerate() {
+            let author_op = &self.model.ops[op];
+            let gather = author_op.works_on.len() / 2;
+            for (number, works_on) in author_op.works_on.iter().enumerate() {
                 let is_between = kind == Kind::Norm && (gather - 1..=gather).contains(&number);
                 if works_on.contains(&weight) && !is_between {
                     stages.extend(self.at(op, number, Access::Compute));
@@ -193,8 +194,8 @@ impl Planter<'_> {
     fn learning_rate(&mut self) {
         let ops = self.model.order.iter().copied();
         let updates = ops.filter(|&op| {
-            let own = &self.model.ops[op];
-            own.phase == Phase::Optimiser && own.kind == Kind::Update
+            let op = &self.model.ops[op];
+            op.phase == Phase::Optimiser && op.kind == Kind::Update
         });
         let updates: Vec<usize> = updates.collect();
         let stages = updates.iter().flat_map(|&op| &self.tree.op_stages[op]);
@@ -240,7 +241,7 @@ impl Planter<'_> {
                 name: constant.name.clone(),
                 window: self.everywhere(),
                 bytes: self.layer_bytes / 25,
-                places: places.fold(Places::NONE, |all, own| all | own),
+                places: places.fold(Places::NONE, |all, one| all | one),
                 key: self.groups.len() as u64,
                 mark: Some(Mark::Tensor(TensorOf::Constant(number))),
                 uses: users.flat_map(|&user| self.compute(user, 0)).collect(),

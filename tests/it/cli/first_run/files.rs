@@ -16,7 +16,7 @@ pub fn fixture(name: &'static str) -> Files {
     changed(name, |_| {})
 }
 
-/// The same, changed.
+/// A copy of a fixture, changed.
 pub fn changed(name: &'static str, change: impl Fn(&[PathBuf; 2]) + Sync + 'static) -> Files {
     Box::new(move |folder| {
         let files = copy(name, folder);
@@ -25,7 +25,7 @@ pub fn changed(name: &'static str, change: impl Fn(&[PathBuf; 2]) + Sync + 'stat
     })
 }
 
-/// The same, after some SQL ran on the profile.
+/// A copy, after some SQL ran on the profile.
 pub fn with_sql(name: &'static str, sql: &'static str) -> Files {
     changed(name, move |[profile, _]| {
         let connection = Connection::open(profile).expect("a profile");
@@ -33,7 +33,7 @@ pub fn with_sql(name: &'static str, sql: &'static str) -> Files {
     })
 }
 
-/// The same with changed contexts.
+/// A copy with changed contexts.
 pub fn with_contexts(name: &'static str, change: fn(&mut Vec<Value>)) -> Files {
     changed(name, move |[_, debug]| change_contexts(debug, change))
 }
@@ -54,7 +54,7 @@ fn change_document(debug: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(debug, bytes).expect("a file");
 }
 
-/// The same with other names of operations and compute sets.
+/// A copy with other names of operations and compute sets.
 pub fn renamed(name: &'static str, rename: fn(&str) -> String) -> Files {
     changed(name, move |[profile, debug]| {
         change_document(debug, |document| {
@@ -78,10 +78,10 @@ fn rename_compute_sets(profile: &Path, rename: fn(&str) -> String) {
     }
 }
 
-/// The same with the contexts of another fixture.
+/// A copy with the contexts of another fixture.
 pub fn with_debug_of(name: &'static str, other: &'static str) -> Files {
-    changed(name, move |[_, own]| {
-        fs::copy(root().join(debug(other)), own).expect("a copy");
+    changed(name, move |[_, file]| {
+        fs::copy(root().join(debug(other)), file).expect("a copy");
     })
 }
 
@@ -124,7 +124,7 @@ pub fn outlined(framework: &'static str) -> Files {
             ["--layers", "6"],
             ["--tiles", "4"],
         ];
-        let options: Vec<String> = options.concat().iter().map(|&own| own.into()).collect();
+        let options: Vec<String> = options.concat().iter().map(|&text| text.into()).collect();
         let [profile, debug] = generate(folder, &options);
         change_contexts(&debug, |contexts| {
             for context in contexts {
@@ -167,7 +167,7 @@ pub fn recompute(contexts: &mut Vec<Value>) {
             let mark = || (Value::from("recompute"), Value::from("YES"));
             let attributes = fields.iter_mut();
             let mut attributes = attributes.filter(|(key, _)| key.as_text() == Some("attributes"));
-            match attributes.next().and_then(|(_, own)| own.as_map_mut()) {
+            match attributes.next().and_then(|(_, value)| value.as_map_mut()) {
                 Some(attributes) => attributes.push(mark()),
                 None => fields.push(("attributes".into(), Value::Map(vec![mark()]))),
             }

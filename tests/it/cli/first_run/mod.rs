@@ -1,5 +1,5 @@
-//! What a first run may meet, a row for each case: the files, the options, the exit
-//! code, and the words of the message that say what it is and the way out.
+//! Cases that a first run may meet, a row for each: the files, the options, the
+//! exit code, and the words of the message that say what it is and the way out.
 //!
 //! Warnings must be on standard error and in the report. Where none of them would be
 //! right, [`sound_models_are_not_warned_of`] holds that there is none.
@@ -20,7 +20,7 @@ use popliner::model::{LayerOptions, PlacementOptions, Rules};
 use rows::rows;
 use tempfile::TempDir;
 
-/// What the message is.
+/// The kind of the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The reason why the run ended; nothing is on standard output.
@@ -47,7 +47,7 @@ fn each_case_ends_and_says_what_it_must() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What is wrong with a case.
+/// The failure of a case.
 fn failure(row: &Row) -> Option<String> {
     let folder = TempDir::new().expect("a folder");
     let report = folder.path().join("of this run.json");
@@ -72,7 +72,7 @@ fn failure(row: &Row) -> Option<String> {
     };
     let is_reported = row.kind != Warning || {
         let warnings = warnings_in(&report);
-        warnings.iter().filter(|own| has_all(own)).count() == 1
+        warnings.iter().filter(|warning| has_all(warning)).count() == 1
     };
     let (what, says, err) = (row.what, row.says, &run.err);
     (!is_right || !is_reported).then(|| format!("{what}: {says:?}, code {} and\n{err}", run.code))
@@ -85,7 +85,7 @@ fn warnings_in(report: &Path) -> Vec<String> {
     let warnings = report.and_then(|report| report["warnings"].as_array().cloned());
     let texts = warnings.unwrap_or_default().into_iter();
     texts
-        .filter_map(|own| own.as_str().map(String::from))
+        .filter_map(|text| text.as_str().map(String::from))
         .collect()
 }
 
@@ -100,16 +100,18 @@ fn sound_models_are_not_warned_of() {
         let pipeline = PipelineOptions::default().choose(&analysis.model);
         let memory = layers.memory().expect(what);
         let memory = memory.in_pipeline(pipeline).expect(what);
-        let of_files = analysis.warnings.iter().map(|(_, own)| own.clone());
+        let of_files = analysis.warnings.iter().map(|(_, warning)| warning.clone());
         let all = of_files.chain(layers.warnings.clone());
         let all = all.chain(memory.recording_warning());
         // Small models of plain Poplar, and of TensorFlow with outlined bodies, have many
         // operations beside their layers: each weight is one.
         let is_known = ["poplar", "\"tensorflow\""]
             .iter()
-            .any(|own| what.contains(own));
-        let is_small = |own: &str| is_known && own.contains("got a layer");
-        let all = all.map(|own| own.to_string()).filter(|own| !is_small(own));
+            .any(|name| what.contains(name));
+        let is_small = |warning: &str| is_known && warning.contains("got a layer");
+        let all = all
+            .map(|warning| warning.to_string())
+            .filter(|warning| !is_small(warning));
         let all: Vec<String> = all.collect();
         assert_eq!(all, [""; 0], "{what}");
     };

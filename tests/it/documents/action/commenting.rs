@@ -79,10 +79,6 @@ impl PullRequest {
         });
         bodies.collect()
     }
-
-    fn was_asked(&self) -> bool {
-        self.comments.join("log").exists()
-    }
 }
 
 /// A folder with what the step before leaves: a report of this name.
@@ -162,5 +158,5 @@ fn nothing_is_asked_without_a_wish_a_pull_request_or_a_report() {
     assert_eq!(run.code, 0, "{run:?}");
     std::fs::remove_file(folder.join("report.md")).expect("a report");
     pull_request.comment(&wish, folder);
-    assert!(!pull_request.was_asked());
+    assert!(!pull_request.comments.join("log").exists());
 }

@@ -45,7 +45,7 @@ pub fn filled_in(value: &str, known: impl Fn(&str) -> String) -> String {
     text + rest
 }
 
-/// What a step wrote to the file of its outputs: `name=value`, or `name<<END` and
+/// The outputs that a step wrote to its file: `name=value`, or `name<<END` and
 /// lines up to `END`.
 pub fn outputs(file: &Path) -> Values {
     let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -161,7 +161,7 @@ fn no_input_is_a_part_of_a_script() {
     }
 }
 
-/// What a step sets, the action hands on, and nothing else.
+/// The action hands on the outputs that a step sets, and nothing else.
 #[test]
 fn outputs_are_those_of_the_script() {
     let action = action();

@@ -49,11 +49,11 @@ fn table(heading: &str) -> BTreeSet<String> {
 #[test]
 fn its_tables_are_those_of_the_action() {
     let action = action();
-    let own: BTreeSet<String> = inputs(&action).into_keys().map(str::to_owned).collect();
-    assert_eq!(table("Inputs"), own);
-    let own = action["outputs"].as_mapping().expect("outputs").keys();
-    let own = own.map(|name| name.as_str().expect("a name").to_owned());
-    assert_eq!(table("Outputs"), own.collect());
+    let names: BTreeSet<String> = inputs(&action).into_keys().map(str::to_owned).collect();
+    assert_eq!(table("Inputs"), names);
+    let names = action["outputs"].as_mapping().expect("outputs").keys();
+    let names = names.map(|name| name.as_str().expect("a name").to_owned());
+    assert_eq!(table("Outputs"), names.collect());
 }
 
 /// Everywhere the action is named by the version that is released next.

@@ -4,7 +4,8 @@ use super::{Values, fake, outputs, read, run_action, values, with_files};
 use crate::support::{copy, finish, piped};
 use std::path::Path;
 
-/// What a run leaves beside its report: the outputs without the name of the report.
+/// The values that a run leaves beside its report: the outputs without the name of
+/// the report.
 fn told(folder: &Path) -> Values {
     let mut found = outputs(&folder.join("outputs"));
     assert!(found.remove("report").is_some());
@@ -146,7 +147,7 @@ fn inputs_are_options() {
     );
 }
 
-/// What each form of `emit` is without the action is in a file of its own.
+/// Each form of `emit` is in a file of its own, as it is without the action.
 #[test]
 fn the_split_is_written_as_configuration() {
     let folder = with_files("popart-bert-inference");
@@ -181,7 +182,7 @@ fn the_split_is_written_as_configuration() {
     }
 }
 
-/// What popliner prints cannot act as a command of the workflow, nor end that by itself.
+/// Output of popliner cannot act as a command of the workflow, nor end that by itself.
 #[test]
 fn commands_are_stopped_while_names_are_printed() {
     let folder = with_files("popart-bert-inference");

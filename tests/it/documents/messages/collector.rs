@@ -14,7 +14,8 @@ pub const REASONS: [&str; 3] = ["BlobError", "CertificateError", "Damage"];
 pub const HOLDERS: [&str; 2] = ["BadValue", "UsageError"];
 /// Functions that make a message, and macros.
 const FUNCTIONS: [&str; 3] = ["usage", "Warning::new", "BadValue::new"];
-/// What prints a message, or makes the holder of its text: for a few files alone.
+/// Code that prints a message, or makes the holder of its text: for a few files
+/// alone.
 const ELSEWHERE: [&str; 5] = [
     "Error::msg",
     "io::stderr",
@@ -40,28 +41,28 @@ fn collect(path: &Path, folder: &Path, found: &mut Vec<(PathBuf, syn::File)>) {
         if module.content.is_some() || is_for_tests(&module.attrs) {
             continue;
         }
-        let own = folder.join(module.ident.to_string());
-        let flat = own.with_extension("rs");
+        let module_folder = folder.join(module.ident.to_string());
+        let flat = module_folder.with_extension("rs");
         let path = if flat.exists() {
             flat
         } else {
-            own.join("mod.rs")
+            module_folder.join("mod.rs")
         };
-        collect(&path, &own, found);
+        collect(&path, &module_folder, found);
     }
     found.push((path.to_owned(), file));
 }
 
 fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|own| {
+    attributes.iter().any(|attribute| {
         let is_test = |list: &syn::MetaList| list.tokens.to_string() == "test";
-        own.path().is_ident("cfg") && own.meta.require_list().is_ok_and(is_test)
+        attribute.path().is_ident("cfg") && attribute.meta.require_list().is_ok_and(is_test)
     })
 }
 
-/// What was found in the sources.
+/// The messages that were found in the sources.
 #[derive(Default)]
-pub struct Found {
+pub struct FoundMessages {
     /// Shared ways out and other constants, by their names.
     constants: BTreeMap<String, String>,
     /// The messages as they are on the page, with their files.
@@ -70,21 +71,21 @@ pub struct Found {
     pub owners: BTreeSet<String>,
     /// Types whose text is that of another.
     pub transparent: BTreeSet<String>,
-    /// What must not be: file and reason.
+    /// Forbidden code: file and reason.
     pub refused: Vec<String>,
 }
 
 /// One file on the way through.
 struct Visitor<'a> {
-    found: &'a mut Found,
+    found: &'a mut FoundMessages,
     /// Constants of this file.
-    own: BTreeMap<String, String>,
+    constants: BTreeMap<String, String>,
     path: PathBuf,
     /// The type whose variants are looked at.
     owner: String,
 }
 
-impl Found {
+impl FoundMessages {
     /// All that is in the sources.
     pub fn read() -> Self {
         let sources = sources();
@@ -97,7 +98,7 @@ impl Found {
         }
         for (path, file) in &sources {
             let mut visitor = Visitor {
-                own: constants(file),
+                constants: constants(file),
                 found: &mut found,
                 path: path.strip_prefix(root()).expect("a source").to_owned(),
                 owner: String::new(),
@@ -111,7 +112,7 @@ impl Found {
 /// The texts that are constants of a file.
 fn constants(file: &syn::File) -> BTreeMap<String, String> {
     let constants = file.items.iter().filter_map(|item| match item {
-        Item::Const(own) => Some((own.ident.to_string(), literal(&own.expr)?)),
+        Item::Const(item) => Some((item.ident.to_string(), literal(&item.expr)?)),
         _ => None,
     });
     constants.collect()
@@ -119,7 +120,7 @@ fn constants(file: &syn::File) -> BTreeMap<String, String> {
 
 fn literal(expression: &Expr) -> Option<String> {
     match expression {
-        Expr::Lit(own) => match &own.lit {
+        Expr::Lit(literal) => match &literal.lit {
             Lit::Str(text) => Some(text.value()),
             _ => None,
         },
@@ -128,17 +129,17 @@ fn literal(expression: &Expr) -> Option<String> {
 }
 
 /// The arguments of a macro, if they are expressions.
-fn arguments(own: &Macro) -> Option<Vec<Expr>> {
+fn arguments(call: &Macro) -> Option<Vec<Expr>> {
     let parser = Punctuated::<Expr, Token![,]>::parse_terminated;
-    let arguments = own.parse_body_with(parser).ok()?;
+    let arguments = call.parse_body_with(parser).ok()?;
     Some(arguments.into_iter().collect())
 }
 
 /// The literal that an argument is, or that it formats.
 fn template(argument: &Expr) -> Option<(String, bool)> {
     match argument {
-        Expr::Macro(own) if own.mac.path.is_ident("format") => {
-            Some((literal(arguments(&own.mac)?.first()?)?, true))
+        Expr::Macro(call) if call.mac.path.is_ident("format") => {
+            Some((literal(arguments(&call.mac)?.first()?)?, true))
         }
         other => Some((literal(other)?, false)),
     }
@@ -149,7 +150,7 @@ fn name(path: &syn::Path) -> String {
     let names: Vec<String> = path
         .segments
         .iter()
-        .map(|own| own.ident.to_string())
+        .map(|segment| segment.ident.to_string())
         .collect();
     names[names.len().saturating_sub(2)..].join("::")
 }
@@ -190,7 +191,7 @@ impl Visitor<'_> {
             }
             let (name, after) = after.split_once('}').expect("the end of a place");
             let constant = self
-                .own
+                .constants
                 .get(name)
                 .or_else(|| self.found.constants.get(name));
             filled += constant.map_or("...", |text| text);
@@ -205,13 +206,14 @@ impl Visitor<'_> {
 
     /// The text of `#[error(...)]`.
     fn attributes(&mut self, attributes: &[Attribute], fields: &syn::Fields) {
-        let own = attributes.iter().find(|own| own.path().is_ident("error"));
-        let Some(syn::Meta::List(list)) = own.map(|own| &own.meta) else {
+        let mut metas = attributes.iter().map(|attribute| &attribute.meta);
+        let error = metas.find(|meta| meta.path().is_ident("error"));
+        let Some(syn::Meta::List(list)) = error else {
             return;
         };
         if list.tokens.to_string() == "transparent" {
             let types = fields.iter().filter_map(|field| match &field.ty {
-                syn::Type::Path(own) => Some(name(&own.path)),
+                syn::Type::Path(path) => Some(name(&path.path)),
                 _ => None,
             });
             self.found.transparent.extend(types);
@@ -238,16 +240,16 @@ fn first_text(list: &syn::MetaList) -> Option<String> {
     text.ok()
 }
 
-fn is_named(own: &syn::Type, name: &str) -> bool {
-    matches!(own, syn::Type::Path(own) if own.path.is_ident(name))
+fn is_named(given: &syn::Type, name: &str) -> bool {
+    matches!(given, syn::Type::Path(given) if given.path.is_ident(name))
 }
 
 impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
-            Item::Mod(own) => &own.attrs,
-            Item::Fn(own) => &own.attrs,
-            Item::Impl(own) => &own.attrs,
+            Item::Mod(module) => &module.attrs,
+            Item::Fn(function) => &function.attrs,
+            Item::Impl(block) => &block.attrs,
             _ => return visit::visit_item(self, item),
         };
         if !is_for_tests(attributes) {
@@ -272,8 +274,8 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         match of.as_deref() {
             Some("Error" | "error::Error") => self.refuse("an error without `thiserror`"),
             Some("FromStr" | "str::FromStr") => {
-                let is_other = |own: &syn::ImplItem| match own {
-                    syn::ImplItem::Type(own) => !is_named(&own.ty, "BadValue"),
+                let is_other = |item: &syn::ImplItem| match item {
+                    syn::ImplItem::Type(alias) => !is_named(&alias.ty, "BadValue"),
                     _ => false,
                 };
                 if item.items.iter().any(is_other) {
@@ -304,7 +306,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         if call.method == "context" || call.method == "with_context" {
             let mut texts = Texts::default();
-            call.args.iter().for_each(|own| texts.visit_expr(own));
+            call.args.iter().for_each(|arg| texts.visit_expr(arg));
             // A place: a file, which is no literal, or an option and its value.
             let is_place = |text: &String| {
                 let option = text.strip_suffix(" {}").unwrap_or(text);
@@ -317,14 +319,14 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         visit::visit_expr_method_call(self, call);
     }
 
-    fn visit_macro(&mut self, own: &'ast Macro) {
-        let name = name(&own.path);
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        let name = name(&call.path);
         let name = name.rsplit("::").next().unwrap_or_default();
         if ["eprintln", "eprint", "dbg"].contains(&name) {
             self.refuse(name);
         }
-        let Some(arguments) = arguments(own) else {
-            let tokens = own.tokens.to_string().replace(' ', "");
+        let Some(arguments) = arguments(call) else {
+            let tokens = call.tokens.to_string().replace(' ', "");
             let has = |function: &&&str| tokens.contains(&format!("{function}("));
             if let Some(function) = FUNCTIONS.iter().find(has) {
                 self.refuse(&format!("{function} in {name}!, where it is not found"));
@@ -338,7 +340,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
                 None => self.refuse(&format!("{name}! without a literal")),
             }
         }
-        arguments.iter().for_each(|own| self.visit_expr(own));
+        arguments.iter().for_each(|expr| self.visit_expr(expr));
     }
 }
 
@@ -360,12 +362,12 @@ impl Visitor<'_> {
 struct Texts(Vec<String>);
 
 impl<'ast> Visit<'ast> for Texts {
-    fn visit_lit_str(&mut self, own: &'ast syn::LitStr) {
-        self.0.push(own.value());
+    fn visit_lit_str(&mut self, text: &'ast syn::LitStr) {
+        self.0.push(text.value());
     }
 
-    fn visit_macro(&mut self, own: &'ast Macro) {
-        let arguments = arguments(own).unwrap_or_default();
-        arguments.iter().for_each(|own| self.visit_expr(own));
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        let arguments = arguments(call).unwrap_or_default();
+        arguments.iter().for_each(|expr| self.visit_expr(expr));
     }
 }

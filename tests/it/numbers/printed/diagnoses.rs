@@ -1,4 +1,4 @@
-//! What `--diagnose` prints, held against the oracle.
+//! The output of `--diagnose`, held against the oracle.
 
 use super::Subject;
 use crate::oracle::diagnosis::{CODE, Unexplained};

@@ -1,4 +1,4 @@
-//! What `--solve` prints, held against the oracle.
+//! The output of `--solve`, held against the oracle.
 
 use std::ops::Range;
 
@@ -37,8 +37,8 @@ impl Subject {
         self.too_large(&run, ranges, limit_bytes);
         if !fits {
             let missing = format!(" {} bytes over the limit", peak - limit_bytes);
-            let said = run.err.replace(',', "");
-            assert!(said.contains(&missing), "{}: {}", self.name, run.err);
+            let text = run.err.replace(',', "");
+            assert!(text.contains(&missing), "{}: {}", self.name, run.err);
         }
         printed_peak(&run)
     }
@@ -107,8 +107,8 @@ impl Subject {
     /// The row of each stage in the table for people: its peak memory, and how much of the
     /// limit that is, rounded up.
     fn table_of_stages(&self, run: &Run, ranges: &Ranges, stages: &[Range<usize>], limit: u64) {
-        let said = run.err.replace(',', "");
-        let mut lines = said.lines().skip_while(|line| !line.starts_with(" Stage"));
+        let text = run.err.replace(',', "");
+        let mut lines = text.lines().skip_while(|line| !line.starts_with(" Stage"));
         let header = lines.next();
         // A search that gave up at once has no stage to show.
         assert_eq!(header.is_some(), !stages.is_empty(), "{}", self.name);
@@ -128,8 +128,8 @@ impl Subject {
 
     /// The positions that no split makes fit.
     fn too_large(&self, run: &Run, ranges: &Ranges, limit: u64) {
-        let said = run.err.replace(',', "");
-        let said: Vec<&str> = said
+        let text = run.err.replace(',', "");
+        let text: Vec<&str> = text
             .lines()
             .filter(|line| line.contains(" alone needs "))
             .collect();
@@ -150,7 +150,7 @@ impl Subject {
                 ));
             }
         }
-        assert_eq!(said, expected, "{}", self.name);
+        assert_eq!(text, expected, "{}", self.name);
     }
 
     fn stage(&self, ranges: &Ranges, range: &Range<usize>) -> Value {

@@ -109,7 +109,7 @@ fn layers_per_ipu_is_yaml_and_adds_up() {
     }
 }
 
-/// What is printed is read as the same split, and printed again.
+/// The output is read as the same split, and printed again.
 fn check_round_trip(fixture: &str, ipus: &str, counts: &[usize], stages: &[Value]) {
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
     let given = format!("--layers-per-ipu=[{}]", counts.join(", "));
@@ -387,7 +387,7 @@ fn a_framework_without_the_schedule_is_said_to_be_so() {
     }
 }
 
-/// What goes before the first layer is in the first stage, what comes after the
+/// Operations before the first layer are in the first stage, those after the
 /// last one in that of Out.
 fn keras_model(layers: &[(String, usize)], stage_of_out: usize) -> Value {
     let mut model = vec![("embedding".to_string(), 0)];

@@ -1,4 +1,4 @@
-//! What follows from the forms of a model: gradients, sums, updates, state.
+//! Consequences of the forms of a model: gradients, sums, updates, state.
 
 use std::path::Path;
 
@@ -66,13 +66,13 @@ fn each_output_has_a_user_or_ends_a_pass() {
             ops.any(|op| {
                 op.reads
                     .iter()
-                    .any(|own| (own.from, own.part) == (from, part))
+                    .any(|read| (read.from, read.part) == (from, part))
             })
         };
         for (index, op) in plan.model.ops.iter().enumerate() {
             // Losses end the forward pass, the gradient of a lookup the backward.
             let of = op.partner.unwrap_or(index);
-            let in_layer = plan.model.forward.iter().flatten().any(|&own| own == of);
+            let in_layer = plan.model.forward.iter().flatten().any(|&op| op == of);
             let ends = op.kind == Kind::Softmax && !in_layer;
             let is_first = op.phase == Phase::Backward && op.places == Places::IN;
             let has_none = !op.hands_on || ends || is_first || op.function.is_some();
@@ -90,7 +90,7 @@ fn only_trained_weights_have_gradients_state_and_updates() {
         let updated = |weight: usize| {
             let ops = plan.model.ops.iter().filter(|op| op.kind == Kind::Update);
             ops.flat_map(|op| op.works_on.iter().flatten())
-                .any(|&own| own == weight)
+                .any(|&other| other == weight)
         };
         for (index, weight) in plan.model.weights.iter().enumerate() {
             assert_eq!(weight.is_trained, updated(index), "{name}: {}", weight.name);
@@ -144,10 +144,10 @@ fn gradients_are_added_up_with_the_last_of_them() {
     for framework in FRAMEWORKS {
         let options = format!("--framework {framework} --mode training --forms");
         let skip = planned(&format!("{options} skip-in"));
-        let own = sums(&skip);
-        assert_eq!(own.len(), 1, "{framework}");
-        assert_eq!(own[0].places, Places::layer(0), "{framework}");
-        assert_eq!(own[0].reads.len(), 2, "{framework}");
+        let of_skip = sums(&skip);
+        assert_eq!(of_skip.len(), 1, "{framework}");
+        assert_eq!(of_skip[0].places, Places::layer(0), "{framework}");
+        assert_eq!(of_skip[0].reads.len(), 2, "{framework}");
         let all = planned(&format!("{options} skip-in-all"));
         assert_eq!(sums(&all)[0].reads.len(), 7, "{framework}");
         let pyramid = planned(&format!("{options} pyramid"));
@@ -162,12 +162,12 @@ fn positions_follow_each_other_in_both_passes() {
     of_all_forms(|name, plan| {
         let of_phase = |backward: bool| {
             let order = plan.model.order.iter().map(|&op| &plan.model.ops[op]);
-            let own = order.filter(move |op| match op.phase {
+            let forward = order.filter(move |op| match op.phase {
                 Phase::Embedding | Phase::Forward | Phase::Head => !backward,
                 Phase::Backward => backward,
                 Phase::Optimiser | Phase::Compiler => false,
             });
-            let single = own.filter(|op| op.places.count() == 1);
+            let single = forward.filter(|op| op.places.count() == 1);
             single
                 .map(|op| op.places.in_order(plan.settings.layers)[0])
                 .collect::<Vec<u32>>()

@@ -26,7 +26,7 @@ fn stash(layers: u32, mib: u64, cuts: &[u32]) -> Vec<u64> {
         ..PipelineOptions::new(Schedule::Popart, Recompute::Layer)
     };
     let ipus = simulate(&bert(layers, mib), cuts, &options);
-    ipus.iter().map(|own| own.stash[0]).collect()
+    ipus.iter().map(|ipu| ipu.stash[0]).collect()
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn recomputation_saves_memory() {
         };
         let ipus = simulate(&graph, &[4, 11, 18], &options);
         ipus.iter()
-            .map(|own| own.stash[0] + own.passing[0])
+            .map(|ipu| ipu.stash[0] + ipu.not_always_live[0])
             .collect()
     };
     let (none, layer) = (needs(Recompute::None), needs(Recompute::Layer));

@@ -24,10 +24,10 @@ pub(super) fn by_category(
         let lists = blobs.map(|blob| decode_list(&blob, tiles).expect("a list"));
         lists.collect::<Vec<_>>()
     });
-    let add = |mut all: Vec<Vec<u64>>, own: Vec<Vec<u64>>| {
+    let add = |mut all: Vec<Vec<u64>>, more: Vec<Vec<u64>>| {
         let sums = all.iter_mut().flatten();
-        sums.zip(own.into_iter().flatten())
-            .for_each(|(sum, own)| *sum += own);
+        sums.zip(more.into_iter().flatten())
+            .for_each(|(sum, bytes)| *sum += bytes);
         all
     };
     lists.reduce(add).expect("columns")
@@ -61,12 +61,12 @@ fn one_stage_has_the_categories_of_one_ipu() {
         let options = PipelineOptions::new(Schedule::Popart, Recompute::None);
         model.write_profile(&path, &[], &options).expect("written");
         let pipelined = Connection::open(&path).expect("the profile");
-        let own = |connection| by_category(connection, 8, columns_of_all_live);
-        assert_eq!(own(&pipelined), own(&one));
+        let of_all_live = |connection| by_category(connection, 8, columns_of_all_live);
+        assert_eq!(of_all_live(&pipelined), of_all_live(&one));
     }
 }
 
-/// What categories have adds up to the variables of each tile.
+/// The bytes of categories add up to the variables of each tile.
 #[test]
 fn categories_add_up_to_the_variables() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -80,9 +80,10 @@ fn categories_add_up_to_the_variables() {
         let sql = "SELECT sum(size_bytes) FROM vars_info GROUP BY tile ORDER BY tile";
         let sums = column::<u64>(&connection, sql);
         let categories = by_category(&connection, sums.len(), |_| true);
-        let found = (0..sums.len()).map(|tile| categories.iter().map(|own| own[tile]).sum());
+        let found =
+            (0..sums.len()).map(|tile| categories.iter().map(|category| category[tile]).sum());
         assert_eq!(found.collect::<Vec<u64>>(), sums);
-        assert!(categories.iter().filter(|own| own[0] > 0).count() > 9);
+        assert!(categories.iter().filter(|category| category[0] > 0).count() > 9);
     }
 }
 
@@ -93,10 +94,10 @@ fn kinds_add_up_to_what_is_always_live() {
         let places: &PlaceTruth = model.places();
         let layers = places.layers();
         for last in 0..=layers + 1 {
-            let own = crate::places::Places::positions(layers, last / 2..=last);
+            let places_here = crate::places::Places::positions(layers, last / 2..=last);
             for tile in 0..8 {
-                let kinds = places.kinds(tile, own).into_values();
-                assert_eq!(kinds.sum::<u64>(), places.fixed(tile, own));
+                let kinds = places.kinds(tile, places_here).into_values();
+                assert_eq!(kinds.sum::<u64>(), places.fixed(tile, places_here));
             }
         }
     }

@@ -27,17 +27,17 @@ fn options_ask_for_a_pipelined_profile() {
     let totals: Vec<u64> = truth
         .stages
         .iter()
-        .flat_map(|own| own.tiles.clone())
+        .flat_map(|stage| stage.tiles.clone())
         .collect();
     let total = "SELECT total FROM memory_by_tile ORDER BY tile";
     assert_eq!(column::<u64>(&profile, total), totals);
     assert_eq!(column::<u64>(&profile, "SELECT count(*) FROM runs"), [2]);
     assert_eq!(column::<u64>(&profile, "PRAGMA page_size"), [1024]);
-    let planted = truth.stages.iter().map(|own| own.planted.bytes(0));
+    let planted = truth.stages.iter().map(|stage| stage.planted.bytes(0));
     assert!(planted.clone().all(|bytes| bytes > 600), "{planted:?}");
 }
 
-/// The same options make the same bytes.
+/// Equal options make equal bytes.
 #[test]
 fn pipelined_profiles_can_be_made_again() {
     let folder = tempfile::tempdir().expect("a folder");

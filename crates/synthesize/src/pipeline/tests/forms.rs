@@ -1,4 +1,5 @@
-//! What is planted in a pipelined profile, and the forms that it can have.
+//! Planted code and data of a pipelined profile, and the forms that it can
+//! have.
 
 use std::path::Path;
 
@@ -70,10 +71,10 @@ fn planted_code_is_on_its_tiles() {
     with_form(&PLANTED, |[plain, formed], [before, after]| {
         let stages = plain.stages.iter().zip(&formed.stages);
         let added: Vec<u64> = stages
-            .flat_map(|(plain, own)| {
-                let tiles = plain.tiles.iter().zip(&own.tiles).enumerate();
+            .flat_map(|(plain, with_forms)| {
+                let tiles = plain.tiles.iter().zip(&with_forms.tiles).enumerate();
                 let more = tiles.map(|(tile, (plain, all))| {
-                    assert_eq!(plain + own.planted.bytes(tile), *all);
+                    assert_eq!(plain + with_forms.planted.bytes(tile), *all);
                     all - plain
                 });
                 more.collect::<Vec<_>>()
@@ -92,11 +93,11 @@ fn planted_code_is_on_its_tiles() {
 #[test]
 fn restores_are_planted_where_there_is_a_stash() {
     with_form(&PLANTED, |[_, formed], _| {
-        for own in &formed.stages {
-            let planted = &own.planted;
+        for stage in &formed.stages {
+            let planted = &stage.planted;
             assert!(planted.global_exchange.iter().all(|&bytes| bytes >= 400));
             if planted.restore.iter().any(|&bytes| bytes > 0) {
-                assert!(own.slots > 0 && planted.restore.iter().all(|&bytes| bytes >= 100));
+                assert!(stage.slots > 0 && planted.restore.iter().all(|&bytes| bytes >= 100));
             }
         }
         let restore = |ipu: usize| formed.stages[ipu].planted.restore[0];
@@ -106,12 +107,16 @@ fn restores_are_planted_where_there_is_a_stash() {
     });
 }
 
-/// What tiles hold when they are fullest has all that is always live of a category, and
-/// no more than the file has of it.
+/// The content of tiles at their peaks has all always-live bytes of a category, and no
+/// more than the file has of it.
 #[test]
 fn contents_are_of_the_categories_of_the_file() {
     with_form(&PLANTED, |[_, formed], [_, after]| {
-        let contents: Vec<_> = formed.stages.iter().flat_map(|own| &own.contents).collect();
+        let contents: Vec<_> = formed
+            .stages
+            .iter()
+            .flat_map(|stage| &stage.contents)
+            .collect();
         let all = by_category(after, contents.len(), |_| true);
         let always = by_category(after, contents.len(), columns_of_all_live);
         let names = column::<String>(
@@ -120,20 +125,20 @@ fn contents_are_of_the_categories_of_the_file() {
         );
         for (tile, content) in contents.iter().enumerate() {
             for (name, (always, all)) in names.iter().zip(always.iter().zip(&all)) {
-                let own = content.categories.get(name.as_str()).copied();
+                let bytes = content.categories.get(name.as_str()).copied();
                 let range = always[tile]..=all[tile];
                 assert!(
-                    range.contains(&own.unwrap_or(0)),
-                    "{name}: {own:?}, {range:?}"
+                    range.contains(&bytes.unwrap_or(0)),
+                    "{name}: {bytes:?}, {range:?}"
                 );
             }
         }
-        for own in &formed.stages {
-            for (tile, content) in own.contents.iter().enumerate() {
-                assert_eq!(content.total(), own.tiles[tile]);
+        for stage in &formed.stages {
+            for (tile, content) in stage.contents.iter().enumerate() {
+                assert_eq!(content.total(), stage.tiles[tile]);
                 let kind = |kind| content.kinds.get(&kind).copied().unwrap_or(0);
-                assert_eq!(kind(NameKind::Stashed), own.stash[tile]);
-                assert_eq!(kind(NameKind::Accumulator), own.accumulators[tile]);
+                assert_eq!(kind(NameKind::Stashed), stage.stash[tile]);
+                assert_eq!(kind(NameKind::Accumulator), stage.accumulators[tile]);
             }
         }
     });
@@ -207,12 +212,15 @@ fn cycles_are_counted_by_ipu() {
             );
             column::<u64>(after, &sql)
         };
-        let stages = formed.stages.iter().map(|own| own.cycles);
+        let stages = formed.stages.iter().map(|stage| stage.cycles);
         assert_eq!(
             cycles("OnTileExecute"),
-            stages.clone().map(|own| own.compute).collect::<Vec<_>>()
+            stages
+                .clone()
+                .map(|stage| stage.compute)
+                .collect::<Vec<_>>()
         );
-        let exchange: Vec<_> = stages.map(|own| own.exchange).collect();
+        let exchange: Vec<_> = stages.map(|stage| stage.exchange).collect();
         assert_eq!(cycles("GlobalExchange"), exchange);
         let rows = "SELECT count(*) FROM steps_by_ipu GROUP BY step_id HAVING count(*) <> 3";
         assert!(column::<u64>(after, rows).is_empty());

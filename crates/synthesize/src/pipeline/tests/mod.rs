@@ -1,4 +1,4 @@
-//! What is known of pipelines from elsewhere, or computed by hand.
+//! Facts about pipelines from elsewhere, or computed by hand.
 
 mod bert;
 mod categories;

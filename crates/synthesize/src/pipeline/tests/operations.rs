@@ -45,11 +45,11 @@ fn operations_run_on_one_ipu_each_time() {
             assert!(*context > 0, "{name}");
             let active = vertices
                 .chunks(TILES)
-                .map(|own| own.iter().any(|&own| own > 0));
+                .map(|of_ipu| of_ipu.iter().any(|&count| count > 0));
             let on: Vec<usize> = (0..ipus)
                 .zip(active)
-                .filter(|own| own.1)
-                .map(|own| own.0)
+                .filter(|ipu| ipu.1)
+                .map(|ipu| ipu.0)
                 .collect();
             assert!(on.len() <= 1, "{name} on {on:?}");
             on.iter().for_each(|&ipu| count[ipu] += 1);
@@ -87,7 +87,7 @@ fn layers_are_found_on_their_ipus() {
     let all = programs(&pipelined, 3 * TILES);
     for layer in 0..4usize {
         let name = format!("Layer{layer}/");
-        let ours = |own: &&(String, u32, Vec<u64>)| own.0.starts_with(&name);
+        let ours = |row: &&(String, u32, Vec<u64>)| row.0.starts_with(&name);
         let wanted: Vec<_> = of_one.iter().filter(ours).collect();
         let found: Vec<_> = all.iter().filter(ours).collect();
         assert!(wanted.len() > 4);

@@ -47,8 +47,8 @@ fn model(options: &str) -> PipelineModel {
 }
 
 fn alone(truth: PipelineTruth) -> super::super::StageTruth {
-    let [own] = <[_; 1]>::try_from(truth.stages).expect("one IPU");
-    own
+    let [stage] = <[_; 1]>::try_from(truth.stages).expect("one IPU");
+    stage
 }
 
 fn all(places: &PlaceTruth) -> Vec<u64> {
@@ -60,12 +60,13 @@ fn one_stage_of_inference_needs_what_all_places_need() {
     for model in models("inference") {
         for schedule in SCHEDULES {
             let options = PipelineOptions::new(schedule, Recompute::Layer);
-            let own = alone(model.simulate(&[], &options));
-            assert_eq!(own.tiles, all(model.places()));
+            let stage = alone(model.simulate(&[], &options));
+            assert_eq!(stage.tiles, all(model.places()));
             assert!(
-                own.accumulators
+                stage
+                    .accumulators
                     .iter()
-                    .chain(&own.stash)
+                    .chain(&stage.stash)
                     .all(|&bytes| bytes == 0)
             );
         }
@@ -78,12 +79,12 @@ fn one_stage_of_training_adds_accumulators() {
         for schedule in SCHEDULES {
             for recompute in [Recompute::None, Recompute::Stage] {
                 let options = PipelineOptions::new(schedule, recompute);
-                let own = alone(model.simulate(&[], &options));
-                let all = all(model.places()).into_iter().zip(&own.accumulators);
-                let all: Vec<u64> = all.map(|(all, own)| all + own).collect();
-                assert_eq!(own.tiles, all, "{options:?}");
-                assert_eq!(own.slots, 0);
-                assert!(own.accumulators.iter().all(|&bytes| bytes > 0));
+                let stage = alone(model.simulate(&[], &options));
+                let all = all(model.places()).into_iter().zip(&stage.accumulators);
+                let all: Vec<u64> = all.map(|(all, accumulators)| all + accumulators).collect();
+                assert_eq!(stage.tiles, all, "{options:?}");
+                assert_eq!(stage.slots, 0);
+                assert!(stage.accumulators.iter().all(|&bytes| bytes > 0));
             }
         }
     }
@@ -99,11 +100,11 @@ fn beside_places(mode: &str, all_steps: bool) -> (u64, u64) {
     let mut shares = Vec::new();
     for model in models(mode) {
         let truth = model.simulate(&[2, 4], &options);
-        for (own, range) in truth.stages.iter().zip([0..=1, 2..=3, 4..=5]) {
+        for (stage, range) in truth.stages.iter().zip([0..=1, 2..=3, 4..=5]) {
             let places = model.places().bytes(Places::positions(4, range));
-            let own = own.tiles.iter().zip(&own.accumulators);
-            let own = own.map(|(all, accumulators)| all - accumulators);
-            shares.extend(own.zip(places).map(|(own, places)| 1000 * own / places));
+            let tiles = stage.tiles.iter().zip(&stage.accumulators);
+            let rest = tiles.map(|(all, accumulators)| all - accumulators);
+            shares.extend(rest.zip(places).map(|(rest, places)| 1000 * rest / places));
         }
     }
     let least = shares.iter().min().copied().unwrap_or(0);
@@ -121,7 +122,7 @@ fn sequential_stages_need_no_more_than_their_places() {
     }
 }
 
-/// What waits for a copy meets bodies at the calls of other layers.
+/// Tensors that wait for a copy meet bodies at the calls of other layers.
 #[test]
 fn going_through_all_steps_is_nearly_what_places_need() {
     for mode in ["inference", "training"] {
@@ -138,29 +139,30 @@ fn stages_stash_what_their_backward_pass_needs() {
         for schedule in SCHEDULES {
             let options = PipelineOptions::new(schedule, Recompute::None);
             let truth = model.simulate(&[2, 4], &options);
-            for (stage, own) in truth.stages.iter().enumerate() {
+            for (stage, found) in truth.stages.iter().enumerate() {
                 let positions = 2 * stage as u32..2 * stage as u32 + 2;
                 let once = needed_backward(&model.graph, positions);
-                let times = u64::from(own.slots);
+                let times = u64::from(found.slots);
                 let stash: Vec<u64> = once.iter().map(|bytes| times * bytes).collect();
-                assert_eq!(own.stash, stash, "{options:?}, stage {stage}");
+                assert_eq!(found.stash, stash, "{options:?}, stage {stage}");
             }
         }
     }
 }
 
-/// By tile: bytes of tensors that are made before the turn and used after it by
+/// By tile: bytes of tensors that are made before the backward pass and used in it by
 /// these positions.
 fn needed_backward(graph: &Graph, positions: Range<u32>) -> Vec<u64> {
-    let turn = graph.turn.expect("training");
+    let backward_start = graph.backward_start.expect("training");
     let mut bytes = vec![0; graph.tiles as usize];
     for tensor in &graph.tensors {
         let mut uses = tensor.uses.iter();
-        let is_forward = uses.clone().any(|own| own.steps.0 < turn);
-        let is_needed = uses.any(|own| own.steps.0 >= turn && positions.contains(&own.position));
+        let is_forward = uses.clone().any(|usage| usage.steps.0 < backward_start);
+        let is_needed = uses
+            .any(|usage| usage.steps.0 >= backward_start && positions.contains(&usage.position));
         if is_forward && is_needed {
-            for own in &tensor.on_tiles {
-                bytes[own.tile as usize] += own.bytes;
+            for on_tile in &tensor.on_tiles {
+                bytes[on_tile.tile as usize] += on_tile.bytes;
             }
         }
     }
@@ -176,7 +178,7 @@ fn early_restores_need_no_less_than_late_ones() {
                 early_restore: true,
                 ..late
             };
-            let [late, early] = [late, early].map(|own| model.simulate(&[1, 3, 4], &own));
+            let [late, early] = [late, early].map(|options| model.simulate(&[1, 3, 4], &options));
             for (late, early) in late.stages.iter().zip(&early.stages) {
                 assert_eq!(late.stash, early.stash);
                 let mut tiles = late.tiles.iter().zip(&early.tiles);
@@ -207,9 +209,9 @@ fn all_options() -> Vec<PipelineOptions> {
     options.collect()
 }
 
-/// What an IPU has in any case: its rings and accumulators, and what its places
-/// have at all times. That no copy is needed after the next one is made is
-/// asserted on the way.
+/// An IPU has in any case its rings and accumulators, and the always-live bytes
+/// of its places. That no copy is needed after the next one is made is asserted
+/// on the way.
 #[test]
 fn all_options_are_possible() {
     let inference = models("inference").into_iter().take(1);
@@ -219,9 +221,9 @@ fn all_options_are_possible() {
             let truth = model.simulate(cuts, options);
             let ipus = cuts.iter().filter(|&&cut| !options.out_on_first || cut < 5);
             assert_eq!(truth.stages.len(), ipus.count() + 1);
-            for own in &truth.stages {
-                let added = own.stash.iter().zip(&own.accumulators);
-                let mut tiles = own.tiles.iter().zip(added);
+            for stage in &truth.stages {
+                let added = stage.stash.iter().zip(&stage.accumulators);
+                let mut tiles = stage.tiles.iter().zip(added);
                 assert!(tiles.all(|(all, (stash, accumulators))| *all > stash + accumulators));
             }
         }

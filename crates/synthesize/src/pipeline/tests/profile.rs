@@ -37,7 +37,7 @@ fn totals_are_what_the_simulation_says() {
                 let all: Vec<u64> = truth
                     .stages
                     .iter()
-                    .flat_map(|own| own.tiles.clone())
+                    .flat_map(|stage| stage.tiles.clone())
                     .collect();
                 assert_eq!(column::<u64>(connection, total), all);
                 let target = "SELECT num_ipus * tiles_per_ipu FROM target_info";
@@ -62,7 +62,7 @@ fn the_profile_of_one_ipu_can_be_read() {
     }
 }
 
-/// What a pipeline adds has the names that its compiler gives.
+/// Variables that a pipeline adds have the names that its compiler gives.
 #[test]
 fn stashes_and_accumulators_are_found_by_their_names() {
     let cases = [
@@ -78,12 +78,12 @@ fn stashes_and_accumulators_are_found_by_their_names() {
                 );
                 column::<u64>(connection, &sql)[0]
             };
-            let sum = |own: &[Vec<u64>]| own.iter().flatten().sum::<u64>();
+            let sum = |bytes: &[Vec<u64>]| bytes.iter().flatten().sum::<u64>();
             let stages = truth.stages.iter();
-            let stashes: Vec<_> = stages.clone().map(|own| own.stash.clone()).collect();
+            let stashes: Vec<_> = stages.clone().map(|stage| stage.stash.clone()).collect();
             assert_eq!(bytes(stash), sum(&stashes));
-            let own: Vec<_> = stages.map(|own| own.accumulators.clone()).collect();
-            assert_eq!(bytes(accumulators), sum(&own));
+            let expected: Vec<_> = stages.map(|stage| stage.accumulators.clone()).collect();
+            assert_eq!(bytes(accumulators), sum(&expected));
         });
     }
 }

@@ -9,15 +9,20 @@ use crate::places::Places;
 /// no tensors yet.
 pub(super) fn empty(layers: u32, each: u32, is_training: bool) -> Graph {
     let positions = layers + 2;
-    let turn = positions * each;
-    let forward = |own: u32| Some((own * each, (own + 1) * each));
-    let backward = |own: u32| Some((2 * turn - (own + 1) * each, 2 * turn - own * each));
+    let start = positions * each;
+    let forward = |position: u32| Some((position * each, (position + 1) * each));
+    let backward = |position: u32| {
+        Some((
+            2 * start - (position + 1) * each,
+            2 * start - position * each,
+        ))
+    };
     Graph {
         layers,
         tiles: 1,
         first: 0,
-        turn: is_training.then_some(turn),
-        update: if is_training { 2 * turn } else { turn },
+        backward_start: is_training.then_some(start),
+        update: if is_training { 2 * start } else { start },
         forward: (0..positions).map(forward).collect(),
         backward: match is_training {
             true => (0..positions).map(backward).collect(),
@@ -31,8 +36,8 @@ pub(super) fn empty(layers: u32, each: u32, is_training: bool) -> Graph {
 impl Graph {
     /// Adds a tensor; gives it for changes. Its uses: position and step.
     pub(super) fn plant(&mut self, bytes: u64, uses: &[(u32, u32)]) -> &mut Tensor {
-        let first = uses.iter().map(|own| own.1).min().unwrap_or(0);
-        let last = uses.iter().map(|own| own.1).max().unwrap_or(0);
+        let first = uses.iter().map(|usage| usage.1).min().unwrap_or(0);
+        let last = uses.iter().map(|usage| usage.1).max().unwrap_or(0);
         let class = self.classes.len() as u32;
         self.classes.push(vec![(first, last + 1)]);
         let uses = uses.iter().map(|&(position, step)| Use {

@@ -5,8 +5,8 @@ use super::super::options::Schedule;
 use super::super::walk::{Pipeline, Run};
 use super::SCHEDULES;
 
-fn counted(pipeline: &Pipeline, own: &[u32], first: Run, last: Run) -> u32 {
-    let parts = pipeline.parts(own, 2 * pipeline.stages + 4);
+fn counted(pipeline: &Pipeline, stages: &[u32], first: Run, last: Run) -> u32 {
+    let parts = pipeline.parts(stages, 2 * pipeline.stages + 4);
     pipeline.slots(&parts, first, last)
 }
 
@@ -31,13 +31,13 @@ fn pipeline(schedule: Schedule, stages: u32) -> Pipeline {
 fn the_walk_counts_what_the_sources_state() {
     for (schedule, stages) in SCHEDULES
         .iter()
-        .flat_map(|&own| (1..=24).map(move |f| (own, f)))
+        .flat_map(|&schedule| (1..=24).map(move |f| (schedule, f)))
     {
         let pipeline = pipeline(schedule, stages);
         for stage in 0..stages {
-            let own = [(stage, Pass::Forward), (stage, Pass::Backward)];
+            let runs = [(stage, Pass::Forward), (stage, Pass::Backward)];
             assert_eq!(
-                counted(&pipeline, &[stage], own[0], own[1]),
+                counted(&pipeline, &[stage], runs[0], runs[1]),
                 stated(schedule, stages - 1 - stage),
                 "{schedule:?}, stage {stage} of {stages}"
             );
@@ -49,14 +49,14 @@ fn the_walk_counts_what_the_sources_state() {
 fn a_head_on_the_first_ipu_changes_nothing_of_that() {
     for (schedule, stages) in SCHEDULES
         .iter()
-        .flat_map(|&own| (2..=24).map(move |f| (own, f)))
+        .flat_map(|&schedule| (2..=24).map(move |f| (schedule, f)))
     {
         let pipeline = pipeline(schedule, stages);
-        let own = [0, stages - 1];
-        for stage in own {
+        let ends = [0, stages - 1];
+        for stage in ends {
             let runs = [(stage, Pass::Forward), (stage, Pass::Backward)];
             assert_eq!(
-                counted(&pipeline, &own, runs[0], runs[1]),
+                counted(&pipeline, &ends, runs[0], runs[1]),
                 stated(schedule, stages - 1 - stage),
                 "{schedule:?}, stage {stage} of {stages}"
             );

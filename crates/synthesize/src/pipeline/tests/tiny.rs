@@ -1,7 +1,7 @@
 //! Pipelines small enough to be computed by hand.
 //!
 //! Steps of the graph of [`chain`]: In 0 and 1, the layers 2 to 5, Out 6 to 9
-//! with the turn at 8, the layers backward 10 to 13, In 14 and 15.
+//! with the backward pass from step 8 on, the layers backward 10 to 13, In 14 and 15.
 
 use super::super::graph::{Call, Graph, Local, Use};
 use super::super::options::{PipelineOptions, Recompute, Schedule};
@@ -17,7 +17,7 @@ fn options(schedule: Schedule, recompute: Recompute) -> PipelineOptions {
 fn memory(graph: &Graph, cuts: &[u32], options: &PipelineOptions) -> Vec<(u64, u64, u32)> {
     let ipus = simulate(graph, cuts, options);
     ipus.iter()
-        .map(|own| (own.passing[0], own.stash[0], own.slots))
+        .map(|ipu| (ipu.not_always_live[0], ipu.stash[0], ipu.slots))
         .collect()
 }
 
@@ -51,7 +51,7 @@ fn tensorflow_without_recomputation() {
 /// Another gradient of 500 bytes waits for the copy after the forward part, with
 /// the 20 of the chain. What is received is in use until the FIFO took it in (1),
 /// and what is made waits too (10). If the stage runs again before the copies, the
-/// same 10 are made again while these wait.
+/// same 10 are recomputed while these wait.
 #[test]
 fn tensorflow_runs_again_before_or_after_the_copies() {
     let mut graph = chain(true);
@@ -104,12 +104,12 @@ fn head_on_the_first_ipu() {
     };
     let stash: Vec<_> = memory(&graph, &[1, 2], &options)
         .iter()
-        .map(|own| (own.1, own.2))
+        .map(|ipu| (ipu.1, ipu.2))
         .collect();
     assert_eq!(stash, [(7 + 4 * 7, 7), (50, 5), (300, 3)]);
 }
 
-/// What skips stages stays on each IPU between until the next copy.
+/// A tensor that skips stages stays on each IPU between until the next copy.
 #[test]
 fn tensors_that_skip_stages() {
     for schedule in super::SCHEDULES {
@@ -122,11 +122,11 @@ fn tensors_that_skip_stages() {
     graph.plant(1000, &[(1, 2), (1, 13)]);
     graph.plant(5, &[(3, 9), (0, 14)]);
     let options = options(Schedule::Popart, Recompute::None);
-    let passing: Vec<u64> = memory(&graph, &[1, 2, 3], &options)
+    let not_always_live: Vec<u64> = memory(&graph, &[1, 2, 3], &options)
         .iter()
-        .map(|own| own.0)
+        .map(|ipu| ipu.0)
         .collect();
-    assert_eq!(passing, [5, 1005, 5, 5]);
+    assert_eq!(not_always_live, [5, 1005, 5, 5]);
 }
 
 /// A body of 150 bytes that both layers call is listed in the first one, at steps 2
@@ -164,7 +164,7 @@ fn accumulators_have_the_size_of_their_weights_or_of_floats() {
     let mut options = options(Schedule::Sequential, Recompute::None);
     let bytes = |options: &PipelineOptions| -> Vec<u64> {
         let ipus = simulate(&graph, &[2], options);
-        ipus.iter().map(|own| own.accumulators[0]).collect()
+        ipus.iter().map(|ipu| ipu.accumulators[0]).collect()
     };
     assert_eq!(bytes(&options), [8, 16]);
     options.float_accumulators = true;
