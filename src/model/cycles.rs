@@ -1,9 +1,9 @@
 //! Cycles of operations and layers.
 //!
-//! What is counted is the same for both sources: compute sets and exchanges
-//! between tiles, each step as long as its slowest tile. Stream copies wait for
-//! the host and syncs for other tiles, so what executions say of them is kept
-//! apart and belongs to no layer. Exchanges are a part of the sums that is known.
+//! Both sources count the same work: compute sets and exchanges between tiles,
+//! each step as long as its slowest tile. Stream copies wait for the host and
+//! syncs for other tiles, so what executions say of them is kept apart and
+//! belongs to no layer. Exchanges are a part of the sums that is known.
 //!
 //! A program that several operations run (an outlined body) is shared out by
 //! how often each of them runs it in the walk over the program tree. The body

@@ -109,7 +109,7 @@ impl Recording {
                 .iter()
                 .any(|label| label.weight_name().ends_with(end))
         };
-        // What the compiler makes may stand anywhere.
+        // Operations that the compiler makes may run anywhere.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };

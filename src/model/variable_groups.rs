@@ -122,15 +122,15 @@ impl VariableGroups {
         })
     }
 
-    /// The same with other bytes on each tile, by the number of the use and its bytes.
+    /// The groups with other bytes on each tile, by the number of the use and its bytes.
     pub fn with_bytes(&self, bytes: impl Fn(u32, u32) -> u32) -> Self {
-        let mut own = self.clone();
-        own.uses.iter_mut().for_each(|sum| sum.bytes = 0);
-        for group in &mut own.groups {
+        let mut changed = self.clone();
+        changed.uses.iter_mut().for_each(|sum| sum.bytes = 0);
+        for group in &mut changed.groups {
             group.bytes = bytes(group.number, group.bytes);
-            own.uses[group.number as usize].bytes += u64::from(group.bytes);
+            changed.uses[group.number as usize].bytes += u64::from(group.bytes);
         }
-        own
+        changed
     }
 
     /// Those that some operation uses.

@@ -20,11 +20,11 @@ pub struct EstimateFacts {
 }
 
 impl From<Estimate> for EstimateFacts {
-    fn from(own: Estimate) -> Self {
+    fn from(estimate: Estimate) -> Self {
         Self {
-            recorded_micro_batch: own.scale.recorded,
-            micro_batch: own.scale.wanted,
-            largest_micro_batch: own.largest,
+            recorded_micro_batch: estimate.scale.recorded,
+            micro_batch: estimate.scale.wanted,
+            largest_micro_batch: estimate.largest,
         }
     }
 }
@@ -38,7 +38,7 @@ impl EstimateFacts {
         )
     }
 
-    /// What was estimated, and the largest micro-batch that fits.
+    /// The estimate, and the largest micro-batch that fits.
     pub(super) fn sentences(&self) -> [Sentence; 2] {
         let what = say("this is an estimate for micro-batches of ")
             .count(self.micro_batch)

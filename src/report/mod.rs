@@ -286,7 +286,7 @@ impl Report {
             _ if !self.has_verdict() => NO_VERDICT.to_string(),
             Some(fit) => fit::sentences::verdict(fit),
             None => match self.estimate {
-                Some(own) => own.of_heading(&sentences::verdict(self)),
+                Some(estimate) => estimate.of_heading(&sentences::verdict(self)),
                 None => sentences::verdict(self),
             },
         }

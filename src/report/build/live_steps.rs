@@ -73,7 +73,7 @@ impl ChosenSteps {
     /// The variables that need names.
     pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         let tiles = [&self.fullest].into_iter().chain(&self.others);
-        tiles.flat_map(|own| &own.listed)
+        tiles.flat_map(|tile| &tile.listed)
     }
 }
 
@@ -98,7 +98,7 @@ impl Whole<'_> {
             steps: steps.clone(),
             others: {
                 let others = chosen.others.iter();
-                let others = others.map(|own| self.other(lookup, chosen, own, names));
+                let others = others.map(|other| self.other(lookup, chosen, other, names));
                 others.collect()
             },
             always_live: self.always_live(&chosen.fullest),
@@ -112,24 +112,25 @@ impl Whole<'_> {
         &self,
         lookup: &ProfileLookup,
         chosen: &ChosenSteps,
-        own: &OfTile,
+        of_tile: &OfTile,
         names: &mut impl Iterator<Item = String>,
     ) -> TileAtSteps {
-        let [counts, bytes] = own.totals(&chosen.spans);
+        let [counts, bytes] = of_tile.totals(&chosen.spans);
         TileAtSteps {
-            tile: own.tile,
+            tile: of_tile.tile,
             counts,
             bytes,
-            always_live: self.always_live(own),
-            variables: self.variables(lookup, chosen, own, names),
+            always_live: self.always_live(of_tile),
+            variables: self.variables(lookup, chosen, of_tile, names),
         }
     }
 
     /// Bytes of the variables of a tile that are live on every step.
-    fn always_live(&self, own: &OfTile) -> u64 {
-        let is_always = |own: &&TileVariable| self.model.classes.is_always_live(own.class);
-        let always = own.variables.iter().filter(is_always);
-        always.map(|own| own.bytes).sum()
+    fn always_live(&self, of_tile: &OfTile) -> u64 {
+        let is_always =
+            |variable: &&TileVariable| self.model.classes.is_always_live(variable.class);
+        let always = of_tile.variables.iter().filter(is_always);
+        always.map(|variable| variable.bytes).sum()
     }
 
     /// The listed variables of a tile.
@@ -137,7 +138,7 @@ impl Whole<'_> {
         &self,
         lookup: &ProfileLookup,
         chosen: &ChosenSteps,
-        own: &OfTile,
+        of_tile: &OfTile,
         names: &mut impl Iterator<Item = String>,
     ) -> Vec<VariableAtSteps> {
         let variable = |(variable, name): (&TileVariable, String)| VariableAtSteps {
@@ -145,7 +146,7 @@ impl Whole<'_> {
             category: lookup.category_of(variable).into(),
             ..self.variable(variable, chosen)
         };
-        own.listed.iter().zip(names).map(variable).collect()
+        of_tile.listed.iter().zip(names).map(variable).collect()
     }
 
     /// A variable without its name and category.

@@ -45,7 +45,7 @@ impl RecordedMemory {
 impl Inputs<'_> {
     pub(super) fn recorded(&self) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
-        // What is estimated for another micro-batch is not what was recorded.
+        // An estimate for another micro-batch is no record.
         let is_recorded = self.search.is_none_or(|found| found.estimate.is_none());
         let coverage = self.memory.coverage().filter(|_| is_recorded);
         let tile_map = if self.detail >= Detail::Page {

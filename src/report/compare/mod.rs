@@ -103,8 +103,8 @@ impl Comparison {
     /// Is all that is compared what it was?
     pub fn is_unchanged(&self) -> bool {
         self.before == self.now
-            && self.stages.iter().all(|own| own.before == own.now)
-            && self.layers.iter().all(|own| own.before == own.now)
+            && self.stages.iter().all(|stage| stage.before == stage.now)
+            && self.layers.iter().all(|layer| layer.before == layer.now)
     }
 
     /// Does the model no longer fit? One that never did is not worse; where

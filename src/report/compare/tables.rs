@@ -17,11 +17,11 @@ impl Comparison {
     /// For people: the rows that changed, without tables that have none.
     pub fn changes(&self) -> Vec<Table> {
         let mut changed = self.clone();
-        changed.stages.retain(|own| own.before != own.now);
+        changed.stages.retain(|stage| stage.before != stage.now);
         let [mut verdict, stages, layers] = changed.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
         let tables = [verdict, stages, layers].into_iter();
-        tables.filter(|own| !own.rows.is_empty()).collect()
+        tables.filter(|table| !table.rows.is_empty()).collect()
     }
 
     fn verdict_table(&self) -> Table {

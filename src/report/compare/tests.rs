@@ -43,7 +43,7 @@ fn layers_grow_shrink_come_and_go() {
     let changes = Comparison::new(&earlier, &later).changes();
     let names: Vec<_> = changes
         .iter()
-        .map(|own| (own.name, own.rows.len()))
+        .map(|table| (table.name, table.rows.len()))
         .collect();
     assert_eq!(names, [("compare-layers", 1)]);
     let layers = &mut later.layers;

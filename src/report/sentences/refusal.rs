@@ -119,21 +119,21 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
 
 /// Where the most is lacking, and what would free memory there: each change with its bytes.
 pub(in crate::report) fn advice(refusal: &Refusal) -> Option<(Sentence, Vec<Sentence>)> {
-    let own = refusal.advice.as_ref();
-    let own = own.filter(|own| !own.changes.is_empty())?;
+    let advice = refusal.advice.as_ref();
+    let advice = advice.filter(|advice| !advice.changes.is_empty())?;
     let head = say("where the most is lacking, ")
-        .layers(&own.layers)
+        .layers(&advice.layers)
         .text(" with ")
-        .amount(own.bytes)
+        .amount(advice.bytes)
         .text(", these would free memory");
-    let changes = own.changes.iter();
+    let changes = advice.changes.iter();
     let changes = changes.map(|change| frees(change).amount(change.frees));
     Some((head, changes.collect()))
 }
 
-/// What a change is, up to the bytes that it frees.
-fn frees(own: &Advice) -> Sentence {
-    match own.change {
+/// A change, up to the bytes that it frees.
+fn frees(advice: &Advice) -> Sentence {
+    match advice.change {
         Change::StateOffChip => say("state of the optimizer outside the IPUs (")
             .code("--optimizer-state off-chip")
             .text(") frees "),
@@ -144,7 +144,7 @@ fn frees(own: &Advice) -> Sentence {
             .code("--schedule tf-interleaved")
             .text(") frees "),
         Change::SerializedWeight => say("the operations of ")
-            .name(own.weight.as_deref().unwrap_or_default())
+            .name(advice.weight.as_deref().unwrap_or_default())
             .text(" in two parts (")
             .code("poptorch.serializedMatMul")
             .text(", ")

@@ -16,14 +16,16 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
     let stages = page.report["split"]["stages"].as_array().expect("stages");
     let tiles: Vec<Value> = stages
         .iter()
-        .map(|own| own["fullest_tile"]["tile"].clone())
+        .map(|stage| stage["fullest_tile"]["tile"].clone())
         .collect();
     for tile in tiles {
         page.browser.value(&format!("choose({{ tile: {tile} }})"));
         let shown = page.browser.value(SHOWN);
         let expected = format!("Tile {tile} at step ");
         assert!(
-            shown.as_str().is_some_and(|own| own.starts_with(&expected)),
+            shown
+                .as_str()
+                .is_some_and(|text| text.starts_with(&expected)),
             "{shown}"
         );
         page.numbers_are_those_of_the_report();
@@ -31,7 +33,7 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
     page.done();
 }
 
-/// What is listed of another tile is what is on it, and its bytes are those of the map.
+/// The list of another tile has its variables, and their bytes are those of the map.
 #[test]
 fn other_tiles_have_what_was_recorded_of_them() {
     let Some(page) = page("popart-bert-inference", &SPLIT, "") else {
@@ -79,12 +81,12 @@ fn what_is_always_live_can_be_opened() {
         .expect("a list");
     let always = variables
         .iter()
-        .filter(|own| own["is_always_live"] == json!(true))
+        .filter(|variable| variable["is_always_live"] == json!(true))
         .count() as u64;
     assert!(always > 0);
     assert_eq!(
         page.browser.value(blocks).as_u64(),
-        before.map(|own| own + always)
+        before.map(|value| value + always)
     );
     // With smaller ones below them they are as high as the band was.
     let heights = "(() => {
@@ -116,8 +118,10 @@ fn variables_bytes(report: &Value) -> u64 {
         .expect("a list");
     let always = variables
         .iter()
-        .filter(|own| own["is_always_live"] == json!(true));
-    always.filter_map(|own| own["bytes"].as_u64()).sum()
+        .filter(|variable| variable["is_always_live"] == json!(true));
+    always
+        .filter_map(|variable| variable["bytes"].as_u64())
+        .sum()
 }
 
 #[test]
@@ -125,7 +129,7 @@ fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
     let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
         return;
     };
-    // What the scale at the left spans.
+    // The span of the scale at the left.
     let scale = "(() => { const all = [...document.querySelectorAll('#live-steps .scale .axis')]
         .map((one) => +one.textContent.replaceAll(',', '')); return Math.max(...all) - Math.min(...all); })()";
     let span =
@@ -150,7 +154,7 @@ fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
             one.scrollIntoView({ block: 'center', behavior: 'instant' });
             const box = one.getBoundingClientRect(); return [box.x, box.y, box.width, box.height]; })()",
     );
-    let [x, y, width, height] = [0, 1, 2, 3].map(|own| place[own].as_f64().expect("a number"));
+    let [x, y, width, height] = [0, 1, 2, 3].map(|at| place[at].as_f64().expect("a number"));
     for (kind, share) in [
         ("mousePressed", 0.3),
         ("mouseMoved", 0.6),

@@ -1,4 +1,4 @@
-//! What is pasted from the page is what `--emit` prints, for any cuts.
+//! Text that is pasted from the page is that of `--emit`, for any cuts.
 
 use super::tools::{Page, page};
 use crate::support::{finish, root};

@@ -15,9 +15,9 @@ pub fn text() -> String {
     );
     let report = ("Report", schema.as_object().expect("a schema"));
     let others = schema["$defs"].as_object().expect("types").iter();
-    let others = others.map(|(name, own)| (name.as_str(), own.as_object().expect("a schema")));
-    for (name, own) in [report].into_iter().chain(others) {
-        writeln!(text, "  type {name} = {};", shape(own)).expect("a text");
+    let others = others.map(|(name, other)| (name.as_str(), other.as_object().expect("a schema")));
+    for (name, schema) in [report].into_iter().chain(others) {
+        writeln!(text, "  type {name} = {};", shape(schema)).expect("a text");
     }
     text + "}\n"
 }
@@ -39,17 +39,17 @@ fn shape(schema: &Map<String, Value>) -> String {
     let either = all("anyOf")
         .or_else(|| all("oneOf"))
         .map(|all| all.join(" | "));
-    let own = schema.get("type").map(|kind| match kind {
+    let types = schema.get("type").map(|kind| match kind {
         Value::Array(kinds) => {
             let kinds = kinds.iter().map(|kind| plain(kind, schema));
             kinds.collect::<Vec<_>>().join(" | ")
         }
         kind => plain(kind, schema),
     });
-    match (own, either) {
-        (Some(own), Some(either)) if own != "{ }" => format!("{own} & ({either})"),
+    match (types, either) {
+        (Some(types), Some(either)) if types != "{ }" => format!("{types} & ({either})"),
         (_, Some(either)) => either,
-        (Some(own), None) => own,
+        (Some(types), None) => types,
         (None, None) => "any".into(),
     }
 }
@@ -80,16 +80,17 @@ fn plain(kind: &Value, schema: &Map<String, Value>) -> String {
 fn object(schema: &Map<String, Value>) -> String {
     let Some(fields) = schema.get("properties").and_then(Value::as_object) else {
         return match schema.get("additionalProperties") {
-            Some(Value::Object(own)) => format!("Record<string, {}>", shape(own)),
+            Some(Value::Object(object)) => format!("Record<string, {}>", shape(object)),
             _ => "Record<string, any>".into(),
         };
     };
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|own| own == name));
+    let is_required =
+        |name: &str| required.is_some_and(|all| all.iter().any(|other| other == name));
     let mut text = String::from("{ ");
-    for (name, own) in fields {
+    for (name, field) in fields {
         let sign = if is_required(name) { "" } else { "?" };
-        write!(text, "{name}{sign}: {}; ", inner(own)).expect("a text");
+        write!(text, "{name}{sign}: {}; ", inner(field)).expect("a text");
     }
     text + "}"
 }

@@ -1,4 +1,4 @@
-//! What is advised where nothing fits: each change frees the bytes that it is said to.
+//! Advice where nothing fits: each change frees the bytes that it is said to.
 
 use crate::support::run_fixture;
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn report(fixture: &str, more: &[&str]) -> Value {
 /// The bytes of the stage that the advice is for.
 fn bytes_of_stage(report: &Value, layers: &Value) -> u64 {
     let stages = report["split"]["stages"].as_array().expect("stages");
-    let stage = stages.iter().find(|own| own["layers"] == *layers);
+    let stage = stages.iter().find(|stage| stage["layers"] == *layers);
     let stage = stage.expect("the same split");
     stage["fullest_tile"]["bytes"].as_u64().expect("bytes")
 }
@@ -31,8 +31,8 @@ fn options_free_what_is_said() {
         let advice = &refused["refusal"]["advice"];
         let changes = advice["changes"].as_array().expect("advice");
         assert!(!changes.is_empty(), "{fixture}");
-        let own = bytes_of_stage(&refused, &advice["layers"]);
-        assert_eq!(advice["bytes"], own, "{fixture}");
+        let bytes = bytes_of_stage(&refused, &advice["layers"]);
+        assert_eq!(advice["bytes"], bytes, "{fixture}");
         for change in changes {
             let options: &[&str] = match change["change"].as_str().expect("a name") {
                 "state-off-chip" => &["--optimizer-state=off-chip"],
@@ -43,7 +43,7 @@ fn options_free_what_is_said() {
             };
             let changed = report(fixture, &[question, options].concat());
             let left = bytes_of_stage(&changed, &advice["layers"]);
-            assert_eq!(change["frees"], own - left, "{fixture} {options:?}");
+            assert_eq!(change["frees"], bytes - left, "{fixture} {options:?}");
             checked += 1;
         }
     }

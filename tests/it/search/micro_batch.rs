@@ -11,9 +11,9 @@ const FIXTURES: [(&str, u64); 3] = [
 
 /// The exit code, and the report.
 fn report(fixture: &str, more: &[String]) -> (i32, Value) {
-    let own = ["--solve", "--export-json=-", "--micro-batch=8"];
+    let fixed = ["--solve", "--export-json=-", "--micro-batch=8"];
     let more = more.iter().map(String::as_str);
-    let options: Vec<&str> = own.into_iter().chain(more).collect();
+    let options: Vec<&str> = fixed.into_iter().chain(more).collect();
     let run = run_fixture(fixture, &options);
     let json = run.out.split_once("# export-json\n").expect("a report").1;
     (run.code, serde_json::from_str(json).expect("JSON"))
@@ -28,7 +28,7 @@ fn at(samples: u64, ipus: u64) -> Vec<String> {
 
 fn peaks(report: &Value) -> Vec<u64> {
     let stages = report["split"]["stages"].as_array().expect("stages");
-    let bytes = |own: &Value| own["fullest_tile"]["bytes"].as_u64().expect("bytes");
+    let bytes = |stage: &Value| stage["fullest_tile"]["bytes"].as_u64().expect("bytes");
     stages.iter().map(bytes).collect()
 }
 

@@ -34,7 +34,7 @@ impl Default for ProfileForm {
     }
 }
 
-/// What `autoReport.outputLoweredVars` left of the tables of variables.
+/// The tables of variables that `autoReport.outputLoweredVars` left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoweredVariables {
     /// All rows are there.
@@ -53,8 +53,9 @@ pub struct PlantedCode {
     pub global_exchange: PlantedBytes,
     /// Host exchanges that each IPU repeats, of category `hostExchangeCode`.
     pub host_exchange: PlantedBytes,
-    /// What takes tensors out of the stash, of category `internalExchangeCode`:
-    /// only with PopART's schedule, on IPUs with a stash.
+    /// Code that takes tensors out of the stash, of category
+    /// `internalExchangeCode`: only with PopART's schedule, on IPUs with a
+    /// stash.
     pub restore: PlantedBytes,
 }
 
@@ -72,7 +73,7 @@ pub struct PlantedBytes {
 }
 
 impl PlantedBytes {
-    /// The same on all tiles of all IPUs.
+    /// Equal bytes on all tiles of all IPUs.
     pub fn everywhere(bytes: u64) -> Self {
         Self {
             first: bytes,
@@ -109,7 +110,7 @@ pub(super) struct Place {
     pub tiles: u32,
 }
 
-/// What was planted on an IPU, by tile.
+/// Planted code of an IPU, by tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlantedTruth {
     /// Bytes of category `globalExchangeCode`.
@@ -121,7 +122,7 @@ pub struct PlantedTruth {
 }
 
 impl PlantedTruth {
-    /// What is planted on an IPU whose largest ring has so many slots.
+    /// The planted code of an IPU whose largest ring has so many slots.
     pub(super) fn new(
         code: &PlantedCode,
         random: Random,

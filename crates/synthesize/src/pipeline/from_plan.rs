@@ -164,7 +164,7 @@ fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
     }
 }
 
-/// What comes and goes on a tile and is no tensor.
+/// Variables that come and go on a tile and are no tensors.
 fn locals(plan: &Plan, tile: u32) -> BTreeMap<Local, u64> {
     let mut locals = BTreeMap::new();
     let mut add = |local: Local, bytes: u64| {

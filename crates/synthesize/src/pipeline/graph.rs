@@ -36,16 +36,16 @@ pub(super) struct Graph {
     pub calls: Vec<Call>,
     /// Live ranges by class.
     pub classes: Vec<Ranges>,
-    /// What flows from operation to operation.
+    /// The tensors that flow from operation to operation.
     pub tensors: Vec<Tensor>,
-    /// What weights have accumulators for.
+    /// The weights that have accumulators.
     pub weights: Vec<Weight>,
     /// By tile: bytes of what belongs to single operations and of everything
     /// else that is live at the same steps on any IPU.
     pub locals: Vec<BTreeMap<Local, u64>>,
 }
 
-/// What belongs to single operations and is live at the same steps.
+/// Variables of single operations that are live at the same steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Local {
     pub places: Places,
