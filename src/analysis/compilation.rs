@@ -126,6 +126,7 @@ impl Compilation {
         arguments: Vec<String>,
     ) -> Report {
         let CompiledProfile { target, made, .. } = &self.profile;
+        let warnings = self.warnings.iter().map(|(_, warning)| warning.clone());
         Report::of_compilation(FitInputs {
             profile: &self.profile,
             layers: self.layers.as_ref(),
@@ -137,11 +138,7 @@ impl Compilation {
                 app: self.app.clone(),
                 ..Provenance::new(target, made, self.files.clone(), "recorded")
             },
-            warnings: self
-                .warnings
-                .iter()
-                .map(|(_, warning)| warning.clone())
-                .collect(),
+            warnings: warnings.collect(),
         })
     }
 }

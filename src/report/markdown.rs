@@ -55,18 +55,15 @@ fn heading(report: &Report) -> String {
 }
 
 fn footer(report: &Report) -> String {
-    let provenance = &report.provenance;
+    let made = &report.provenance;
     let model = match report.fit {
         Some(_) => ", as it was recorded".to_string(),
-        None => format!(
-            ", in the {} memory model",
-            markdown(&provenance.memory_model)
-        ),
+        None => format!(", in the {} memory model", markdown(&made.memory_model)),
     };
     format!(
         "\nMade by popliner {} from {}{model}.\n",
-        markdown(&provenance.popliner),
-        markdown(&provenance.files.profile),
+        markdown(&made.popliner),
+        markdown(&made.files.profile),
     )
 }
 

@@ -179,15 +179,11 @@ pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
         .collect()
 }
 
-/// The blocks of all sections that a form has, in order.
-fn blocks(report: &Report, form: Form) -> impl Iterator<Item = Block> {
-    let sections = SECTIONS.iter();
-    sections.flat_map(move |section| section.blocks(report, form))
-}
-
 /// The tables that a form has, in order.
 pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
-    let tables = blocks(report, form).filter_map(|block| match block {
+    let sections = SECTIONS.iter();
+    let blocks = sections.flat_map(|section| section.blocks(report, form));
+    let tables = blocks.filter_map(|block| match block {
         Block::Table(table) => Some(table),
         _ => None,
     });
@@ -272,10 +268,8 @@ fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
 
 /// How a split that was given compares with the best. A terminal has said what it breaks.
 fn given(report: &Report, form: Form) -> Vec<Block> {
-    let broken = report
-        .given
-        .iter()
-        .flat_map(|given| &given.broken_constraints);
+    let given = report.given.iter();
+    let broken = given.flat_map(|given| &given.broken_constraints);
     let breaks = sentences::names("it breaks: ", broken);
     let breaks = breaks.filter(|_| form != Form::Terminal);
     let both = sentences::given(report).into_iter().chain(breaks);
@@ -380,11 +374,8 @@ fn layers(report: &Report, form: Form) -> Vec<Block> {
 }
 
 fn coverage(report: &Report, _: Form) -> Vec<Block> {
-    let coverage = report
-        .memory
-        .coverage
-        .iter()
-        .filter(|coverage| coverage.recorded > 0);
+    let coverage = report.memory.coverage.iter();
+    let coverage = coverage.filter(|coverage| coverage.recorded > 0);
     coverage
         .map(|coverage| Block::Paragraph(sentences::coverage(coverage)))
         .collect()

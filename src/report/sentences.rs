@@ -245,12 +245,7 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
 /// For each position that no number of IPUs makes fit.
 pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let split = report.split.iter();
-    let layers = split.flat_map(|split| {
-        split
-            .too_large
-            .iter()
-            .map(move |layer| (layer, split.limit))
-    });
+    let layers = split.flat_map(|split| split.too_large.iter().zip(std::iter::repeat(split.limit)));
     let sentence = |(layer, limit): (&LayerMemory, u64)| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));

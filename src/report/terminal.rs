@@ -64,10 +64,8 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     }
     let names = rows.columns.iter().map(|column| column.name.as_ref());
     let names: Vec<&str> = names.collect();
-    let left_out: Vec<String> = names[fitting..]
-        .iter()
-        .map(|name| cell_text(name))
-        .collect();
+    let left_out = names[fitting..].iter().map(|name| cell_text(name));
+    let left_out: Vec<String> = left_out.collect();
     let note = format!("Not shown: {}; --format tsv has all", listed(&left_out));
     let table = plain_table(&rows.clone().only(&names[..fitting]), units);
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))

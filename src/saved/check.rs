@@ -22,7 +22,7 @@ pub(super) fn steps(model: &Model) -> Checked {
 
 /// Does all of `model` fit together?
 pub(super) fn all(model: &Model) -> Checked {
-    let targets = Referents(model);
+    let refs = Referents(model);
     target(model)?;
     classes(model)?;
     let (groups, labels) = (model.operation_groups.len(), model.labels.len());
@@ -30,27 +30,21 @@ pub(super) fn all(model: &Model) -> Checked {
     ensure(model.use_sets.is_sound(groups, labels), || {
         "a use set does not consist of a smaller one and a later group".into()
     })?;
-    each("use", model.variables.uses(), |use_of| {
-        targets.is_use(use_of)
-    })?;
+    each("use", model.variables.uses(), |use_of| refs.is_use(use_of))?;
     let of_code = model.code_variables.uses();
-    each("use of code", of_code, |use_of| targets.is_use(use_of))?;
+    each("use of code", of_code, |use_of| refs.is_use(use_of))?;
     each("operation", &model.operations, |operation| {
-        targets.is_group(operation.group)?;
-        targets.is_call(operation.call)
+        refs.is_group(operation.group)?;
+        refs.is_call(operation.call)
     })?;
-    each("group", &model.operation_groups, |group| {
-        targets.group(group)
-    })?;
-    targets.flow(&model.flow)?;
+    each("group", &model.operation_groups, |group| refs.group(group))?;
+    refs.flow(&model.flow)?;
     each("program", &model.programs, |program| {
-        program
-            .group
-            .map_or(Ok(()), |group| targets.is_group(group))
+        program.group.map_or(Ok(()), |group| refs.is_group(group))
     })?;
-    targets.by_tile()?;
+    refs.by_tile()?;
     let peak = model.memory_peak.as_ref();
-    peak.map_or(Ok(()), |peak| targets.memory_peak(peak))
+    peak.map_or(Ok(()), |peak| refs.memory_peak(peak))
 }
 
 /// The rules for a profile, and as much of everything as there are
@@ -127,7 +121,7 @@ fn is_below(position: u32, end: usize, what: &str) -> Checked {
     })
 }
 
-/// The targets of references between the parts of a model.
+/// The refs of references between the parts of a model.
 struct Referents<'a>(&'a Model);
 
 impl Referents<'_> {

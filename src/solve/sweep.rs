@@ -56,11 +56,8 @@ mod tests {
         let expected = [None, Some(2), Some(2), Some(4), Some(4), Some(4)];
         assert_eq!(stages(&problem), expected);
         let some = sweep(&problem, &[1, 3, 6]).unwrap();
-        let of_some: Vec<_> = some
-            .iter()
-            .flatten()
-            .map(|best| best.score.stages)
-            .collect();
+        let stages = some.iter().flatten().map(|best| best.score.stages);
+        let of_some: Vec<_> = stages.collect();
         assert_eq!(of_some, [2, 4]);
         assert_eq!(some[2], solve(&problem).unwrap());
     }

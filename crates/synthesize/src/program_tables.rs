@@ -68,10 +68,7 @@ fn control_code(plan: &Plan) -> Vec<Option<Vec<u64>>> {
         for &child in &program.children {
             let (bytes, window) = programs[child as usize].code;
             match &sums[child as usize] {
-                Some(more) => sum
-                    .iter_mut()
-                    .zip(more)
-                    .for_each(|(sum, more)| *sum += more),
+                Some(more) => sum.iter_mut().zip(more).for_each(|(a, b)| *a += b),
                 None => {
                     let first = window.first as usize;
                     let tiles = &mut sum[first..first + window.count as usize];

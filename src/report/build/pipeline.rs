@@ -62,10 +62,8 @@ impl Inputs<'_> {
         let in_passes = memory.updates.iter().map(|update| update.in_passes).max();
         let corrected = |bytes: u64| bytes.saturating_add_signed(memory.learnt);
         let in_passes = corrected(in_passes.unwrap_or(0));
-        let weights = fullest
-            .update
-            .map(|update| self.memory.weights_of_update(update));
-        let weights = weights.unwrap_or_default().into_iter();
+        let weights = fullest.update.into_iter();
+        let weights = weights.flat_map(|update| self.memory.weights_of_update(update));
         Some(StageUpdate {
             tile: tile as u32,
             bytes: corrected(fullest.bytes),

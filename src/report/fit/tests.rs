@@ -4,7 +4,7 @@ use super::{
     Against, AgainstError, Calibration, CalibrationError, CutElsewhere, Fit, IpuFit, MatchedBy,
     StageAgainst, tables,
 };
-use crate::memory::{Pipeline, PlacedStage, Schedule};
+use crate::memory::{Learnt, Pipeline, PlacedStage, Schedule};
 use crate::model::{Layering, Positions};
 use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
@@ -156,6 +156,11 @@ fn positions() -> Positions {
     Positions::full(&Layering::of(names.to_vec(), Vec::new()), false)
 }
 
+/// The correction of the first, middle, last and only stage of another split.
+fn places(of: &Learnt) -> [i64; 4] {
+    [of.first, of.middle, of.last, of.alone]
+}
+
 #[test]
 fn what_was_learnt_is_for_stages_or_for_places() {
     let mut calibration = calibration();
@@ -165,11 +170,9 @@ fn what_was_learnt_is_for_stages_or_for_places() {
         .map(|part| (&*part.part, part.learnt))
         .collect();
     assert_eq!(parts, [("variables", 70), ("global exchange code", 30)]);
-    assert_eq!(
-        (calibration.ipus[0].learnt, calibration.ipus[0].carried),
-        (100, 30)
-    );
-    assert_eq!(calibration.ipus[0].learnt_share, "+10.00 %");
+    let first = &calibration.ipus[0];
+    assert_eq!((first.learnt, first.carried), (100, 30));
+    assert_eq!(first.learnt_share, "+10.00 %");
     for (ipu, carried) in calibration.ipus.iter_mut().zip([1, 5, 7, -3]) {
         ipu.carried = carried;
     }
@@ -187,15 +190,7 @@ fn what_was_learnt_is_for_stages_or_for_places() {
         (placed(4..6, 0), 100),
     ];
     assert_eq!(correction.stages, expected);
-    assert_eq!(
-        (
-            correction.first,
-            correction.middle,
-            correction.last,
-            correction.alone
-        ),
-        (1, 7, -3, 0)
-    );
+    assert_eq!(places(&correction), [1, 7, -3, 0]);
     // In another pipeline nothing was compiled.
     let other = Pipeline {
         schedule: Schedule::Sequential,
@@ -209,15 +204,7 @@ fn what_was_learnt_is_for_stages_or_for_places() {
     let correction = calibration
         .learnt(&positions(), calibration.pipeline)
         .expect("the same layers");
-    assert_eq!(
-        (
-            correction.first,
-            correction.middle,
-            correction.last,
-            correction.alone
-        ),
-        (1, 5, 5, 0)
-    );
+    assert_eq!(places(&correction), [1, 5, 5, 0]);
     calibration.ipus.truncate(1);
     let correction = calibration
         .learnt(&positions(), calibration.pipeline)

@@ -79,10 +79,8 @@ fn with_correction(parts: Sentence, bytes: i64) -> Sentence {
 /// How many copies of what a stage keeps.
 fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let mut lines = of_copies(stage, pseudo_layers);
-    let update = stage
-        .pipeline
-        .as_ref()
-        .and_then(|pipeline| pipeline.update.as_ref());
+    let pipeline = stage.pipeline.as_ref();
+    let update = pipeline.and_then(|pipeline| pipeline.update.as_ref());
     lines.extend(update.map(|update| {
         let line =
             say(format!("  in the update tile {} has at most ", update.tile)).amount(update.bytes);
@@ -99,11 +97,8 @@ fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
 }
 
 fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
-    let Some(pipeline) = stage
-        .pipeline
-        .as_ref()
-        .filter(|pipeline| pipeline.copies > 0)
-    else {
+    let pipeline = stage.pipeline.as_ref();
+    let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
         return Vec::new();
     };
     let head = say(format!(

@@ -134,12 +134,7 @@ fn a_body_of_a_loop_counts_as_often_as_it_runs() {
     // Loops in loops, each as long as can be: no sum wraps around.
     let long = "UPDATE program_type_repeat SET repeat_count = 9223372036854775807";
     let (long, _) = after(ESTIMATED, long);
-    assert!(
-        long.unwrap()
-            .by_operation
-            .iter()
-            .any(|&count| count > whole)
-    );
+    assert!(long.unwrap().by_operation.iter().any(|&n| n > whole));
 }
 
 #[test]

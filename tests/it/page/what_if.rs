@@ -183,11 +183,11 @@ impl Page {
 
     /// All that the page shows is what its command line finds.
     fn check(&mut self) {
-        let displayed = self.browser.value(SHOWN);
-        let command = displayed["command"].as_str().expect("a command");
+        let state = self.browser.value(SHOWN);
+        let command = state["command"].as_str().expect("a command");
         let judged = self.judged(command);
         let stages = judged["split"]["stages"].as_array().expect("stages");
-        let numbers = displayed["now"].as_array().expect("numbers");
+        let numbers = state["now"].as_array().expect("numbers");
         assert!(numbers.len() > stages.len() * 4, "{command}: {numbers:?}");
         for number in numbers {
             let place = number[0].as_str().expect("a place");
@@ -202,10 +202,10 @@ impl Page {
         }
         let ends = stages.iter().map(|stage| &stage["positions"]["end"]);
         let ends: Vec<&Value> = ends.collect();
-        let cuts = displayed["cuts"].as_array().expect("cuts");
+        let cuts = state["cuts"].as_array().expect("cuts");
         assert!(ends[..ends.len() - 1].iter().copied().eq(cuts), "{command}");
-        check_verdict(&displayed, &judged, command);
-        check_totals(&displayed, &judged, command);
+        check_verdict(&state, &judged, command);
+        check_totals(&state, &judged, command);
     }
 }
 
@@ -213,14 +213,14 @@ fn plain(text: &Value) -> String {
     text.as_str().expect("a text").replace(',', "")
 }
 
-fn check_verdict(displayed: &Value, judged: &Value, command: &str) {
+fn check_verdict(state: &Value, judged: &Value, command: &str) {
     for (fits, expected) in [
-        (&displayed["fits"], &judged["split"]["fits"]),
-        (&displayed["best_fits"], &judged["given"]["best_fits"]),
+        (&state["fits"], &judged["split"]["fits"]),
+        (&state["best_fits"], &judged["given"]["best_fits"]),
     ] {
         assert_eq!(fits.as_str(), Some(&*expected.to_string()), "{command}");
     }
-    let verdict = displayed["verdict"].as_str().expect("a verdict");
+    let verdict = state["verdict"].as_str().expect("a verdict");
     let broken = judged["given"]["broken_constraints"].as_array();
     let broken = broken.expect("constraints");
     assert_eq!(
@@ -234,7 +234,7 @@ fn check_verdict(displayed: &Value, judged: &Value, command: &str) {
     }
 }
 
-fn check_totals(displayed: &Value, judged: &Value, command: &str) {
+fn check_totals(state: &Value, judged: &Value, command: &str) {
     let numbers = |list: &Value, at: &str| -> Vec<u64> {
         let all = list.as_array().into_iter().flatten();
         all.map(|page| page.pointer(at).and_then(Value::as_u64).expect("a number"))
@@ -258,7 +258,7 @@ fn check_totals(displayed: &Value, judged: &Value, command: &str) {
         ));
         expected.push(format!("{slowest}cycles"));
     }
-    let totals = displayed["totals"]
+    let totals = state["totals"]
         .as_array()
         .expect("totals")
         .iter()
@@ -270,7 +270,7 @@ fn check_totals(displayed: &Value, judged: &Value, command: &str) {
         format!("{}.{} %", tenths / 10, tenths % 10)
     });
     assert_eq!(
-        displayed["shares"],
+        state["shares"],
         json!(shares.collect::<Vec<_>>()),
         "{command}"
     );
@@ -380,8 +380,8 @@ fn cuts_are_added_and_removed() {
 impl Page {
     /// The page says what was done before the verdict.
     fn announces(&mut self, start: &str) {
-        let displayed = self.browser.value(SHOWN);
-        let verdict = displayed["verdict"].as_str().expect("a verdict");
+        let state = self.browser.value(SHOWN);
+        let verdict = state["verdict"].as_str().expect("a verdict");
         assert!(verdict.starts_with(start), "{verdict}");
         assert!(verdict.contains(". This split "), "{verdict}");
     }
@@ -449,11 +449,8 @@ impl Page {
     }
 
     fn command(&mut self) -> String {
-        let displayed = self.browser.value(SHOWN);
-        displayed["command"]
-            .as_str()
-            .expect("a command")
-            .to_string()
+        let state = self.browser.value(SHOWN);
+        state["command"].as_str().expect("a command").to_string()
     }
 
     fn fields(&mut self) -> Value {

@@ -127,11 +127,8 @@ fn alternatives_are_what_their_options_give() {
         assert_eq!(alternative["fits"], Value::from(code == 0), "{typed}");
         let stages = found["split"]["stages"].as_array().expect("stages");
         let layers: Vec<&Value> = stages.iter().map(|stage| &stage["layers"]).collect();
-        let expected: Vec<&Value> = alternative["stages"]
-            .as_array()
-            .expect("stages")
-            .iter()
-            .collect();
+        let expected = alternative["stages"].as_array().expect("stages");
+        let expected: Vec<&Value> = expected.iter().collect();
         assert_eq!(layers, expected, "{typed}");
     }
 }

@@ -63,10 +63,8 @@ static KNOWN: LazyLock<KnownMessages> = LazyLock::new(|| {
 
 /// Is this message, without `error:` or `warning:`, on the page?
 fn is_listed(text: &str) -> bool {
-    let mut ends = KNOWN
-        .wrapping
-        .iter()
-        .filter_map(|regex| regex.captures(text));
+    let wrapping = KNOWN.wrapping.iter();
+    let mut ends = wrapping.filter_map(|regex| regex.captures(text));
     KNOWN.whole.iter().any(|regex| regex.is_match(text)) || ends.any(|end| is_listed(&end["end"]))
 }
 

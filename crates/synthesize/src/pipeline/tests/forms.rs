@@ -112,11 +112,8 @@ fn restores_are_planted_where_there_is_a_stash() {
 #[test]
 fn contents_are_of_the_categories_of_the_file() {
     with_form(&PLANTED, |[_, formed], [_, after]| {
-        let contents: Vec<_> = formed
-            .stages
-            .iter()
-            .flat_map(|stage| &stage.contents)
-            .collect();
+        let contents = formed.stages.iter().flat_map(|stage| &stage.contents);
+        let contents: Vec<_> = contents.collect();
         let all = by_category(after, contents.len(), |_| true);
         let always = by_category(after, contents.len(), columns_of_all_live);
         let names = column::<String>(

@@ -10,13 +10,8 @@ use crate::places::Places;
 pub(super) fn empty(layers: u32, each: u32, is_training: bool) -> Graph {
     let positions = layers + 2;
     let start = positions * each;
-    let forward = |position: u32| Some((position * each, (position + 1) * each));
-    let backward = |position: u32| {
-        Some((
-            2 * start - (position + 1) * each,
-            2 * start - position * each,
-        ))
-    };
+    let forward = |at: u32| Some((at * each, (at + 1) * each));
+    let backward = |at: u32| Some((2 * start - (at + 1) * each, 2 * start - at * each));
     Graph {
         layers,
         tiles: 1,
