@@ -167,6 +167,9 @@ pub struct Operation {
     pub pass: Pass,
     /// Is it in the body of a function?
     pub is_nested: bool,
+    /// Index of its first and last step, inclusive; `None` when no step runs it. A body
+    /// that is listed under another call alone has the steps there.
+    pub window: Option<(u32, u32)>,
     /// The call that it is part of, as a position in [`Model::calls`], or
     /// [`NO_CALL`].
     pub call: u32,
@@ -178,8 +181,7 @@ pub struct Operation {
 pub struct OperationGroup {
     /// The id of the operation context.
     pub uid: u64,
-    /// Index of the first and last step of its programs, inclusive; `None`
-    /// when no step runs them.
+    /// That of its first operation.
     pub window: Option<(u32, u32)>,
     /// Code and vertex state by tile.
     pub code: GroupCode,
@@ -238,7 +240,8 @@ impl Model {
             ..
         } = named;
         let steps = StepIndex::new(&profile.programs, &profile.steps);
-        let (operation_groups, (set_of, use_sets), index) = Self::groups(&profile, &found, &steps)?;
+        let (operation_groups, (set_of, use_sets), index) =
+            Self::groups(&profile, &found, &operations, &steps)?;
         let sites = CallSites::new(&profile, &found);
         let has_pairs = |path| named.with_pairs.contains(&path);
         let calls = sites.unnamed(&found, has_pairs, &mut operations);
@@ -305,10 +308,10 @@ impl Model {
     fn groups(
         profile: &Profile,
         found: &operations::Found,
+        operations: &[Operation],
         steps: &StepIndex,
     ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex), ModelError> {
         let programs = &profile.programs;
-        let windows = steps.windows(found);
         let mut budget = code::Budget::new(programs);
         let groups = found.groups.iter();
         let groups = groups.map(|group| (group.uid, &group.programs[..]));
@@ -321,7 +324,7 @@ impl Model {
         let mut groups: Vec<OperationGroup> = with_code
             .map(|(group, code)| OperationGroup {
                 uid: group.uid,
-                window: windows[group.first as usize],
+                window: operations[group.first as usize].window,
                 host_copies: host_copies(programs, &group.programs, steps),
                 code,
                 pieces: Vec::new(),

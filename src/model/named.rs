@@ -32,7 +32,10 @@ impl Named {
         let found = operations::find(programs, OperationContexts::new(debug_info))?;
         let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
         let windows = StepIndex::new(programs, &profile.steps).windows(&found);
-        let backward_start = passes::find(&found, &windows, &mut operations);
+        for (operation, window) in operations.iter_mut().zip(windows) {
+            operation.window = window;
+        }
+        let backward_start = passes::find(&mut operations);
         let labels = profile.variables.labels.iter();
         let labels: Vec<Label> = labels.map(|label| Label::new(label, debug_info)).collect();
         Ok(Self {

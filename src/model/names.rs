@@ -91,6 +91,7 @@ impl Namer<'_> {
             is_update: self.is_update(context, &given_name),
             pass: Pass::default(),
             is_nested: operation.path != NO_PATH,
+            window: None,
             call: NO_CALL,
         }
     }

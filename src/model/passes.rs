@@ -4,8 +4,6 @@
 //! inside the body of a function contexts do not tell, but the steps of its calls do.
 
 use super::Operation;
-use super::operations::Found;
-use super::walk::NO_CALL as NO_PATH;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -37,29 +35,19 @@ impl fmt::Display for Pass {
 
 /// Gives each operation its pass. Returns the first step of the backward pass;
 /// `None` for inference.
-pub(super) fn find(
-    found: &Found,
-    windows: &[Option<(u32, u32)>],
-    operations: &mut [Operation],
-) -> Option<u32> {
-    let is_of_main_graph = found
-        .operations
-        .iter()
-        .map(|operation| operation.path == NO_PATH);
-    let all = operations.iter().zip(is_of_main_graph).zip(windows);
-    let first_steps = all.filter_map(|((operation, is_of_main_graph), window)| {
-        let (first, _) = (*window)?;
-        (operation.is_backward && is_of_main_graph).then_some(first)
-    });
+pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
+    let of_main_graph = operations.iter().filter(|operation| !operation.is_nested);
+    let backward = of_main_graph.filter(|operation| operation.is_backward);
+    let first_steps = backward.filter_map(|operation| Some(operation.window?.0));
     let backward_start = first_steps.min()?;
-    for (operation, window) in operations.iter_mut().zip(windows) {
-        operation.pass = pass(operation, *window, backward_start);
+    for operation in operations {
+        operation.pass = pass(operation, backward_start);
     }
     Some(backward_start)
 }
 
-fn pass(operation: &Operation, window: Option<(u32, u32)>, backward_start: u32) -> Pass {
-    match window {
+fn pass(operation: &Operation, backward_start: u32) -> Pass {
+    match operation.window {
         _ if operation.is_update => Pass::Update,
         Some((first, _)) if first >= backward_start => Pass::Backward,
         Some((_, last)) if last < backward_start => Pass::Forward,
@@ -78,21 +66,25 @@ mod tests {
 
     #[test]
     fn steps_tell_the_pass_where_no_update_is_named() {
-        let operation = testing::operation(0, "", "");
+        let operation = |window| Operation {
+            window,
+            ..testing::operation(0, "", "")
+        };
         let update = Operation {
             is_update: true,
-            ..operation.clone()
+            ..operation(Some((7, 7)))
         };
         let backward = Operation {
             is_backward: true,
-            ..operation.clone()
+            ..operation(None)
         };
-        assert_eq!(pass(&operation, Some((0, 4)), 5), Pass::Forward);
-        assert_eq!(pass(&operation, Some((5, 5)), 5), Pass::Backward);
-        assert_eq!(pass(&operation, Some((4, 5)), 5), Pass::Both);
-        assert_eq!(pass(&operation, None, 5), Pass::Forward);
-        assert_eq!(pass(&backward, None, 5), Pass::Backward);
-        assert_eq!(pass(&update, Some((7, 7)), 5), Pass::Update);
+        let at = |from, to| pass(&operation(Some((from, to))), 5);
+        assert_eq!(at(0, 4), Pass::Forward);
+        assert_eq!(at(5, 5), Pass::Backward);
+        assert_eq!(at(4, 5), Pass::Both);
+        assert_eq!(pass(&operation(None), 5), Pass::Forward);
+        assert_eq!(pass(&backward, 5), Pass::Backward);
+        assert_eq!(pass(&update, 5), Pass::Update);
     }
 
     fn fixture(name: &str) -> Model {

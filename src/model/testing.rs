@@ -15,6 +15,7 @@ pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
         is_update: false,
         pass: Pass::default(),
         is_nested: false,
+        window: None,
         call: NO_CALL,
     }
 }

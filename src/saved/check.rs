@@ -35,6 +35,7 @@ pub(super) fn all(model: &Model) -> Checked {
     each("use of code", of_code, |use_of| refs.is_use(use_of))?;
     each("operation", &model.operations, |operation| {
         refs.is_group(operation.group)?;
+        refs.is_window(operation.window)?;
         refs.is_call(operation.call)
     })?;
     each("group", &model.operation_groups, |group| refs.group(group))?;
@@ -126,10 +127,7 @@ struct Referents<'a>(&'a Model);
 
 impl Referents<'_> {
     fn group(&self, group: &OperationGroup) -> Checked {
-        if let Some((first, last)) = group.window {
-            is_below(last, self.0.steps() as usize, "step")?;
-            ensure(first <= last, || "it ends before it begins".into())?;
-        }
+        self.is_window(group.window)?;
         each("host copy", &group.host_copies, |&step| {
             is_below(step, self.0.steps() as usize, "step")
         })?;
@@ -138,6 +136,14 @@ impl Referents<'_> {
             self.are_sets(&piece.sets)?;
             self.code(&piece.code)
         })
+    }
+
+    fn is_window(&self, window: Option<(u32, u32)>) -> Checked {
+        let Some((first, last)) = window else {
+            return Ok(());
+        };
+        is_below(last, self.0.steps() as usize, "step")?;
+        ensure(first <= last, || "it ends before it begins".into())
     }
 
     fn code(&self, code: &GroupCode) -> Checked {

@@ -209,6 +209,10 @@ fn positions_that_lead_nowhere_are_named() {
             "program 0: there is no operation group 2",
         ),
         (
+            error_after(|m| m.operations[0].window = Some((0, 9))),
+            "operation 0: there is no step 9",
+        ),
+        (
             error_after(|m| m.operation_groups[0].window = Some((9, 9))),
             "there is no step 9",
         ),

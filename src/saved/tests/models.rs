@@ -169,6 +169,7 @@ fn operations() -> Vec<Operation> {
         is_update: is_tensor,
         pass: Pass::Both,
         is_nested: body == 1,
+        window: Some((0, body)),
         call: if body == 1 { 0 } else { NO_CALL },
     };
     vec![
@@ -377,6 +378,7 @@ fn any_operation(bodies: u32) -> impl Strategy<Value = Operation> {
             Pass::Forward
         },
         is_nested: facts[4],
+        window: None,
         call: NO_CALL,
     })
 }

@@ -137,6 +137,7 @@ fn named_operation(group: u32, name: &str) -> Operation {
         is_update: false,
         pass: Pass::Forward,
         is_nested: false,
+        window: None,
         call: NO_CALL,
     }
 }

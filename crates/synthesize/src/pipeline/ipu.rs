@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::axis::{Axis, Layout};
 use super::copies::{Copies, Copy, What};
-use super::graph::{Graph, Local, Pass};
+use super::graph::{Graph, Local, Pass, Steps};
 use super::keep::{Kept, Reruns, kept};
 use super::options::{PipelineOptions, Recompute, Schedule};
 use super::route::Route;
@@ -66,7 +66,12 @@ impl Ipu<'_> {
             })
             .collect();
         let axis = self.axis(&mut present, parts);
-        let sum = Sum::new(self.graph, &axis, self.window(&axis, &stages));
+        let sum = Sum::new(
+            self.graph,
+            &axis,
+            self.window(&axis, &stages),
+            self.steps(&stages),
+        );
         self.locals(&sum, &mut each);
         self.accumulators(&mut each);
         for tensor in &present {
@@ -74,6 +79,18 @@ impl Ipu<'_> {
         }
         let slots = present.iter().map(|tensor| tensor.kept.slots);
         slots.max().unwrap_or(0)
+    }
+
+    /// The steps of the positions of these stages.
+    fn steps(&self, stages: &[u32]) -> Vec<Steps> {
+        let positions = stages
+            .iter()
+            .flat_map(|&stage| self.stages.positions[stage as usize].clone());
+        let passes = [&self.graph.forward, &self.graph.backward];
+        positions
+            .flat_map(|position| passes.map(|pass| pass[position as usize]))
+            .flatten()
+            .collect()
     }
 
     fn axis(&self, present: &mut [Present], parts: Vec<Part>) -> Axis {

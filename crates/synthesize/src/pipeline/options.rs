@@ -57,8 +57,8 @@ pub struct PipelineOptions {
     pub keep_buffers: bool,
     /// Lets each IPU go through the steps of the others too, without running
     /// them, as [`PlaceTruth`](crate::place_truth::PlaceTruth) has it: variables
-    /// of outlined bodies then count at the calls of all layers, while the tensors
-    /// of this IPU wait. Without it an IPU has the steps of its own operations; a
+    /// of outlined bodies that are listed once then count at the call of another layer,
+    /// while the tensors of this IPU wait. Without it an IPU has the steps of its own operations; a
     /// body listed elsewhere runs at its first call there.
     pub all_steps: bool,
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::copies::Copy;
-use super::graph::{Graph, Tensor};
+use super::graph::{Graph, Steps, Tensor};
 use super::keep::Kind;
 
 /// Changes of the live bytes of a tile, by moment.
@@ -35,15 +35,33 @@ pub(super) struct Sum<'a> {
     graph: &'a Graph,
     axis: &'a Axis,
     window: Range<u32>,
+    /// The steps of the IPU's own positions in both passes.
+    own: Vec<Steps>,
 }
 
 impl<'a> Sum<'a> {
-    pub fn new(graph: &'a Graph, axis: &'a Axis, window: Range<u32>) -> Self {
+    pub fn new(graph: &'a Graph, axis: &'a Axis, window: Range<u32>, own: Vec<Steps>) -> Self {
         Self {
             graph,
             axis,
             window,
+            own,
         }
+    }
+
+    /// When what is of this class is live by the one-IPU compilation, as far as that is on
+    /// the IPU: of a body that is listed for each call, at its own calls alone.
+    fn ranges(&self, class: u32) -> impl Iterator<Item = Steps> + '_ {
+        let ranges = &self.graph.classes[class as usize];
+        let is_own = |&(from, to): &Steps| {
+            let mut own = self.own.iter();
+            own.any(|steps| from < steps.1 && steps.0 < to)
+        };
+        let has_own = ranges.len() > 1 && ranges.iter().any(is_own);
+        ranges
+            .iter()
+            .copied()
+            .filter(move |range| !has_own || is_own(range))
     }
 
     /// A part of the period.
@@ -71,7 +89,7 @@ impl<'a> Sum<'a> {
     /// The moments that run the steps of a class.
     pub fn steps(&self, class: u32) -> Vec<Range<u32>> {
         let mut lives = Vec::new();
-        for &(from, to) in &self.graph.classes[class as usize] {
+        for (from, to) in self.ranges(class) {
             let segments = self.axis.segments.iter();
             for segment in segments.filter(|segment| segment.kind != Kind::Fifo) {
                 let first = from.max(segment.steps.0);

@@ -23,13 +23,6 @@ use rustc_hash::FxHashMap;
 /// Half-open ranges of steps, ascending and apart.
 type Steps = Vec<(u32, u32)>;
 
-/// The steps of a segment; half-open.
-#[derive(Debug, Clone, Copy)]
-struct Segment {
-    /// Those on which what it makes for itself is free.
-    gap: (u32, u32),
-}
-
 /// A run of a place for the backward pass.
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
@@ -43,8 +36,9 @@ struct Rerun {
 /// What runs again.
 #[derive(Debug)]
 pub(super) struct Segments {
-    /// By place; `None` where everything is kept.
-    of_places: Vec<Option<Segment>>,
+    /// By place, on which steps what its segment makes for itself is free; `None` where
+    /// everything is kept.
+    gaps: Vec<Option<Steps>>,
     reruns: Vec<Rerun>,
 }
 
@@ -67,29 +61,27 @@ impl Segments {
         };
         let own = (0..layers).filter_map(|place| runs(place, place));
         let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
-        let segment = |place: u32| {
+        let gap = |place: u32| {
             let ends = (place == 0 && layers > 1).then_some(1);
-            let own = [Some(place), ends].into_iter().flatten();
-            let own: Vec<_> = own.filter_map(known).collect();
+            let places = || [Some(place), ends].into_iter().flatten();
+            let own: Vec<_> = places().filter_map(known).collect();
             known(place)?;
             let last = own.iter().map(|((_, last), _)| last + 1).max()?;
             let first = own.iter().map(|(_, (first, _))| *first).min()?;
             let next = ends.unwrap_or(place) + 1;
             let ends = windows.backward(next).map_or(first, |(_, last)| last + 1);
-            Some(Segment {
-                gap: (starts(next).max(last), first.min(ends)),
-            })
+            let gap = (starts(next).max(last), first.min(ends));
+            let bodies = places().flat_map(|place| windows.bodies(place));
+            Some(without(&[gap], &joined(bodies.copied().collect())))
         };
         Self {
-            of_places: (0..places)
-                .map(|place| segment(place).filter(|_| place < layers))
-                .collect(),
+            gaps: (0..layers).map(gap).collect(),
             reruns: own.chain(of_in).collect(),
         }
     }
 
-    fn of(&self, place: u32) -> Option<Segment> {
-        *self.of_places.get(place as usize)?
+    fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
+        self.gaps.get(place as usize)?.as_deref()
     }
 
     /// These ranges and, but for the runs of the layer `without`, all steps that run again
@@ -111,7 +103,7 @@ impl Segments {
         let maker = flow.forward.first().copied().filter(|_| !flow.is_streamed);
         match flow.life {
             Life::Forward => {
-                let again = |&&place: &&u32| Some(place) != maker && self.of(place).is_some();
+                let again = |&&place: &&u32| Some(place) != maker && self.gap(place).is_some();
                 let others: Vec<u32> = flow.forward.iter().filter(again).copied().collect();
                 let until = others.iter().filter_map(|&place| self.first_step(place));
                 let until = until.min();
@@ -125,12 +117,12 @@ impl Segments {
             }
             Life::AcrossPasses if is_layered => {
                 let all = self.with_reruns(ranges, None);
-                let own = maker.and_then(|maker| Some((maker, self.of(maker)?)));
-                let Some((maker, segment)) = own else {
+                let own = maker.and_then(|maker| Some((maker, self.gap(maker)?)));
+                let Some((maker, gap)) = own else {
                     return Lives::of(all);
                 };
                 let rest = self.with_reruns(ranges, Some(maker.max(1)));
-                let always = without(&rest, &[segment.gap]);
+                let always = without(&rest, gap);
                 let users = flow.forward.iter().chain(&flow.backward).copied();
                 Lives {
                     more: without(&all, &always),
@@ -242,7 +234,7 @@ impl Reruns {
 }
 
 /// The same steps as ranges that ascend and are apart.
-fn joined(mut ranges: Steps) -> Steps {
+pub(super) fn joined(mut ranges: Steps) -> Steps {
     ranges.retain(|&(from, to)| from < to);
     ranges.sort_unstable();
     let mut joined: Steps = Vec::with_capacity(ranges.len());

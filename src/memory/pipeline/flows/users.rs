@@ -1,5 +1,6 @@
 //! Which places use a tensor in the forward pass and in the backward pass.
 
+use super::reruns::joined;
 use super::{Flow, Life};
 use crate::memory::join;
 use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
@@ -101,22 +102,27 @@ impl KnownFlows {
 pub(in crate::memory::pipeline) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
-    /// By place: has it any backward operation, and any in a function that is called more
-    /// than once?
+    /// By place: has it any backward operation, and any in a body that is listed for
+    /// several calls?
     go_back: Vec<bool>,
     in_functions: Vec<bool>,
+    /// By place: the half-open steps of such bodies in the backward pass.
+    bodies: Vec<Vec<(u32, u32)>>,
 }
 
 impl PassWindows {
     pub(super) fn new(model: &Model, placement: &Placement, by_pass: &PassPlaces) -> Self {
-        let mut runs = vec![0u32; model.operation_groups.len()];
+        let mut calls: FxHashMap<(u32, Option<(u32, u32)>), u32> = FxHashMap::default();
         for operation in &model.operations {
-            runs[operation.group as usize] += 1;
+            *calls
+                .entry((operation.group, operation.window))
+                .or_default() += 1;
         }
         // Out may be a place more than there are positions.
         let places = placement.positions.len() + 1;
         let (mut forward, mut backward) = (vec![None; places], vec![None; places]);
         let (mut go_back, mut in_functions) = (vec![false; places], vec![false; places]);
+        let mut bodies = vec![Vec::new(); places];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
             let own = &placement.operations[number];
@@ -124,14 +130,18 @@ impl PassWindows {
                 continue;
             }
             let places = by_pass.sets.places(own.places);
+            let is_shared = calls[&(operation.group, operation.window)] > 1;
             for &place in places {
                 let place = place as usize;
                 go_back[place] |= matches!(operation.pass, Pass::Backward | Pass::Both);
-                in_functions[place] |= runs[operation.group as usize] > 1;
+                in_functions[place] |= is_shared;
+                if let (Pass::Backward, Some((first, last)), true) =
+                    (operation.pass, operation.window, is_shared)
+                {
+                    bodies[place].push((first, last + 1));
+                }
             }
-            let (&[place], Some(window), 1) =
-                (places, group.window, runs[operation.group as usize])
-            else {
+            let (&[place], Some(window), false) = (places, operation.window, is_shared) else {
                 continue;
             };
             let windows = match operation.pass {
@@ -147,6 +157,7 @@ impl PassWindows {
             backward,
             go_back,
             in_functions,
+            bodies: bodies.into_iter().map(joined).collect(),
         }
     }
 
@@ -156,7 +167,12 @@ impl PassWindows {
         own.is_none_or(|&own| own)
     }
 
-    /// Has a place any operation in a function that is called more than once?
+    /// The half-open steps of bodies that the backward pass of a place shares with others.
+    pub(super) fn bodies(&self, place: u32) -> &[(u32, u32)] {
+        self.bodies.get(place as usize).map_or(&[], |own| own)
+    }
+
+    /// Has a place any operation in a body that is listed for several calls?
     pub(in crate::memory::pipeline) fn is_in_functions(&self, place: u32) -> bool {
         let own = self.in_functions.get(place as usize);
         own.is_some_and(|&own| own)

@@ -24,18 +24,8 @@ use errors::{Errors, StageError};
 const MODELS: u64 = 200;
 
 /// By how much of its fullest tile a stage may be predicted too low on any tile,
-/// beside the error of the layers alone. One stage of the 200 models is more than 0.5 % under:
-/// 155 of 22,331 bytes (0.65 %) in a model whose layers are outlined once for each call, in
-/// the sequential schedule (seed 185), which is not explained yet.
+/// beside the error of the layers alone.
 const MOST_UNDER: f64 = 0.01;
-
-/// The same where layers run again: 19 of 1,200 stages are more than 0.5 % under, five of
-/// one model 2 to 8 % (outlined backward passes in the sequential schedule), which is not
-/// explained yet.
-const MOST_UNDER_LAYER: f64 = 0.08;
-
-/// The same where nothing does: one stage of a model with a tied weight.
-const MOST_UNDER_NONE: f64 = 0.015;
 
 /// By how much the fullest tile may be predicted too high, in 95 % of the stages
 /// and in all of them, beside the error of the layers alone. Waiting is an upper
@@ -106,12 +96,7 @@ fn stages_need_what_the_simulation_needs() {
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
         // What the layers alone are too high by may make up for it.
         let under = stage.added_under.min(stage.under);
-        let most_under = match errors.recompute {
-            Recompute::Layer => MOST_UNDER_LAYER,
-            Recompute::None => MOST_UNDER_NONE,
-            Recompute::Stage => MOST_UNDER,
-        };
-        under > most_under || stage.added_over > errors.most_over.1
+        under > MOST_UNDER || stage.added_over > errors.most_over.1
     };
     let misses: Vec<String> = stages(&all)
         .filter(is_miss)

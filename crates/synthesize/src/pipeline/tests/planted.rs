@@ -122,12 +122,13 @@ fn sequential_stages_need_no_more_than_their_places() {
     }
 }
 
-/// Tensors that wait for a copy meet bodies at the calls of other layers.
+/// Tensors that wait for a copy meet bodies that are listed once at the calls of other
+/// layers, others at the calls of its own IPU alone.
 #[test]
 fn going_through_all_steps_is_nearly_what_places_need() {
-    for mode in ["inference", "training"] {
+    for (mode, least) in [("inference", 970), ("training", 820)] {
         let (from, to) = beside_places(mode, true);
-        assert!(from >= 970 && to <= 1020, "{mode}: {from}..{to}");
+        assert!(from >= least && to <= 1020, "{mode}: {from}..{to}");
     }
 }
 
