@@ -51,7 +51,7 @@ pub struct SearchRequest {
     /// Is it wanted what moving a layer over a cut would do?
     pub moves: bool,
     /// Is it wanted what every other split would need, and the best split for other
-    /// numbers of IPUs? Not of models with more than 400 positions.
+    /// numbers of IPUs? Not of models with more than 400 layers.
     pub what_if: bool,
 }
 

@@ -8,6 +8,8 @@ mod blocks;
 mod browser;
 mod configuration;
 mod defects;
+mod large;
+mod print;
 mod tools;
 mod viewer;
 mod what_if;

@@ -16,7 +16,7 @@ const knownTiles = () => {
 /** The IPU that a tile is the fullest of, in a few words. @param {number} tile */
 const fullestOf = (tile) => {
   const own = stagesOf().filter((one) => one.tile.tile === tile).map((one) => one.ipu);
-  return own.length ? `, the fullest of IPU ${own.join(' and ')}` : '';
+  return own.length > 3 ? `, the fullest of ${own.length} IPUs` : own.length ? `, the fullest of IPU ${own.join(', ')}` : '';
 };
 
 /** How many blocks are drawn of all that are in sight. */
@@ -83,18 +83,20 @@ const addBlocks = (parent, live, { steps, programs }) => {
         path += `M${round(left)} ${scale.y(bottom)}H${round(xs[place + 1 - start])}V${scale.y(bottom + own.bytes)}H${round(left)}Z`;
       }
     }
-    const looks = [`block shade-${number % 3}`, lookOf(own.category), inLayer(own, chosen.layer) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
+    // The edges of a block that is hardly higher than they are would be all of it.
+    const isThin = own.bytes * (scale.bottom - scale.top) < 2.5 * (scale.most - scale.low);
+    const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', lookOf(own.category), inLayer(own, chosen.layer) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
     if (path) draw(inner, 'path', { class: looks.filter(Boolean).join(' '), d: path });
   };
 
   const plot = addPlot(parent, {
     id: 'live-steps', label: `Memory of tile ${live.tile} over the steps`, unit: 'step', height: HEIGHT,
     first: Math.min(report.liveness?.fullest_tile_curve.first_step ?? 0, steps[0] ?? 0), last: lastStep, places: steps, limit, isLow: true,
-    marks: passMarks(), bands: layerBands(),
+    marks: passMarks(), bands: layerBands,
     value: () => chosen.step ?? peak, choose: (step) => choose({ step, tile: live.tile }),
     range: (from, to, isLow) => {
       const most = Math.max(...live.bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), base);
-      return isLow && !isOpen ? [Math.max(base - (most - base) * .08, 0), most] : [0, Math.max(most, limit < most * 1.6 ? limit : 0)];
+      return isLow ? [Math.max(base - (most - base) * .08, 0), most] : [0, Math.max(most, limit < most * 1.6 ? limit : 0)];
     },
     said: (step, share) => {
       const place = placeOf(steps, step);
@@ -114,7 +116,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
   const opening = addButton(plot.tools, 'Open what is always live', () => {
     isOpen = !isOpen;
     opening.setAttribute('aria-pressed', String(isOpen));
-    plot.show();
+    plot.setLow(!isOpen);
   }, 'live-steps-open');
   opening.setAttribute('aria-pressed', 'false');
   onChoice(['variable', 'layer'], plot.show, plot.svg);

@@ -23,6 +23,9 @@ const configurationOf = (form, own) => {
   return lines.join('');
 };
 
+/** What is pasted, as far as a form can be written. @param {Json.Configuration} form */
+const shownConfiguration = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known) : form.text) ?? form.problem ?? '';
+
 /** The whole view. @param {HTMLElement} parent */
 const buildConfiguration = (parent) => {
   const part = addPart(parent, 'configuration', 'Configuration');
@@ -40,7 +43,7 @@ const buildConfiguration = (parent) => {
     const own = forms.find((one) => one.form === select.value) ?? forms[0];
     const isMoved = !!known?.isMoved();
     moved.textContent = isMoved ? 'This is the split as its cuts were moved, or its limits changed.' : '';
-    text.textContent = printable((known && isMoved && own.lines ? configurationOf(own, known) : own.text) ?? own.problem ?? '');
+    text.textContent = printable(shownConfiguration(own));
     const line = known && !own.problem ? commandOf(known, known.tried()) : '';
     command.hidden = !line;
     code.textContent = `${line} --emit=${own.form}`;

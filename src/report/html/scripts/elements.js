@@ -168,13 +168,21 @@ const addSentence = (parent, phrases) => {
   parent.append('.');
 };
 
-/** The sentences of a section, one below the other. @param {Element} parent @param {string} id
- * @param {string} [look] */
+/** The sentences of a section, one below the other; of many the middle is folded away.
+ * @param {Element} parent @param {string} id @param {string} [look] */
 const addSentences = (parent, id, look) => {
   const sentences = sentencesOf(id);
   if (!sentences.length) return;
-  const list = add(parent, 'ul', '', look ?? 'said');
-  for (const own of sentences) addSentence(add(list, 'li'), own);
+  const box = add(parent, 'div', '', look ?? 'said');
+  /** @param {Element} inner @param {number} from @param {number} [to] */
+  const list = (inner, from, to) => {
+    const own = add(inner, 'ul');
+    for (const sentence of sentences.slice(from, to)) addSentence(add(own, 'li'), sentence);
+  };
+  if (sentences.length < 14) return list(box, 0);
+  list(box, 0, 4);
+  addFolded(box, `${sentences.length - 10} more`, (inner) => list(inner, 4, -6));
+  list(box, -6);
 };
 
 /** A heading with a place for links. @param {Element} parent @param {string} id @param {string} title */

@@ -10,7 +10,7 @@ const buildLayers = (parent) => {
     addPlot(part, {
       id: 'layer-bytes', label: 'Bytes of each layer', unit: 'layer', height: 240, first: 0, last: Math.max(layers.length - 1, 0),
       named: (place) => short(printable(layerName(layers[place]?.name ?? null)), 10),
-      bands: (report.split?.stages ?? []).map((own, place) => ({ from: own.positions.start, to: own.positions.end - 1, name: `IPU ${own.stage}`, isOther: place % 2 === 1 })),
+      bands: stageBands,
       value: () => chosen.layer, choose: (layer) => choose({ layer }),
       said: (place) => `${layerName(layers[place].name)}\n${grouped(layers[place].total)} bytes over all tiles\n${grouped(layers[place].fullest_tile_bytes)} on its fullest, tile ${layers[place].fullest_tile}`,
       range: (from, to) => [0, Math.max(...layers.slice(from, to + 1).map((own) => own.total), 1)],
@@ -32,8 +32,7 @@ const buildLayers = (parent) => {
   const all = addPart(parent, 'all-layers', 'Table of the layers');
   addTablesOf(all, 'layers', undefined, { choose: (_, layer) => choose({ layer }), isChosen: (_, layer) => layer === chosen.layer });
   if (report.liveness) {
-    const steps = addPart(parent, 'bands', 'Steps of the layers');
-    addFolded(steps, 'Table of the steps', (inner) => addTableAt(inner, 'Layers over the steps', '/liveness/bands',
+    addFolded(all, 'Table of the steps of the layers', (inner) => addTableAt(inner, 'Layers over the steps', '/liveness/bands',
       [['Layer', 'layer', '/layer'], ['From step', 'count', '/from'], ['To step', 'count', '/to']], { choose: (row) => choose({ step: row.cells[1], view: 'memory' }) }));
   }
 };

@@ -106,15 +106,20 @@ const addNearness = (parent, stages) => {
   }
 };
 
-/** What to paste, in the shortest form. @param {HTMLElement} parent */
+/** What to paste, in the shortest form, also for cuts that were moved. @param {HTMLElement} parent */
 const addPaste = (parent) => {
-  const text = report.configuration?.find((one) => one.form === 'layers-per-ipu')?.text;
-  const line = text?.split('\n').find((one) => one.startsWith('layers_per_ipu'));
-  if (!text || !line) return;
-  const paste = add(parent, 'p', 'To paste: ', 'copied');
-  addAs(paste, 'code', 'paste', line);
-  paste.append(' ');
-  addCopy(paste, () => text, 'Copy', 'paste-copy', byId('paste'));
+  const form = report.configuration?.find((one) => one.form === 'layers-per-ipu');
+  if (!form?.text) return;
+  const paste = add(parent, 'p', '', 'copied');
+  const said = add(paste, 'span');
+  const code = addAs(paste, 'code', 'paste');
+  addCopy(paste, () => shownConfiguration(form), 'Copy', 'paste-copy', code);
+  follow(TRIED, () => {
+    const now = known?.isMoved() ? known.tried() : null;
+    const isOver = !!now && !!known?.faults(now, known.computed(now)).length;
+    said.textContent = `To paste${now ? `, as the cuts were moved${isOver ? ', which does not fit' : ''}` : ''}:`;
+    code.textContent = shownConfiguration(form).split('\n').find((one) => one.startsWith('layers_per_ipu')) ?? '';
+  });
   paste.append(' ');
   addButton(paste, 'Other forms', () => choose({ view: 'configuration' })).className = 'link';
 };

@@ -18,7 +18,7 @@
  * @property {boolean} [isLow] is that left out at first?
  * @property {number} [limit]
  * @property {{at: number, name: string}[]} [marks]
- * @property {{from: number, to: number, name: string, isOther: boolean, look?: string}[]} [bands]
+ * @property {() => {from: number, to: number, name: string, isOther: boolean, look?: string}[]} [bands]
  * @property {(inner: Element, scale: Scale) => void} paint
  * @property {(parent: HTMLElement) => void} table
  * @property {(place: number) => string} [named] the label of a place below the drawing
@@ -42,17 +42,18 @@ const ticks = (low, high, most) => {
 /** So many pixels a letter of a label takes. */
 const LETTER = 6.9;
 
-/** Leaves out labels that would stand in another. @template {{x: number, text: string}} T
- * @param {T[]} labels from left to right, each with its middle @param {number} width of the drawing */
+/** Leaves out labels that would stand in one before them. @template {{x: number, text: string}} T
+ * @param {T[]} labels the most important first, each with its middle @param {number} width of the drawing */
 const apart = (labels, width) => {
-  let end = -Infinity;
-  return labels.filter((own) => {
-    const half = own.text.length * LETTER / 2;
+  /** @type {T[]} */
+  const kept = [];
+  const halfOf = (/** @type {T} */ own) => own.text.length * LETTER / 2;
+  for (const own of labels) {
+    const half = halfOf(own);
     own.x = Math.min(Math.max(own.x, half), Math.max(width - half, half));
-    if (own.x - half < end + 8) return false;
-    end = own.x + half;
-    return true;
-  });
+    if (kept.every((one) => Math.abs(one.x - own.x) >= half + halfOf(one) + 8)) kept.push(own);
+  }
+  return kept;
 };
 
 /** The outline over heights of neighbouring columns, as a path. @param {number[]} lefts in pixels
@@ -83,7 +84,7 @@ const addPlot = (parent, plot) => {
   const svg = /** @type {SVGSVGElement} */ (draw(box, 'svg', {
     height: plot.height, tabindex: 0, role: 'slider', 'aria-label': plot.label, class: 'drawn', id: `${plot.id}-chart`,
   }));
-  const lanes = (plot.marks?.length ? 18 : 0) + (plot.bands?.length ? 18 : 0);
+  const lanes = (plot.marks?.length ? 18 : 0) + (plot.bands?.().length ? 18 : 0);
   const TOP = lanes + 8, BOTTOM = plot.height - 24;
   let [from, to, isLow] = [plot.first, plot.last, !!plot.isLow];
   /** What of the height is enlarged, if any of it. @type {?[number, number]} */
@@ -153,14 +154,14 @@ const addPlot = (parent, plot) => {
 
   /** @param {Element} inner */
   const drawBands = (inner) => {
-    const visible = (plot.bands ?? []).filter((own) => own.to >= from && own.from <= to);
+    const visible = (plot.bands?.() ?? []).filter((own) => own.to >= from && own.from <= to);
     const labels = visible.map((own) => {
       const [left, right] = [Math.max(now.x(own.from), 0), Math.min(now.x(own.to + 1), now.width)];
       draw(inner, 'rect', { class: own.look ?? (own.isOther ? 'band other' : 'band'), x: round(left), width: round(Math.max(right - left, .5)), y: lanes - 18, height: BOTTOM - lanes + 18 });
       const text = short(printable(own.name), 14);
       return { x: (left + right) / 2, text, room: right - left };
     });
-    for (const own of apart(labels.filter((one) => one.room > one.text.length * LETTER), now.width)) {
+    for (const own of apart(labels.sort((a, b) => Math.round(b.room - a.room)), now.width)) {
       draw(svg, 'text', { class: 'axis', x: `${own.x / now.width * 100}%`, y: lanes - 5, 'text-anchor': 'middle' }, own.text);
     }
   };
@@ -313,17 +314,15 @@ const addPlot = (parent, plot) => {
     if (event.shiftKey) enlargeBy(factor, heightOf(event)); else zoomBy(factor, under(event));
   }, { passive: false });
 
-  const zoomIn = addButton(tools, 'Zoom in', () => zoomBy(0.5), `${plot.id}-in`);
-  const zoomOut = addButton(tools, 'Zoom out', () => zoomBy(2), `${plot.id}-out`);
   const [lowest, highest] = [upwards(true)[0], plot.range(from, to, true)[0]];
   const isTall = !plot.lanes && lowest !== highest;
+  tools.hidden = !isTall && to - from < FEWEST;
+  const zoomIn = addButton(tools, 'Zoom in', () => zoomBy(0.5), `${plot.id}-in`);
+  const zoomOut = addButton(tools, 'Zoom out', () => zoomBy(2), `${plot.id}-out`);
   if (isTall) addButton(tools, 'Taller', () => enlargeBy(0.5), `${plot.id}-taller`);
   const flatter = isTall ? addButton(tools, 'Flatter', () => enlargeBy(2), `${plot.id}-flatter`) : null;
   const whole = addButton(tools, 'Whole', showWhole, `${plot.id}-whole`);
-  const vertical = isTall ? addButton(tools, 'Enlarge what changes', () => {
-    [isLow, part] = [part ? isLow : !isLow, null];
-    show();
-  }, `${plot.id}-low`) : null;
+  const vertical = isTall ? addButton(tools, 'Enlarge what changes', () => setLow(part ? isLow : !isLow), `${plot.id}-low`) : null;
   addFolded(figure, `Table: ${plot.label[0].toLowerCase()}${plot.label.slice(1)}`, plot.table);
   onChoice([/** @type {keyof Choice} */ (plot.follows ?? plot.unit)], () => {
     const own = plot.value();
@@ -332,24 +331,35 @@ const addPlot = (parent, plot) => {
   show();
   if (plot.value() !== null) reveal(/** @type {number} */ (plot.value()));
   onResize(svg, show);
-  return { show, zoom, tools, figure, svg };
+  /** Shows the whole height, or what changes of it. @param {boolean} low */
+  const setLow = (low) => {
+    [isLow, part] = [low, null];
+    show();
+  };
+  return { show, setLow, tools, figure, svg };
 };
 
-/** The layers over the steps as bands. @param {(band: any) => boolean} [isMeant] */
+/** The layers over the steps as bands. @param {(band: Json.Band) => boolean} [isMeant] */
 const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filter(isMeant)
   .map((own) => {
     const place = report.layers.findIndex((layer) => layer.name === own.layer);
     const stage = stageOfPosition(place);
-    return { from: own.from, to: own.to, name: layerName(own.layer), isOther: (stage < 0 ? place : stage) % 2 === 1 };
+    const isOther = (stage < 0 ? place : stage) % 2 === 1;
+    return { from: own.from, to: own.to, name: layerName(own.layer), isOther, look: place === chosen.layer ? 'band is-chosen' : undefined };
   });
+
+/** The stages over the positions of layers as bands. */
+const stageBands = () => (report.split?.stages ?? []).map(({ positions, stage }) => ({
+  from: positions.start, to: positions.end - 1, name: `IPU ${stage}`, isOther: stage % 2 === 1,
+}));
 
 /** Where the backward pass begins. */
 const passMarks = () => typeof report.liveness?.turn === 'number'
   ? [{ at: report.liveness.turn, name: 'backward pass' }] : [];
 
 /** A curve over the steps. @param {Element} parent @param {string} id @param {string} label
- * @param {any} curve @param {string} pointer @param {number} [limit] @param {any[]} [bands] */
-const addCurve = (parent, id, label, curve, pointer, limit, bands) => {
+ * @param {?Json.Curve | undefined} curve @param {string} pointer @param {number} [limit] @param {(band: Json.Band) => boolean} [isMeant] which bands are shown */
+const addCurve = (parent, id, label, curve, pointer, limit, isMeant) => {
   if (!curve || isHuge) return;
   const { first_step: first, last_step: last, fixed, always_live: always, steps, bytes, peak } = curve;
   const base = fixed + always;
@@ -360,7 +370,7 @@ const addCurve = (parent, id, label, curve, pointer, limit, bands) => {
   const isFlat = peak.bytes - base < peak.bytes / 4;
   addPlot(parent, {
     id, label, unit: 'step', height: 250, first, last, limit, isLow: isFlat,
-    bands: bands ?? layerBands(), marks: passMarks(),
+    bands: () => layerBands(isMeant), marks: passMarks(),
     value: () => chosen.step, choose: (step) => choose({ step }),
     said: (step) => `step ${grouped(step)}\n${grouped(bytesAt(curve, step))} bytes`
       + (limit ? `\n${ofLimit(bytesAt(curve, step), limit)} of the limit` : ''),

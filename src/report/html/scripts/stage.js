@@ -5,11 +5,11 @@ const addChosenStage = (parent) => {
   const stages = stagesOf();
   if (!stages.length) return;
   const box = addPart(parent, 'stage', '');
-  follow(['ipu'], () => {
+  follow(['ipu', ...TRIED], () => {
     const one = stages.find((own) => own.ipu === chosen.ipu) ?? nearestOf(stages);
     const { tile, ipu } = one;
     box.replaceChildren();
-    add(box, 'h2', `IPU ${ipu}`);
+    add(box, 'h2', `IPU ${ipu}${known?.isMoved() ? ' as it was searched' : ''}`);
     const select = addSelect(add(box, 'div', '', 'controls'), 'Show', 'stage-ipu', stages.map((each) => [String(each.ipu), `IPU ${each.ipu}`]));
     select.value = String(ipu);
     select.addEventListener('change', () => { choose({ ipu: Number(select.value) }); byId('stage-ipu').focus(); });
@@ -19,14 +19,14 @@ const addChosenStage = (parent) => {
       [['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']],
       { look: lookOfCategory }, (each) => Number(each.all_tiles) > 0));
     addHistogram(box, (stage ?? compiled)?.tiles, `${one.at}/tiles`, Number(tile.limit));
-    const bands = stage ? layerBands((band) => stage.layers.includes(band.layer ?? null)) : [];
+    const isMeant = (/** @type {Json.Band} */ band) => !!stage?.layers.includes(band.layer ?? null);
     if (one.curve) {
       add(box, 'h3', stage ? `Tile ${tile.tile} over the steps` : 'All its tiles over the steps');
-      addCurve(box, 'stage-curve', `Bytes of IPU ${ipu} over the steps`, one.curve, `${one.at}/${stage ? 'fullest_tile_curve' : 'curve'}`, stage ? tile.limit : undefined, bands);
+      addCurve(box, 'stage-curve', `Bytes of IPU ${ipu} over the steps`, one.curve, `${one.at}/${stage ? 'fullest_tile_curve' : 'curve'}`, stage ? tile.limit : undefined, isMeant);
     }
     if (!stage) return;
     if (stage.all_tiles_curve) addFolded(box, 'All its tiles together over the steps', (inner) => addCurve(inner, 'stage-all',
-      `Bytes of all tiles of IPU ${ipu} over the steps`, stage.all_tiles_curve, `${one.at}/all_tiles_curve`, undefined, bands));
+      `Bytes of all tiles of IPU ${ipu} over the steps`, stage.all_tiles_curve, `${one.at}/all_tiles_curve`, undefined, isMeant));
     addPeakVariables(box, stage.peak_variables, `${one.at}/peak_variables`);
     const { pipeline } = stage;
     if (!pipeline?.copies) return;

@@ -86,7 +86,7 @@ const addTileMap = (parent) => {
       id: 'tile-map-plot', label: 'Memory of each tile', unit: 'tile', height: 280, first: 0, last: all.length - 1, limit,
       named: (place) => grouped(all[place] ?? 0),
       value: () => places.get(own()) ?? null, choose: (place) => choose({ tile: all[place] }),
-      bands: order.value === 'number' && shown.length > 1 ? shown.map((one, place) => ({ from: places.get(one.first) ?? 0, to: places.get(one.end - 1) ?? 0, name: `IPU ${one.ipu}`, isOther: place % 2 === 1 })) : undefined,
+      bands: () => order.value === 'number' && shown.length > 1 ? shown.map((one, place) => ({ from: places.get(one.first) ?? 0, to: places.get(one.end - 1) ?? 0, name: `IPU ${one.ipu}`, isOther: place % 2 === 1 })) : [],
       said: (place) => `${nameOf(all[place])}\n${grouped(total[all[place]])} bytes in use, ${ofLimit(total[all[place]], ipus[Math.max(ipuOf(all[place]), 0)].limit)} of the limit`,
       range: (from, to, isLow) => {
         const most = highestOf(from, to);

@@ -144,7 +144,7 @@ const addLayerCycles = (parent, all) => {
   addPlot(parent, {
     id: 'layer-cycles', label: 'Cycles of each layer', unit: 'layer', height: 220, first: 0, last: Math.max(all.length - 1, 0),
     named: (place) => short(printable(layerName(all[place]?.name ?? null)), 10),
-    bands: (report.split?.stages ?? []).map((own, place) => ({ from: own.positions.start, to: own.positions.end - 1, name: `IPU ${own.stage}`, isOther: place % 2 === 1 })),
+    bands: stageBands,
     value: () => chosen.layer, choose: (layer) => choose({ layer }),
     said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles${typeof all[place].exchange === 'number' ? `\n${grouped(all[place].exchange)} of them exchanges` : ''}`,
     range: (from, to) => [0, Math.max(...all.slice(from, to + 1).map((own) => own.cycles), 1)],
