@@ -95,6 +95,7 @@ const tryable = () => {
   const faults = (now, split) => {
     const found = split.stages.flatMap((one, ipu) => one.bytes > one.limit
       ? [`IPU ${ipu} is ${counted(one.bytes - one.limit, 'byte')} over its limit`] : []);
+    if (found.length > 4) found.splice(3, Infinity, `and so are ${found.length - 3} others`);
     if (split.stages.length > now.ipus) {
       found.push(`it has ${counted(split.stages.length, 'stage')}, and the number of IPUs is ${now.ipus}`);
     }

@@ -144,7 +144,7 @@ const addTriedStrip = (tool, own) => {
       const [fill, label] = [...box.children].map((part) => /** @type {HTMLElement} */ (part));
       /** @type {HTMLElement} */ (fill.firstChild).style.height = `${Math.min(one.bytes / one.limit, 1) * 100}%`;
       const width = box.clientWidth;
-      label.textContent = width > 90 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
+      label.textContent = width > 108 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
       const layers = own.layersOf(one.range);
       box.dataset.tip = `IPU ${stage}: ${layers}\n${grouped(one.bytes)} of ${grouped(one.limit)} bytes, ${share}`;
       box.setAttribute('aria-label', printable(`IPU ${stage}: ${share}, ${layers}: ${grouped(one.bytes)} of ${grouped(one.limit)} bytes; cut it in two`));
