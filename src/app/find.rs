@@ -4,6 +4,7 @@
 use super::input::ReadError;
 use super::messages::Messages;
 use super::{Options, usage};
+use crate::escape::shell;
 use crate::message::{GIVE_PROFILE, shown};
 use crate::profile::Outline;
 use crate::saved::is_saved;
@@ -37,7 +38,7 @@ pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
     let chosen = match &found[..] {
         [] => return Err(none(folder)),
         [only] => only.clone(),
-        several => only_answer(folder, several, options.results.fit)?,
+        several => only_answer(several, &options)?,
     };
     messages.summary(format_args!("Reading {}", shown(&chosen)));
     options.input.profile = chosen;
@@ -102,10 +103,10 @@ fn none(folder: &Path) -> anyhow::Error {
 
 /// The only one of several profiles that can answer: one that can be split, unless a
 /// compilation is to be judged, which all can.
-fn only_answer(folder: &Path, several: &[PathBuf], is_fit: bool) -> Result<PathBuf> {
+fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
-    let answers =
-        |own: &Result<Outline, _>| own.as_ref().is_ok_and(|own| is_fit || own.can_be_split());
+    let is_able = |own: &Outline| options.results.fit || own.can_be_split();
+    let answers = |own: &Result<Outline, _>| own.as_ref().is_ok_and(is_able);
     let mut able = several
         .iter()
         .zip(&outlines)
@@ -115,14 +116,26 @@ fn only_answer(folder: &Path, several: &[PathBuf], is_fit: bool) -> Result<PathB
     }
     let lines = several.iter().zip(&outlines).map(|(path, own)| {
         let what = own.as_ref().map_or_else(ToString::to_string, described);
-        format!("\n  {}: {what}", shown(path))
+        format!("\n  {}  {what}", again(options, path))
     });
     Err(usage(format!(
         "{}: there are {} profiles below this folder; give one of them:{}",
-        shown(folder),
+        shown(&options.input.profile),
         several.len(),
         lines.collect::<String>()
     )))
+}
+
+/// The command line with this profile in place of the folder.
+fn again(options: &Options, profile: &Path) -> String {
+    let folder = options.input.profile.to_string_lossy();
+    let profile = profile.to_string_lossy();
+    let arguments = options.arguments.iter().map(|own| match *own == folder {
+        true => &profile,
+        false => own.as_str(),
+    });
+    let words = arguments.map(|own| format!(" {}", shell(own)));
+    format!("popliner{}", words.collect::<String>())
 }
 
 fn described(own: &Outline) -> String {

@@ -1,7 +1,8 @@
 //! A profile without a question is answered: does the model fit, and what to do next. What
 //! is printed to be copied runs as it is.
 
-use crate::support::{Run, command, finish, root, run_fixture};
+use super::goldens;
+use crate::support::{Run, command, finish, piped, python, root, run_fixture};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -65,6 +66,67 @@ fn the_first_ten_minutes_need_no_manual() {
         assert_eq!(more.code, 0, "{more:?}");
         assert_eq!(next_steps(&more).len(), 3, "{more:?}");
     }
+}
+
+/// A command and all that it prints, as a terminal shows it.
+fn shown(line: &str, folder: &Path) -> String {
+    let tool = Path::new(env!("CARGO_BIN_EXE_popliner")).parent();
+    let tools = [tool.expect("a folder").to_path_buf()].into_iter();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(tools.chain(std::env::split_paths(&others)));
+    let mut shell = piped("sh");
+    shell
+        .args(["-c", &format!("exec 2>&1\n{line}")])
+        .current_dir(folder);
+    finish(shell.env("PATH", path.expect("a path"))).out
+}
+
+/// From a folder of which nothing is known to a configuration that a framework takes: each
+/// command is one that the command before printed, but the first.
+#[cfg(unix)]
+#[test]
+fn a_new_user_needs_no_more_than_what_is_printed() {
+    let folder = TempDir::new().expect("a folder");
+    let report = folder.path().join("report");
+    std::fs::create_dir(&report).expect("a folder");
+    for (name, fixture) in [
+        ("inference", "popart-bert-inference"),
+        ("training", "training-pipeline"),
+    ] {
+        let fixture = root().join("fixtures").join(fixture);
+        std::os::unix::fs::symlink(fixture, report.join(name)).expect("a link");
+    }
+    let mut session = String::new();
+    let mut printed = "popliner -h".to_string();
+    // What the user looks for in what was printed.
+    for wanted in [
+        "popliner -h",
+        "popliner report ",
+        "training/profile.pop",
+        "--emit",
+        "--export-html",
+    ] {
+        let mut lines = printed.lines().filter(|line| line.contains(wanted));
+        let line = lines
+            .next()
+            .unwrap_or_else(|| panic!("{wanted} in {printed}"));
+        let command = &line[line.find("popliner").expect("a command")..];
+        // Examples have what they are for beside them.
+        let command = command.split("  ").next().expect("a command");
+        let output = shown(command, folder.path());
+        session += &format!("$ {command}\n{output}");
+        if wanted == "--emit" {
+            let options = python(
+                include_str!("../report/emit/popart.py"),
+                &typed(command, folder.path()).out,
+            );
+            assert!(options.is_none_or(|own| own.contains("\"accumulationFactor\": 7")));
+        } else {
+            printed = output;
+        }
+    }
+    assert!(folder.path().join("report.html").exists());
+    assert_eq!(goldens::difference(&goldens::session(), &session), None);
 }
 
 #[test]

@@ -305,6 +305,11 @@ fn without(text: &str, start: &str, end: &str) -> String {
     left
 }
 
+/// That of the first ten minutes of a new user, which `alone` has.
+pub fn session() -> PathBuf {
+    folder().join("first-ten-minutes.txt")
+}
+
 fn folder() -> PathBuf {
     root().join("tests/golden")
 }
@@ -328,23 +333,27 @@ fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
 
 #[test]
 fn outputs_are_the_goldens() {
-    let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
-    let mut differences = Vec::new();
-    for (path, fixture, options) in cases() {
+    let runs = cases().into_iter().map(|(path, fixture, options)| {
         let found = golden(&run_fixture(fixture, options));
-        if bless {
-            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            fs::write(&path, found).expect("a golden");
-            continue;
-        }
-        let place = path.strip_prefix(root()).expect("inside").display();
-        match fs::read_to_string(&path) {
-            Ok(expected) if expected == found => {}
-            Ok(expected) => differences.push(format!("{place}: {}", first(&expected, &found))),
-            Err(error) => differences.push(format!("{place}: {error}")),
-        }
-    }
+        difference(&path, &found)
+    });
+    let differences: Vec<String> = runs.flatten().collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Where what was found is not the golden; with `BLESS=1` it becomes that.
+pub fn difference(path: &Path, found: &str) -> Option<String> {
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, found).expect("a golden");
+        return None;
+    }
+    let place = path.strip_prefix(root()).expect("inside").display();
+    match fs::read_to_string(path) {
+        Ok(expected) if expected == found => None,
+        Ok(expected) => Some(format!("{place}: {}", first(&expected, found))),
+        Err(error) => Some(format!("{place}: {error}")),
+    }
 }
 
 /// The first line that differs.
@@ -360,7 +369,8 @@ fn first(expected: &str, found: &str) -> String {
 
 #[test]
 fn every_golden_belongs_to_a_case() {
-    let cases: BTreeSet<PathBuf> = cases().into_iter().map(|(path, ..)| path).collect();
+    let mut cases: BTreeSet<PathBuf> = cases().into_iter().map(|(path, ..)| path).collect();
+    cases.insert(session());
     let mut unknown = Vec::new();
     for entry in files(&folder()) {
         if !cases.contains(&entry) {

@@ -82,10 +82,10 @@ fn folders() -> Vec<Row> {
             kind: Error(2),
             says: &[
                 "there are 4 profiles below this folder; give one of them:\n",
-                "/a/profile.pop: 4 IPUs, with lowered variables, executed\n",
-                "/b/profile.pop: 1 IPU, with lowered variables\n",
-                "/c/profile.pop: 1 IPU, without lowered variables\n",
-                "/d/profile.pop: the file is no SQLite database",
+                "/a/profile.pop --fit  4 IPUs, with lowered variables, executed\n",
+                "/b/profile.pop --fit  1 IPU, with lowered variables\n",
+                "/c/profile.pop --fit  1 IPU, without lowered variables\n",
+                "/d/profile.pop --fit  the file is no SQLite database",
             ],
         },
         Row {
