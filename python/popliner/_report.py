@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Literal, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Tuple, Union
 
 from . import _forms
+from ._texts import ipus, layers, of_limit
 from ._values import (
     Against,
     Bytes,
@@ -50,7 +51,7 @@ class Page:
         return Path(path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """What every report has.
 
@@ -87,11 +88,35 @@ class Report:
         """
         return self._page.save(path, self.json)
 
+    def _verdict(self) -> str:
+        """Does the model fit? As the heading of the report in Markdown."""
+        raise NotImplementedError
+
+    def _rows(self) -> List[_forms.Row]:
+        """The number, layers and fullest tile of each stage or IPU."""
+        raise NotImplementedError
+
+    def _tables(self) -> List[str]:
+        """The tables of a notebook."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._summary()}>"
+
+    def _summary(self) -> str:
+        """The verdict, with the tile that decides it."""
+        tiles = [tile for _, _, tile in self._rows()]
+        if not tiles:
+            return self._verdict()
+        return f"{self._verdict()}; {of_limit(min(tiles, key=lambda tile: tile.free))}"
+
     def _repr_html_(self) -> str:
-        return _forms.html(self)
+        blocks = [_forms.verdict(self._verdict()), _forms.warnings(self.warnings)]
+        blocks += [*self._tables(), _forms.said(self.messages), _forms.link(self.page)]
+        return _forms.html(blocks)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SplitReport(Report):
     """The best split, or the one that was given.
 
@@ -121,8 +146,31 @@ class SplitReport(Report):
     sweep: Optional[Sweep] = None
     plan: Optional[Plan] = None
 
-    def __repr__(self) -> str:
-        return f"<SplitReport: {_forms.summary(self)}>"
+    def _verdict(self) -> str:
+        stages, most = len(self.stages), ipus(self.max_stages)
+        if self.fits:
+            return f"The model fits on {ipus(stages)}"
+        if self.unplaced:
+            return f"The search found no room on {most} for {len(self.unplaced)} of the layers"
+        if stages > self.max_stages:
+            return f"The split needs {ipus(stages)}, and there are {self.max_stages}"
+        return f"The model does not fit on {most}"
+
+    def _first(self) -> str:
+        """What is before the layers: all without a layer, in the classic memory model."""
+        return "None" if self.json.get("pseudo_layers") == "none-first" else "In"
+
+    def _rows(self) -> List[_forms.Row]:
+        first = self._first()
+        return [(one.stage, layers(one.layers, first), one.fullest_tile) for one in self.stages]
+
+    def _tables(self) -> List[str]:
+        tables = [_forms.tiles("Stage", self._rows())]
+        if self.sweep is not None:
+            tables.append(_forms.sweep(self.sweep, self._first()))
+        if self.plan is not None:
+            tables.append(_forms.plan(self.plan, self._first()))
+        return tables
 
     def to_dataframe(
         self, rows: Literal["stages", "layers", "cuts", "sweep", "plan"] = "stages"
@@ -143,7 +191,7 @@ class SplitReport(Report):
         return _forms.dataframe(kinds[rows], found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitReport(Report):
     """A compilation as it was recorded, IPU by IPU.
 
@@ -158,8 +206,19 @@ class FitReport(Report):
     ipus: Tuple[IpuFit, ...]
     against: Optional[Against] = None
 
-    def __repr__(self) -> str:
-        return f"<FitReport: {_forms.summary(self)}>"
+    def _verdict(self) -> str:
+        count, over = len(self.ipus), sum(not ipu.fits for ipu in self.ipus)
+        if not over:
+            return f"The compiled model fits on {ipus(count)}"
+        if count == 1:
+            return "The compiled model does not fit on its IPU"
+        return f"The compiled model does not fit on {over} of {ipus(count)}"
+
+    def _rows(self) -> List[_forms.Row]:
+        return [(ipu.ipu, layers(ipu.layers), ipu.fullest_tile) for ipu in self.ipus]
+
+    def _tables(self) -> List[str]:
+        return [_forms.tiles("IPU", self._rows())]
 
     def to_dataframe(self, rows: Literal["ipus", "against"] = "ipus") -> pandas.DataFrame:
         """A row for each IPU, or each stage against its prediction; it needs pandas.

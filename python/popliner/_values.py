@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
-from . import _forms
+from . import _texts
 
 #: An amount of memory in bytes, which is exact.
 Bytes = int
@@ -53,7 +53,7 @@ class Parts:
     state: Bytes = 0
 
     def __repr__(self) -> str:
-        return _forms.parts(self)
+        return _texts.parts(self)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class TileParts:
     gaps: Bytes
 
     def __repr__(self) -> str:
-        return _forms.parts(self)
+        return _texts.parts(self)
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ class Stage:
 
     def __repr__(self) -> str:
         tile = self.fullest_tile
-        layers = _forms.layers(self.layers)
-        return f"<Stage {self.stage}: {layers}; {_forms.of_limit(tile)}>"
+        layers = _texts.layers(self.layers)
+        return f"<Stage {self.stage}: {layers}; {_texts.of_limit(tile)}>"
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class LayerMemory:
 
     def __repr__(self) -> str:
         most = f"tile {self.fullest_tile} has {self.fullest_tile_bytes:,} bytes"
-        return f"<LayerMemory {_forms.layers((self.name,))}: {most}>"
+        return f"<LayerMemory {_texts.layers((self.name,))}: {most}>"
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class SweepRow:
     def __repr__(self) -> str:
         fits = "fits" if self.fits else "does not fit"
         most = f"fullest tile {self.fullest_tile_bytes:,} bytes"
-        return f"<SweepRow {_forms.ipus(self.ipus)}: {fits}, {most}>"
+        return f"<SweepRow {_texts.ipus(self.ipus)}: {fits}, {most}>"
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class PlanRow:
     lacks_time: bool = False
 
     def __repr__(self) -> str:
-        pipeline = f"{_forms.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"
+        pipeline = f"{_texts.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"
         return f"<PlanRow {pipeline}: fullest tile {self.fullest_tile_bytes:,} bytes>"
 
 
@@ -435,7 +435,7 @@ class IpuFit:
 
     def __repr__(self) -> str:
         fits = "fits" if self.fits else f"{self.tiles_over:,} tiles are over"
-        return f"<IpuFit {self.ipu}: {fits}; {_forms.of_limit(self.fullest_tile)}>"
+        return f"<IpuFit {self.ipu}: {fits}; {_texts.of_limit(self.fullest_tile)}>"
 
 
 @dataclass(frozen=True)

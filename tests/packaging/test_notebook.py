@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import popliner
-from popliner import _forms
+from popliner import _texts
 from support import BERT, FIXTURES, TOO_LARGE, inside, needed
 
 
@@ -72,10 +72,10 @@ class Texts(unittest.TestCase):
 
     def test_many_layers_are_told_by_their_ends(self):
         names = (None, *map(str, range(20)))
-        self.assertEqual(_forms.layers(names), "In … 19 (21)")
+        self.assertEqual(_texts.layers(names), "In … 19 (21)")
 
     def test_hidden_characters_are_written_out(self):
-        self.assertEqual(_forms.layers(("a\n\u202eb",)), "a\\u000a\\u202eb")
+        self.assertEqual(_texts.layers(("a\n\u202eb",)), "a\\u000a\\u202eb")
 
 
 class Html(unittest.TestCase):
