@@ -251,7 +251,7 @@ report_big() {
     line "a sweep of 64 IPUs, from a saved file, beyond one split" \
         "$(calculate "$(seconds swept) - $saved")" 1 s
     line "range costs and solving (reading is the limit)" \
-        "$(calculate "$(duration whole 'weighing ranges of layers took') + $(duration whole 'solving took')")" \
+        "$(calculate "$(duration whole 'computing ranges of layers took') + $(duration whole 'solving took')")" \
         "$(duration whole 'reading profile.pop took')" s
     report_serial
 }
@@ -271,7 +271,7 @@ report_serial() {
     serial "reading" \
         "$(calculate "$(stages_of 1 'reading profile.pop') + $(stages_of 1 'reading debug.cbor')")" \
         "$(calculate "a = $(stages_of 2 'reading profile.pop'); b = $(stages_of 2 'reading debug.cbor'); (a > b ? a : b)")" "$one"
-    for stage in 'joining programs and variables' 'weighing ranges of layers' 'computing stages'; do
+    for stage in 'joining programs and variables' 'computing ranges of layers' 'computing stages'; do
         serial "$stage" "$(calculate "$(stages_of 1 "$stage")")" \
             "$(calculate "$(stages_of 2 "$stage")")" "$one"
     done
@@ -305,7 +305,7 @@ measure_layers() {
         "$(duration layers 'solving took')" 2 s
 }
 
-# A small file that asks for much, since no split fits: all are weighed for each
+# A small file that asks for much, since no split fits: all are computed for each
 # pipeline that is tried.
 measure_thousand() {
     local tiles=$1 limit=$2 folder=$FOLDER/1000-layers-$1-tiles times
@@ -356,7 +356,7 @@ measure_growth() {
     more_variables 5 10
     more_variables 10 20
     line "time of the range costs, 24 to 96 layers" \
-        "$(calculate "$(duration layers-96 'weighing ranges of layers took') / $(duration layers-24 'weighing ranges of layers took')")" \
+        "$(calculate "$(duration layers-96 'computing ranges of layers took') / $(duration layers-24 'weighing ranges of layers took')")" \
         4 x
 }
 

@@ -188,7 +188,10 @@ fn a_spreadsheet_has_what_was_learnt_in_its_last_column() {
         let last: Vec<_> = last
             .filter_map(|row| Some(row.rsplit_once(',')?.1))
             .collect();
-        assert_eq!(last, ["Learnt", "1536", "-2048", "-2048", "0"]);
+        assert_eq!(
+            last,
+            ["Calibrated correction", "1536", "-2048", "-2048", "0"]
+        );
     });
 }
 
@@ -204,16 +207,16 @@ fn people_see_what_was_learnt() {
         let answer = terminal::text(&found, &look, &[Part::Verdict, Part::Table, Part::Answer]);
         assert!(answer.contains("-2,048"));
         let explained = terminal::text(&found, &look, &[Part::Explanation]);
-        assert!(explained.contains(", learnt -2,048"));
-        let sentence = "What every IPU is said to need";
+        assert!(explained.contains(", calibrated correction -2,048"));
+        let sentence = "The calibrated correction of every IPU";
         assert!(answer.contains(sentence));
         for text in [markdown(&found), html(&found)] {
             assert!(text.contains("-2,048") && text.contains(&sentence[1..]));
         }
         let plain = report(layers, &request, None);
-        assert!(!markdown(&plain).contains("Learnt"));
+        assert!(!markdown(&plain).contains("Calibrated"));
         let answer = terminal::text(&plain, &look, &[Part::Verdict, Part::Table, Part::Answer]);
-        assert!(!answer.contains("learnt"), "{answer}");
+        assert!(!answer.contains("calibrated"), "{answer}");
     });
 }
 

@@ -156,7 +156,7 @@ impl Target {
             "the profile was compiled for {replicas} identical replicas of one IPU each, and \
              results are those of one of them, with the code that exchanges gradients between \
              them, and with its part alone of what is sharded over them; compile without \
-             replication to weigh the model by itself"
+             replication to compute the model by itself"
         ))))
     }
 

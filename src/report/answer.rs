@@ -17,7 +17,7 @@ pub struct Proof {
     /// program agree in every number? A split of a search without proof, or one
     /// that was given, says `false` and has no numbers.
     pub optimal: bool,
-    /// The numbers that splits are compared by, the first weighing most.
+    /// The numbers that splits are compared by, the first deciding first.
     pub objectives: Vec<ProvenObjective>,
     /// What shows that the highest number of any stage cannot be lower.
     pub bottlenecks: Vec<ProvenBottleneck>,

@@ -137,7 +137,7 @@ pub struct Report {
     /// Every layer alone, in order, the pseudo-layers among them; with
     /// `out-with-in` the first entry is In and Out together.
     pub layers: Vec<LayerMemory>,
-    /// The pipeline that stages are weighed for, when a search was requested that
+    /// The pipeline that the memory of stages is computed for, when a search was requested that
     /// knows pipelines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<PipelineFacts>,

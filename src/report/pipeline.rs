@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The pipeline, what it was chosen by, and what others would need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineFacts {
-    /// The order in which stages work on micro-batches; `none` weighs them as
+    /// The order in which stages work on micro-batches; `none` takes them as
     /// parts of the one-IPU compilation.
     pub schedule: Schedule,
     /// What is computed again in the backward pass.

@@ -84,7 +84,7 @@ pub(super) static SECTIONS: [Section; 25] = [
     Section::new("step", "Step", Answer, PEOPLE, step_of),
     Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
     Section::new("proof", "Proof", Proof, SCREENS, proof),
-    Section::new("learnt", "Learnt", Answer, PEOPLE, learnt),
+    Section::new("learnt", "Calibrated correction", Answer, PEOPLE, learnt),
     Section::new("tied-weights", "Tied weights", Answer, PEOPLE, tied_weights),
     Section::new("given", "Beside the best", Answer, PEOPLE, given),
     Section::new("refusal", "Why it does not fit", Answer, PEOPLE, refusal),

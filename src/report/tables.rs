@@ -17,7 +17,7 @@ macro_rules! parts {
             field!($row, Always, "Exchange code", Bytes, (.$($path.)+exchange_code)),
             field!($row, Always, "Control code", Bytes, (.$($path.)+control_code)),
             field!($row, Always, "Overhead", Bytes, (.$($path.)+overhead)),
-            field!($row, Always, "Gaps", Bytes, (.$($path.)+gaps)),
+            field!($row, Always, "Fragmentation", Bytes, (.$($path.)+gaps)),
         ]
     };
 }
@@ -49,10 +49,10 @@ const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
     NotZero "Copies" Count (.pipeline?.copies),
     OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
     OnePercent "Accumulators" Bytes (.fullest_tile.parts.accumulators),
-    OnePercent "Waiting" Bytes (.fullest_tile.parts.waiting),
-    OnePercent "Passing through" Bytes (.fullest_tile.parts.passing),
+    OnePercent "Transfer buffers" Bytes (.fullest_tile.parts.waiting),
+    OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
     NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
-    NotZeroAnywhere "Learnt" Change (.fullest_tile.learnt),
+    NotZeroAnywhere "Calibrated correction" Change (.fullest_tile.learnt),
     ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report)).into()),
 ];
 
@@ -64,10 +64,10 @@ const STAGES_FOR_PEOPLE: [ForPeople; 12] = [
     ("Time", true),
     ("Stash", true),
     ("Accumulators", true),
-    ("Waiting", true),
-    ("Passing through", true),
+    ("Transfer buffers", true),
+    ("Forwarded tensors", true),
     ("Optimizer state", true),
-    ("Learnt", true),
+    ("Calibrated correction", true),
     ("Median tile", false),
 ];
 

@@ -18,7 +18,7 @@ impl MemoryModel<'_> {
                 "the profile was recorded with recomputation, so it has only the activations that \
                  are kept for that, and a pipeline with --recompute {recompute} keeps more at \
                  once, so its stages will need more than is said here; record without recomputation \
-                 ({}), or weigh one that computes each layer again with --recompute layer",
+                 ({}), or compute one that recomputes each layer with --recompute layer",
                 without_recomputation(recording.framework)
             ))
         })

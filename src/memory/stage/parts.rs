@@ -56,11 +56,11 @@ impl Parts {
         "exchange code",
         "control code",
         "overhead",
-        "gaps",
+        "fragmentation",
         "stash",
         "accumulators",
-        "waiting",
-        "passing through",
+        "transfer buffers",
+        "forwarded tensors",
         "optimizer state",
     ];
 

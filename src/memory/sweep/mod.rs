@@ -106,7 +106,7 @@ impl MemoryModel<'_> {
         let tiles = model.model.variables.tiles();
         let at_once = neighbours::at_once(tiles);
         let order = model.heaviest_first(at_once);
-        let task = progress.begin("weighing ranges of layers", Unit::Tiles, tiles.into());
+        let task = progress.begin("computing ranges of layers", Unit::Tiles, tiles.into());
         Self::costs_on((order, at_once), pipelines, stages, &task)
     }
 
@@ -122,7 +122,7 @@ impl MemoryModel<'_> {
     ) -> Result<RangeCosts, TooManyPlaces> {
         let mut order = self.heaviest_first(1);
         order.truncate(order.len().div_ceil(TILES_FOR_ONE));
-        let task = Progress::new().begin("weighing some tiles", Unit::Tiles, 0);
+        let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
         // All tiles have the same list of code, which takes no time to make.
         let tiles = self.model.variables.tiles();
         let costs = Self::costs_on((order, tiles), &[(self, limit)], stages, &task)?;

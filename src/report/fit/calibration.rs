@@ -95,18 +95,18 @@ pub struct LearntPart {
     pub learnt: i64,
 }
 
-/// Why nothing can be learnt, or what was learnt cannot be used.
+/// Why nothing can be calibrated, or what was learnt cannot be used.
 #[derive(Debug, Error)]
 pub enum CalibrationError {
     /// The compiled pipeline is not the predicted one.
     #[error(
-        "nothing can be learnt, since the pipeline was cut elsewhere than predicted; predict the \
+        "nothing can be calibrated, since the pipeline was cut elsewhere than predicted; predict the \
          split that was compiled, with --layers-per-ipu or --check-splits, and compare with that"
     )]
     CutElsewhere,
     /// The prediction is of a search that knows no pipelines.
     #[error(
-        "nothing can be learnt from a prediction of the classic memory model or of the greedy \
+        "nothing can be calibrated from a prediction of the classic memory model or of the greedy \
          search; predict without --memory-model classic and --solver greedy"
     )]
     NoPipeline,
@@ -121,26 +121,26 @@ pub enum CalibrationError {
     OtherVersion(u32),
     /// It is of other layers than those of the model.
     #[error(
-        "it was learnt from a model with a layer {0}, which this one does not have; give the \
+        "it was calibrated on a model with a layer {0}, which this one does not have; give the \
          calibration of this model, and the same --layer-name-regex as for the prediction"
     )]
     OtherLayers(String),
     /// It is of another model.
     #[error(
-        "it was learnt from another model: one of {0}, and this one is of {1}; give the calibration \
+        "it was calibrated on another model: one of {0}, and this one is of {1}; give the calibration \
          of this model, or make one with --calibrate"
     )]
     OtherModel(String, String),
     /// The prediction, or what was compiled, contradicts itself.
     #[error(
-        "nothing can be learnt from a profile that contradicts itself; predict and compile from \
+        "nothing can be calibrated from a profile that contradicts itself; predict and compile from \
          whole profiles"
     )]
     Incomplete,
     /// Its numbers do not add up.
     #[error(
         "stage {stage} was predicted to need {predicted} bytes and needed {recorded}, so nothing \
-         else can be learnt of it than the difference, of which its parts are; {GIVE_CALIBRATION}"
+         else can be calibrated than the difference, of which its parts are; {GIVE_CALIBRATION}"
     )]
     OtherSum {
         /// The stage.
@@ -203,7 +203,7 @@ impl Calibration {
         let is_unknown = self.model.is_none();
         is_unknown.then(|| {
             Warning::new(
-                "the calibration does not say which model it was learnt from, as those of version \
+                "the calibration does not say which model it was calibrated on, as those of version \
                  1, so it may be another one; write it again with --calibrate",
             )
         })
@@ -212,7 +212,7 @@ impl Calibration {
     /// Does it belong to `model` with these positions?
     ///
     /// # Errors
-    /// When it was learnt from another one.
+    /// When it was calibrated on another one.
     pub fn check(&self, model: &Model, positions: &Positions) -> Result<(), CalibrationError> {
         let Some(learnt_from) = &self.model else {
             return Ok(());

@@ -30,10 +30,10 @@ const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     Always "Control code" Bytes (.fullest_tile.parts.control_code),
     Always "Host exchange code" Bytes (.fullest_tile.parts.host_exchange_code),
     Always "Global exchange code" Bytes (.fullest_tile.parts.global_exchange_code),
-    Always "Gaps" Bytes (.fullest_tile.parts.gaps),
-    Always "With gaps" Bytes (.fullest_tile.with_gaps),
+    Always "Fragmentation" Bytes (.fullest_tile.parts.gaps),
+    Always "With fragmentation" Bytes (.fullest_tile.with_gaps),
     Always "Always live" Bytes (.fullest_tile.always_live),
-    Always "Most of others" Bytes (.fullest_tile.not_always_live),
+    Always "Not always live" Bytes (.fullest_tile.not_always_live),
     Always "Peak step" Count (.fullest_tile.peak_step),
     Always "All stashed" Bytes (.named?.stashed),
     Always "All restored" Bytes (.named?.restored),
@@ -167,7 +167,7 @@ fn part_rows(stage: &StageAgainst) -> Vec<Vec<Cell>> {
         ]
     };
     let correction = (stage.learnt != 0).then(|| {
-        let part = "learnt before";
+        let part = "calibrated correction";
         let empty = Cell::Empty;
         cells![
             stage.stage,

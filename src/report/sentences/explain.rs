@@ -70,7 +70,7 @@ fn with_correction(parts: Sentence, bytes: i64) -> Sentence {
         0 => parts,
         _ => {
             let sign = if bytes < 0 { "-" } else { "+" };
-            let parts = parts.text(format!(", learnt {sign}"));
+            let parts = parts.text(format!(", calibrated correction {sign}"));
             parts.bytes(bytes.unsigned_abs())
         }
     }

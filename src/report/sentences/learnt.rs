@@ -20,7 +20,7 @@ pub(in crate::report) fn learnt(report: &Report) -> Option<Sentence> {
         false => format!("{ipus} {}", listed(&stages)),
     };
     Some(say(format!(
-        "what {ipus} is said to need beyond the prediction was learnt from another split, by the \
-         place of the IPU: compile this split and calibrate again to be sure"
+        "the calibrated correction of {ipus} comes from another split, by the place of the IPU: \
+         compile this split and calibrate again to be sure"
     )))
 }

@@ -27,8 +27,8 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
              under way does not",
         ),
         (RefusalReason::Learnt, _) => say(
-            "the layers alone would fit: what IPUs in their places were learnt to need besides, \
-             and what the pipeline keeps, does not",
+            "the layers alone would fit: with the calibrated corrections, and what the pipeline \
+             keeps, they do not",
         ),
         _ => say("no number of IPUs is enough: these layers must stay together"),
     };

@@ -176,7 +176,7 @@ fn the_readme_is_read_in_one_go() {
         .iter()
         .find(|(path, _)| path == "README.md")
         .expect("one");
-    assert!(readme.lines().count() <= 210);
+    assert!(readme.lines().count() <= 140);
 }
 
 #[test]

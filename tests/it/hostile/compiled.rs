@@ -548,7 +548,7 @@ fn calibrations_belong_to_one_model(changed: &dyn Fn(Change<'_>) -> Run) {
         ),
         (
             &|file| file["model"]["layers"][0] = json!("x"),
-            "it was learnt from another model",
+            "it was calibrated on another model",
         ),
         (
             &|doc| drop(doc["model"]["layers"].as_array_mut().expect("layers").pop()),
@@ -577,7 +577,7 @@ fn calibrations_belong_to_one_model(changed: &dyn Fn(Change<'_>) -> Run) {
     assert_eq!(run.code, 0, "{run:?}");
     assert!(
         run.err
-            .contains("does not say which model it was learnt from"),
+            .contains("does not say which model it was calibrated on"),
         "{run:?}"
     );
 }

@@ -71,11 +71,11 @@ fn accumulators(model: &Model, stages: &[Range<usize>]) -> (Option<String>, Vec<
     });
     let memory = memory.expect("memory");
     assert_eq!(memory.layers(), 6, "In, four layers, Out");
-    let weighed = memory.split(stages).into_iter();
+    let computed = memory.split(stages).into_iter();
     let warning = memory.update_warning(stages).map(|own| own.to_string());
     (
         warning,
-        weighed.map(|own| own.sums().accumulators).collect(),
+        computed.map(|own| own.sums().accumulators).collect(),
     )
 }
 

@@ -23,9 +23,9 @@ const PARTS = [
   ['variables', 'tile-0', 'Variables'], ['vertex_code', 'tile-2', 'Vertex code'], ['vertex_state', 'tile-3', 'Vertex state'],
   ['exchange_code', 'tile-4', 'Exchange code'], ['control_code', 'tile-5', 'Control code'],
   ['host_exchange_code', 'tile-1 second', 'Host exchange code'], ['global_exchange_code', 'tile-0 second', 'Global exchange code'],
-  ['overhead', 'overhead', 'Overhead'], ['gaps', 'gaps', 'Gaps'],
+  ['overhead', 'overhead', 'Overhead'], ['gaps', 'gaps', 'Fragmentation'],
   ['stash', 'stash', 'Stash'], ['accumulators', 'accumulators', 'Accumulators'],
-  ['waiting', 'waiting', 'Waiting'], ['passing', 'passing', 'Passing through'],
+  ['waiting', 'waiting', 'Transfer buffers'], ['passing', 'passing', 'Forwarded tensors'],
   ['state', 'state', 'Optimizer state'],
 ];
 

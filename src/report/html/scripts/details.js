@@ -15,7 +15,7 @@ const addProof = (parent) => {
   add(part, 'p', 'The objective was ').append(report.proof.objective, '.');
   if (report.proof.optimal) addSentences(part, 'proof');
   else add(part, 'p', 'Nothing shows that this split is the best: it was given, none fits, or the search proves nothing.');
-  addTableAt(part, 'Numbers that splits are compared by, the first weighing most', '/proof/objectives',
+  addTableAt(part, 'Numbers that splits are compared by, the first deciding first', '/proof/objectives',
     [['Number', 'text', '/objective'], ['Integer program', 'count', '/integer_program'], ['Dynamic program', 'count', '/dynamic_program']]);
   addTableAt(part, 'Why these cannot be lower', '/proof/bottlenecks',
     [['Number', 'text', '/objective'], ['Next lower number of any range of layers', 'count', '/below'], ['Stages needed for it', 'count', '/stages_needed']]);

@@ -33,7 +33,7 @@ const addTileMap = (parent) => {
     ...drawn.map((own) => [lookOf(own.name), own.name]),
     ...(rest.length ? [['tile-others', `${counted(rest.length, 'other')}`]] : []),
     ['tile-shared', !map ? 'Bytes in use' : map.left_out ? 'Shared addresses, and categories left out' : 'Shared addresses'],
-    ...(withGaps ? [['gaps', 'Gaps']] : []),
+    ...(withGaps ? [['gaps', 'Fragmentation']] : []),
   ]);
   /** How high each layer of a tile reaches, from the bottom up. @param {number} tile */
   const heights = (tile) => {
@@ -115,7 +115,7 @@ const addTileMap = (parent) => {
       },
       table: (inner) => {
         const list = (/** @type {string} */ name) => `/memory/tiles/${name}/{}`;
-        const columns = columnsOf([['Tile', 'count'], ['Bytes in use', 'bytes', list('total')], ['With gaps', 'bytes', list('with_gaps')], ['Always live', 'bytes', list('always_live')], ['Maximum of others', 'bytes', list('not_always_live')]]);
+        const columns = columnsOf([['Tile', 'count'], ['Bytes in use', 'bytes', list('total')], ['With fragmentation', 'bytes', list('with_gaps')], ['Always live', 'bytes', list('always_live')], ['Not always live', 'bytes', list('not_always_live')]]);
         const rows = [...all].sort((a, b) => total[b] - total[a] || a - b).map((tile) => ({ at: String(tile), cells: [tile, total[tile], withGaps?.[tile] ?? null, tiles.always_live[tile] ?? null, tiles.not_always_live[tile] ?? null] }));
         addTable(inner, 'Tiles, the fullest first', columns, rows, { most: 20, choose: (row) => choose({ tile: row.cells[0] }) });
       },
@@ -165,7 +165,7 @@ const addTileFacts = (parent, tile, tiles, ipu) => {
   };
   const place = (/** @type {string} */ name) => `/memory/tiles/${name}/${tile}`;
   fact('Bytes in use', tiles.total[tile], place('total'));
-  fact('With gaps', tiles.with_gaps?.[tile], place('with_gaps'));
+  fact('With fragmentation', tiles.with_gaps?.[tile], place('with_gaps'));
   fact('Always live', tiles.always_live[tile], place('always_live'));
   fact('Maximum of others at one step', tiles.not_always_live[tile], place('not_always_live'));
   fact('Limit', ipu.limit, ipu.at);

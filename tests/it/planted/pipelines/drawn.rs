@@ -61,7 +61,7 @@ impl Case {
         stages(&self.cuts, positions)
     }
 
-    /// What the library weighs for.
+    /// What the library computes for.
     pub fn pipeline(&self) -> memory::Pipeline {
         memory::Pipeline {
             schedule: match self.options.schedule {

@@ -34,7 +34,7 @@ pub struct Question {
     pub limit: u64,
 }
 
-/// Weighs these ranges and answers these questions; nothing where there are more
+/// Computes these ranges and answers these questions; nothing where there are more
 /// or fewer positions than were planted: a tie was not found.
 pub fn predict(
     planted: &Planted,
