@@ -4,7 +4,7 @@ use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
 use crate::analysis::{Layers, shown};
-use crate::memory::{Accumulator, Learnt, Pipeline, Schedule, StatePlace, Storage};
+use crate::memory::{Accumulator, Learnt, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::{Model, NoCycles, Positions, Rules};
 use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
@@ -104,6 +104,17 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
         false => chosen,
     };
     refuse_impossible(chosen)?;
+    let several = [
+        (options.results.plan, "--plan"),
+        (options.results.sweep, "--sweep"),
+    ];
+    let several = several.into_iter().find(|&(is_asked, _)| is_asked);
+    if let Some((_, option)) = several.filter(|_| chosen.recompute == Recompute::Chosen) {
+        return Err(usage(format!(
+            "--recompute chosen: {option} looks at many splits, and layers are chosen for one; give \
+             none, stage or layer, or leave {option} out"
+        )));
+    }
     Ok(chosen)
 }
 
@@ -119,6 +130,12 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
         )));
     }
     let is_tensorflow = matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved);
+    if pipeline.recompute == Recompute::Chosen && is_tensorflow {
+        return Err(usage(format!(
+            "--recompute chosen: TensorFlow recomputes all stages or none (schedule {schedule}), and \
+             only PopART and PopTorch choose by layer; give none, stage or layer"
+        )));
+    }
     if pipeline.stash == Storage::OffChip && !is_tensorflow {
         return Err(usage(format!(
             "--stash off-chip: the pipeline with schedule {schedule} keeps its stash on the chip, and \

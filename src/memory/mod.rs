@@ -50,6 +50,7 @@ pub use update::Streamed;
 
 use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;
+pub(crate) use pipeline::LayerChoice;
 use pipeline::{Flows, LivesAgain, PHASES, Reruns};
 use std::ops::Range;
 use std::sync::Arc;
@@ -138,6 +139,22 @@ impl<'a> MemoryModel<'a> {
         })?;
         own.flows = Some(flows);
         own.sets = sets.map_or(own.sets, Arc::new);
+        Ok(own)
+    }
+
+    /// The same model with what is chosen for each position, where the pipeline recomputes
+    /// what is chosen.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::new`].
+    pub(crate) fn choosing(&self, choices: &[LayerChoice]) -> Result<Self, TooManyPlaces> {
+        let mut own = self.clone();
+        if let Some(flows) = &self.flows {
+            let mut sets = (*self.sets).clone();
+            let again = |flows: &Flows| Reruns::new(self.model, self.placement, flows, &mut sets);
+            own.flows = Some(flows.choosing(choices, again)?);
+            own.sets = sets.into();
+        }
         Ok(own)
     }
 

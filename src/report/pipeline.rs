@@ -59,6 +59,10 @@ pub struct PipelineFacts {
     /// `null` where nothing is.
     #[serde(default)]
     pub without_recomputation: Option<u64>,
+    /// With `--recompute chosen`, for a split that fits: does no other choice of layers to keep
+    /// recompute less in any stage?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice_is_optimal: Option<bool>,
     /// The best splits in other pipelines, in the order in which a user would try
     /// them; empty where that was not looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -139,6 +143,9 @@ pub struct StagePipeline {
     /// The update, where the state of the optimizer is not on the chip in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<StageUpdate>,
+    /// With `--recompute chosen`: the layers that it keeps whole. All others are recomputed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: LayerNames,
 }
 
 /// What a stage takes in the update of the weight that takes the most, on the tile where that

@@ -75,7 +75,9 @@ impl StepFacts {
         let samples = options
             .micro_batch
             .map(|samples| samples as f64 * step.micro_batches as f64 * options.replicas as f64);
-        let proof = match (&costed.request.given, found.outcome.best()) {
+        // What is chosen is not known of other splits.
+        let best = found.outcome.best().filter(|_| found.chosen.is_none());
+        let proof = match (&costed.request.given, best) {
             (None, Some(best)) => best.step,
             _ => None,
         };

@@ -75,6 +75,7 @@ fn stage(
                 layers: vec![Some("0".into()), Some("1".into())],
             }],
             update: None,
+            kept: vec![Some("0".into())],
         }),
         peak_variables: Some(variables(stage, bytes)),
     }
@@ -122,6 +123,7 @@ fn pipeline() -> PipelineFacts {
         recorded_accumulation: false,
         recorded_recomputation: true,
         without_recomputation: Some(1_500_000),
+        choice_is_optimal: None,
         alternatives: vec![PipelineAlternative {
             schedule: Schedule::Popart,
             recompute: Recompute::Layer,

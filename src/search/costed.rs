@@ -6,7 +6,7 @@ use super::{
     IpuCount, MAX_TRIED_POSITIONS, MOST_STAGES, Outcome, SearchError, SearchRequest, Solver, rough,
     ties,
 };
-use crate::memory::{MemoryModel, RangeCosts};
+use crate::memory::{MemoryModel, RangeCosts, Recompute};
 use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Constraint, Limits, Problem, Solution};
@@ -65,7 +65,9 @@ impl CostedRequest {
         placement: &Placement,
         mut request: SearchRequest,
     ) -> Result<Self, SearchError> {
-        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
+        // What is chosen is not known of other splits.
+        let is_chosen = memory.pipeline().recompute == Recompute::Chosen;
+        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS && !is_chosen;
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));

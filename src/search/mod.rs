@@ -7,6 +7,7 @@
 
 mod advice;
 mod alternatives;
+mod chosen;
 mod costed;
 mod estimate;
 mod front;
@@ -18,6 +19,7 @@ mod ties;
 
 pub use advice::{Advice, AdviceFor, Change};
 pub use alternatives::Alternative;
+pub use chosen::Chosen;
 pub use costed::CostedRequest;
 pub use estimate::Estimate;
 pub use front::{Configuration, Front};
@@ -101,6 +103,8 @@ pub struct SearchResult {
     /// What would free memory, where nothing fits on any number of IPUs and in any pipeline
     /// that was tried.
     pub advice: Option<AdviceFor>,
+    /// Which layers are kept whole, where that is chosen.
+    pub chosen: Option<Chosen>,
     /// What all this was estimated for, if not for the micro-batch of the profile.
     pub estimate: Option<Estimate>,
 }
@@ -235,6 +239,7 @@ impl SearchResult {
             plan: None,
             alternatives: Vec::new(),
             advice: None,
+            chosen: None,
             estimate: None,
         };
         if result.costed.request.split && !result.fits() {

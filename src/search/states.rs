@@ -2,10 +2,11 @@
 //! micro-batch.
 
 use super::alternatives::in_other;
+use super::chosen::choose;
 use super::{Estimate, SearchError, SearchRequest, SearchResult, search_with};
-use crate::memory::MemoryModel;
+use crate::memory::{MemoryModel, Recompute};
 use crate::model::Placement;
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 
 /// Answers `request` for the micro-batch that it asks for, with the state of the optimizer in
 /// the first of the places that it leaves open where the split fits, else in the first of
@@ -29,7 +30,24 @@ pub(crate) fn search_states<'a>(
     Ok((estimated, found))
 }
 
+/// The same for the micro-batch of `memory`.
 fn in_states<'a>(
+    memory: &MemoryModel<'a>,
+    placement: &Placement,
+    request: SearchRequest,
+    progress: &Progress,
+) -> Result<(MemoryModel<'a>, SearchResult), SearchError> {
+    let (memory, mut found) = first_fit(memory, placement, request, progress)?;
+    let is_chosen = memory.pipeline().recompute == Recompute::Chosen && memory.is_training();
+    if !is_chosen || !found.costed.request.split || !found.fits() {
+        return Ok((memory, found));
+    }
+    let _task = progress.begin("choosing what to recompute", Unit::Rows, 0);
+    let memory = choose(&memory, placement, &mut found)?;
+    Ok((memory, found))
+}
+
+fn first_fit<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,
     request: SearchRequest,

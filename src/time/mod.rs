@@ -22,6 +22,7 @@ use crate::model::{CyclesByLayer, PassCycles, Positions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 use streams::Streams;
 
 /// What a step depends on beside the cycles of the layers.
@@ -78,6 +79,8 @@ pub struct StageTimes {
     streamed: Streams,
     /// For how many stages the schedule must have micro-batches enough.
     most_stages: usize,
+    /// By position, is it kept whole, where that is chosen? Empty where nothing is.
+    kept: Arc<[bool]>,
 }
 
 /// The cycles of a micro-batch by position: those of a stage are the sums over its positions
@@ -161,6 +164,7 @@ impl StageTimes {
             cut_bytes,
             streamed: Streams::default(),
             most_stages: 1,
+            kept: Arc::default(),
         }
     }
 
@@ -198,6 +202,14 @@ impl StageTimes {
         Self {
             most_stages: most_stages.max(1).min(self.positions().max(1)),
             ..self
+        }
+    }
+
+    /// The same where these positions are kept whole and not recomputed.
+    pub(crate) fn keeping(&self, kept: &[bool]) -> Self {
+        Self {
+            kept: kept.into(),
+            ..self.clone()
         }
     }
 
@@ -270,14 +282,26 @@ impl StageTimes {
     /// What is recomputed of a range in a stage that is the last of the pipeline, or not: all
     /// but Out, which ends the pipeline.
     fn recomputed(&self, range: &Range<usize>, is_last: bool) -> u128 {
-        let [forward, ..] = self.sums(range).unwrap_or_default();
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
+            Recompute::Chosen if !self.kept.is_empty() => {
+                let is_again = |position: &usize| !self.kept.get(*position).is_some_and(|&own| own);
+                let again = range.clone().filter(is_again);
+                again
+                    .map(|position| self.forward_without_out(&(position..position + 1)))
+                    .sum()
+            }
             // Of the last stage, what follows the last checkpoint is kept: the end of the last
             // layer.
-            _ => forward.saturating_sub(self.forward_of_out(range)),
+            _ => self.forward_without_out(range),
         }
+    }
+
+    /// The forward cycles of a range without those of Out.
+    pub(crate) fn forward_without_out(&self, range: &Range<usize>) -> u128 {
+        let [forward, ..] = self.sums(range).unwrap_or_default();
+        forward.saturating_sub(self.forward_of_out(range))
     }
 
     /// The cycles that a stage takes for a micro-batch, with what is recomputed.

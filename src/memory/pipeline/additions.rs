@@ -46,6 +46,8 @@ impl Additions {
 pub(super) struct Area {
     places: Range<u32>,
     backward: BackwardPass,
+    /// Does no place run again that is not left open?
+    is_kept: bool,
     /// By flow; empty where nothing asks for it.
     parts: Vec<Part>,
 }
@@ -77,6 +79,7 @@ impl<const N: usize> AreaBytes<N> {
     fn transfers(&self, area: &Area, lane: usize) -> Transfers {
         Transfers {
             backward: area.backward,
+            is_kept: area.is_kept,
             enters: self.enters[lane],
             leaves: self.leaves[lane],
             gradient_in: self.gradient_in[lane],
@@ -155,6 +158,7 @@ impl Flows {
             None => Area {
                 places,
                 backward: BackwardPass::None,
+                is_kept: false,
                 parts: Vec::new(),
             },
         };
@@ -185,6 +189,7 @@ impl Flows {
         Area {
             parts: parts.collect(),
             backward: backward.fold(BackwardPass::None, BackwardPass::with),
+            is_kept: !places.clone().any(|place| self.runs_again(place, &places)),
             places,
         }
     }

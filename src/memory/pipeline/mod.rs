@@ -95,6 +95,21 @@ pub enum Recompute {
     Stage,
     /// Each layer, from what enters it.
     Layer,
+    /// Each layer but those that a stage has room to keep whole, chosen so that what is
+    /// recomputed takes the least time.
+    Chosen,
+}
+
+/// What a stage does with the forward pass of a place, where that is chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum LayerChoice {
+    /// It is recomputed.
+    #[default]
+    Recomputed,
+    /// All of it is kept.
+    Kept,
+    /// One or the other: what is computed is at most what either needs.
+    Open,
 }
 
 /// The elements of what sums up gradients.

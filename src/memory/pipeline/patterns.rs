@@ -218,7 +218,7 @@ impl<'a> Pattern<'a> {
                 let after = || (enters..=self.end).find(|&place| self.flows.goes_back(place));
                 before.map(|_| enters).or_else(after)
             }),
-            Recompute::Layer => self.checkpoint(start, kept, enters),
+            Recompute::Layer | Recompute::Chosen => self.checkpoint(start, kept, enters),
         };
         if let Some(stashed) = stashed {
             self.add(Quantity::Stash, segment, stashed, self.end);

@@ -237,6 +237,7 @@ impl<const N: usize> RangeAdditions<N> {
             gradient_out: self.sum(Quantity::GradientOut, lane),
             largest_kept: self.largest[lane],
             backward: self.backward,
+            is_kept: false,
         };
         let out = self.out.as_ref().filter(|_| self.start == 0);
         let waiting = match out {

@@ -1,6 +1,7 @@
 //! The sweep against single stages, and the rules on models small enough to count
 //! by hand.
 
+mod chosen;
 mod learnt;
 mod reruns;
 

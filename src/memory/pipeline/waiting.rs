@@ -23,6 +23,8 @@ pub(super) struct Transfers {
     pub(super) largest_kept: u64,
     /// How the stage runs backward.
     pub(super) backward: BackwardPass,
+    /// Is all of it kept, where that is chosen by layer?
+    pub(super) is_kept: bool,
 }
 
 /// How a stage runs backward.
@@ -70,19 +72,26 @@ impl Flows {
             gradient_out,
             largest_kept,
             backward,
+            is_kept,
         } = *own;
         // What waits in frozen layers is live when these end.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
-        let (forward, turn, in_backward) = match (self.pipeline.schedule, self.pipeline.recompute) {
+        let recompute = match self.pipeline.recompute {
+            Recompute::Chosen if is_kept => Recompute::None,
+            other => other,
+        };
+        let (forward, turn, in_backward) = match (self.pipeline.schedule, recompute) {
             (Schedule::None, _) => (0, 0, 0),
             // Only a whole stage runs again while gradients wait for it.
             (Schedule::Sequential, _) => (gradient_in, 0, 0),
             (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
             (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
             // What waits while a layer runs again is live on its steps.
-            (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
+            (Schedule::Popart, Recompute::Layer | Recompute::Chosen) => {
+                (gradient_in.max(leaves), 0, leaves)
+            }
             // FIFOs run at the end of the forward pass or before the backward pass.
             (Schedule::TfGrouped, Recompute::None) => {
                 let turn = largest_kept + enters.max(leaves + gradient_out);
@@ -91,14 +100,14 @@ impl Flows {
             (Schedule::TfGrouped, Recompute::Stage) => {
                 (enters.max(leaves + gradient_out), 0, enters)
             }
-            (Schedule::TfGrouped, Recompute::Layer) => {
+            (Schedule::TfGrouped, Recompute::Layer | Recompute::Chosen) => {
                 let turn = enters.max(leaves + gradient_out);
                 (enters.max(gradient_out), turn, enters)
             }
             // Copies come after each half of a cycle.
             (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
             (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
-            (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
+            (Schedule::TfInterleaved, Recompute::Layer | Recompute::Chosen) => (0, leaves, 0),
         };
         let phases = [forward, turn.max(forward), in_backward];
         match backward {

@@ -57,6 +57,14 @@ fn training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
         return;
     };
     let every_layer = own.recompute == Recompute::Layer;
+    let kept: Vec<String> = pipeline.kept().map(printable).collect();
+    if own.recompute == Recompute::Chosen {
+        text.add("# recomputation checkpoints: the output of each layer");
+    }
+    if !kept.is_empty() {
+        let kept = kept.join(", ");
+        text.add(format!("# kept whole, with all that they make: {kept}"));
+    }
     text.add(format!("recompute_checkpoint_every_layer: {every_layer}"));
     if own.state != StatePlace::OnChip {
         let is_off = own.state.is_off_chip();

@@ -10,7 +10,7 @@ pub(super) use part::{Flow, Life, Part};
 pub(in crate::memory) use reruns::{LivesAgain, Reruns};
 pub(in crate::memory) use tile::TileFlows;
 
-use super::{Pipeline, Recompute, Storage};
+use super::{LayerChoice, Pipeline, Recompute, Storage};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
 use std::ops::Range;
@@ -36,6 +36,8 @@ pub(in crate::memory) struct Flows {
     pub(super) windows: Arc<PassWindows>,
     /// What runs again layer by layer, where the pipeline does.
     reruns: Option<Arc<Reruns>>,
+    /// By place, what is chosen; empty where all layers are recomputed.
+    choices: Arc<[LayerChoice]>,
 }
 
 /// What a pipeline does with the variables of a use.
@@ -74,6 +76,7 @@ impl Flows {
             of_uses,
             windows: windows.into(),
             reruns: None,
+            choices: Arc::default(),
         })
     }
 
@@ -89,11 +92,39 @@ impl Flows {
     ) -> Result<Self, TooManyPlaces> {
         let mut own = self.clone();
         own.pipeline = pipeline;
+        if !self.choices.is_empty() {
+            (own.choices, own.reruns) = (Arc::default(), None);
+        }
         own.reruns = match self.reruns.clone().filter(|_| own.recomputes_layers()) {
             None if own.recomputes_layers() => Some(reruns(&own)?.into()),
             known => known,
         };
         Ok(own)
+    }
+
+    /// The same with what is chosen for each place.
+    ///
+    /// # Errors
+    /// Those of `reruns`.
+    pub(in crate::memory) fn choosing(
+        &self,
+        choices: &[LayerChoice],
+        reruns: impl FnOnce(&Self) -> Result<Reruns, TooManyPlaces>,
+    ) -> Result<Self, TooManyPlaces> {
+        let mut own = self.clone();
+        own.choices = choices.into();
+        own.reruns = Some(reruns(&own)?.into());
+        Ok(own)
+    }
+
+    /// What is chosen for a place. Out, which is beyond the positions where it is on the first
+    /// IPU, is kept.
+    pub(super) fn choice(&self, place: u32) -> LayerChoice {
+        match self.choices.get(place as usize) {
+            Some(&own) => own,
+            None if self.choices.is_empty() => LayerChoice::Recomputed,
+            None => LayerChoice::Kept,
+        }
     }
 
     /// When the variables of a use are live where layers run again, if that is not as
@@ -183,7 +214,8 @@ impl Flows {
     }
 
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
-        self.is_training && self.pipeline.recompute == Recompute::Layer
+        let by_layer = [Recompute::Layer, Recompute::Chosen];
+        self.is_training && by_layer.contains(&self.pipeline.recompute)
     }
 
     /// Forward pipeline stages after a stage with these positions, which has
@@ -209,9 +241,17 @@ impl Flows {
         self.windows.goes_back(place)
     }
 
-    /// Does a place run again where each layer of a stage with these places does? In
-    /// runs with the first layer.
+    /// Does a place run again in a stage with these places, whatever is left open?
     pub(super) fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
+        self.choice(place) == LayerChoice::Recomputed && self.may_run_again(place, places)
+    }
+
+    /// Does a place run again where each layer of a stage with these places does that is not
+    /// kept? In runs with the first layer.
+    pub(super) fn may_run_again(&self, place: u32, places: &Range<u32>) -> bool {
+        if self.choice(place) == LayerChoice::Kept {
+            return false;
+        }
         let with = match place {
             0 => Some(1),
             1 => Some(0),
@@ -285,6 +325,7 @@ impl Flows {
             of_uses: Arc::default(),
             windows: Arc::default(),
             reruns: None,
+            choices: Arc::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a stage does with a tensor.
 
 use super::Flows;
-use crate::memory::pipeline::Recompute;
+use crate::memory::pipeline::{LayerChoice, Recompute};
 use crate::model::{Model, Placement};
 use std::ops::Range;
 
@@ -107,7 +107,9 @@ impl Flow {
             stashed: match flows.pipeline.recompute {
                 Recompute::None => kept,
                 Recompute::Stage => enters && places.clone().any(|place| flows.goes_back(place)),
-                Recompute::Layer => self.is_checkpoint(places, flows, (kept, enters)),
+                Recompute::Layer | Recompute::Chosen => {
+                    self.is_checkpoint(places, flows, (kept, enters))
+                }
             },
             leaves: has_forward && comes_after(forward),
             gradient_in: is_gradient && met(backward) && comes_after(backward),
@@ -120,8 +122,8 @@ impl Flow {
         }
     }
 
-    /// Is it what a layer runs again from, or kept for the backward pass by one that does
-    /// not run again, where each layer of the stage runs again?
+    /// Is it what a layer runs again from, or kept for the backward pass by or for one that
+    /// does not run again, where layers of the stage run again?
     fn is_checkpoint(
         &self,
         places: &Range<u32>,
@@ -135,12 +137,15 @@ impl Flow {
         let own = self.forward.iter().copied();
         let own: Vec<u32> = own.filter(|user| places.contains(user)).collect();
         let layers = own.iter().copied().filter(|&user| user > 0);
-        let runs_once = |maker: u32| !flows.runs_again(maker, &(0..flows.places));
+        let runs_once = |maker: u32| !flows.may_run_again(maker, &(0..flows.places));
         let is_made_once = |maker| places.contains(&maker) && runs_once(maker);
         let maker = self.forward.first().copied();
         let maker = maker.filter(|_| !self.is_streamed);
+        let mut backward = self.backward.iter().filter(|user| places.contains(user));
+        // What a layer that is kept whole needs must be there before anything runs again.
+        let is_needed = backward.any(|&user| flows.choice(user) == LayerChoice::Kept);
         (enters && own.iter().any(|&user| again(user)))
             || layers.skip(1).any(again)
-            || (kept && maker.is_some_and(is_made_once))
+            || (kept && (is_needed || maker.is_some_and(is_made_once)))
     }
 }

@@ -14,9 +14,9 @@
 //! Whether something is a checkpoint depends on the stage, but only on which of the places
 //! that use it are there: so each use is parted in two, which count in different places.
 
-use super::users::PassWindows;
 use super::{Flow, Flows, Life};
 use crate::limits;
+use crate::memory::pipeline::LayerChoice;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
@@ -43,11 +43,13 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Each layer is a segment, and In with the first one, which runs with it. Out is
-    /// kept.
-    pub(super) fn layers(windows: &PassWindows, places: u32, has_out: bool) -> Self {
+    /// Each layer is a segment, and In with the first one, which runs with it, but what is
+    /// kept whole. What is left open is free in its gap, but does not run again. Out is kept.
+    pub(super) fn layers(flows: &Flows, has_out: bool) -> Self {
+        let (windows, places) = (&flows.windows, flows.places);
         let layers = places - u32::from(has_out);
         let known = |place: u32| Some((windows.forward(place)?, windows.backward(place)?));
+        let is_again = |place: &u32| flows.choice(*place) == LayerChoice::Recomputed;
         // Where steps of a place are listed elsewhere, those of the next one tell.
         let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
@@ -59,9 +61,13 @@ impl Segments {
                 steps: (first, starts(place + 1).max(last + 1)),
             })
         };
-        let own = (0..layers).filter_map(|place| runs(place, place));
-        let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
+        let again = (0..layers).filter(is_again);
+        let own = again.filter_map(|place| runs(place, place));
+        let of_in = (layers > 1 && is_again(&0)).then(|| runs(0, 1)).flatten();
         let gap = |place: u32| {
+            if flows.choice(place) == LayerChoice::Kept {
+                return None;
+            }
             let ends = (place == 0 && layers > 1).then_some(1);
             let places = || [Some(place), ends].into_iter().flatten();
             let own: Vec<_> = places().filter_map(known).collect();
@@ -103,7 +109,8 @@ impl Segments {
         let maker = flow.forward.first().copied().filter(|_| !flow.is_streamed);
         match flow.life {
             Life::Forward => {
-                let again = |&&place: &&u32| Some(place) != maker && self.gap(place).is_some();
+                let runs = |place: u32| self.first_step(place).is_some();
+                let again = |&&place: &&u32| Some(place) != maker && runs(place);
                 let others: Vec<u32> = flow.forward.iter().filter(again).copied().collect();
                 let until = others.iter().filter_map(|&place| self.first_step(place));
                 let until = until.min();
@@ -189,7 +196,7 @@ impl Reruns {
     ) -> Result<Self, TooManyPlaces> {
         let positions = &placement.positions;
         let has_out = positions.out().is_some() || positions.out_is_first();
-        let segments = Segments::layers(&flows.windows, flows.places, has_out);
+        let segments = Segments::layers(flows, has_out);
         let mut known = FxHashMap::default();
         let mut lives = Vec::new();
         let mut left = limits::ENTRIES;
