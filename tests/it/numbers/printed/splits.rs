@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::Subject;
+use super::counted;
 use crate::oracle::search::{Ranges, best, greedy};
 use crate::support::Run;
 
@@ -54,10 +55,10 @@ impl Subject {
             self.too_large(&run, ranges, limit_bytes);
         }
         let settled = format!(
-            "{} at {} of the memory of a tile and at least {} layers",
+            "{} at {} of the memory of a tile and at least {}",
             if found.fits { "settled" } else { "gave up" },
             found.proportion,
-            found.min_layers
+            counted(found.min_layers, "layer")
         );
         assert!(run.err.contains(&settled), "{}: {}", self.name, run.err);
         printed_peak(&run)
@@ -139,7 +140,7 @@ impl Subject {
             if stage.peak() > limit {
                 let name = match layer {
                     0 => "None (the operations without a layer)".to_string(),
-                    layer => format!("layer {}", self.layer_name(layer)),
+                    layer => format!("Layer {}", self.layer_name(layer)),
                 };
                 expected.push(format!(
                     "  {name} alone needs {} bytes on tile {} {} over the limit: more IPUs do not \
