@@ -107,6 +107,13 @@ pub enum Form {
     Repeat,
     /// Each layer's first weight is cast by an operation whose name tells nothing.
     Casts,
+    /// Each layer has experts and a router that chooses from them; a loss of the routers of
+    /// all layers is part of the model's.
+    Experts,
+    /// A layer in the middle uses the first weight of In too.
+    EntryWeights,
+    /// Every other layer is of another kind: it has a scan too.
+    Hybrid,
 }
 
 /// What updates the weights.

@@ -28,7 +28,7 @@ impl Builder<'_> {
     }
 
     /// A name without a layer, in the framework's way.
-    fn plain_name(&self, path: &str) -> String {
+    pub(super) fn plain_name(&self, path: &str) -> String {
         match self.framework() {
             Framework::Popart => path.to_owned(),
             Framework::Poptorch => format!("bert/{path}"),
@@ -152,7 +152,7 @@ impl Builder<'_> {
     }
 
     /// An operation that a layer has beside its templates.
-    fn of_layer(&self, layer: u32, name: &str, kind: Kind, shares: [u32; 2]) -> Op {
+    pub(super) fn of_layer(&self, layer: u32, name: &str, kind: Kind, shares: [u32; 2]) -> Op {
         Op {
             made_for: Some(layer),
             places: Places::layer(layer),
@@ -193,7 +193,7 @@ impl Builder<'_> {
         self.tail = after;
     }
 
-    fn further_weight(&mut self, op: usize, layer: u32, slot: usize, name: &str) {
+    pub(super) fn further_weight(&mut self, op: usize, layer: u32, slot: usize, name: &str) {
         let share = self.model.ops[op].weight;
         let weight = self.plant_weight(op, Part::Layer(layer), slot, share, name);
         let name = self.model.weights[weight].name.clone();

@@ -8,6 +8,7 @@
 mod backward;
 mod flow;
 mod forms;
+mod layer_kinds;
 mod outlining;
 mod parts;
 mod weight_updates;
@@ -97,6 +98,8 @@ pub(super) struct FormsPlanted {
     /// That of the embedding of the second tower.
     pub second_entry: Option<usize>,
     pub bias: Option<usize>,
+    /// By layer: what chooses from its experts.
+    pub routers: Vec<usize>,
     /// By layer: what hands on its output.
     pub lasts: Vec<usize>,
 }
@@ -256,8 +259,12 @@ impl Builder<'_> {
         op.inputs = vec!["sequence_output".to_owned(), "head_weight".to_owned()];
         let op = self.run_next(op);
         self.weight_outside(op, Part::Out);
+        let balance = self.router_loss();
         let op = self.outside(Phase::Head, loss, Softmax, [0, 40]);
-        self.run_next(op);
+        let op = self.run_next(op);
+        if let Some(balance) = balance {
+            self.also_reads(op, balance);
+        }
     }
 
     pub(super) fn layer_op(&self, layer: u32, template: &Template) -> Op {
@@ -294,6 +301,7 @@ impl Builder<'_> {
             self.blocks[layer as usize].push(Block::Slot(slot, op));
         }
         self.model.forward.push(indices);
+        self.layer_kind(layer, input);
         self.layer_end(layer);
     }
 

@@ -13,7 +13,7 @@ pub struct Drawn {
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 
 /// Forms of models beside a plain chain of layers.
-const FORMS: [&str; 16] = [
+const FORMS: [&str; 19] = [
     "skip-in",
     "skip-in-all",
     "unet",
@@ -30,6 +30,9 @@ const FORMS: [&str; 16] = [
     "random-state",
     "repeat",
     "casts",
+    "experts",
+    "entry-weights",
+    "hybrid",
 ];
 
 /// The model of a seed.
@@ -191,7 +194,7 @@ impl Drawing {
         let excludes = [["skip-in", "skip-in-all"], ["shared-all", "shared-pairs"]];
         let mut chosen: Vec<&str> = Vec::new();
         for form in forms {
-            let is_shared = form.starts_with("shared");
+            let is_shared = form.starts_with("shared") || form == "entry-weights";
             let is_excluded = excludes.iter().any(|pair| {
                 pair.contains(&form) && pair.iter().any(|other| chosen.contains(other))
             });
