@@ -15,7 +15,7 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
         return false;
     }
     let outline = Outline::read(&options.input.profile);
-    outline.is_ok_and(|own| own.ipus > own.replicas.max(1))
+    outline.is_ok_and(|found| found.ipus > found.replicas.max(1))
 }
 
 /// Says what one IPU needs, as the compiler recorded it. Is that all there is to say: does
@@ -32,7 +32,7 @@ pub(super) fn fits_on_one_ipu(
         .recorded
         .tiles
         .iter()
-        .map(|own| own.with_gaps.unwrap_or(own.total));
+        .map(|tile| tile.with_gaps.unwrap_or(tile.total));
     // The first of several.
     let fullest = recorded.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
     let Some((tile, bytes)) = fullest else {

@@ -83,20 +83,20 @@ pub(super) fn to_standard_output(options: &Options) -> usize {
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut taken = inputs(options);
     for (option, path) in outputs(options)? {
-        let own = target(path);
+        let written = target(path);
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
         };
-        let mut same = taken.iter().filter(|(_, taken)| *taken == own);
+        let mut same = taken.iter().filter(|(_, taken)| *taken == written);
         let same = same.find(|(other, _)| !is_itself(*other));
-        let printed = stdout::is_file(&own).then_some("standard output");
+        let printed = stdout::is_file(&written).then_some("standard output");
         if let Some(other) = same.map(|(other, _)| *other).or(printed) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each a file of its own",
                 shown(path)
             )));
         }
-        taken.push((option, own));
+        taken.push((option, written));
     }
     Ok(())
 }

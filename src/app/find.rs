@@ -47,9 +47,9 @@ pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
 
 /// The profile in a folder, or those one folder below, by name.
 fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    let own = folder.join(NAME);
-    if is_file(&own)? {
-        return Ok(vec![own]);
+    let profile = folder.join(NAME);
+    if is_file(&profile)? {
+        return Ok(vec![profile]);
     }
     let mut below = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -105,17 +105,17 @@ fn none(folder: &Path) -> anyhow::Error {
 /// compilation is to be judged, which all can.
 fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
-    let is_able = |own: &Outline| options.results.fit || own.can_be_split();
-    let answers = |own: &Result<Outline, _>| own.as_ref().is_ok_and(is_able);
+    let is_able = |outline: &Outline| options.results.fit || outline.can_be_split();
+    let answers = |outline: &Result<Outline, _>| outline.as_ref().is_ok_and(is_able);
     let mut able = several
         .iter()
         .zip(&outlines)
-        .filter(|(_, own)| answers(own));
+        .filter(|(_, outline)| answers(outline));
     if let (Some((only, _)), None) = (able.next(), able.next()) {
         return Ok(only.clone());
     }
-    let lines = several.iter().zip(&outlines).map(|(path, own)| {
-        let what = own.as_ref().map_or_else(ToString::to_string, described);
+    let lines = several.iter().zip(&outlines).map(|(path, outline)| {
+        let what = outline.as_ref().map_or_else(ToString::to_string, described);
         format!("\n  {}  {what}", again(options, path))
     });
     Err(usage(format!(
@@ -130,23 +130,23 @@ fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
 fn again(options: &Options, profile: &Path) -> String {
     let folder = options.input.profile.to_string_lossy();
     let profile = profile.to_string_lossy();
-    let arguments = options.arguments.iter().map(|own| match *own == folder {
+    let arguments = options.arguments.iter().map(|arg| match *arg == folder {
         true => &profile,
-        false => own.as_str(),
+        false => arg.as_str(),
     });
-    let words = arguments.map(|own| format!(" {}", shell(own)));
+    let words = arguments.map(|argument| format!(" {}", shell(argument)));
     format!("popliner{}", words.collect::<String>())
 }
 
-fn described(own: &Outline) -> String {
-    let ipus = match (own.ipus, own.replicas) {
+fn described(pop: &Outline) -> String {
+    let ipus = match (pop.ipus, pop.replicas) {
         (ipus, 0..=1) => counted(ipus, "IPU"),
         (ipus, replicas) => {
             let (ipus, replicas) = (counted(ipus, "IPU"), counted(replicas, "replica"));
             format!("{ipus}, {replicas}")
         }
     };
-    let variables = if own.has_variables { "with" } else { "without" };
-    let executed = if own.is_executed { ", executed" } else { "" };
+    let variables = if pop.has_variables { "with" } else { "without" };
+    let executed = if pop.is_executed { ", executed" } else { "" };
     format!("{ipus}, {variables} lowered variables{executed}")
 }

@@ -117,12 +117,12 @@ fn write_calibration(
     let Some(against) = against else {
         return Ok(());
     };
-    let own = match report.has_verdict() {
+    let found = match report.has_verdict() {
         true => Calibration::new(prediction, against),
         false => Err(CalibrationError::Incomplete),
     };
-    let own = own.with_context(|| format!("--calibrate {}", shown(&options.input.profile)))?;
-    atomic::write(path, own.text().as_bytes()).with_context(|| shown(path))
+    let found = found.with_context(|| format!("--calibrate {}", shown(&options.input.profile)))?;
+    atomic::write(path, found.text().as_bytes()).with_context(|| shown(path))
 }
 
 /// The calibration that `--calibration` names.

@@ -125,7 +125,7 @@ pub(super) fn none(model: &Model, layering: &Layering) -> anyhow::Error {
 fn listed(candidates: &[LayerCandidate]) -> String {
     let lines = candidates
         .iter()
-        .map(|own| format!("\n  {}", described(own)));
+        .map(|candidate| format!("\n  {}", described(candidate)));
     lines.collect()
 }
 

@@ -165,8 +165,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         analysis.warnings.extend(beside.warnings);
         (analysis.framework, analysis.app) = beside.files;
     }
-    if let (Some(own), Some(path)) = (&calibration, &options.compiled.calibration)
-        && let Some(warning) = own.warning()
+    if let (Some(known), Some(path)) = (&calibration, &options.compiled.calibration)
+        && let Some(warning) = known.warning()
     {
         messages.warning(Some(&shown(path)), &warning);
         analysis.warnings.push((shown(path), warning));

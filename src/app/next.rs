@@ -19,7 +19,7 @@ const OWN: [&str; 6] = [
 
 /// Adds to each configuration the command that gives it, with what else was asked.
 pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &Positions) {
-    let is_kept = |argument: &&String| !OWN.iter().any(|own| argument.starts_with(own));
+    let is_kept = |argument: &&String| !OWN.iter().any(|option| argument.starts_with(option));
     let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
     for row in &mut plan.rows {
         row.command = command(&kept, &arguments(row, options, positions));
@@ -27,7 +27,7 @@ pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &
 }
 
 fn command(question: &[&String], more: &[String]) -> String {
-    let words = question.iter().copied().chain(more).map(|own| shell(own));
+    let words = question.iter().copied().chain(more).map(|word| shell(word));
     let words: Vec<String> = words.map(|word| word.to_string()).collect();
     format!("popliner {}", words.join(" "))
 }
@@ -42,7 +42,7 @@ pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> V
         .limits
         .mem_per_tile
         .as_ref()
-        .is_none_or(|own| own.0.len() == 1)
+        .is_none_or(|limits| limits.0.len() == 1)
     {
         lines.push(format!("  more IPUs:      {}", command(&question, &more)));
     }
@@ -80,7 +80,7 @@ pub(super) fn after_one_ipu(options: &Options) -> Vec<String> {
 }
 
 fn steps(command: &str, report: &Report) -> Vec<String> {
-    let form = match report.pipeline.as_ref().map(|own| own.framework) {
+    let form = match report.pipeline.as_ref().map(|pipeline| pipeline.framework) {
         Some(Framework::Popart) => "popart",
         Some(Framework::Tensorflow) => "keras",
         Some(Framework::Poptorch) => "poptorch",
@@ -120,7 +120,7 @@ fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<Str
     }
     arguments.extend(limits(options, row.ipus as usize));
     let micro_batches = row.micro_batches;
-    arguments.extend(micro_batches.map(|own| format!("--micro-batches={own}")));
+    arguments.extend(micro_batches.map(|count| format!("--micro-batches={count}")));
     arguments.push(format!("--check-splits={}", last_layers(row, positions)));
     arguments
 }

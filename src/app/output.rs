@@ -99,7 +99,7 @@ impl<'a> Outputs<'a> {
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, (self.options.results.format, look), count);
         if self.report.fit.is_some() {
-            let verdict = |own: &Section| own.part == Part::Verdict;
+            let verdict = |section: &Section| section.part == Part::Verdict;
             self.messages.sections(&self.report, verdict);
         }
         for table in &self.tables {
@@ -117,7 +117,7 @@ impl<'a> Outputs<'a> {
             self.messages,
         )?;
         if self.options.results.explain {
-            let explained = |own: &Section| own.part == Part::Explanation;
+            let explained = |section: &Section| section.part == Part::Explanation;
             self.messages.sections(&self.report, explained);
         }
         if let Some(fit) = &self.report.fit {
@@ -158,7 +158,7 @@ impl<'a> Outputs<'a> {
             })?;
         }
         if report.plan.is_some() {
-            let recommended = |own: &Section| own.part == Part::Recommendation;
+            let recommended = |section: &Section| section.part == Part::Recommendation;
             self.messages.sections(report, recommended);
             let table = plan_table(report);
             if !(table.rows.is_empty() && self.options.results.format == Format::Table) {
@@ -187,7 +187,8 @@ impl<'a> Outputs<'a> {
             return Ok(self.print_plan(plan));
         }
         self.print_rest(self.options.results.solve && self.options.results.format == Format::Table);
-        self.messages.sections(report, |own| own.part == Part::Plan);
+        self.messages
+            .sections(report, |section| section.part == Part::Plan);
         self.print_next(&next::after_split(report, self.options));
         let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
         Ok(exit_of(
@@ -203,7 +204,7 @@ impl<'a> Outputs<'a> {
                 self.options.results.solve && self.options.results.format == Format::Table,
             );
         }
-        let of_plan = |own: &Section| own.part == Part::Plan || own.id == "tried";
+        let of_plan = |section: &Section| section.part == Part::Plan || section.id == "tried";
         self.messages.sections(&self.report, of_plan);
         let first = plan.rows.first();
         let next = first.map(|row| next::after_plan(row, &self.report, self.options));
@@ -229,16 +230,17 @@ impl<'a> Outputs<'a> {
                 counted(greedy.min_layers, "layer")
             ));
         }
-        messages.sections(report, |own| own.part == Part::Verdict);
+        messages.sections(report, |section| section.part == Part::Verdict);
     }
 
     /// Says how the split is and what else can be done, for people; with its table, unless
     /// standard output has that.
     fn print_rest(&self, is_printed: bool) {
-        self.messages.sections(&self.report, |own| match own.part {
-            Part::Table => !is_printed,
-            part => [Part::Answer, Part::Proof].contains(&part),
-        });
+        self.messages
+            .sections(&self.report, |section| match section.part {
+                Part::Table => !is_printed,
+                part => [Part::Answer, Part::Proof].contains(&part),
+            });
     }
 
     /// Prints what changed. True when the model fitted and no longer does.
@@ -268,7 +270,7 @@ impl<'a> Outputs<'a> {
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, self.messages.look(), &[Part::Coverage]);
         let coverage = self.report.memory.coverage.iter();
-        let mut misses = coverage.map(|own| (i128::from(own.rest), i128::from(own.recorded)));
+        let mut misses = coverage.map(|bytes| (i128::from(bytes.rest), i128::from(bytes.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
             let warning = Warning::new(format!(
                 "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; see \

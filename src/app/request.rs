@@ -74,7 +74,7 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     if let Some(what) = of_original(options) {
         let asked = [
             (
-                asked.schedule.is_some_and(|own| own != Schedule::None),
+                asked.schedule.is_some_and(|given| given != Schedule::None),
                 "--schedule",
             ),
             (asked.recompute.is_some(), "--recompute"),

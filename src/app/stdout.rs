@@ -52,12 +52,12 @@ pub(super) fn unless_closed<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 #[cfg(unix)]
 pub(super) fn is_file(path: &Path) -> bool {
     use std::os::{fd::AsFd, unix::fs::MetadataExt};
-    let own = io::stdout().as_fd().try_clone_to_owned();
-    let own = own.and_then(|own| File::from(own).metadata());
-    let (Ok(own), Ok(other)) = (own, path.metadata()) else {
+    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    let stdout = stdout.and_then(|fd| File::from(fd).metadata());
+    let (Ok(stdout), Ok(other)) = (stdout, path.metadata()) else {
         return false;
     };
-    own.is_file() && (own.dev(), own.ino()) == (other.dev(), other.ino())
+    stdout.is_file() && (stdout.dev(), stdout.ino()) == (other.dev(), other.ino())
 }
 
 /// Does standard output go to the file at this path? Not known here.

@@ -23,18 +23,19 @@ impl MemoryModel<'_> {
             return Reducible::default();
         };
         let positions = &stage.positions;
-        let is_live =
-            |own: &VariableGroup| self.is_live_in(positions, (own.class, own.set), (step, false));
+        let is_live = |item: &VariableGroup| {
+            self.is_live_in(positions, (item.class, item.set), (step, false))
+        };
         let on_tile = self.uses.on_tile(memory.max_tile() as u32);
         let live: Vec<VariableGroup> = on_tile.filter(is_live).collect();
         let sets = &self.model.use_sets;
         let (mut found, mut temporaries) = (Reducible::default(), FxHashMap::default());
-        for own in live.iter().filter(|own| own.set != NO_USERS) {
-            let mut groups = sets.groups(own.set);
-            let bytes = u64::from(own.bytes);
+        for item in live.iter().filter(|item| item.set != NO_USERS) {
+            let mut groups = sets.groups(item.set);
+            let bytes = u64::from(item.bytes);
             match (groups.next(), groups.next()) {
-                _ if self.model.classes.lasts(own.class) => {
-                    let is_wide = self.model.label_of(own.set).element_bytes == Some(4);
+                _ if self.model.classes.lasts(item.class) => {
+                    let is_wide = self.model.label_of(item.set).element_bytes == Some(4);
                     found.wide += if is_wide { bytes } else { 0 };
                 }
                 (Some(group), None) => {
@@ -44,11 +45,11 @@ impl MemoryModel<'_> {
                 _ => {}
             }
         }
-        let weights = live.iter().filter_map(|own| {
-            let label = self.model.label_of(own.set);
+        let weights = live.iter().filter_map(|item| {
+            let label = self.model.label_of(item.set);
             let is_weight = label.kind == TensorKind::Variable && !label.weight_name().is_empty();
             let of_groups = sets
-                .groups(own.set)
+                .groups(item.set)
                 .filter_map(|group| temporaries.get(&group));
             is_weight.then(|| (of_groups.sum::<u64>(), label.weight_name()))
         });

@@ -28,9 +28,9 @@ impl MemoryModel<'_> {
         let groups = model.operation_groups.iter().zip(variables);
         groups
             .map(|(group, variables)| {
-                let own = by_kind(&group.code, self.rules);
+                let kinds = by_kind(&group.code, self.rules);
                 let [vertex_state, exchange_code, control_code] =
-                    own.map(|(_, bytes)| bytes.total());
+                    kinds.map(|(_, bytes)| bytes.total());
                 Parts {
                     variables,
                     vertex_code: self.vertex_code(group),

@@ -156,9 +156,9 @@ impl RangeCosts {
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         let of_stage = |(range, least): (Range<usize>, u64)| {
             let by_depth = self.pipeline.as_ref();
-            let row = by_depth.map(|own| {
-                let first = (range.len() - 1) * own.stages;
-                &own.peaks[range.start][first..first + own.stages]
+            let row = by_depth.map(|costs| {
+                let first = (range.len() - 1) * costs.stages;
+                &costs.peaks[range.start][first..first + costs.stages]
             });
             let known = row.map(|row| row.iter().filter(|&&peak| peak < u64::MAX));
             let highest = known.and_then(|known| known.copied().max());

@@ -129,10 +129,10 @@ impl MemoryModel<'_> {
         let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
             let names = self.categories(kind);
             let all = self.model.recorded.categories.iter();
-            let own = all.filter(|own| names.contains(&own.name.as_str()));
-            let own: Vec<&TileBytes> = own.map(|own| &own.bytes).collect();
+            let named = all.filter(|category| names.contains(&category.name.as_str()));
+            let named: Vec<&TileBytes> = named.map(|category| &category.bytes).collect();
             let predicted = predicted.iter().map(|tile| tile[kind as usize]);
-            (!own.is_empty()).then(|| compare(names[0], predicted.collect(), &own))
+            (!named.is_empty()).then(|| compare(names[0], predicted.collect(), &named))
         });
         compared.collect()
     }
@@ -232,8 +232,8 @@ impl MemoryModel<'_> {
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let index = tile as usize;
         let capped = |is_wanted: &(dyn Fn(usize) -> bool + Sync)| {
-            let own = explained(self.model, self.rules, tile..tile + 1, is_wanted);
-            self.overhead.capped(index, own[0])
+            let bytes = explained(self.model, self.rules, tile..tile + 1, is_wanted);
+            self.overhead.capped(index, bytes[0])
         };
         let is_placed =
             |group: usize| !matches!(self.placement.of_group[group], NOWHERE | EVERYWHERE);

@@ -72,10 +72,10 @@ impl MemoryModel<'_> {
                 all_tiles.add(steps, memory.waiting.iter().map(waiting).sum());
                 on_tile.add(steps, memory.waiting.get(*tile as usize).map_or(0, waiting));
             }
-            for (number, own) in (0u32..).zip(self.uses.all()) {
+            for (number, variable) in (0u32..).zip(self.uses.all()) {
                 self.each_life(number, |counted, live| {
                     if counts(stage, counted) {
-                        all_tiles.add(live, own.bytes);
+                        all_tiles.add(live, variable.bytes);
                     }
                 });
             }
@@ -110,11 +110,11 @@ impl MemoryModel<'_> {
         let live = |class| (!classes.is_always_live(class)).then(|| classes.ranges(class));
         let mut all_tiles = CurveSums::new(self.model.steps());
         let mut on_tile = CurveSums::new(self.model.steps());
-        for own in variables.uses() {
-            all_tiles.add(live(own.class), own.bytes);
+        for variable in variables.uses() {
+            all_tiles.add(live(variable.class), variable.bytes);
         }
-        for own in variables.on_tile(tile) {
-            on_tile.add(live(own.class), own.bytes.into());
+        for variable in variables.on_tile(tile) {
+            on_tile.add(live(variable.class), variable.bytes.into());
         }
         let tiles = 0..self.model.target.num_tiles;
         Some(LiveCurves {

@@ -78,39 +78,39 @@ impl Bytes for i64 {
 /// Adds `bytes` to `sums`.
 #[inline]
 pub(super) fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
-    for (sum, &own) in sums.iter_mut().zip(bytes) {
-        *sum = sum.plus(own);
+    for (sum, &bytes) in sums.iter_mut().zip(bytes) {
+        *sum = sum.plus(bytes);
     }
 }
 
 /// Takes `bytes` from `sums`.
 #[inline]
 pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
-    for (sum, &own) in sums.iter_mut().zip(bytes) {
-        *sum = sum.minus(own);
+    for (sum, &bytes) in sums.iter_mut().zip(bytes) {
+        *sum = sum.minus(bytes);
     }
 }
 
 /// Raises `highest` to `bytes` where these are more.
 #[inline]
 pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
-    for (highest, &own) in highest.iter_mut().zip(bytes) {
-        *highest = own.max(*highest);
+    for (highest, &bytes) in highest.iter_mut().zip(bytes) {
+        *highest = bytes.max(*highest);
     }
 }
 
 /// Adds numbers that no sum of real bytes can pass.
 #[inline]
 pub(super) fn add_up<const N: usize>(sums: &mut [u64; N], bytes: &[u64; N]) {
-    for (sum, own) in sums.iter_mut().zip(bytes) {
-        *sum += own;
+    for (sum, bytes) in sums.iter_mut().zip(bytes) {
+        *sum += bytes;
     }
 }
 
 /// The sum of all.
 pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
-    all.fold([0; N], |mut sums, own| {
-        add_up(&mut sums, &own);
+    all.fold([0; N], |mut sums, bytes| {
+        add_up(&mut sums, &bytes);
         sums
     })
 }

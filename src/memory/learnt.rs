@@ -52,8 +52,8 @@ impl Learnt {
     /// The lowest number of bytes of any stage.
     pub fn least(&self) -> i64 {
         let places = [self.first, self.middle, self.last, self.alone];
-        let own = self.stages.iter().map(|&(_, bytes)| bytes);
-        own.chain(places).min().unwrap_or(0)
+        let compiled = self.stages.iter().map(|&(_, bytes)| bytes);
+        compiled.chain(places).min().unwrap_or(0)
     }
 
     /// What a stage that needs at most `limit` bytes with what was learnt is predicted
@@ -68,8 +68,8 @@ impl Learnt {
     /// The bytes of a stage that was compiled itself.
     fn own(&self, stage: &PlacedStage) -> Option<i64> {
         let mut compiled = self.stages.iter();
-        let own = compiled.find(|(compiled, _)| compiled == stage);
-        own.map(|&(_, bytes)| bytes)
+        let found = compiled.find(|(compiled, _)| compiled == stage);
+        found.map(|&(_, bytes)| bytes)
     }
 }
 

@@ -25,17 +25,17 @@ impl MicroBatchScale {
     pub(crate) fn cycles(self, mut cycles: CyclesByLayer) -> CyclesByLayer {
         let layers = cycles.passes_by_layer.iter_mut();
         for passes in layers.chain([&mut cycles.out_in_first]) {
-            for own in [
+            for cycles in [
                 &mut passes.forward,
                 &mut passes.backward,
                 &mut passes.recomputed,
             ] {
-                *own = self.of(*own);
+                *cycles = self.of(*cycles);
             }
         }
-        let totals = cycles.passes_by_layer.iter().map(|own| own.total());
+        let totals = cycles.passes_by_layer.iter().map(|passes| passes.total());
         let exchange = cycles.exchange_by_layer.iter().zip(totals.clone());
-        let exchange = exchange.map(|(&own, total)| self.of(own).min(total));
+        let exchange = exchange.map(|(&exchange, total)| self.of(exchange).min(total));
         cycles.exchange_by_layer = exchange.collect();
         cycles.by_layer = totals.collect();
         cycles
@@ -49,11 +49,11 @@ impl<'a> MemoryModel<'a> {
     pub fn at_micro_batch(&self, scale: MicroBatchScale) -> Self {
         let model = self.model;
         let of_updates = model.sets_of_updates_alone();
-        let stays = |own: &VariableUse| {
-            let kind = model.label_of(own.set).kind;
-            model.classes.lasts(own.class)
+        let stays = |variable: &VariableUse| {
+            let kind = model.label_of(variable.set).kind;
+            model.classes.lasts(variable.class)
                 || [TensorKind::Variable, TensorKind::Constant].contains(&kind)
-                || of_updates[own.set as usize]
+                || of_updates[variable.set as usize]
         };
         let stays: Vec<bool> = model.variables.uses().iter().map(stays).collect();
         let bytes = |number: u32, bytes: u32| match stays[number as usize] {

@@ -118,17 +118,17 @@ impl<'a> MemoryModel<'a> {
     /// As [`MemoryModel::new`].
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, TooManyPlaces> {
         let (model, placement) = (self.model, self.placement);
-        let mut own = self.clone();
-        own.pipeline = match self.rules {
+        let mut placed = self.clone();
+        placed.pipeline = match self.rules {
             Rules::Classic => Pipeline::default(),
             Rules::Full => pipeline.in_effect(),
         };
-        own.update = UpdatePhase::new(model, placement, own.pipeline)?.map(Arc::new);
-        if !own.pipeline.is_on() {
-            own.flows = None;
-            return Ok(own);
+        placed.update = UpdatePhase::new(model, placement, placed.pipeline)?.map(Arc::new);
+        if !placed.pipeline.is_on() {
+            placed.flows = None;
+            return Ok(placed);
         }
-        let flows = match own.flows.take() {
+        let flows = match placed.flows.take() {
             Some(flows) => flows,
             None => Flows::new(model, placement, pipeline)?,
         };
@@ -137,9 +137,9 @@ impl<'a> MemoryModel<'a> {
             let sets = sets.insert((*self.sets).clone());
             Reruns::new(model, placement, flows, sets)
         })?;
-        own.flows = Some(flows);
-        own.sets = sets.map_or(own.sets, Arc::new);
-        Ok(own)
+        placed.flows = Some(flows);
+        placed.sets = sets.map_or(placed.sets, Arc::new);
+        Ok(placed)
     }
 
     /// The same model with what is chosen for each position, where the pipeline recomputes
@@ -148,14 +148,14 @@ impl<'a> MemoryModel<'a> {
     /// # Errors
     /// As [`MemoryModel::new`].
     pub(crate) fn choosing(&self, choices: &[LayerChoice]) -> Result<Self, TooManyPlaces> {
-        let mut own = self.clone();
+        let mut chosen = self.clone();
         if let Some(flows) = &self.flows {
             let mut sets = (*self.sets).clone();
             let again = |flows: &Flows| Reruns::new(self.model, self.placement, flows, &mut sets);
-            own.flows = Some(flows.choosing(choices, again)?);
-            own.sets = sets.into();
+            chosen.flows = Some(flows.choosing(choices, again)?);
+            chosen.sets = sets.into();
         }
-        Ok(own)
+        Ok(chosen)
     }
 
     /// The same model, whose stages also need what compiled pipelines needed beyond
@@ -190,8 +190,8 @@ impl<'a> MemoryModel<'a> {
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
         let flows = self.flows.as_ref().filter(|_| has_copies);
-        let own = flows.and_then(|flows| Some((flows, flows.of(self.uses.of_data(class, set)?)?)));
-        own.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
+        let flow = flows.and_then(|flows| Some((flows, flows.of(self.uses.of_data(class, set)?)?)));
+        flow.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
     }
 
     /// How many positions the layer order has.
@@ -253,8 +253,8 @@ impl<'a> MemoryModel<'a> {
     /// `None` for those that are on every step.
     #[inline]
     fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
-        let own = self.uses.known(number);
-        own.life.ranges(&self.model.classes, own.class)
+        let known = self.uses.known(number);
+        known.life.ranges(&self.model.classes, known.class)
     }
 
     /// The steps of each phase of a stage, as far as it has any: of one phase where there is
@@ -280,7 +280,7 @@ impl<'a> MemoryModel<'a> {
     /// What the variables of a use of data are called, by its label or else its set.
     fn label_of_use(&self, number: u32) -> u32 {
         let set = self.model.variables.uses().get(number as usize);
-        let set = set.map_or(0, |own| own.set);
+        let set = set.map_or(0, |group| group.set);
         let sets = &self.model.use_sets;
         match sets.label(set) {
             0 => u32::MAX - set,

@@ -36,9 +36,9 @@ fn live_at_peak(model: &Model) -> Vec<u64> {
     let firsts = (0..tiles.div_ceil(at_once)).into_par_iter();
     let of_neighbours = |scratch: &mut Scratch, number: u32| {
         let first = number * at_once;
-        let own = first..tiles.min(first + at_once);
-        let peaks = scratch.peaks(model, own.clone());
-        peaks.into_iter().take(own.len())
+        let neighbours = first..tiles.min(first + at_once);
+        let peaks = scratch.peaks(model, neighbours.clone());
+        peaks.into_iter().take(neighbours.len())
     };
     let found = firsts.map_init(Scratch::default, of_neighbours);
     found.flatten_iter().collect()

@@ -138,13 +138,13 @@ proptest! {
     #[test]
     fn another_micro_batch_is_as_if_it_was_recorded(plain in plain(), times in 1u64..6) {
         let mut larger = plain.clone();
-        for own in &mut larger.variables {
+        for variable in &mut larger.variables {
             let all = [(0, STEPS)];
-            let ranges = plain.classes[own.class as usize].as_deref().unwrap_or(&all);
+            let ranges = plain.classes[variable.class as usize].as_deref().unwrap_or(&all);
             let is_live = |step| ranges.iter().any(|&(from, to)| from <= step && step < to);
             let lasts = is_live(0) && is_live(STEPS - 1);
-            if !lasts && !own.users.is_empty() {
-                own.bytes = own.bytes.saturating_mul(times as u32);
+            if !lasts && !variable.users.is_empty() {
+                variable.bytes = variable.bytes.saturating_mul(times as u32);
             }
         }
         let [(model, layering), (other, _)] = [plain.model(), larger.model()];
@@ -154,8 +154,8 @@ proptest! {
             let scale = MicroBatchScale { recorded: 1, wanted: times };
             let estimated = memory(&model, &placement).at_micro_batch(scale);
             let recorded = memory(&other, &of_other);
-            for (own, expected) in estimated.stages(&ranges).iter().zip(recorded.stages(&ranges)) {
-                prop_assert_eq!(&own.tiles, &expected.tiles);
+            for (peak, expected) in estimated.stages(&ranges).iter().zip(recorded.stages(&ranges)) {
+                prop_assert_eq!(&peak.tiles, &expected.tiles);
             }
             prop_assert_eq!(estimated.cut_bytes(), recorded.cut_bytes());
             prop_assert_eq!(costs(&estimated, u64::MAX), costs(&recorded, u64::MAX));

@@ -83,10 +83,10 @@ impl MemoryModel<'_> {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();
         let mut sums: FxHashMap<(u32, PlaceSet), u64> = FxHashMap::default();
-        for own in self.uses.all() {
-            let set = sharing[own.set as usize];
+        for variable in self.uses.all() {
+            let set = sharing[variable.set as usize];
             if is_wanted[set.index()] {
-                *sums.entry((own.class, set)).or_default() += own.bytes;
+                *sums.entry((variable.class, set)).or_default() += variable.bytes;
             }
         }
         let shared = sums.into_iter().map(|((class, set), bytes)| LiveShare {

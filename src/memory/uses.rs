@@ -36,8 +36,8 @@ impl Deref for Data<'_> {
 
     fn deref(&self) -> &VariableGroups {
         match self {
-            Data::Recorded(own) => own,
-            Data::Estimated(own) => own,
+            Data::Recorded(groups) => groups,
+            Data::Estimated(groups) => groups,
         }
     }
 }
@@ -60,10 +60,10 @@ impl<'a> CountedUses<'a> {
             code: has_code.then_some(code),
             known: Arc::default(),
         };
-        let known = |own: &VariableUse| KnownUse {
-            class: own.class,
-            life: ClassLife::of(&model.classes, own.class),
-            counted: placement.counted[own.set as usize],
+        let known = |variable: &VariableUse| KnownUse {
+            class: variable.class,
+            life: ClassLife::of(&model.classes, variable.class),
+            counted: placement.counted[variable.set as usize],
         };
         uses.known = uses.all().map(known).collect();
         uses
@@ -111,7 +111,7 @@ impl<'a> CountedUses<'a> {
         let lists = self.lists(tile).into_iter();
         lists.flat_map(|(first, uses)| {
             let numbered = uses.iter();
-            numbered.map(move |own| (first + own.number, own.bytes.into()))
+            numbered.map(move |tile_use| (first + tile_use.number, tile_use.bytes.into()))
         })
     }
 

@@ -66,11 +66,11 @@ impl AdviceFor {
         found: &SearchResult,
         memory: &MemoryModel<'_>,
     ) -> Result<Option<Self>, SearchError> {
-        let Some((stage, own)) = furthest_over(found) else {
+        let Some((stage, fullest)) = furthest_over(found) else {
             return Ok(None);
         };
         let stages = std::slice::from_ref(&stage);
-        let bytes = own.max_tile_bytes();
+        let bytes = fullest.max_tile_bytes();
         let mut advice = Vec::new();
         let mut add = |change, weight, frees| {
             advice.push(Advice {
@@ -81,13 +81,13 @@ impl AdviceFor {
         };
         let less_in = |other: &MemoryModel<'_>| {
             let of_stage = other.placed_stages(stages);
-            let left = of_stage.first().map(|own| own.max_tile_bytes());
+            let left = of_stage.first().map(|stage| stage.max_tile_bytes());
             bytes.saturating_sub(left.unwrap_or(bytes))
         };
         for (change, pipeline) in pipelines(&found.costed, memory)? {
             add(change, None, less_in(&in_other(memory, pipeline)?));
         }
-        let reducible = memory.reducible(&stage, own);
+        let reducible = memory.reducible(&stage, fullest);
         let (weight, of_weight) = reducible.by_weight.unzip();
         add(Change::SerializedWeight, weight, of_weight.unwrap_or(0) / 2);
         add(Change::MemoryProportion, None, reducible.temporaries);
@@ -101,7 +101,7 @@ impl AdviceFor {
             less_in(&memory.at_micro_batch(half)),
         );
         add(Change::HalfPrecision, None, reducible.wide / 2);
-        advice.retain(|own| own.frees > bytes / MIN_SHARE);
+        advice.retain(|item| item.frees > bytes / MIN_SHARE);
         Ok(Some(Self {
             stage,
             bytes,
@@ -134,20 +134,20 @@ fn pipelines(
     costed: &CostedRequest,
     memory: &MemoryModel<'_>,
 ) -> Result<Vec<(Change, Pipeline)>, SearchError> {
-    let own = memory.pipeline();
-    let state = own.with_state(StatePlace::OffChip, costed.request.pipeline.replicas);
-    let mut layer = own;
+    let current = memory.pipeline();
+    let state = current.with_state(StatePlace::OffChip, costed.request.pipeline.replicas);
+    let mut layer = current;
     layer.recompute = Recompute::Layer;
-    let mut interleaved = own;
+    let mut interleaved = current;
     interleaved.schedule = Schedule::TfInterleaved;
     let has_state = other_states(costed, memory)?.contains(&StatePlace::OffChip);
-    let is_grouped = own.schedule == Schedule::TfGrouped;
+    let is_grouped = current.schedule == Schedule::TfGrouped;
     let is_tensorflow = memory.framework() == Framework::Tensorflow && is_grouped;
-    let is_on = own.is_on() && memory.is_training();
+    let is_on = current.is_on() && memory.is_training();
     let all = [
         (has_state, Change::StateOffChip, state),
         (
-            is_on && own.recompute != Recompute::Layer,
+            is_on && current.recompute != Recompute::Layer,
             Change::Checkpoints,
             layer,
         ),

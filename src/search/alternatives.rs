@@ -67,7 +67,7 @@ impl<'a> OtherPipeline<'a> {
         costed: &CostedRequest,
         progress: &Progress,
     ) -> Result<Option<(bool, Solution)>, SearchError> {
-        let in_this = |own: &StageTimes| own.in_pipeline(self.memory.pipeline());
+        let in_this = |times: &StageTimes| times.in_pipeline(self.memory.pipeline());
         let times = costed.times.as_ref().map(in_this);
         loop {
             let problem = Problem {
@@ -109,11 +109,11 @@ pub(super) fn compute_costs(
 pub(super) fn find(
     others: Vec<OtherPipeline<'_>>,
     costed: &CostedRequest,
-    (own, is_refused): (Pipeline, bool),
+    (now, is_refused): (Pipeline, bool),
     progress: &Progress,
 ) -> Result<Vec<Alternative>, SearchError> {
     let mut found: Vec<Alternative> = Vec::new();
-    let knob = |other: Pipeline| (other.state != own.state, other.schedule != own.schedule);
+    let knob = |other: Pipeline| (other.state != now.state, other.schedule != now.schedule);
     for mut other in others {
         let fitting = found.iter().filter(|before| is_refused && before.fits);
         let mut fitting = fitting.map(|before| knob(before.pipeline));
@@ -144,10 +144,10 @@ pub(super) fn others<'a>(
         }
         Ok(other)
     };
-    let own = memory.pipeline();
+    let pipeline = memory.pipeline();
     let states = other_states(costed, memory)?.into_iter();
-    let states = states.map(|state| own.with_state(state, costed.request.pipeline.replicas));
-    states.chain(own.alternatives()).map(other).collect()
+    let states = states.map(|state| pipeline.with_state(state, costed.request.pipeline.replicas));
+    states.chain(pipeline.alternatives()).map(other).collect()
 }
 
 /// Where the state of the optimizer may be instead: nowhere else if it is not on the chip, or
@@ -161,7 +161,7 @@ pub(super) fn other_states(
     if !is_on_chip || asked.tries_states || !memory.is_training() || !memory.pipeline().is_on() {
         return Ok(Vec::new());
     }
-    if memory.streamed()?.state.iter().all(|&own| own == 0) {
+    if memory.streamed()?.state.iter().all(|&bytes| bytes == 0) {
         return Ok(Vec::new());
     }
     Ok(match asked.replicas {

@@ -35,7 +35,7 @@ pub(super) fn choose<'a>(
     others
         .iter_mut()
         .skip(out.unwrap_or(usize::MAX))
-        .for_each(|own| *own = LayerChoice::Kept);
+        .for_each(|choice| *choice = LayerChoice::Kept);
     let mut chosen = Chosen {
         kept: vec![false; memory.layers()],
         is_optimal: true,
@@ -47,7 +47,7 @@ pub(super) fn choose<'a>(
             let choices = with(&others, &units, states);
             let memory = memory.choosing(&choices)?;
             let computed = memory.placed_stages(std::slice::from_ref(&stage));
-            Ok::<u64, TooManyPlaces>(computed.first().map_or(0, |own| own.max_tile_bytes()))
+            Ok::<u64, TooManyPlaces>(computed.first().map_or(0, |peak| peak.max_tile_bytes()))
         };
         let best = best(&weights, found.costed.limit_of(ipu), bytes)?;
         chosen.is_optimal &= best.is_optimal;
@@ -55,15 +55,15 @@ pub(super) fn choose<'a>(
             chosen.kept[unit.positions].fill(is_kept);
         }
     }
-    let choice = |(own, &is_kept): (&LayerChoice, &bool)| match is_kept {
+    let choice = |(open, &is_kept): (&LayerChoice, &bool)| match is_kept {
         true => LayerChoice::Kept,
-        false => *own,
+        false => *open,
     };
     let choices: Vec<LayerChoice> = others.iter().zip(&chosen.kept).map(choice).collect();
     let memory = memory.choosing(&choices)?;
     found.memory = memory.split(&found.stages);
     let times = found.costed.times.take();
-    found.costed.times = times.map(|own| own.keeping(&chosen.kept));
+    found.costed.times = times.map(|stages| stages.keeping(&chosen.kept));
     found.chosen = Some(chosen);
     Ok(memory)
 }
@@ -165,7 +165,7 @@ impl<E, F: FnMut(&[LayerChoice]) -> Result<u64, E>> Branches<'_, F> {
         if decided == self.weights.len() {
             self.highest = kept;
             let states = self.states.iter();
-            self.best = states.map(|&own| own == LayerChoice::Kept).collect();
+            self.best = states.map(|&state| state == LayerChoice::Kept).collect();
             return Ok(true);
         }
         let mut is_done = true;
@@ -194,12 +194,12 @@ mod tests {
     /// Bytes of units that need some where they are kept and others where they are
     /// recomputed, and more for some neighbours; those that are open need the least.
     fn bytes(units: &[(u64, u64, u64)], states: &[LayerChoice]) -> u64 {
-        let own = |(&(kept, again, _), state): (&(u64, u64, u64), &LayerChoice)| match state {
+        let cycles = |(&(kept, again, _), state): (&(u64, u64, u64), &LayerChoice)| match state {
             LayerChoice::Kept => kept,
             LayerChoice::Recomputed => again,
             LayerChoice::Open => kept.min(again),
         };
-        let sum: u64 = units.iter().zip(states).map(own).sum();
+        let sum: u64 = units.iter().zip(states).map(cycles).sum();
         let pairs = units.iter().zip(states.windows(2));
         let both = pairs.filter(|(_, two)| *two == [LayerChoice::Recomputed, LayerChoice::Kept]);
         sum + both.map(|((_, _, both), _)| both).sum::<u64>()
@@ -224,12 +224,12 @@ mod tests {
                 (0..units.len()).map(state).collect::<Vec<_>>()
             });
             let weight = |kept: Vec<bool>| -> u128 {
-                let own = kept.into_iter().zip(weights).filter(|(is_kept, _)| *is_kept);
-                own.map(|(_, weight)| weight).sum()
+                let kept = kept.into_iter().zip(weights).filter(|(is_kept, _)| *is_kept);
+                kept.map(|(_, weight)| weight).sum()
             };
             let fitting = all.filter(|states| bytes(&units, states) <= limit);
             let kept = |states: Vec<LayerChoice>| {
-                states.into_iter().map(|own| own == LayerChoice::Kept).collect()
+                states.into_iter().map(|state| state == LayerChoice::Kept).collect()
             };
             let highest = fitting.map(|states| weight(kept(states))).max();
             prop_assert!(found.is_optimal);
@@ -275,7 +275,7 @@ mod tests {
             };
             let memory = layers
                 .memory()
-                .and_then(|own| Ok(own.in_pipeline(pipeline)?));
+                .and_then(|model| Ok(model.in_pipeline(pipeline)?));
             let (memory, out) = (memory.expect(name), layers.placement.positions.out());
             for start in 0..memory.layers() {
                 for end in (start + 1..=memory.layers()).filter(|end| end - start <= 4) {
@@ -293,9 +293,9 @@ mod tests {
                     let computed = all(units.len()).map(|states| (bytes(&states).unwrap(), states));
                     let computed: Vec<_> = computed.collect();
                     let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
-                    for limit in computed.iter().flat_map(|own| [own.0, own.0 - 1]) {
-                        let fitting = computed.iter().filter(|own| own.0 <= limit);
-                        let highest = fitting.map(|(_, own)| weight(&units, own)).max();
+                    for limit in computed.iter().flat_map(|number| [number.0, number.0 - 1]) {
+                        let fitting = computed.iter().filter(|stage| stage.0 <= limit);
+                        let highest = fitting.map(|(_, choices)| weight(&units, choices)).max();
                         let found = best(&weights, limit, bytes).unwrap();
                         let kept = found.kept.iter().filter(|kept| **kept).count() as u128;
                         assert!(found.is_optimal);

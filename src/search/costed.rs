@@ -79,7 +79,7 @@ impl CostedRequest {
             costs: RangeCosts::default(),
             costs_up_to: 0,
             cut_bytes: memory.cut_bytes(),
-            times: stage_times(memory, placement, &request)?.map(|own| own.for_stages(ipus)),
+            times: stage_times(memory, placement, &request)?.map(|times| times.for_stages(ipus)),
             request,
         })
     }
@@ -139,7 +139,7 @@ impl CostedRequest {
         if let IpuCount::UpTo(most) = self.request.ipus {
             let fewest = self.fewest_ipus(framework)?;
             self.ipus = fewest.map_or(most, |fewest| fewest.min(most));
-            self.times = self.times.take().map(|own| own.for_stages(self.ipus));
+            self.times = self.times.take().map(|times| times.for_stages(self.ipus));
         }
         Ok(())
     }
@@ -171,8 +171,8 @@ impl CostedRequest {
 
     /// Bytes that a stage on this IPU may take on each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
-        let own = self.problem().limits.of(ipu);
-        own.unwrap_or(self.request.highest_limit())
+        let limit = self.problem().limits.of(ipu);
+        limit.unwrap_or(self.request.highest_limit())
     }
 
     pub(super) fn solve<'a>(

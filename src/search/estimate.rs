@@ -59,7 +59,7 @@ fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Optio
             false => beyond = middle,
         }
     }
-    Ok(Some(fitting).filter(|&own| own > 0))
+    Ok(Some(fitting).filter(|&count| count > 0))
 }
 
 /// Does the split that was given fit, or else any on the IPUs of what was found?
@@ -72,7 +72,7 @@ fn fits(
     if let Some(plan) = &request.given {
         let stages = memory.split(plan.stages());
         let mut stages = stages.iter().enumerate();
-        return Ok(stages.all(|(ipu, own)| own.max_tile_bytes() <= found.costed.limit_of(ipu)));
+        return Ok(stages.all(|(ipu, peak)| peak.max_tile_bytes() <= found.costed.limit_of(ipu)));
     }
     let question = SearchRequest {
         ipus: IpuCount::Exactly(found.costed.ipus),
@@ -95,8 +95,8 @@ mod tests {
     fn the_largest_that_fits_is_found_from_anywhere() {
         for start in [1, 2, 3, 7, 50, u64::MAX] {
             for most in [0, 1, 2, 6, 7, 100, MAX_SAMPLES - 1, MAX_SAMPLES, u64::MAX] {
-                let found = largest(start, |own| Ok::<_, ()>(own <= most));
-                let expected = Some(most.min(MAX_SAMPLES)).filter(|&own| own > 0);
+                let found = largest(start, |count| Ok::<_, ()>(count <= most));
+                let expected = Some(most.min(MAX_SAMPLES)).filter(|&count| count > 0);
                 assert_eq!(found, Ok(expected), "{start} {most}");
             }
         }

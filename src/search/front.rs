@@ -44,26 +44,26 @@ pub(super) fn front(
     let numbers = numbers(memory.framework(), ipus);
     let pipelines = pipelines(costed, memory, (&numbers, ipus))?;
     // The same for all: what fills and drains a pipeline is shared by as many.
-    let of_pipeline = |&own: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(own));
+    let of_pipeline = |&pipeline: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(pipeline));
     let most = pipelines.iter().filter_map(of_pipeline);
-    let micro_batches = most.map(|own| own.micro_batches(ipus)).max();
+    let micro_batches = most.map(|times| times.micro_batches(ipus)).max();
     let mut found = Vec::new();
     for some in pipelines.chunks(at_once(costed)) {
         let limit = costed.request.highest_limit();
         let others = some
             .iter()
-            .map(|&own| OtherPipeline::new(memory, own, limit));
+            .map(|&pipeline| OtherPipeline::new(memory, pipeline, limit));
         let mut others: Vec<OtherPipeline<'_>> = others.collect::<Result<_, _>>()?;
         compute_costs(&mut others, costed, progress)?;
         let task = progress.begin("trying configurations", Unit::Rows, others.len() as u64);
         for other in &others {
-            let times = of_pipeline(&other.pipeline()).map(|own| own.with(micro_batches));
+            let times = of_pipeline(&other.pipeline()).map(|times| times.with(micro_batches));
             found.extend(of_costs(costed, other, times, (&numbers, ipus))?);
             task.add(1);
         }
     }
     // Those whose time is not known in full stand apart, behind the others.
-    let is_apart = |own: &Configuration| own.lacks_time(costed.request.step.streaming_bandwidth);
+    let is_apart = |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
     let (apart, known): (Vec<_>, Vec<_>) = found.into_iter().partition(is_apart);
     let mut configurations = best_of(known);
     configurations.extend(best_of(apart));
@@ -154,10 +154,10 @@ fn pipelines(
     memory: &MemoryModel<'_>,
     (numbers, ipus): (&[usize], usize),
 ) -> Result<Vec<Pipeline>, SearchError> {
-    let own = memory.pipeline();
+    let first = memory.pipeline();
     let wanted = costed.request.pipeline;
-    let mut all = vec![own];
-    for pipeline in own.alternatives() {
+    let mut all = vec![first];
+    for pipeline in first.alternatives() {
         let others = [Recompute::None, Recompute::Stage, Recompute::Layer];
         all.extend(others.map(|recompute| Pipeline {
             recompute,
@@ -166,14 +166,14 @@ fn pipelines(
     }
     let keeps_recomputation = wanted.recompute.is_some() || !memory.is_training();
     let is_wanted = |other: &Pipeline| {
-        (wanted.schedule.is_none() || other.schedule == own.schedule)
-            && (!keeps_recomputation || other.recompute == own.recompute)
+        (wanted.schedule.is_none() || other.schedule == first.schedule)
+            && (!keeps_recomputation || other.recompute == first.recompute)
     };
     all.retain(is_wanted);
     let states = states(costed, memory, (numbers, ipus))?;
     let mut distinct: Vec<Pipeline> = Vec::new();
     for &(state, replicas) in &states {
-        for pipeline in all.iter().map(|own| own.with_state(state, replicas)) {
+        for pipeline in all.iter().map(|plain| plain.with_state(state, replicas)) {
             if !distinct.contains(&pipeline) {
                 distinct.push(pipeline);
             }
@@ -195,18 +195,18 @@ fn states(
         StatePlace::Sharded,
         StatePlace::ShardedOffChip,
     ];
-    let has_state = memory.is_training() && memory.streamed()?.state.iter().any(|&own| own > 0);
+    let has_state = memory.is_training() && memory.streamed()?.state.iter().any(|&bytes| bytes > 0);
     let is_wanted = |state: &StatePlace| match asked.state {
         Some(wanted) => *state == wanted,
         None => has_state || *state == StatePlace::OnChip,
     };
-    let mut replicas: Vec<u64> = numbers.iter().map(|&own| (ipus / own) as u64).collect();
+    let mut replicas: Vec<u64> = numbers.iter().map(|&count| (ipus / count) as u64).collect();
     replicas.dedup();
-    replicas.retain(|&own| own > 1);
+    replicas.retain(|&number| number > 1);
     let mut found = Vec::new();
     for state in all.into_iter().filter(is_wanted) {
         match state.is_sharded() {
-            true => found.extend(replicas.iter().map(|&own| (state, own))),
+            true => found.extend(replicas.iter().map(|&number| (state, number))),
             false => found.push((state, asked.replicas)),
         }
     }
@@ -224,9 +224,9 @@ fn numbers(framework: Framework, most: usize) -> Vec<usize> {
 fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
     all.sort_by(|a, b| a.by_speed(b));
     let mut kept: Vec<Configuration> = Vec::new();
-    for own in all {
-        if !kept.iter().any(|other| other.is_no_worse_than(&own)) {
-            kept.push(own);
+    for found in all {
+        if !kept.iter().any(|other| other.is_no_worse_than(&found)) {
+            kept.push(found);
         }
     }
     let mut numbers: Vec<usize> = kept.iter().map(Configuration::ipus).collect();
@@ -240,15 +240,15 @@ fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
 
 /// Leaves the fastest of a number of IPUs, and the one with the lowest peak.
 fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
-    let of_number = kept.iter().filter(|own| own.ipus() == ipus);
-    let lowest = of_number.map(|own| own.split.score.peak).min();
+    let of_number = kept.iter().filter(|found| found.ipus() == ipus);
+    let lowest = of_number.map(|found| found.split.score.peak).min();
     let mut count = 0;
-    kept.retain(|own| {
-        if own.ipus() != ipus {
+    kept.retain(|found| {
+        if found.ipus() != ipus {
             return true;
         }
         count += 1;
-        count < MAX_OF_NUMBER || Some(own.split.score.peak) == lowest
+        count < MAX_OF_NUMBER || Some(found.split.score.peak) == lowest
     });
 }
 
@@ -268,17 +268,17 @@ impl Configuration {
     /// Cycles and micro-batches of a step; none without cycles.
     fn step(&self) -> (u128, u128) {
         let step = self.split.score.step;
-        step.map_or((0, 1), |own| (own.cycles, own.micro_batches.into()))
+        step.map_or((0, 1), |step| (step.cycles, step.micro_batches.into()))
     }
 
     /// The one that gets the most micro-batches done by all its replicas first, then the
     /// shorter step, then fewer IPUs and less memory.
     fn by_speed(&self, other: &Self) -> std::cmp::Ordering {
-        let ((own, batches), (others, their_batches)) = (self.step(), other.step());
-        let alone = own
+        let ((cycles, batches), (others, their_batches)) = (self.step(), other.step());
+        let alone = cycles
             .saturating_mul(their_batches)
             .cmp(&others.saturating_mul(batches));
-        let all = (own
+        let all = (cycles
             .saturating_mul(their_batches)
             .saturating_mul(other.replicas as u128))
         .cmp(&(others.saturating_mul(batches)).saturating_mul(self.replicas as u128));
@@ -289,9 +289,9 @@ impl Configuration {
 
     /// Has it as few IPUs, as short a step and as low a peak?
     fn is_no_worse_than(&self, other: &Self) -> bool {
-        let ((own, batches), (others, their_batches)) = (self.step(), other.step());
+        let ((cycles, batches), (others, their_batches)) = (self.step(), other.step());
         self.ipus() <= other.ipus()
-            && own.saturating_mul(their_batches) <= others.saturating_mul(batches)
+            && cycles.saturating_mul(their_batches) <= others.saturating_mul(batches)
             && self.split.score.peak <= other.split.score.peak
     }
 }

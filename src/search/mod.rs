@@ -165,8 +165,8 @@ pub(crate) fn search_with(
         alternatives::compute_costs(&mut others, &costed, progress)?;
     }
     let is_refused = matches!(outcome, Outcome::Infeasible(_));
-    let own = (memory.pipeline(), is_refused);
-    let alternatives = alternatives::find(others, &costed, own, progress)?;
+    let refused = (memory.pipeline(), is_refused);
+    let alternatives = alternatives::find(others, &costed, refused, progress)?;
     let plan = costed
         .request
         .plan
@@ -180,7 +180,7 @@ pub(crate) fn search_with(
         Outcome::Infeasible(infeasible) => infeasible.fewest.is_none(),
         Outcome::Best(_) | Outcome::Greedy(_) => false,
     };
-    let is_hopeless = no_number_fits && alternatives.iter().all(|own| !own.fits);
+    let is_hopeless = no_number_fits && alternatives.iter().all(|other| !other.fits);
     let advice = match is_hopeless && result.costed.request.split {
         true => AdviceFor::new(&result, memory)?,
         false => None,

@@ -94,7 +94,7 @@ impl SearchRequest {
     /// The same question with the cycles and samples of another micro-batch.
     pub(super) fn at(self, scale: MicroBatchScale) -> Self {
         Self {
-            cycles: self.cycles.map(|own| scale.cycles(own)),
+            cycles: self.cycles.map(|cycles| scale.cycles(cycles)),
             step: StepOptions {
                 micro_batch: Some(scale.wanted),
                 ..self.step

@@ -52,7 +52,7 @@ impl CostedRequest {
             ..self.problem()
         };
         let mut solutions = solve::sweep(&problem, &numbers)?;
-        let refused = solutions.iter().take_while(|own| own.is_none()).count();
+        let refused = solutions.iter().take_while(|found| found.is_none()).count();
         let any = Problem {
             limits: Limits::Same(u64::MAX),
             goal: Goal::Peak,

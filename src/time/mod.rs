@@ -137,8 +137,8 @@ impl StageTimes {
     ) -> Self {
         let before = |pass: &dyn Fn(&PassCycles) -> u64| {
             let mut sums = vec![0u128];
-            for own in &cycles.passes_by_layer {
-                sums.push(sums[sums.len() - 1] + u128::from(pass(own)));
+            for layer in &cycles.passes_by_layer {
+                sums.push(sums[sums.len() - 1] + u128::from(pass(layer)));
             }
             sums
         };
@@ -147,9 +147,9 @@ impl StageTimes {
             pipeline,
             is_training,
             before: [
-                before(&|own| own.forward),
-                before(&|own| own.backward),
-                before(&|own| own.update),
+                before(&|passes| passes.forward),
+                before(&|passes| passes.backward),
+                before(&|passes| passes.update),
             ],
             out_in_first: positions.out_is_first().then(|| Passes {
                 forward: out.forward.into(),
@@ -273,7 +273,7 @@ impl StageTimes {
         Some(Passes {
             forward,
             backward,
-            streaming: [streams.forward, streams.backward].map(|own| self.streaming_cycles(own)),
+            streaming: [streams.forward, streams.backward].map(|sum| self.streaming_cycles(sum)),
             recomputed: self.recomputed(range, is_last),
             update: update.saturating_add(self.streaming_cycles(streams.update)),
         })
@@ -286,7 +286,8 @@ impl StageTimes {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
             Recompute::Chosen if !self.kept.is_empty() => {
-                let is_again = |position: &usize| !self.kept.get(*position).is_some_and(|&own| own);
+                let is_again =
+                    |position: &usize| !self.kept.get(*position).is_some_and(|&is_kept| is_kept);
                 let again = range.clone().filter(is_again);
                 again
                     .map(|position| self.forward_without_out(&(position..position + 1)))
@@ -313,9 +314,9 @@ impl StageTimes {
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
         let recomputed =
-            |is_last| positions().map(move |own| narrow(self.recomputed(&own, is_last)));
-        let once = |own: Range<usize>| {
-            let [forward, backward, _] = self.sums(&own).unwrap_or_default();
+            |is_last| positions().map(move |range| narrow(self.recomputed(&range, is_last)));
+        let once = |range: Range<usize>| {
+            let [forward, backward, _] = self.sums(&range).unwrap_or_default();
             narrow(forward + backward)
         };
         PositionCycles {
@@ -342,7 +343,7 @@ impl StageTimes {
         let last = self.positions().saturating_sub(1);
         let in_first = self.out_in_first.filter(|_| range.start == 0);
         match self.has_out && range.contains(&last) {
-            true => self.sums(&(last..last + 1)).map_or(0, |[own, ..]| own),
+            true => self.sums(&(last..last + 1)).map_or(0, |[sum, ..]| sum),
             false => in_first.map_or(0, |out| out.forward),
         }
     }
@@ -354,13 +355,13 @@ impl StageTimes {
         range: &Range<usize>,
         after: usize,
     ) -> Option<(Passes, Option<Passes>)> {
-        let mut own = self.stage(range, after)?;
+        let mut stage = self.stage(range, after)?;
         let out = self.out_in_first.filter(|_| after > 0 && range.start == 0);
         if let Some(out) = out {
-            own.forward = own.forward.saturating_sub(out.forward);
-            own.backward = own.backward.saturating_sub(out.backward);
-            own.update = own.update.saturating_sub(out.update);
+            stage.forward = stage.forward.saturating_sub(out.forward);
+            stage.backward = stage.backward.saturating_sub(out.backward);
+            stage.update = stage.update.saturating_sub(out.update);
         }
-        Some((own, out))
+        Some((stage, out))
     }
 }

@@ -47,7 +47,7 @@ impl Slots {
         let every = match order {
             Order::Together { every } | Order::Apart { every } => every,
             _ if order.is_one_after_the_other() => {
-                let alone = passes.iter().map(|&own| kind(micro_batches, &[own]));
+                let alone = passes.iter().map(|&pass| kind(micro_batches, &[pass]));
                 return Self {
                     kinds: alone.collect(),
                 };

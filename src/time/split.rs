@@ -11,8 +11,8 @@ impl StageTimes {
         let mut found = Vec::with_capacity(stages.len() + 1);
         let mut last = None;
         for (ipu, range) in stages.iter().enumerate() {
-            let (own, out) = self.parts(range, stages.len() - 1 - ipu)?;
-            found.push((ipu, own));
+            let (times, out) = self.parts(range, stages.len() - 1 - ipu)?;
+            found.push((ipu, times));
             last = last.or(out);
         }
         found.extend(last.map(|out| (0, out)));
@@ -38,11 +38,11 @@ impl StageTimes {
             };
             least as u64
         };
-        let (own, most) = (least(stages).max(1), least(self.most_stages).max(1));
-        let wanted = self.options.micro_batches.unwrap_or(most).max(own);
+        let (fewest, most) = (least(stages).max(1), least(self.most_stages).max(1));
+        let wanted = self.options.micro_batches.unwrap_or(most).max(fewest);
         match self.pipeline.schedule {
             Schedule::TfGrouped | Schedule::TfInterleaved if self.is_training => {
-                wanted.div_ceil(own).saturating_mul(own)
+                wanted.div_ceil(fewest).saturating_mul(fewest)
             }
             _ => wanted,
         }
@@ -63,22 +63,22 @@ impl StageTimes {
             &of_pipeline,
             (micro_batches, copy, update),
         )
-        .map(|own| StepTime {
+        .map(|time| StepTime {
             streamed: self.streamed_in_step(stages, micro_batches),
-            ..own
+            ..time
         })
     }
 
     /// The cycles of the update: PopART updates the weights of one IPU after the other,
     /// TensorFlow those of all side by side.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
-        let of_stages = stages.iter().map(|(_, own)| own.update);
+        let of_stages = stages.iter().map(|(_, stage)| stage.update);
         if !self.updates_side_by_side() {
             return of_stages.sum();
         }
         let mut by_ipu = vec![0; stages.len()];
-        for (ipu, own) in stages {
-            by_ipu[*ipu] += own.update;
+        for (ipu, stage) in stages {
+            by_ipu[*ipu] += stage.update;
         }
         by_ipu.into_iter().max().unwrap_or(0)
     }
@@ -109,9 +109,9 @@ impl StageTimes {
 
     /// The bytes over a cut before this position: forward, backward.
     pub(crate) fn bytes_over(&self, position: usize) -> [u128; 2] {
-        let own = position.checked_sub(1);
-        let own = own.and_then(|before| self.cut_bytes.get(before));
-        own.map_or([0, 0], |bytes| bytes.map(u128::from))
+        let cut = position.checked_sub(1);
+        let cut = cut.and_then(|before| self.cut_bytes.get(before));
+        cut.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
     /// The cycles that a link takes for so many bytes.

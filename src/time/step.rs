@@ -51,11 +51,11 @@ impl StepTime {
 
     /// Is the step shorter for each of its micro-batches?
     pub fn is_faster_than(&self, other: &Self) -> bool {
-        let [own, others] = [
+        let [one, others] = [
             self.cycles.saturating_mul(other.micro_batches.into()),
             other.cycles.saturating_mul(self.micro_batches.into()),
         ];
-        own < others
+        one < others
     }
 }
 
@@ -76,8 +76,8 @@ impl SlotKind {
     /// The cycles of one slot: those of the IPU that has the most work.
     fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
         by_ipu.fill(0);
-        for (number, (ipu, own)) in stages.iter().enumerate() {
-            let active = own.active(self.forward[number], self.backward[number]);
+        for (number, (ipu, stage)) in stages.iter().enumerate() {
+            let active = stage.active(self.forward[number], self.backward[number]);
             by_ipu[*ipu] = by_ipu[*ipu].checked_add(active)?;
         }
         by_ipu.iter().copied().max()

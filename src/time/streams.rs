@@ -17,8 +17,8 @@ impl Streams {
     pub(super) fn new(streamed: &Streamed) -> Self {
         let before = |all: &[u64]| {
             let mut sums = vec![0u128];
-            for &own in all {
-                sums.push(sums[sums.len() - 1] + u128::from(own));
+            for &bytes in all {
+                sums.push(sums[sums.len() - 1] + u128::from(bytes));
             }
             sums
         };
@@ -52,7 +52,7 @@ impl StageTimes {
             recompute,
             ..
         } = self.pipeline;
-        let own = &self.streamed;
+        let streamed = &self.streamed;
         let sum = |before: &[u128]| {
             let both = before.get(range.end).zip(before.get(range.start));
             both.map_or(0, |(end, start)| end.saturating_sub(*start))
@@ -62,17 +62,17 @@ impl StageTimes {
             false => 1,
         };
         let state_bytes = match state.is_off_chip() {
-            true => sum(&own.state_before).div_ceil(parts),
+            true => sum(&streamed.state_before).div_ceil(parts),
             false => 0,
         };
-        let kept = own.stash.get(recompute as usize);
+        let kept = streamed.stash.get(recompute as usize);
         let kept = kept.and_then(|kept| kept.get(range.start)?.get(range.len().checked_sub(1)?));
         let kept = match stash {
             Storage::OffChip => kept.map_or(0, |&bytes| u128::from(bytes)),
             Storage::OnChip => 0,
         };
         let summed = match accumulators {
-            Storage::OffChip => 2 * sum(&own.accumulators_before),
+            Storage::OffChip => 2 * sum(&streamed.accumulators_before),
             Storage::OnChip => 0,
         };
         StreamedBytes {
@@ -85,9 +85,9 @@ impl StageTimes {
     /// The bytes that a step loads and stores on all IPUs of a replica.
     pub(super) fn streamed_in_step(&self, stages: &[Range<usize>], micro_batches: u64) -> u128 {
         let of_stages = stages.iter().map(|range| {
-            let own = self.streams(range);
-            let through = (own.forward + own.backward).saturating_mul(micro_batches.into());
-            own.update.saturating_add(through)
+            let streams = self.streams(range);
+            let through = (streams.forward + streams.backward).saturating_mul(micro_batches.into());
+            streams.update.saturating_add(through)
         });
         of_stages.fold(0, u128::saturating_add)
     }

@@ -69,7 +69,7 @@ fn simulated(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> u1
     if !is_parallel {
         let all: u128 = stages
             .iter()
-            .map(|(_, own)| own.active(true, has_backward))
+            .map(|(_, times)| times.active(true, has_backward))
             .sum();
         return all * u128::from(micro_batches);
     }
@@ -79,10 +79,10 @@ fn simulated(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> u1
         let mut busy = vec![0u128; count];
         for micro_batch in 0..micro_batches as usize {
             let since = slot.checked_sub(every * micro_batch);
-            for (stage, (ipu, own)) in stages.iter().enumerate() {
+            for (stage, (ipu, times)) in stages.iter().enumerate() {
                 let forward = since == Some(stage);
                 let backward = has_backward && since == Some(backward_at(stage));
-                busy[*ipu] += own.active(forward, backward);
+                busy[*ipu] += times.active(forward, backward);
             }
         }
         cycles += busy.iter().copied().max().unwrap();

@@ -85,7 +85,7 @@ impl Command {
 fn question(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let given = QUESTION.into_iter().filter(|id| is_given(matches, id));
     let arguments = given.filter_map(|id| {
-        let argument = command.get_arguments().find(|own| own.get_id() == id)?;
+        let argument = command.get_arguments().find(|arg| arg.get_id() == id)?;
         Some(spelled(argument, matches))
     });
     arguments.flatten().collect()
@@ -100,10 +100,10 @@ pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
 fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
     let takes_value = argument.get_action().takes_values();
     let raw = matches.get_raw(argument.get_id().as_str());
-    let values = raw.into_iter().flatten().map(|own| own.to_string_lossy());
+    let values = raw.into_iter().flatten().map(|word| word.to_string_lossy());
     match argument.get_long() {
-        None => values.map(|own| own.into_owned()).collect(),
-        Some(name) if takes_value => values.map(|own| format!("--{name}={own}")).collect(),
+        None => values.map(|value| value.into_owned()).collect(),
+        Some(name) if takes_value => values.map(|value| format!("--{name}={value}")).collect(),
         Some(name) => vec![format!("--{name}")],
     }
 }
@@ -132,7 +132,7 @@ mod tests {
         let command = Options::described();
         for id in QUESTION {
             let mut all = command.get_arguments();
-            assert!(all.any(|own| own.get_id() == id), "{id}");
+            assert!(all.any(|arg| arg.get_id() == id), "{id}");
         }
     }
 

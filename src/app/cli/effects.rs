@@ -191,7 +191,7 @@ impl Idle {
             let option = effect.options.iter().find(|id| is_given(id))?;
             Some((option, effect))
         })?;
-        let mut given = command.get_arguments().map(|own| own.get_id().as_str());
+        let mut given = command.get_arguments().map(|arg| arg.get_id().as_str());
         Some(Self {
             option: written(option),
             on: listed(&effect.on.concat(), "or"),
@@ -239,7 +239,7 @@ mod tests {
             .flat_map(|effect| [effect.on, &[effect.options]].concat());
         for id in of_effects.chain([ORIGINAL]).flatten() {
             assert!(
-                command.get_arguments().any(|own| own.get_id() == id),
+                command.get_arguments().any(|arg| arg.get_id() == id),
                 "{id}"
             );
         }

@@ -82,7 +82,7 @@ impl Options {
             .after_long_help(format!("{}{AFTER_LONG_HELP}", effects::help()))
             .mut_args(|option| {
                 let id = option.get_id();
-                match SHORT.iter().find(|(own, _)| id == own) {
+                match SHORT.iter().find(|(short, _)| id == short) {
                     Some((_, short)) => {
                         let has_default = !option.get_default_values().is_empty();
                         let long = whole(&option);
@@ -101,7 +101,7 @@ impl Options {
 fn whole(option: &Arg) -> String {
     let help = option.get_help().map(ToString::to_string);
     let default = option.get_default_values().first();
-    let default = default.map(|own| format!("\n\n[default: {}]", own.to_string_lossy()));
+    let default = default.map(|value| format!("\n\n[default: {}]", value.to_string_lossy()));
     help.unwrap_or_default() + &default.unwrap_or_default()
 }
 
@@ -127,7 +127,7 @@ mod tests {
             };
             let has_line =
                 |line: &str| line.trim_start_matches([' ', '<', '[']).starts_with(&begin);
-            let is_wanted = SHORT.iter().any(|(own, _)| id == own);
+            let is_wanted = SHORT.iter().any(|(short, _)| id == short);
             assert_eq!(
                 screen.lines().any(has_line),
                 is_wanted,

@@ -123,7 +123,7 @@ impl Time {
             link_bandwidth: self.ipu_link_bandwidth.0,
             micro_batch: self.micro_batch,
             replicas: self.replicas,
-            streaming_bandwidth: self.streaming_bandwidth.map(|own| own.0),
+            streaming_bandwidth: self.streaming_bandwidth.map(|bandwidth| bandwidth.0),
             max_nanoseconds: self.max_step_ms.map(|most| most.nanoseconds()),
         }
     }

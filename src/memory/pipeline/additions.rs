@@ -130,21 +130,21 @@ impl Flows {
         let Some(after) = *after else {
             return std::array::from_fn(least);
         };
-        let own = self.bytes_in(&stage.own, tiles);
+        let sums = self.bytes_in(&stage.own, tiles);
         let of_out = stage.out_beside.as_ref();
         let of_out = of_out.map(|out| (out, self.bytes_in(out, tiles)));
         let shared = self.shared_with_out(stage, tiles);
         let depth = self.depth(positions, after);
         std::array::from_fn(|lane| {
-            let transfers = own.transfers(&stage.own, lane);
+            let transfers = sums.transfers(&stage.own, lane);
             let out = of_out.map(|(area, out)| out.transfers(area, lane));
             Additions {
-                stash: self.copies(depth) * own.stashed[lane] + (depth as u64 + 1) * shared[lane],
+                stash: self.copies(depth) * sums.stashed[lane] + (depth as u64 + 1) * shared[lane],
                 waiting: match out {
                     None => self.waiting(&transfers),
                     Some(out) => self.waiting_beside_out(&transfers, &out),
                 },
-                passing: own.passes[lane],
+                passing: sums.passes[lane],
                 ..least(lane)
             }
         })
@@ -162,10 +162,10 @@ impl Flows {
                 parts: Vec::new(),
             },
         };
-        let own = self.places_of(&stage.positions);
-        let has_out_beside = self.out_is_first && own.start == 0 && own.end < self.places;
+        let places = self.places_of(&stage.positions);
+        let has_out_beside = self.out_is_first && places.start == 0 && places.end < self.places;
         StageFlows {
-            own: area(own),
+            own: area(places),
             out_beside: has_out_beside.then(|| area(self.out())),
             stage,
         }

@@ -70,7 +70,7 @@ impl PipelineOptions {
             StatePlace::OffChip,
             StatePlace::ShardedOffChip,
         ];
-        let is_possible = |own: &StatePlace| self.replicas > 1 || !own.is_sharded();
+        let is_possible = |place: &StatePlace| self.replicas > 1 || !place.is_sharded();
         all.into_iter().filter(is_possible).collect()
     }
 }

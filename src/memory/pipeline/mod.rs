@@ -131,14 +131,14 @@ impl Accumulator {
     /// The bytes of an accumulator for a weight of `bytes` bytes, whose elements
     /// take `element` bytes each if that is known: else it takes as many.
     pub(super) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
-        let own = match self {
+        let width = match self {
             Accumulator::AsWeight => None,
             Accumulator::Float16 => Some(2),
             Accumulator::Float32 => Some(4),
         };
-        match (own, element) {
-            (Some(own), Some(element)) if element > 0 => {
-                bytes.saturating_mul(own).div_ceil(u64::from(element))
+        match (width, element) {
+            (Some(width), Some(element)) if element > 0 => {
+                bytes.saturating_mul(width).div_ceil(u64::from(element))
             }
             _ => bytes,
         }

@@ -35,9 +35,9 @@ impl MemoryModel<'_> {
         let least = (all.updated + all.not_updated) / MIN_SHARE;
         let numbered = stages.iter().enumerate();
         let without = numbered.filter_map(|(number, stage)| {
-            let own = self.weights(stage);
-            let has_none = own.updated == 0 && own.not_updated > least;
-            has_none.then_some((number, own.not_updated))
+            let weights = self.weights(stage);
+            let has_none = weights.updated == 0 && weights.not_updated > least;
+            has_none.then_some((number, weights.not_updated))
         });
         let (numbers, bytes): (Vec<_>, Vec<_>) = without.unzip();
         let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
@@ -59,14 +59,14 @@ impl MemoryModel<'_> {
         let Some(flows) = &self.flows else {
             return weights;
         };
-        for (number, own) in (0u32..).zip(self.uses.all()) {
+        for (number, variable) in (0u32..).zip(self.uses.all()) {
             let counted = self.uses.known(number).counted;
             if counted != EVERYWHERE && !meets(self.sets.places(counted), range) {
                 continue;
             }
             match flows.updates(number) {
-                Some(true) => weights.updated += own.bytes,
-                Some(false) => weights.not_updated += own.bytes,
+                Some(true) => weights.updated += variable.bytes,
+                Some(false) => weights.not_updated += variable.bytes,
                 None => {}
             }
         }

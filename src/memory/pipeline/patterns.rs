@@ -80,19 +80,19 @@ struct Segment {
 
 impl<'a> Pattern<'a> {
     fn of(flows: &'a Flows, flow: &'a Flow, positions: u32) -> Vec<FlowStretch> {
-        let mut own = Self {
+        let mut stretches = Self {
             flows,
             flow,
             end: positions - 1,
             found: Vec::new(),
         };
-        for segment in own.segments() {
+        for segment in stretches.segments() {
             match flow.life {
-                Life::Backward => own.gradient(segment),
-                _ => own.activation(segment),
+                Life::Backward => stretches.gradient(segment),
+                _ => stretches.activation(segment),
             }
         }
-        own.found
+        stretches.found
     }
 
     /// Where starts go on to another next user.
@@ -195,11 +195,11 @@ impl<'a> Pattern<'a> {
 
     /// From which last position on a checkpoint of layers is kept.
     fn checkpoint(&self, start: u32, kept: Option<u32>, enters: Option<u32>) -> Option<u32> {
-        let own = self.flow.forward.iter().copied();
-        let own = own.filter(|&user| user >= start);
-        let layers = own.clone().filter(|&user| user > 0);
+        let users = self.flow.forward.iter().copied();
+        let users = users.filter(|&user| user >= start);
+        let layers = users.clone().filter(|&user| user > 0);
         let again = |user: u32| self.again_from(start, user);
-        let enters = enters.and_then(|_| own.clone().filter_map(again).min());
+        let enters = enters.and_then(|_| users.clone().filter_map(again).min());
         let between = layers.skip(1).filter_map(again).min();
         let maker = self.flow.forward.first().copied();
         let maker = maker.filter(|&maker| !self.flow.is_streamed && maker >= start);

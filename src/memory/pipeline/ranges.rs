@@ -95,7 +95,7 @@ impl<const N: usize> RangeAdditions<N> {
         self.out = with_out.map(|(out, _)| flows.transfers(out, tiles));
         self.whole = with_out.map(|(_, whole)| {
             let additions = flows.additions(memory, whole, tiles);
-            additions.map(|own| own.beside_least())
+            additions.map(|added| added.beside_least())
         });
     }
 
@@ -128,21 +128,21 @@ impl<const N: usize> RangeAdditions<N> {
                 continue;
             }
             let (first, after) = (stretch.lasts.0, stretch.lasts.1 + 1);
-            let own = |(last, is_end)| Event {
+            let event = |(last, is_end)| Event {
                 quantity: stretch.quantity as usize,
                 last,
                 is_end,
                 what,
             };
-            self.events[start].extend([(first, is_end), (after, !is_end)].map(own));
+            self.events[start].extend([(first, is_end), (after, !is_end)].map(event));
         }
     }
 
     /// What is kept from the forward to the backward pass, by place.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
-        let own = &flows.list[flow as usize];
-        if own.life == Life::AcrossPasses {
-            for &place in &own.backward {
+        let kept = &flows.list[flow as usize];
+        if kept.life == Life::AcrossPasses {
+            for &place in &kept.backward {
                 let largest = &mut self.largest_of_place[place as usize];
                 lanes::raise(largest, &tiles.largest(flow));
             }
@@ -177,7 +177,7 @@ impl<const N: usize> RangeAdditions<N> {
             *sums = [0; N];
             changes[..start]
                 .iter()
-                .for_each(|own| lanes::add(sums, own));
+                .for_each(|change| lanes::add(sums, change));
         }
         self.start = start;
         self.largest = [0; N];
@@ -226,11 +226,11 @@ impl<const N: usize> RangeAdditions<N> {
             Some(whole) => whole,
             None => std::array::from_fn(|lane| self.beside_on(flows, depth, lane)),
         };
-        std::array::from_fn(|phase| by_lane.map(|own| own[phase]))
+        std::array::from_fn(|phase| by_lane.map(|phases| phases[phase]))
     }
 
     fn beside_on(&self, flows: &Flows, depth: usize, lane: usize) -> [u64; PHASES] {
-        let own = Transfers {
+        let transfers = Transfers {
             enters: self.sum(Quantity::Enters, lane),
             leaves: self.sum(Quantity::Leaves, lane),
             gradient_in: self.sum(Quantity::GradientIn, lane),
@@ -241,8 +241,8 @@ impl<const N: usize> RangeAdditions<N> {
         };
         let out = self.out.as_ref().filter(|_| self.start == 0);
         let waiting = match out {
-            None => flows.waiting(&own),
-            Some(out) => flows.waiting_beside_out(&own, &out[lane]),
+            None => flows.waiting(&transfers),
+            Some(out) => flows.waiting_beside_out(&transfers, &out[lane]),
         };
         let fixed = self.copies_on(flows, depth, lane) + self.sum(Quantity::Fixed, lane);
         waiting.map(|waiting| fixed + waiting)

@@ -207,8 +207,8 @@ fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
         .collect();
     let stages = PlacedStage::of_split(&stages);
     let stash = |stage| {
-        let [own] = flows.additions(&memory, &flows.in_stage(stage), &tile);
-        own.stash
+        let [additions] = flows.additions(&memory, &flows.in_stage(stage), &tile);
+        additions.stash
     };
     stages.into_iter().map(stash).collect()
 }

@@ -46,7 +46,7 @@ impl BackwardPass {
         match (self, other) {
             (Self::None, other) => other,
             (Self::Own, Self::InFunctions) => other,
-            (own, _) => own,
+            (first, _) => first,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Flows {
     /// By phase: the bytes that wait in a stage, beside what its own steps have.
     ///
     /// The steps of the forward pass stand for both runs of what runs again.
-    pub(super) fn waiting(&self, own: &Transfers) -> [u64; PHASES] {
+    pub(super) fn waiting(&self, moves: &Transfers) -> [u64; PHASES] {
         let Transfers {
             enters,
             leaves,
@@ -73,7 +73,7 @@ impl Flows {
             largest_kept,
             backward,
             is_kept,
-        } = *own;
+        } = *moves;
         // What waits in frozen layers is live when these end.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
@@ -111,20 +111,20 @@ impl Flows {
         };
         let phases = [forward, turn.max(forward), in_backward];
         match backward {
-            BackwardPass::InFunctions => self.in_any_phase(own, phases),
+            BackwardPass::InFunctions => self.in_any_phase(moves, phases),
             BackwardPass::None | BackwardPass::Own => phases,
         }
     }
 
     /// The same where it is not known in which phase a step runs: in all what waits in any.
-    fn in_any_phase(&self, own: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
+    fn in_any_phase(&self, moves: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
         let waits = match self.pipeline.schedule {
             _ if !self.has_phases() => 0,
             Schedule::None => 0,
-            Schedule::Sequential => own.gradient_in,
-            Schedule::Popart => own.leaves.max(own.gradient_in),
+            Schedule::Sequential => moves.gradient_in,
+            Schedule::Popart => moves.leaves.max(moves.gradient_in),
             Schedule::TfGrouped | Schedule::TfInterleaved => {
-                own.gradient_out + own.largest_kept.max(own.enters + own.leaves)
+                moves.gradient_out + moves.largest_kept.max(moves.enters + moves.leaves)
             }
         };
         [phases.into_iter().fold(waits, u64::max); PHASES]
@@ -132,9 +132,9 @@ impl Flows {
 
     /// The same where a later stage is on the same IPU, and has work between that of this
     /// one.
-    pub(super) fn waiting_beside_out(&self, own: &Transfers, out: &Transfers) -> [u64; PHASES] {
+    pub(super) fn waiting_beside_out(&self, moves: &Transfers, out: &Transfers) -> [u64; PHASES] {
         let [of_out, ..] = self.in_any_phase(out, [0; PHASES]);
-        let of_own = self.in_any_phase(own, self.waiting(own));
+        let of_own = self.in_any_phase(moves, self.waiting(moves));
         of_own.map(|waiting| waiting + of_out)
     }
 }

@@ -233,11 +233,11 @@ impl MemoryModel<'_> {
             at_least: bytes - taken + update.updating.taken_at_least,
             in_passes: found.parts.total(),
             taken,
-            update: update.updating.update.map(|own| own.0),
+            update: update.updating.update.map(|(number, _)| number),
         });
         if bytes > found.parts.total() {
             found.parts = parts;
-            found.step = update.updating.update.map_or(found.step, |own| own.1);
+            found.step = update.updating.update.map_or(found.step, |(_, step)| step);
         }
         found
     }
@@ -251,12 +251,12 @@ impl MemoryModel<'_> {
     ) -> StageOnTile {
         let gaps = self.gaps_on(tile, code.total() + peak.most_live(), plan);
         let phases = peak.phases.iter().enumerate();
-        let in_phase = |(phase, own): (usize, &PhasePeak)| {
-            let mut parts = of_layers(code, (own.variables, own.overhead), gaps, plan);
+        let in_phase = |(phase, top): (usize, &PhasePeak)| {
+            let mut parts = of_layers(code, (top.variables, top.overhead), gaps, plan);
             parts.add(&Parts::of_additions(&peak.additions, phase));
             StageOnTile {
                 parts,
-                step: own.step,
+                step: top.step,
                 update: None,
             }
         };
@@ -303,13 +303,13 @@ impl MemoryModel<'_> {
         with_overhead: bool,
     ) -> Vec<Parts> {
         let tiles = self.model.target.num_tiles as usize;
-        let mut own = vec![[0u64; 4]; tiles];
+        let mut layered = vec![[0u64; 4]; tiles];
         let mut common = vec![[0u64; 4]; tiles];
         for item in &*self.code {
             let sums = if item.set == EVERYWHERE && with_overhead {
                 &mut common
             } else if meets(self.sets.places(item.set), range) {
-                &mut own
+                &mut layered
             } else {
                 continue;
             };
@@ -319,9 +319,9 @@ impl MemoryModel<'_> {
                 }
             }
         }
-        let tiles = own.into_iter().zip(common).enumerate();
-        let parts = |(tile, (own, common)): (usize, ([u64; 4], [u64; 4]))| {
-            let both = std::array::from_fn(|kind| own[kind] + common[kind]);
+        let tiles = layered.into_iter().zip(common).enumerate();
+        let parts = |(tile, (layered, common)): (usize, ([u64; 4], [u64; 4]))| {
+            let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
             let both = self.overhead.capped(tile, both);
             let common = self.overhead.capped(tile, common);
             let mut parts = Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));

@@ -125,9 +125,9 @@ impl MemoryModel<'_> {
             return peaks;
         }
         let mut on = |tile| {
-            let own = tile..tile + 1;
-            let peaks = self.peaks_in_lanes(own.clone(), plan, single);
-            peaks.or_else(|| self.peaks_in_lanes(own, plan, wide))
+            let alone = tile..tile + 1;
+            let peaks = self.peaks_in_lanes(alone.clone(), plan, single);
+            peaks.or_else(|| self.peaks_in_lanes(alone, plan, wide))
         };
         tiles
             .flat_map(|tile| on(tile).unwrap_or_default())
@@ -194,8 +194,8 @@ impl MemoryModel<'_> {
         scratch.flows.load(self, flows, &scratch.uses);
         for (number, stage) in plan.flows.iter().enumerate() {
             let additions = flows.additions(self, stage, &scratch.flows);
-            for (peaks, own) in peaks.iter_mut().zip(additions) {
-                peaks[number].additions = own;
+            for (peaks, added) in peaks.iter_mut().zip(additions) {
+                peaks[number].additions = added;
             }
         }
     }
@@ -220,10 +220,10 @@ impl MemoryModel<'_> {
         for (number, stage) in plan.stages.iter().enumerate() {
             let found = scratch.updates.in_stage(self, phase, &stage.positions);
             for (lane, (peaks, updating)) in peaks.iter_mut().zip(found).enumerate() {
-                let own = &mut peaks[number];
-                own.additions.state += updating.shares;
-                own.additions.accumulators += updating.loaded;
-                own.update = self.update_apart().map(|_| UpdatePeak {
+                let peak = &mut peaks[number];
+                peak.additions.state += updating.shares;
+                peak.additions.accumulators += updating.loaded;
+                peak.update = self.update_apart().map(|_| UpdatePeak {
                     variables: scratch.always[number][lane] + updating.holes,
                     overhead: scratch.always_common[lane] + updating.common_holes,
                     updating,
@@ -272,7 +272,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         let mut phases = plan.phases.iter().skip(1).peekable();
         for step in 0..plan.steps {
             let mut begins_phase = false;
-            while phases.next_if(|own| own.start == step).is_some() {
+            while phases.next_if(|next| next.start == step).is_some() {
                 sums.begin_phase(step);
                 begins_phase = true;
             }

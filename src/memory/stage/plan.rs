@@ -49,9 +49,9 @@ pub(super) struct StageRow {
 
 impl<'a> StagesToCompute<'a> {
     pub(super) fn new(memory: &MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
-        let ranges: Vec<_> = stages.iter().map(|own| own.positions.clone()).collect();
-        let window = |own: &Range<usize>| {
-            let window = memory.window(own.clone());
+        let ranges: Vec<_> = stages.iter().map(|stage| stage.positions.clone()).collect();
+        let window = |positions: &Range<usize>| {
+            let window = memory.window(positions.clone());
             window.map_or(0..0, |(first, last)| first..last + 1)
         };
         let windows: Vec<_> = ranges.iter().map(window).collect();

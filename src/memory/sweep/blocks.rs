@@ -138,8 +138,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
         let of_layer = &self.sums[layer * self.blocks..];
         self.range.end = layer + 1;
-        for (bounds, own) in self.range.bounds.iter_mut().zip(of_layer) {
-            lanes::add(bounds, &own.bounds);
+        for (bounds, layer) in self.range.bounds.iter_mut().zip(of_layer) {
+            lanes::add(bounds, &layer.bounds);
         }
     }
 
@@ -186,7 +186,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     fn catch_up(&mut self, block: usize) {
         let range = &mut self.range;
         let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];
-        let own = |layer: usize| {
+        let sums_of = |layer: usize| {
             let first = (block * (self.layers + 1) + layer) * BLOCK;
             let sums = &self.sums[layer * self.blocks + block];
             (&sums.before, &self.changes[first..first + BLOCK])
@@ -194,16 +194,16 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let before = &mut range.before[block];
         let seen = &mut range.seen[block];
         if *seen == UNSEEN {
-            let everywhere = own(self.layers);
+            let everywhere = sums_of(self.layers);
             *before = *everywhere.0;
             changes.copy_from_slice(everywhere.1);
             *seen = range.start;
         }
         for layer in *seen..range.end {
-            let own = own(layer);
-            lanes::add(before, own.0);
-            for (changes, own) in changes.iter_mut().zip(own.1) {
-                lanes::add(changes, own);
+            let sums = sums_of(layer);
+            lanes::add(before, sums.0);
+            for (changes, added) in changes.iter_mut().zip(sums.1) {
+                lanes::add(changes, added);
             }
         }
         *seen = range.end;
@@ -212,7 +212,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
 
 fn is_above<B: Bytes, const N: usize>(bytes: &[B; N], known: &[B; N]) -> bool {
     let pairs = bytes.iter().zip(known);
-    pairs.fold(false, |is_above, (own, known)| is_above | (own > known))
+    pairs.fold(false, |is_above, (bytes, known)| is_above | (bytes > known))
 }
 
 fn renew<T: Copy>(values: &mut Vec<T>, count: usize, value: T) {

@@ -26,7 +26,7 @@ impl CodeByTiles {
     pub(super) fn new(model: &MemoryModel<'_>, at_once: u32) -> Self {
         let tiles = model.model.target.num_tiles.max(1);
         let sums = model.code.iter().flat_map(|item| &item.bytes);
-        let noted = sums.map(|own| ((own.to - own.from) / at_once.max(1)) as usize + 1);
+        let noted = sums.map(|sum| ((sum.to - sum.from) / at_once.max(1)) as usize + 1);
         match noted.sum::<usize>() {
             ..=MAX_NOTED => Self::noted(model, at_once.clamp(1, tiles)),
             _ => Self::noted(model, tiles),
@@ -38,8 +38,8 @@ impl CodeByTiles {
         let count = model.model.target.num_tiles.div_ceil(at_once);
         let mut of_neighbours = vec![Vec::new(); count as usize];
         for (number, item) in (0u32..).zip(&*model.code) {
-            for (sum, own) in (0u32..).zip(&item.bytes) {
-                for neighbours in own.from / at_once..own.to.div_ceil(at_once) {
+            for (sum, span) in (0u32..).zip(&item.bytes) {
+                for neighbours in span.from / at_once..span.to.div_ceil(at_once) {
                     let items: &mut Vec<(u32, Range<u32>)> =
                         &mut of_neighbours[neighbours as usize];
                     match items.last_mut() {

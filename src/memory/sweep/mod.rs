@@ -165,15 +165,15 @@ impl MemoryModel<'_> {
         let tiles = self.model.variables.tiles();
         let starts = (0..tiles).step_by(at_once as usize);
         let mut order: Vec<_> = starts.map(|at| at..tiles.min(at + at_once)).collect();
-        let heaviest = |own: &Range<u32>| own.clone().map(|tile| self.recorded_on(tile)).max();
-        order.sort_by_cached_key(|own| Reverse(heaviest(own)));
+        let heaviest = |tiles: &Range<u32>| tiles.clone().map(|tile| self.recorded_on(tile)).max();
+        order.sort_by_cached_key(|tiles| Reverse(heaviest(tiles)));
         order
     }
 
     /// Bytes that the compiler recorded of a tile.
     fn recorded_on(&self, tile: u32) -> u64 {
-        let own = self.model.recorded.tiles.get(tile as usize);
-        own.map_or(0, |own| own.total)
+        let recorded = self.model.recorded.tiles.get(tile as usize);
+        recorded.map_or(0, |bytes| bytes.total)
     }
 }
 
@@ -198,9 +198,9 @@ struct RangeSweep<'a> {
 /// Which pipelines are swept together: those where the same variables count.
 fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
     let mut found: Vec<Vec<bool>> = Vec::new();
-    for (number, own) in pipelines.iter().enumerate() {
+    for (number, pipeline) in pipelines.iter().enumerate() {
         if !found.iter().any(|alike| alike[number]) {
-            let alike = pipelines.iter().map(|other| own.counts_as(other));
+            let alike = pipelines.iter().map(|other| pipeline.counts_as(other));
             found.push(alike.collect());
         }
     }
@@ -298,10 +298,10 @@ impl RangeSweep<'_> {
         } = scratch;
         code.load(self.model, &self.code, tiles.clone())?;
         for alike in &self.alike {
-            let own = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
-            let own = own.filter(|(_, is_alike)| **is_alike);
-            let mut own: Vec<_> = own.map(|(own, _)| own).collect();
-            let Some((first, _)) = own.first() else {
+            let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
+            let paired = paired.filter(|(_, is_alike)| **is_alike);
+            let mut paired: Vec<_> = paired.map(|(pair, _)| pair).collect();
+            let Some((first, _)) = paired.first() else {
                 continue;
             };
             variables.load(first.model, uses)?;
@@ -315,7 +315,7 @@ impl RangeSweep<'_> {
                 variables,
                 code,
             };
-            sweep(&on_tiles, entered, &mut own);
+            sweep(&on_tiles, entered, &mut paired);
         }
         Ok(true)
     }
@@ -332,8 +332,8 @@ impl RangeSweep<'_> {
         if let Some(flows) = &self.model.flows {
             tile_flows.load(self.model, flows, uses);
         }
-        for (own, scratch) in self.pipelines.iter().zip(pipelines) {
-            own.load((tile_flows, uses), scratch);
+        for (pipeline, scratch) in self.pipelines.iter().zip(pipelines) {
+            pipeline.load((tile_flows, uses), scratch);
         }
     }
 }

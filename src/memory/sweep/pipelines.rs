@@ -77,8 +77,8 @@ impl<'a> PipelineSweep<'a> {
 
     /// Do the same variables count in the passes, at the same steps?
     pub(super) fn counts_as(&self, other: &Self) -> bool {
-        let (own, other) = (self.model, other.model);
-        own.recomputes_layers() == other.recomputes_layers() && own.is_away_as(other)
+        let (model, other) = (self.model, other.model);
+        model.recomputes_layers() == other.recomputes_layers() && model.is_away_as(other)
     }
 
     /// Takes what is added on some tiles with these flows.
@@ -148,14 +148,14 @@ impl<'a> PipelineSweep<'a> {
             columns.clear();
             phases.iter_mut().for_each(Vec::clear);
             for depth in depths() {
-                let own = additions.beside(flows, depth, is_whole);
-                let mut most = own[0];
-                own.iter().for_each(|own| lanes::raise(&mut most, own));
+                let added = additions.beside(flows, depth, is_whole);
+                let mut most = added[0];
+                added.iter().for_each(|sum| lanes::raise(&mut most, sum));
                 columns.push(most);
                 phases
                     .iter_mut()
-                    .zip(own)
-                    .for_each(|(all, own)| all.push(own));
+                    .zip(added)
+                    .for_each(|(all, bytes)| all.push(bytes));
             }
             kept.clear();
             if self.model.update_apart().is_some() {

@@ -41,8 +41,8 @@ pub(super) fn sweep<B: Bytes, const N: usize>(
     entered.restart(on_tiles, layers);
     for start in 0..layers {
         entered.enter(start, on_tiles);
-        for (own, scratch) in pipelines.iter_mut() {
-            own.begin(start, scratch);
+        for (pipeline, scratch) in pipelines.iter_mut() {
+            pipeline.begin(start, scratch);
         }
         ranges_from(start, on_tiles, entered, pipelines);
     }
@@ -104,8 +104,8 @@ fn ranges_from<B: Bytes, const N: usize>(
         }
         // No pipeline has this range.
         let Some(known) = known else { break };
-        for (sums, own) in code.iter_mut().zip(&entered.code[last]) {
-            add_up(sums, own);
+        for (sums, added) in code.iter_mut().zip(&entered.code[last]) {
+            add_up(sums, added);
         }
         add_up(&mut fixed, &entered.always[last]);
         window = variables.widened(window, model.layer_window(last));
@@ -130,7 +130,7 @@ fn ranges_from<B: Bytes, const N: usize>(
             for (pipeline, scratch) in pipelines.iter_mut() {
                 pipeline.take(start, last, &totals, scratch);
             }
-            if pipelines.iter().any(|(own, _)| own.has_phases()) {
+            if pipelines.iter().any(|(pipeline, _)| pipeline.has_phases()) {
                 let gaps = std::array::from_fn(|lane| totals[lane] - without_gaps[lane]);
                 let mut beside = code_bytes;
                 add_up(&mut beside, &fixed);
@@ -158,9 +158,9 @@ fn phases<B: Bytes, const N: usize>(
             continue;
         }
         let mut known = [u64::MAX; N];
-        for (own, scratch) in pipelines.iter() {
-            let own = own.known_in(range, phase, scratch);
-            known = std::array::from_fn(|lane| known[lane].min(own[lane]));
+        for (pipeline, scratch) in pipelines.iter() {
+            let peaks = pipeline.known_in(range, phase, scratch);
+            known = std::array::from_fn(|lane| known[lane].min(peaks[lane]));
         }
         let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
         let mut totals = *beside;
@@ -168,16 +168,16 @@ fn phases<B: Bytes, const N: usize>(
             let highest = entered.blocks.highest(*window, left.map(B::at_most));
             add_up(&mut totals, &highest.map(B::sum));
         }
-        for (own, scratch) in pipelines.iter_mut() {
-            own.take_in(range, phase, &totals, scratch);
+        for (pipeline, scratch) in pipelines.iter_mut() {
+            pipeline.take_in(range, phase, &totals, scratch);
         }
     }
 }
 
 /// What is known of a range in all pipelines that have it.
-fn lowest<const N: usize>(known: Option<[u64; N]>, own: Option<[u64; N]>) -> Option<[u64; N]> {
-    match (known, own) {
-        (Some(known), Some(own)) => Some(std::array::from_fn(|lane| known[lane].min(own[lane]))),
-        (known, own) => known.or(own),
+fn lowest<const N: usize>(a: Option<[u64; N]>, b: Option<[u64; N]>) -> Option<[u64; N]> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(std::array::from_fn(|lane| a[lane].min(b[lane]))),
+        (a, b) => a.or(b),
     }
 }

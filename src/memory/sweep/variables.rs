@@ -116,10 +116,10 @@ impl<const N: usize> SweepVariables<N> {
             self.edges.add(last);
         }
         let phases = model.phases();
-        phases.iter().filter(|own| !own.is_empty()).for_each(|own| {
-            self.edges.add(own.start);
-            self.edges.add(own.end - 1);
-        });
+        for phase in phases.iter().filter(|phase| !phase.is_empty()) {
+            self.edges.add(phase.start);
+            self.edges.add(phase.end - 1);
+        }
         self.rank.resize(steps, 0);
         let mut places = 0;
         let mut began = false;
@@ -135,8 +135,8 @@ impl<const N: usize> SweepVariables<N> {
         let place = |step: u32| self.rank[step as usize] as usize;
         self.phases = [(0, 0); PHASES];
         let phases = self.phases.iter_mut().zip(phases);
-        for (own, steps) in phases.filter(|(_, steps)| !steps.is_empty()) {
-            *own = (place(steps.start), place(steps.end - 1) + 1);
+        for (ends, steps) in phases.filter(|(_, steps)| !steps.is_empty()) {
+            *ends = (place(steps.start), place(steps.end - 1) + 1);
         }
     }
 

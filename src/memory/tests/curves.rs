@@ -92,13 +92,13 @@ proptest! {
         let spans = memory.layer_spans();
         prop_assert!(spans.is_sorted_by(|a, b| a.to < b.from));
         let layers_of = |group: usize| -> BTreeSet<u32> {
-            let own = plain.operations.iter().filter(|&&(own, _)| own as usize == group);
-            own.map(|&(_, layer)| layer).collect()
+            let operations = plain.operations.iter().filter(|&&(at, _)| at as usize == group);
+            operations.map(|&(_, layer)| layer).collect()
         };
         for step in 0..STEPS {
             let groups = plain.groups.iter().enumerate();
-            let running = groups.filter_map(|(group, own)| {
-                let (from, to) = own.window.filter(|&(from, to)| (from..=to).contains(&step))?;
+            let running = groups.filter_map(|(group, timed)| {
+                let (from, to) = timed.window.filter(|&(from, to)| (from..=to).contains(&step))?;
                 let layers = layers_of(group);
                 Some((to - from, layers.first().copied().filter(|_| layers.len() == 1)?))
             });

@@ -102,14 +102,14 @@ proptest! {
                 let parts = stage.tiles[tile as usize];
                 let step = stage.peak_steps[tile as usize].unwrap();
                 let unused = |index: usize| plain.variables[index].users.is_empty();
-                let own = |index: usize| {
+                let is_counted = |index: usize| {
                     let counting = plain.counting(&plain.variables[index]);
                     counting.iter().any(|&layer| layers.contains(&(layer as usize)))
                 };
                 let [code, state, exchange, control] = code_bits(&plain, layers.clone(), tile);
                 let unexplained: u64 = UNEXPLAINED.iter().map(|bit| 1 << bit).sum();
                 let expected = Parts {
-                    variables: variable_bits(&plain, tile, step, own),
+                    variables: variable_bits(&plain, tile, step, is_counted),
                     vertex_code: code,
                     vertex_state: state,
                     exchange_code: exchange,

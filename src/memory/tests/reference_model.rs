@@ -277,8 +277,8 @@ impl Plain {
     ) -> u64 {
         let on_tile = self.variables.iter().filter(|v| v.tile == tile);
         let counts = |v: &&PlainVariable| {
-            let own = self.counting(v);
-            v.users.is_empty() || own.iter().any(|&layer| layers.contains(&(layer as usize)))
+            let used = self.counting(v);
+            v.users.is_empty() || used.iter().any(|&layer| layers.contains(&(layer as usize)))
         };
         let counted: Vec<_> = on_tile.filter(counts).collect();
         let live = |step: u32| -> u64 {
@@ -286,14 +286,14 @@ impl Plain {
             live.map(|v| u64::from(v.bytes)).sum()
         };
         let (classic, _) = self.stage(layers, tile);
-        let own = [
+        let explains = [
             classic.vertex_code,
             classic.vertex_state,
             classic.exchange_code,
             classic.control_code,
         ];
         let code = (0..4).map(|kind| {
-            own[kind].min(recorded[kind]) + recorded[kind].saturating_sub(explained[kind])
+            explains[kind].min(recorded[kind]) + recorded[kind].saturating_sub(explained[kind])
         });
         (0..STEPS).map(live).max().unwrap() + code.sum::<u64>()
     }

@@ -77,15 +77,15 @@ impl UpdatePhase {
         let mut updates = Vec::new();
         let mut of_uses = Vec::new();
         let mut is_shared_out = vec![false; found.steps.len()];
-        for own in model.variables.uses() {
-            let part = found.part_of(model, own);
-            let is_parameter = model.classes.lasts(own.class);
+        for variable in model.variables.uses() {
+            let part = found.part_of(model, variable);
+            let is_parameter = model.classes.lasts(variable.class);
             let first = updates.len() as u32;
             if part.is_some_and(|part| part != Part::Accumulator) {
-                updates.extend(found.updates_of(own.set));
+                updates.extend(found.updates_of(variable.set));
             }
             let count = updates.len() as u32 - first;
-            if matches!(part, Some(Part::State(own)) if own.is_shared_out) {
+            if matches!(part, Some(Part::State(variable)) if variable.is_shared_out) {
                 for &update in &updates[first as usize..] {
                     is_shared_out[update as usize] = true;
                 }
@@ -98,7 +98,7 @@ impl UpdatePhase {
                     Some(Part::Accumulator) => loads_accumulators,
                     Some(Part::Weight | Part::Gradient) | None => false,
                 },
-                has_holes: is_parameter && !model.classes.is_always_live(own.class),
+                has_holes: is_parameter && !model.classes.is_always_live(variable.class),
                 updates: (first, count),
             });
         }
@@ -117,16 +117,16 @@ impl UpdatePhase {
     /// Are the variables of a use in no pass?
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
-        let own = self.of_uses.get(number as usize);
-        own.is_some_and(|own| own.is_away)
+        let found = self.of_uses.get(number as usize);
+        found.is_some_and(|in_update| in_update.is_away)
     }
 
     /// Are the same variables in no pass?
     pub(in crate::memory) fn is_away_as(&self, other: &Self) -> bool {
         let both = self.of_uses.iter().zip(&*other.of_uses);
         self.of_uses.len() == other.of_uses.len()
-            && both.fold(true, |is_so, (own, other)| {
-                is_so & (own.is_away == other.is_away)
+            && both.fold(true, |is_so, (first, other)| {
+                is_so & (first.is_away == other.is_away)
             })
     }
 
@@ -147,11 +147,11 @@ impl UpdatePhase {
 
     /// What the variables of a use are, and the updates that they are part of.
     fn of(&self, number: u32) -> (InUpdate, &[u32]) {
-        let own = self.of_uses.get(number as usize).copied();
-        let own = own.unwrap_or_default();
-        let (first, count) = own.updates;
+        let found = self.of_uses.get(number as usize).copied();
+        let found = found.unwrap_or_default();
+        let (first, count) = found.updates;
         let updates = &self.updates[first as usize..][..count as usize];
-        (own, updates)
+        (found, updates)
     }
 }
 
@@ -167,7 +167,7 @@ impl MemoryModel<'_> {
     pub(in crate::memory) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
         match (&self.update, &other.update) {
             (None, None) => true,
-            (Some(own), Some(other)) => own.is_away_as(other),
+            (Some(update), Some(other)) => update.is_away_as(other),
             _ => false,
         }
     }
@@ -178,14 +178,14 @@ impl MemoryModel<'_> {
             return Vec::new();
         };
         let (mut weights, mut state) = (Vec::new(), Vec::new());
-        for (number, own) in (0u32..).zip(self.model.variables.uses()) {
+        for (number, variable) in (0u32..).zip(self.model.variables.uses()) {
             let (part, updates) = phase.of(number);
             let names = match part.part {
                 Some(Part::Weight) => &mut weights,
                 Some(Part::State(_)) => &mut state,
                 _ => continue,
             };
-            let name = self.model.label_of(own.set).weight_name();
+            let name = self.model.label_of(variable.set).weight_name();
             if updates.contains(&update) && !name.is_empty() && !names.contains(&name) {
                 names.push(name);
             }

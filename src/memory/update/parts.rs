@@ -94,15 +94,15 @@ impl Updates {
     }
 
     /// What the variables of a use are.
-    pub(super) fn part_of(&self, model: &Model, own: &VariableUse) -> Option<Part> {
-        let kind = self.kinds[own.set as usize];
-        let is_parameter = model.classes.lasts(own.class);
+    pub(super) fn part_of(&self, model: &Model, variable: &VariableUse) -> Option<Part> {
+        let kind = self.kinds[variable.set as usize];
+        let is_parameter = model.classes.lasts(variable.class);
         if !is_parameter {
             return kind.is_of_updates.then_some(Part::Temporary);
         }
         let loads = self.pipeline.accumulators == Storage::OffChip;
         match kind {
-            SetKind { is_state: true, .. } => self.placed(model, own.set).map(Part::State),
+            SetKind { is_state: true, .. } => self.placed(model, variable.set).map(Part::State),
             SetKind {
                 is_accumulator: true,
                 ..
@@ -202,10 +202,10 @@ fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>
     let mut left = limits::ENTRIES;
     let mut groups: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
     for (set, smaller, group) in model.use_sets.iter() {
-        let mut own = groups[smaller as usize].to_vec();
-        own.extend(Some(group).filter(|&group| is_update[group as usize]));
-        left = left.checked_sub(own.len()).ok_or(TooManyPlaces)?;
-        groups[set as usize] = own.into();
+        let mut updates = groups[smaller as usize].to_vec();
+        updates.extend(Some(group).filter(|&group| is_update[group as usize]));
+        left = left.checked_sub(updates.len()).ok_or(TooManyPlaces)?;
+        groups[set as usize] = updates.into();
     }
     Ok(groups)
 }
@@ -218,8 +218,8 @@ fn kinds(
     // What only copies to the host says nothing of what a variable is.
     let mut of_updates = vec![true; model.use_sets.len()];
     for (set, smaller, group) in model.use_sets.iter() {
-        let own = &model.operation_groups[group as usize];
-        let is_so = is_update[group as usize] || own.only_streams();
+        let operations = &model.operation_groups[group as usize];
+        let is_so = is_update[group as usize] || operations.only_streams();
         of_updates[set as usize] = of_updates[smaller as usize] && is_so;
     }
     let has_names = matches!(
@@ -261,12 +261,12 @@ fn has_mark(label: &Label, accumulates: bool) -> bool {
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
-    for own in model.variables.uses() {
-        if model.classes.lasts(own.class) {
-            let set = own.set as usize;
-            let label = model.use_sets.label(own.set) as usize;
-            of_set[set] = of_set[set].saturating_add(own.bytes);
-            of_label[label] = of_label[label].saturating_add(own.bytes);
+    for variable in model.variables.uses() {
+        if model.classes.lasts(variable.class) {
+            let set = variable.set as usize;
+            let label = model.use_sets.label(variable.set) as usize;
+            of_set[set] = of_set[set].saturating_add(variable.bytes);
+            of_label[label] = of_label[label].saturating_add(variable.bytes);
         }
     }
     let of = |set: u32| match model.use_sets.label(set) {
@@ -286,13 +286,13 @@ impl Joined {
 
     /// The first group that a group belongs to.
     fn first(&mut self, group: u32) -> u32 {
-        let mut own = group;
-        while self.0[own as usize] != own {
-            let next = self.0[self.0[own as usize] as usize];
-            self.0[own as usize] = next;
-            own = next;
+        let mut first = group;
+        while self.0[first as usize] != first {
+            let next = self.0[self.0[first as usize] as usize];
+            self.0[first as usize] = next;
+            first = next;
         }
-        own
+        first
     }
 
     fn join(&mut self, a: u32, b: u32) {

@@ -142,12 +142,12 @@ impl<const N: usize> RangeUpdates<N> {
     fn join(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, same: &[Entry<N>]) {
         let number = self.common.len() as u32;
         let mut common = Amounts::NONE;
-        for own in same {
-            if own.set == EVERYWHERE {
-                common.add(&own.amounts);
+        for entry in same {
+            if entry.set == EVERYWHERE {
+                common.add(&entry.amounts);
             }
-            for (before, place) in with_before(memory.sets.places(own.set)) {
-                self.joined[place].push((before, number, own.amounts));
+            for (before, place) in with_before(memory.sets.places(entry.set)) {
+                self.joined[place].push((before, number, entry.amounts));
             }
         }
         let [everywhere, _] = &mut self.everywhere;

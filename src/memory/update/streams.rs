@@ -38,14 +38,14 @@ impl MemoryModel<'_> {
         let Some(phase) = UpdatePhase::new(self.model, self.placement, elsewhere)? else {
             return Ok(found);
         };
-        for (number, own) in (0u32..).zip(self.model.variables.uses()) {
+        for (number, variable) in (0u32..).zip(self.model.variables.uses()) {
             let places = self.sets.places(self.uses.known(number).counted);
             let first = places.first().map_or(0, |&place| place as usize);
             let added = self.flows.as_ref();
-            let added = added.and_then(|flows| flows.accumulator_of(number, own.bytes));
+            let added = added.and_then(|flows| flows.accumulator_of(number, variable.bytes));
             let (sums, bytes) = match (phase.of(number).0.part, added) {
-                (Some(Part::State(_)), _) => (&mut found.state, own.bytes),
-                (Some(Part::Accumulator), _) => (&mut found.accumulators, own.bytes),
+                (Some(Part::State(_)), _) => (&mut found.state, variable.bytes),
+                (Some(Part::Accumulator), _) => (&mut found.accumulators, variable.bytes),
                 (_, Some(bytes)) => (&mut found.accumulators, bytes),
                 _ => continue,
             };
@@ -63,11 +63,11 @@ impl MemoryModel<'_> {
         }
         let all = [Recompute::None, Recompute::Stage, Recompute::Layer];
         let stash = |recompute| {
-            let own = self.in_pipeline(Pipeline {
+            let streamed = self.in_pipeline(Pipeline {
                 recompute,
                 ..self.pipeline
             })?;
-            Ok(own.stash_of_ranges())
+            Ok(streamed.stash_of_ranges())
         };
         all.into_iter().map(stash).collect()
     }

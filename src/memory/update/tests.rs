@@ -21,49 +21,50 @@ struct Case {
 }
 
 /// Is it live on the first and on the last step?
-fn lasts(plain: &Plain, own: &PlainVariable) -> bool {
-    plain.live(own.class, 0) && plain.live(own.class, STEPS - 1)
+fn lasts(plain: &Plain, v: &PlainVariable) -> bool {
+    plain.live(v.class, 0) && plain.live(v.class, STEPS - 1)
 }
 
 impl Case {
-    fn is_state(&self, own: &PlainVariable) -> bool {
-        lasts(&self.plain, own) && self.is_of_updates(own)
+    fn is_state(&self, v: &PlainVariable) -> bool {
+        lasts(&self.plain, v) && self.is_of_updates(v)
     }
 
     /// Do only updates use it?
-    fn is_of_updates(&self, own: &PlainVariable) -> bool {
-        !own.users.is_empty() && own.users.is_subset(&self.updates)
+    fn is_of_updates(&self, v: &PlainVariable) -> bool {
+        !v.users.is_empty() && v.users.is_subset(&self.updates)
     }
 
     /// Does it leave the chip, or a part of it? Scalars stay, and only large tensors are
     /// shared out.
-    fn is_away(&self, own: &PlainVariable) -> bool {
-        let elements = own.bytes / 4;
+    fn is_away(&self, v: &PlainVariable) -> bool {
+        let elements = v.bytes / 4;
         let is_large = elements >= 8192 && self.place.is_sharded();
-        self.is_state(own) && (is_large || elements >= 2 && self.place.is_off_chip())
+        self.is_state(v) && (is_large || elements >= 2 && self.place.is_off_chip())
     }
 
-    fn is_shared(&self, own: &PlainVariable) -> bool {
-        self.is_away(own) && self.place.is_sharded() && own.bytes / 4 >= 8192
+    fn is_shared(&self, v: &PlainVariable) -> bool {
+        self.is_away(v) && self.place.is_sharded() && v.bytes / 4 >= 8192
     }
 
     fn is_weight(&self, number: usize) -> bool {
-        let own = &self.plain.variables[number];
-        let is_updated = !own.users.is_disjoint(&self.updates);
-        lasts(&self.plain, own) && is_updated && !self.is_state(own) && self.is_forward[number]
+        let v = &self.plain.variables[number];
+        let is_updated = !v.users.is_disjoint(&self.updates);
+        lasts(&self.plain, v) && is_updated && !self.is_state(v) && self.is_forward[number]
     }
 
     /// Operations that update one weight, or use the same state, are one update.
     fn joined(&self) -> Vec<BTreeSet<u32>> {
-        let mut joined: Vec<BTreeSet<u32>> = self.updates.iter().map(|&own| [own].into()).collect();
-        for (number, own) in self.plain.variables.iter().enumerate() {
-            let joins = own.bytes >= 8 && (self.is_state(own) || self.is_weight(number));
+        let mut joined: Vec<BTreeSet<u32>> =
+            self.updates.iter().map(|&group| [group].into()).collect();
+        for (number, v) in self.plain.variables.iter().enumerate() {
+            let joins = v.bytes >= 8 && (self.is_state(v) || self.is_weight(number));
             if !joins {
                 continue;
             }
             let (met, mut rest): (Vec<_>, Vec<_>) = joined
                 .into_iter()
-                .partition(|own_groups| !own_groups.is_disjoint(&own.users));
+                .partition(|own_groups| !own_groups.is_disjoint(&v.users));
             if !met.is_empty() {
                 rest.push(met.into_iter().flatten().collect());
             }
@@ -74,64 +75,64 @@ impl Case {
 
     fn stage(&self, range: &Range<usize>, tile: u32) -> u64 {
         let plain = &self.plain;
-        let counts = |own: &PlainVariable| {
-            let places = plain.counting(own);
+        let counts = |v: &PlainVariable| {
+            let places = plain.counting(v);
             let meets = places
                 .iter()
                 .any(|&place| range.contains(&(place as usize)));
-            own.tile == tile && (own.users.is_empty() || meets)
+            v.tile == tile && (v.users.is_empty() || meets)
         };
         let numbered = plain.variables.iter().enumerate();
-        let all: Vec<_> = numbered.filter(|(_, own)| counts(own)).collect();
-        let bytes = |own: &PlainVariable| u64::from(own.bytes);
-        let share = |own: &PlainVariable| bytes(own).div_ceil(REPLICAS);
-        let is_temporary = |own: &PlainVariable| !lasts(plain, own) && self.is_of_updates(own);
-        let stays = |own: &PlainVariable| !self.is_away(own) && !is_temporary(own);
+        let all: Vec<_> = numbered.filter(|(_, v)| counts(v)).collect();
+        let bytes = |v: &PlainVariable| u64::from(v.bytes);
+        let share = |v: &PlainVariable| bytes(v).div_ceil(REPLICAS);
+        let is_temporary = |v: &PlainVariable| !lasts(plain, v) && self.is_of_updates(v);
+        let stays = |v: &PlainVariable| !self.is_away(v) && !is_temporary(v);
         let kept: u64 = match self.place.is_off_chip() {
             true => 0,
             false => all
                 .iter()
-                .filter(|(_, own)| self.is_shared(own))
-                .map(|(_, own)| share(own))
+                .filter(|(_, v)| self.is_shared(v))
+                .map(|(_, v)| share(v))
                 .sum(),
         };
         let live = |step: u32| -> u64 {
             let live = all
                 .iter()
-                .filter(|(_, own)| stays(own) && plain.live(own.class, step));
-            live.map(|(_, own)| bytes(own)).sum()
+                .filter(|(_, v)| stays(v) && plain.live(v.class, step));
+            live.map(|(_, v)| bytes(v)).sum()
         };
         let passes = (0..STEPS).map(live).max().unwrap();
-        let lasting = all.iter().filter(|(_, own)| stays(own));
-        let is_always = |own: &PlainVariable| plain.classes[own.class as usize].is_none();
-        let lasting = lasting.filter(|(_, own)| lasts(plain, own) || is_always(own));
-        let lasting: u64 = lasting.map(|(_, own)| bytes(own)).sum();
+        let lasting = all.iter().filter(|(_, v)| stays(v));
+        let is_always = |v: &PlainVariable| plain.classes[v.class as usize].is_none();
+        let lasting = lasting.filter(|(_, v)| lasts(plain, v) || is_always(v));
+        let lasting: u64 = lasting.map(|(_, v)| bytes(v)).sum();
         let updates = self.joined();
         let taken = updates.iter().map(|groups| {
-            let used = || all.iter().filter(|(_, own)| !own.users.is_disjoint(groups));
+            let used = || all.iter().filter(|(_, v)| !v.users.is_disjoint(groups));
             let of_all = plain
                 .variables
                 .iter()
-                .filter(|own| !own.users.is_disjoint(groups));
-            let is_shared_out = of_all.into_iter().any(|own| self.is_shared(own));
+                .filter(|v| !v.users.is_disjoint(groups));
+            let is_shared_out = of_all.into_iter().any(|v| self.is_shared(v));
             let loaded: u64 = used()
-                .filter(|(_, own)| self.is_away(own) && self.place.is_off_chip())
-                .map(|(_, own)| {
-                    if self.is_shared(own) {
-                        share(own)
+                .filter(|(_, v)| self.is_away(v) && self.place.is_off_chip())
+                .map(|(_, v)| {
+                    if self.is_shared(v) {
+                        share(v)
                     } else {
-                        bytes(own)
+                        bytes(v)
                     }
                 })
                 .sum();
             let windows = groups
                 .iter()
-                .filter_map(|&own| plain.groups[own as usize].window);
+                .filter_map(|&group| plain.groups[group as usize].window);
             let steps = windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
             let temporaries = self.temporaries(groups, steps, &all);
             let weights = || used().filter(|(number, _)| self.is_weight(*number));
-            let whole: u64 = weights().map(|(_, own)| bytes(own)).sum();
-            let shares: u64 = weights().map(|(_, own)| share(own)).sum();
+            let whole: u64 = weights().map(|(_, weight)| bytes(weight)).sum();
+            let shares: u64 = weights().map(|(_, weight)| share(weight)).sum();
             let made = match is_shared_out {
                 false => temporaries,
                 // The profile accumulates, so that there are no further gradients.
@@ -153,18 +154,16 @@ impl Case {
         let Some((first, last)) = steps else { return 0 };
         let made: Vec<_> = all
             .iter()
-            .map(|(_, own)| *own)
-            .filter(|own| !own.users.is_disjoint(groups) && self.is_of_updates(own))
-            .filter(|own| !lasts(&self.plain, own))
+            .map(|(_, v)| *v)
+            .filter(|v| !v.users.is_disjoint(groups) && self.is_of_updates(v))
+            .filter(|v| !lasts(&self.plain, v))
             .collect();
-        let places: BTreeSet<_> = made.iter().map(|own| self.plain.counting(own)).collect();
+        let places: BTreeSet<_> = made.iter().map(|v| self.plain.counting(v)).collect();
         let of_places = places.iter().map(|places| {
             let live = |step: u32| -> u64 {
-                let here = made
-                    .iter()
-                    .filter(|own| self.plain.counting(own) == *places);
-                let here = here.filter(|own| self.plain.live(own.class, step));
-                here.map(|own| u64::from(own.bytes)).sum()
+                let here = made.iter().filter(|v| self.plain.counting(v) == *places);
+                let here = here.filter(|v| self.plain.live(v.class, step));
+                here.map(|v| u64::from(v.bytes)).sum()
             };
             (first..=last).map(live).max().unwrap_or(0)
         });
@@ -193,15 +192,15 @@ proptest! {
             operation.pass = kinds[pass];
             operation.is_update = operation.pass == Pass::Update;
         }
-        let updates = model.operations.iter().filter(|own| own.is_update);
-        let updates: BTreeSet<u32> = updates.map(|own| own.group).collect();
+        let updates = model.operations.iter().filter(|operation| operation.is_update);
+        let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = PassPlaces::new(&model, &placement);
         // A set for each variable, the last of those that it is made up of.
         let mut sets = 0u32;
-        let is_forward = plain.variables.iter().map(|own| {
-            sets += own.users.len() as u32;
-            !own.users.is_empty() && !by_pass.places(sets).0.is_empty()
+        let is_forward = plain.variables.iter().map(|v| {
+            sets += v.users.len() as u32;
+            !v.users.is_empty() && !by_pass.places(sets).0.is_empty()
         }).collect();
         let case = Case { plain, model, updates, is_forward, place };
         let pipeline = Pipeline {

@@ -101,26 +101,26 @@ impl UpdatePhase {
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
-        own: &Amounts<N>,
+        amounts: &Amounts<N>,
     ) -> ([u64; N], [u64; N]) {
         let is_shared_out = self.is_shared_out[update as usize];
         let taken = |lane: usize| {
             let loaded = match self.is_off_chip() {
-                true => own.whole[lane] + own.shares[lane],
+                true => amounts.whole[lane] + amounts.shares[lane],
                 false => 0,
             };
-            let gathered = own.weights[lane] + own.weight_shares[lane];
+            let gathered = amounts.weights[lane] + amounts.weight_shares[lane];
             let made = match is_shared_out {
-                false => own.temporaries[lane],
-                true => (self.share(own.temporaries[lane]) + own.weight_shares[lane])
-                    .saturating_add(own.gradient_shares[lane])
+                false => amounts.temporaries[lane],
+                true => (self.share(amounts.temporaries[lane]) + amounts.weight_shares[lane])
+                    .saturating_add(amounts.gradient_shares[lane])
                     .max(gathered),
             };
             let with = |pads: u64| loaded + pads.max(made);
-            (with(loaded), with(own.largest[lane].min(loaded)))
+            (with(loaded), with(amounts.largest[lane].min(loaded)))
         };
         let both: [(u64, u64); N] = std::array::from_fn(taken);
-        (both.map(|own| own.0), both.map(|own| own.1))
+        (both.map(|bounds| bounds.0), both.map(|bounds| bounds.1))
     }
 }
 
@@ -138,18 +138,18 @@ impl<const N: usize> TileUpdates<N> {
         self.holes.clear();
         let mut accumulators = Vec::new();
         for (row, (number, bytes)) in (0u32..).zip(uses.with_bytes()) {
-            let (own, updates) = phase.of(number);
+            let (in_update, updates) = phase.of(number);
             let set = memory.uses.known(number).counted;
             let wide = bytes.map(u64::from);
-            if own.has_holes && !own.is_away {
+            if in_update.has_holes && !in_update.is_away {
                 self.holes.push((set, wide));
             }
             if phase.loads_accumulators
-                && let Some(bytes) = accumulator(memory, own.part, number, bytes)
+                && let Some(bytes) = accumulator(memory, in_update.part, number, bytes)
             {
                 accumulators.push((memory.label_of_use(number), set, bytes));
             }
-            let Some(part) = own.part.filter(|_| phase.is_apart()) else {
+            let Some(part) = in_update.part.filter(|_| phase.is_apart()) else {
                 continue;
             };
             if part == Part::State(SHARED) && !phase.is_off_chip() {
@@ -172,7 +172,7 @@ impl<const N: usize> TileUpdates<N> {
     fn load_pads(&mut self, mut accumulators: Vec<(u32, PlaceSet, [u64; N])>) {
         accumulators.sort_unstable();
         for same in accumulators.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let bytes = lanes::sum(same.iter().map(|own| own.2));
+            let bytes = lanes::sum(same.iter().map(|pads| pads.2));
             self.loaded.push((same[0].1, bytes.map(|bytes| 2 * bytes)));
         }
     }
@@ -184,14 +184,14 @@ impl<const N: usize> TileUpdates<N> {
         uses: &NeighbourUses<N>,
     ) {
         self.entries.clear();
-        self.rows.sort_unstable_by_key(|own| (own.update, own.set));
+        self.rows.sort_unstable_by_key(|row| (row.update, row.set));
         for same in self
             .rows
             .chunk_by(|a, b| (a.update, a.set) == (b.update, b.set))
         {
             let mut amounts = Amounts::NONE;
-            for own in same {
-                add_row(&mut amounts, phase, own.part, uses.bytes(own.row as usize));
+            for row in same {
+                add_row(&mut amounts, phase, row.part, uses.bytes(row.row as usize));
             }
             let steps = phase.steps[same[0].update as usize];
             amounts.temporaries = highest(memory, same, steps, uses);
@@ -260,11 +260,11 @@ fn highest<const N: usize>(
     uses: &NeighbourUses<N>,
 ) -> [u64; N] {
     let mut changes: Vec<(u32, i64, u32)> = Vec::new();
-    for own in rows.iter().filter(|own| own.part == Part::Temporary) {
-        for &(from, to) in memory.live_ranges(own.number).unwrap_or_default() {
+    for row in rows.iter().filter(|row| row.part == Part::Temporary) {
+        for &(from, to) in memory.live_ranges(row.number).unwrap_or_default() {
             let (from, to) = (from.max(first), to.min(end));
             if from < to {
-                changes.extend([(from, 1, own.row), (to, -1, own.row)]);
+                changes.extend([(from, 1, row.row), (to, -1, row.row)]);
             }
         }
     }
@@ -316,7 +316,8 @@ impl<const N: usize> TileUpdates<N> {
             set == EVERYWHERE || places.any(|&place| positions.contains(&(place as usize)))
         };
         let sum = |all: &[Placing<N>], is_wanted: &dyn Fn(PlaceSet) -> bool| {
-            lanes::sum(all.iter().filter(|own| is_wanted(own.0)).map(|own| own.1))
+            let wanted = all.iter().filter(|placing| is_wanted(placing.0));
+            lanes::sum(wanted.map(|placing| placing.1))
         };
         let common = sum(&self.holes, &|set| set == EVERYWHERE);
         let holes = sum(&self.holes, &|set| set != EVERYWHERE && meets(set));
@@ -327,15 +328,15 @@ impl<const N: usize> TileUpdates<N> {
             shares: shares[lane],
             ..Updating::default()
         });
-        for (_, bytes) in self.loaded.iter().filter(|own| meets(own.0)) {
+        for (_, bytes) in self.loaded.iter().filter(|pads| meets(pads.0)) {
             for (found, &bytes) in found.iter_mut().zip(bytes) {
                 found.loaded = found.loaded.max(bytes);
             }
         }
         for same in self.entries.chunk_by(|a, b| a.update == b.update) {
             let mut amounts = Amounts::NONE;
-            let own = same.iter().filter(|own| meets(own.set));
-            own.for_each(|own| amounts.add(&own.amounts));
+            let entries = same.iter().filter(|entry| meets(entry.set));
+            entries.for_each(|entry| amounts.add(&entry.amounts));
             let (most, least) = phase.taken(same[0].update, &amounts);
             for (lane, found) in found.iter_mut().enumerate() {
                 found.taken_at_least = found.taken_at_least.max(least[lane]);
@@ -382,7 +383,7 @@ mod tests {
         };
         let ([most], [least]) = phase(StatePlace::OffChip, 1).taken(0, &amounts);
         assert_eq!(
-            [2 * moment, least, most].map(|own| own / MIB),
+            [2 * moment, least, most].map(|bytes| bytes / MIB),
             [238, 357, 476]
         );
         // A layer has 12.6 million weights, and seven are on an IPU.

@@ -127,7 +127,7 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
             "    gradient_accumulation_steps_per_replica={steps},  # or a multiple"
         ))
     });
-    let Some(own) = pipeline.training() else {
+    let Some(training) = pipeline.training() else {
         text.add(")");
         return;
     };
@@ -137,7 +137,7 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
         Schedule::Sequential,
     ];
     comments::schedule(pipeline, notes, "Keras", &schedules);
-    let schedule = match own.schedule {
+    let schedule = match training.schedule {
         Schedule::TfGrouped => Some("Grouped"),
         Schedule::TfInterleaved => Some("Interleaved"),
         Schedule::Sequential => Some("Sequential"),
@@ -149,35 +149,38 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
         ));
     }
     let elsewhere = [
-        (own.state.is_off_chip(), "offload_weight_update_variables"),
         (
-            own.state.is_sharded(),
+            training.state.is_off_chip(),
+            "offload_weight_update_variables",
+        ),
+        (
+            training.state.is_sharded(),
             "replicated_optimizer_state_sharding",
         ),
         (
-            own.accumulators == Storage::OffChip,
+            training.accumulators == Storage::OffChip,
             "offload_gradient_accumulation_buffers",
         ),
-        (own.stash == Storage::OffChip, "offload_activations"),
+        (training.stash == Storage::OffChip, "offload_activations"),
     ];
     for (_, option) in elsewhere.into_iter().filter(|&(is_so, _)| is_so) {
         text.add(format!("    {option}=True,"));
     }
     text.add(")");
-    if own.state.is_sharded() {
+    if training.state.is_sharded() {
         notes.add(format!(
             "State is shared out by {} replicas: select as many times the IPUs of one.",
-            own.replicas
+            training.replicas
         ));
     }
-    let recomputes = if own.recompute == Recompute::None {
+    let recomputes = if training.recompute == Recompute::None {
         "False"
     } else {
         "True"
     };
     text.add(format!("config.allow_recompute = {recomputes}"));
     notes.add("model is the Keras model, config its IPUConfig, and ipu is tensorflow.python.ipu.");
-    if own.recompute == Recompute::Layer {
+    if training.recompute == Recompute::Layer {
         notes.add(
             "Pass the output of each layer through ipu.ops.pipelining_ops.recomputation_checkpoint\
              (...), so that each is recomputed by itself.",

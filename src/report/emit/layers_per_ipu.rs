@@ -53,12 +53,12 @@ fn training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
         let steps = pipeline.accumulation(stages)?;
         Some(format!("gradient_accumulation_steps: {steps}"))
     });
-    let Some(own) = pipeline.training() else {
+    let Some(training) = pipeline.training() else {
         return;
     };
-    let every_layer = own.recompute == Recompute::Layer;
+    let every_layer = training.recompute == Recompute::Layer;
     let kept: Vec<String> = pipeline.kept().map(printable).collect();
-    if own.recompute == Recompute::Chosen {
+    if training.recompute == Recompute::Chosen {
         text.add("# recomputation checkpoints: the output of each layer");
     }
     if !kept.is_empty() {
@@ -66,13 +66,13 @@ fn training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
         text.add(format!("# kept whole, with all that they make: {kept}"));
     }
     text.add(format!("recompute_checkpoint_every_layer: {every_layer}"));
-    if own.state != StatePlace::OnChip {
-        let is_off = own.state.is_off_chip();
+    if training.state != StatePlace::OnChip {
+        let is_off = training.state.is_off_chip();
         text.add(format!("optimizer_state_offchip: {is_off}"));
     }
-    if own.state.is_sharded() {
+    if training.state.is_sharded() {
         text.add("replicated_tensor_sharding: true");
-        text.add(format!("replication_factor: {}", own.replicas));
+        text.add(format!("replication_factor: {}", training.replicas));
     }
 }
 

@@ -86,8 +86,8 @@ impl<'a> Lines<'a> {
         (position, begins): (u32, bool),
         text: impl FnOnce() -> Result<String, EmitError>,
     ) -> Result<(), EmitError> {
-        let own = self.pipeline;
-        if own.most_stages.is_some() || own.split.begins_at(position) == begins {
+        let pipeline = self.pipeline;
+        if pipeline.most_stages.is_some() || pipeline.split.begins_at(position) == begins {
             self.push(&text()?, Some(position), Some(begins), None);
         }
         Ok(())
@@ -98,13 +98,13 @@ impl<'a> Lines<'a> {
         let (first, last) = self.pipeline.numbers_of_stages();
         let mut from = first;
         while from <= last {
-            let own = text(from);
-            let to = (from..=last).take_while(|&other| text(other) == own).last();
+            let line = text(from);
+            let to = (from..=last).take_while(|&at| text(at) == line).last();
             let to = to.unwrap_or(from);
-            if let Some(own) = own {
+            if let Some(line) = line {
                 let range = (first, last) != (from, to) || self.pipeline.most_stages.is_none();
                 let stages = range.then_some((from as u32, to as u32));
-                self.push(&own, None, None, stages);
+                self.push(&line, None, None, stages);
             }
             from = to + 1;
         }
@@ -118,10 +118,10 @@ impl<'a> Lines<'a> {
         &mut self,
         text: impl FnOnce() -> Result<String, EmitError>,
     ) -> Result<(), EmitError> {
-        let own = self.pipeline;
-        if own.out_returns(own.numbers_of_stages().1) {
+        let pipeline = self.pipeline;
+        if pipeline.out_returns(pipeline.numbers_of_stages().1) {
             let text = text()?;
-            self.by_stages(|stages| own.out_returns(stages).then(|| text.clone()));
+            self.by_stages(|stages| pipeline.out_returns(stages).then(|| text.clone()));
         }
         Ok(())
     }
@@ -169,14 +169,17 @@ impl Line {
             "stages" => Some(stages.to_string()),
             "last-stage" => Some(stages.saturating_sub(1).to_string()),
             "fullest" => {
-                let fullest = split.fullest().map_or(0, |own| own.fullest_tile.bytes);
+                let fullest = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
                 Some(grouped(fullest))
             }
             "counts" => {
-                let counts = split.stages.iter().map(|own| own.named_layers().count());
+                let counts = split
+                    .stages
+                    .iter()
+                    .map(|stage| stage.named_layers().count());
                 Some(
                     counts
-                        .map(|own| own.to_string())
+                        .map(|count| count.to_string())
                         .collect::<Vec<_>>()
                         .join(", "),
                 )
@@ -197,13 +200,13 @@ impl Line {
 impl Split {
     /// The stage that a position is in.
     fn stage_of(&self, position: u32) -> usize {
-        let before = |own: &&crate::report::Stage| own.positions.end <= position;
+        let before = |stage: &&crate::report::Stage| stage.positions.end <= position;
         self.stages.iter().take_while(before).count()
     }
 
     /// Does a stage other than the first begin at a position?
     fn begins_at(&self, position: u32) -> bool {
         let mut later = self.stages.iter().skip(1);
-        later.any(|own| own.positions.start == position)
+        later.any(|stage| stage.positions.start == position)
     }
 }

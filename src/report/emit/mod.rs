@@ -249,7 +249,7 @@ impl<'a> Pipeline<'a> {
     /// The layers that are chosen to be kept whole.
     fn kept(self) -> impl Iterator<Item = &'a str> {
         let stages = self.split.stages.iter();
-        let kept = stages.flat_map(|stage| stage.pipeline.iter().flat_map(|own| &own.kept));
+        let kept = stages.flat_map(|stage| stage.pipeline.iter().flat_map(|stage| &stage.kept));
         kept.filter_map(Option::as_deref)
     }
 
@@ -261,8 +261,8 @@ impl<'a> Pipeline<'a> {
 
     /// The fewest and the most stages of what is written.
     fn numbers_of_stages(self) -> (usize, usize) {
-        let own = self.split.stages.len();
-        self.most_stages.map_or((own, own), |most| (1, most))
+        let stages = self.split.stages.len();
+        self.most_stages.map_or((stages, stages), |most| (1, most))
     }
 
     /// Forward pipeline stages: one for each IPU, and Out on the first IPU.
@@ -304,12 +304,15 @@ impl<'a> Pipeline<'a> {
     /// Do stages of training run one after the other?
     fn is_sequential(self) -> bool {
         self.training()
-            .is_some_and(|own| own.schedule == Schedule::Sequential)
+            .is_some_and(|training| training.schedule == Schedule::Sequential)
     }
 
     /// The layers whose outputs are kept where others are recomputed.
     fn checkpoints(self) -> Checkpoints {
-        match self.training().map(|own| (own.recompute, own.schedule)) {
+        match self
+            .training()
+            .map(|training| (training.recompute, training.schedule))
+        {
             Some((Recompute::Layer | Recompute::Chosen, _)) => Checkpoints::Layers,
             Some((Recompute::Stage, Schedule::Sequential)) => Checkpoints::Stages,
             _ => Checkpoints::None,

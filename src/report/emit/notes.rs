@@ -75,11 +75,11 @@ pub(super) fn schedule(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,
     framework: &str,
-    own: &[Schedule],
+    known: &[Schedule],
 ) {
-    let schedule = pipeline.training().map(|own| own.schedule);
-    let foreign = schedule.filter(|schedule| !own.contains(schedule));
-    if let (Some(schedule), Some(first)) = (foreign, own.first()) {
+    let schedule = pipeline.training().map(|training| training.schedule);
+    let foreign = schedule.filter(|schedule| !known.contains(schedule));
+    if let (Some(schedule), Some(first)) = (foreign, known.first()) {
         notes.add(format!(
             "WARNING: {framework} has no schedule {schedule}. Compute the split with --schedule \
              {first}."

@@ -61,10 +61,10 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
              session_options.accumulationFactor = {steps}  # or more"
         ))
     });
-    let Some(own) = pipeline.training() else {
+    let Some(training) = pipeline.training() else {
         return;
     };
-    let recompute = match (own.recompute, own.schedule) {
+    let recompute = match (training.recompute, training.schedule) {
         (Recompute::None, _) => "NoRecompute",
         (_, Schedule::Sequential) => "RecomputeAll",
         (Recompute::Stage | Recompute::Layer | Recompute::Chosen, _) => "Pipeline",
@@ -75,10 +75,14 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
     for (settings, is_off, is_shared) in [
         (
             "optimizerState",
-            own.state.is_off_chip(),
-            own.state.is_sharded(),
+            training.state.is_off_chip(),
+            training.state.is_sharded(),
         ),
-        ("accumulator", own.accumulators == Storage::OffChip, false),
+        (
+            "accumulator",
+            training.accumulators == Storage::OffChip,
+            false,
+        ),
     ] {
         let location = format!("session_options.{settings}TensorLocationSettings.location");
         if is_off {
@@ -90,11 +94,11 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
             ));
         }
     }
-    if own.state.is_sharded() {
+    if training.state.is_sharded() {
         text.add("session_options.enableReplicatedGraphs = True");
         text.add(format!(
             "session_options.replicatedGraphCount = {}",
-            own.replicas
+            training.replicas
         ));
     }
     let whose = match pipeline.checkpoints() {

@@ -116,12 +116,12 @@ fn options(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
 
 /// What is recomputed, and where state and accumulators are.
 fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
-    let Some(own) = pipeline.training() else {
+    let Some(training) = pipeline.training() else {
         return;
     };
     // In a pipeline PopTorch recomputes stages by itself, elsewhere nothing. The numbers are
     // those of PopART's RecomputationType.
-    let recompute = match (own.recompute, own.schedule) {
+    let recompute = match (training.recompute, training.schedule) {
         (Recompute::None, Schedule::Sequential) => None,
         (Recompute::None, _) => Some(0),
         (_, Schedule::Sequential) => Some(4),
@@ -133,12 +133,12 @@ fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
         ));
     }
     let mut settings = String::new();
-    if own.state.is_off_chip() {
+    if training.state.is_off_chip() {
         settings += ".useOnChipStorage(False)";
     }
-    if own.state.is_sharded() {
+    if training.state.is_sharded() {
         settings += ".useReplicatedTensorSharding(True)";
-        text.add(format!("options.replicationFactor({})", own.replicas));
+        text.add(format!("options.replicationFactor({})", training.replicas));
     }
     let mut location = |what: &str, settings: &str| {
         text.add(format!(
@@ -148,7 +148,7 @@ fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     if !settings.is_empty() {
         location("Optimizer", &settings);
     }
-    if own.accumulators == Storage::OffChip {
+    if training.accumulators == Storage::OffChip {
         location("Accumulator", ".useOnChipStorage(False)");
     }
 }

@@ -23,7 +23,7 @@ pub struct Configuration {
 /// All forms; none without a split.
 pub(in crate::report) fn configurations(report: &Report) -> Vec<Configuration> {
     let forms = report.split.iter().flat_map(|_| Form::ALL);
-    let most_stages = report.what_if.as_ref().map(|own| own.max_stages as usize);
+    let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
     let configuration = |form: Form| {
         let written = emit(form, report, &Modules::default());
         let lines = most_stages.and_then(|most| lines(form, report, most).ok());

@@ -102,8 +102,8 @@ fn without_scripts(report: &Report) -> String {
         let ipus = super::fit::tables::ipus(report);
         terminal::for_people(&ipus, &TextStyle::default())
     });
-    let refusal = report.refusal.iter().map(|own| {
-        let proves = sentences::refusal(own).proves.capital();
+    let refusal = report.refusal.iter().map(|refusal| {
+        let proves = sentences::refusal(refusal).proves.capital();
         proves.plain(Units::Bytes, report.pseudo_layers)
     });
     let head = [report.heading()].into_iter();

@@ -16,16 +16,16 @@ const SMALL: usize = 100_000;
 /// What of a report is left out, step by step, until the rest has room.
 const LESS: [fn(&mut Report); 7] = [
     |report| {
-        if let Some(own) = &mut report.live_steps {
-            own.others.clear();
+        if let Some(steps) = &mut report.live_steps {
+            steps.others.clear();
         }
     },
     |report| halve(&mut report.what_if, report.split.as_ref().map(ends)),
     |report| {
         let variables = report.memory.tile_map.as_mut();
-        if let Some(own) = variables.and_then(|own| own.variables.as_mut()) {
-            own.tiles.truncate(200);
-            own.largest.truncate(200);
+        if let Some(lists) = variables.and_then(|sheet| sheet.variables.as_mut()) {
+            lists.tiles.truncate(200);
+            lists.largest.truncate(200);
         }
     },
     |report| report.what_if = None,
@@ -35,12 +35,12 @@ const LESS: [fn(&mut Report); 7] = [
 ];
 
 fn ends(split: &crate::report::Split) -> Vec<u32> {
-    split.stages.iter().map(|own| own.positions.end).collect()
+    split.stages.iter().map(|part| part.positions.end).collect()
 }
 
 fn halve(what_if: &mut Option<WhatIf>, split: Option<Vec<u32>>) {
-    if let (Some(own), Some(split)) = (&what_if, split) {
-        *what_if = own.narrowed(own.bytes.len() / 2, &split);
+    if let (Some(heights), Some(split)) = (&what_if, split) {
+        *what_if = heights.narrowed(heights.bytes.len() / 2, &split);
     }
 }
 

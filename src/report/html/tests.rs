@@ -11,7 +11,7 @@ mod colours;
 
 /// What is between two marks in a text.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
-    text.split_once(from)?.1.split_once(to).map(|own| own.0)
+    text.split_once(from)?.1.split_once(to).map(|parts| parts.0)
 }
 
 /// The report that a page has in it.
@@ -82,7 +82,7 @@ fn the_page_has_the_json_form_in_it() {
 fn numbers(sections: &Value, found: &mut Vec<(String, Value)>) {
     for section in sections.as_array().unwrap() {
         let blocks = section["blocks"].as_array().unwrap().iter();
-        for table in blocks.filter_map(|own| own.get("table")) {
+        for table in blocks.filter_map(|block| block.get("table")) {
             let columns = table["columns"].as_array().unwrap();
             for row in table["rows"].as_array().unwrap() {
                 let cells = row["cells"].as_array().unwrap();
@@ -131,7 +131,7 @@ fn a_report_with_little_in_it_is_a_page_too() {
     report.layers.clear();
     let found = data(&text(&report));
     let ids = found["sections"].as_array().unwrap().iter();
-    let ids: Vec<&str> = ids.map(|own| own["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = ids.map(|element| element["id"].as_str().unwrap()).collect();
     assert!(
         ids.contains(&"warnings") && !ids.contains(&"split"),
         "{ids:?}"
@@ -144,8 +144,8 @@ fn a_report_with_little_in_it_is_a_page_too() {
 fn tile_map() -> TileMap {
     let bytes = |category: u64| -> Vec<u64> {
         let tiles = 0..1472;
-        let own = tiles.map(|tile: u64| (tile + category).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        own.map(|own| own >> 46).collect()
+        let hashes = tiles.map(|tile: u64| (tile + category).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        hashes.map(|hash| hash >> 46).collect()
     };
     let category = |category: u64| TileCategory {
         name: format!("category{category}"),
@@ -157,7 +157,7 @@ fn tile_map() -> TileMap {
         category: "variable".into(),
         always_live: true,
     };
-    let largest = |tile: u32| (0..10).map(|own| (tile * 10 + own, 20_000)).collect();
+    let largest = |tile: u32| (0..10).map(|number| (tile * 10 + number, 20_000)).collect();
     TileMap {
         categories: (0..20).map(category).collect(),
         left_out: 0,

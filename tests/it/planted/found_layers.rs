@@ -115,10 +115,10 @@ fn model(profile: &Path, contexts: &[u8]) -> Model {
 
 /// Does `found` tell the same layers apart as `planted` by the names of operations?
 fn agree(planted: &Layering, found: &Layering) -> bool {
-    let all = (0..planted.layers.len()).filter(|&own| planted.notes[own] == Note::Name);
-    let planted_layers = all.filter(|&own| planted.layers[own] != NO_LAYER);
+    let all = (0..planted.layers.len()).filter(|&number| planted.notes[number] == Note::Name);
+    let planted_layers = all.filter(|&number| planted.layers[number] != NO_LAYER);
     let mut pairs: Vec<(u32, u32)> = planted_layers
-        .map(|own| (planted.layers[own], found.layers[own]))
+        .map(|number| (planted.layers[number], found.layers[number]))
         .collect();
     pairs.sort_unstable();
     pairs.dedup();
@@ -156,7 +156,7 @@ fn place(seed: u64) -> (Option<usize>, Vec<String>) {
         ["--seed", &number],
         ["--page-size", "1024"],
     ];
-    let options: Vec<String> = options.concat().iter().map(|own| own.to_string()).collect();
+    let options: Vec<String> = options.concat().iter().map(|&word| word.into()).collect();
     let [profile, debug] = generate(folder.path(), &options);
     let contexts = std::fs::read(debug).expect("a file");
     let planted = model(&profile, &contexts);
@@ -173,10 +173,10 @@ fn place(seed: u64) -> (Option<usize>, Vec<String>) {
     let candidates = model.layer_candidates(&LayerOptions::default());
     let place = candidates
         .iter()
-        .position(|own| agree(&planted, &layering(&model, own)));
+        .position(|candidate| agree(&planted, &layering(&model, candidate)));
     let shown = candidates
         .iter()
-        .map(|own| format!("{} {:?}", own.regex, own.samples));
+        .map(|candidate| format!("{} {:?}", candidate.regex, candidate.samples));
     (place, shown.collect())
 }
 
@@ -193,7 +193,7 @@ fn candidates_have_the_planted_layers() {
             .filter(|(_, (place, _))| wanted(place))
             .count() as u64
     };
-    let (first, among) = (count(|own| *own == Some(0)), count(Option::is_some));
+    let (first, among) = (count(|layer| *layer == Some(0)), count(Option::is_some));
     println!(
         "of {models} models, {first} have the planted layers as the first candidate, {among} as any"
     );

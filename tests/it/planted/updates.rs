@@ -50,8 +50,8 @@ fn updates(model: &Model) -> Vec<&str> {
     let updates = model
         .operations
         .iter()
-        .filter(|own| own.pass == Pass::Update);
-    updates.map(|own| &*own.name).collect()
+        .filter(|operation| operation.pass == Pass::Update);
+    updates.map(|update| &*update.name).collect()
 }
 
 fn placement(model: &Model) -> Placement {
@@ -72,10 +72,10 @@ fn accumulators(model: &Model, stages: &[Range<usize>]) -> (Option<String>, Vec<
     let memory = memory.expect("memory");
     assert_eq!(memory.layers(), 6, "In, four layers, Out");
     let computed = memory.split(stages).into_iter();
-    let warning = memory.update_warning(stages).map(|own| own.to_string());
+    let warning = memory.update_warning(stages).map(|text| text.to_string());
     (
         warning,
-        computed.map(|own| own.sums().accumulators).collect(),
+        computed.map(|stage| stage.sums().accumulators).collect(),
     )
 }
 
@@ -90,7 +90,7 @@ fn updates_with_unknown_names_are_found_by_what_they_do() {
             let renamed = model(framework, optimiser, unknown);
             assert!(!expected.is_empty(), "{what}");
             assert_eq!(updates(&renamed), expected, "{what}");
-            let both = [&named, &renamed].map(|own| accumulators(own, &[0..3, 3..6]));
+            let both = [&named, &renamed].map(|model| accumulators(model, &[0..3, 3..6]));
             assert_eq!(both[0], both[1], "{what}");
             assert!(both[0].1.iter().all(|&bytes| bytes > 0), "{what}");
             assert_eq!(both[0].0, None, "{what}");
@@ -108,10 +108,10 @@ fn weights_that_nothing_updates_have_no_accumulator() {
         assert!(warning.is_none() && of_whole.iter().all(|&bytes| bytes > 0));
         let frozen = |is_frozen: fn(&[u32]) -> bool| {
             let mut frozen = model(framework, "adam-each", |_| {});
-            for (number, own) in frozen.operations.iter_mut().enumerate() {
-                if own.is_update && is_frozen(places.places_of(number)) {
-                    own.is_update = false;
-                    own.pass = Pass::Backward;
+            for (number, operation) in frozen.operations.iter_mut().enumerate() {
+                if operation.is_update && is_frozen(places.places_of(number)) {
+                    operation.is_update = false;
+                    operation.pass = Pass::Backward;
                 }
             }
             let (warning, bytes) = accumulators(&frozen, &stages);

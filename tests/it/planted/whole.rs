@@ -87,17 +87,17 @@ fn categories_add_up(subject: &Subject) {
         let rest = recorded.total - recorded.always_live - recorded.not_always_live;
         let all: u64 = sums.values().sum();
         assert_eq!(all + rest, parts.total(), "{name} tile {tile}: {sums:?}");
-        let own = [
+        let bytes_by_kind = [
             (CodeKind::VertexCode, parts.vertex_code),
             (CodeKind::VertexState, parts.vertex_state),
             (CodeKind::ExchangeCode, parts.exchange_code),
             (CodeKind::ControlCode, parts.control_code),
         ];
         let mut data = all;
-        for (kind, own) in own {
+        for (kind, bytes) in bytes_by_kind {
             let of_kind = kind.categories().iter();
             let of_kind: u64 = of_kind.filter_map(|category| sums.get(*category)).sum();
-            assert!(own <= of_kind, "{name} tile {tile}: {kind:?}");
+            assert!(bytes <= of_kind, "{name} tile {tile}: {kind:?}");
             data -= of_kind;
         }
         assert!(parts.variables <= data, "{name} tile {tile}");

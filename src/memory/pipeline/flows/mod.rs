@@ -90,16 +90,16 @@ impl Flows {
         pipeline: Pipeline,
         reruns: impl FnOnce(&Self) -> Result<Reruns, TooManyPlaces>,
     ) -> Result<Self, TooManyPlaces> {
-        let mut own = self.clone();
-        own.pipeline = pipeline;
+        let mut flows = self.clone();
+        flows.pipeline = pipeline;
         if !self.choices.is_empty() {
-            (own.choices, own.reruns) = (Arc::default(), None);
+            (flows.choices, flows.reruns) = (Arc::default(), None);
         }
-        own.reruns = match self.reruns.clone().filter(|_| own.recomputes_layers()) {
-            None if own.recomputes_layers() => Some(reruns(&own)?.into()),
+        flows.reruns = match self.reruns.clone().filter(|_| flows.recomputes_layers()) {
+            None if flows.recomputes_layers() => Some(reruns(&flows)?.into()),
             known => known,
         };
-        Ok(own)
+        Ok(flows)
     }
 
     /// The same with what is chosen for each place.
@@ -111,17 +111,17 @@ impl Flows {
         choices: &[LayerChoice],
         reruns: impl FnOnce(&Self) -> Result<Reruns, TooManyPlaces>,
     ) -> Result<Self, TooManyPlaces> {
-        let mut own = self.clone();
-        own.choices = choices.into();
-        own.reruns = Some(reruns(&own)?.into());
-        Ok(own)
+        let mut flows = self.clone();
+        flows.choices = choices.into();
+        flows.reruns = Some(reruns(&flows)?.into());
+        Ok(flows)
     }
 
     /// What is chosen for a place. Out, which is beyond the positions where it is on the first
     /// IPU, is kept.
     pub(super) fn choice(&self, place: u32) -> LayerChoice {
         match self.choices.get(place as usize) {
-            Some(&own) => own,
+            Some(&choice) => choice,
             None if self.choices.is_empty() => LayerChoice::Recomputed,
             None => LayerChoice::Kept,
         }
@@ -149,8 +149,8 @@ impl Flows {
     /// What it does with the variables of a use.
     #[inline]
     fn of_use(&self, number: u32) -> UseInPipeline {
-        let own = self.of_uses.get(number as usize);
-        own.copied().unwrap_or(UseInPipeline::Other)
+        let found = self.of_uses.get(number as usize);
+        found.copied().unwrap_or(UseInPipeline::Other)
     }
 
     /// The flow of a use, if it has one.

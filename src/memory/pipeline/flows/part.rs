@@ -78,7 +78,7 @@ impl Flow {
         let positions = &placement.positions;
         let out = positions.len() as u32;
         let users = [&self.forward, &self.backward];
-        let uses = |place| users.iter().any(|own| own.binary_search(&place).is_ok());
+        let uses = |place| users.iter().any(|pass| pass.binary_search(&place).is_ok());
         let is_first_with_out = |place| positions.out_is_first() && place == 0;
         let is_used = |place: u32| uses(place) || (is_first_with_out(place) && uses(out));
         let counted = placement.sets.places(placement.counted[set as usize]);
@@ -134,9 +134,9 @@ impl Flow {
             return false;
         }
         let again = |place: u32| flows.runs_again(place, places);
-        let own = self.forward.iter().copied();
-        let own: Vec<u32> = own.filter(|user| places.contains(user)).collect();
-        let layers = own.iter().copied().filter(|&user| user > 0);
+        let users = self.forward.iter().copied();
+        let users: Vec<u32> = users.filter(|user| places.contains(user)).collect();
+        let layers = users.iter().copied().filter(|&user| user > 0);
         let runs_once = |maker: u32| !flows.may_run_again(maker, &(0..flows.places));
         let is_made_once = |maker| places.contains(&maker) && runs_once(maker);
         let maker = self.forward.first().copied();
@@ -144,7 +144,7 @@ impl Flow {
         let mut backward = self.backward.iter().filter(|user| places.contains(user));
         // What a layer that is kept whole needs must be there before anything runs again.
         let is_needed = backward.any(|&user| flows.choice(user) == LayerChoice::Kept);
-        (enters && own.iter().any(|&user| again(user)))
+        (enters && users.iter().any(|&user| again(user)))
             || layers.skip(1).any(again)
             || (kept && (is_needed || maker.is_some_and(is_made_once)))
     }

@@ -62,7 +62,7 @@ impl Segments {
             })
         };
         let again = (0..layers).filter(is_again);
-        let own = again.filter_map(|place| runs(place, place));
+        let alone = again.filter_map(|place| runs(place, place));
         let of_in = (layers > 1 && is_again(&0)).then(|| runs(0, 1)).flatten();
         let gap = |place: u32| {
             if flows.choice(place) == LayerChoice::Kept {
@@ -70,10 +70,10 @@ impl Segments {
             }
             let ends = (place == 0 && layers > 1).then_some(1);
             let places = || [Some(place), ends].into_iter().flatten();
-            let own: Vec<_> = places().filter_map(known).collect();
+            let found: Vec<_> = places().filter_map(known).collect();
             known(place)?;
-            let last = own.iter().map(|((_, last), _)| last + 1).max()?;
-            let first = own.iter().map(|(_, (first, _))| *first).min()?;
+            let last = found.iter().map(|((_, last), _)| last + 1).max()?;
+            let first = found.iter().map(|(_, (first, _))| *first).min()?;
             let next = ends.unwrap_or(place) + 1;
             let ends = windows.backward(next).map_or(first, |(_, last)| last + 1);
             let gap = (starts(next).max(last), first.min(ends));
@@ -82,7 +82,7 @@ impl Segments {
         };
         Self {
             gaps: (0..layers).map(gap).collect(),
-            reruns: own.chain(of_in).collect(),
+            reruns: alone.chain(of_in).collect(),
         }
     }
 
@@ -93,13 +93,13 @@ impl Segments {
     /// These ranges and, but for the runs of the layer `without`, all steps that run again
     /// while what has them waits.
     fn with_reruns(&self, ranges: &[(u32, u32)], without: Option<u32>) -> Steps {
-        let waits = |own: &&Rerun| {
-            let begun = ranges.partition_point(|&(from, _)| from < own.before);
+        let waits = |rerun: &&Rerun| {
+            let begun = ranges.partition_point(|&(from, _)| from < rerun.before);
             let last = begun.checked_sub(1).map(|last| ranges[last]);
             // In runs with the first layer.
-            Some(own.place.max(1)) != without && last.is_some_and(|(_, to)| own.before < to)
+            Some(rerun.place.max(1)) != without && last.is_some_and(|(_, to)| rerun.before < to)
         };
-        let reruns = self.reruns.iter().filter(waits).map(|own| own.steps);
+        let reruns = self.reruns.iter().filter(waits).map(|rerun| rerun.steps);
         joined(ranges.iter().copied().chain(reruns).collect())
     }
 
@@ -124,8 +124,8 @@ impl Segments {
             }
             Life::AcrossPasses if is_layered => {
                 let all = self.with_reruns(ranges, None);
-                let own = maker.and_then(|maker| Some((maker, self.gap(maker)?)));
-                let Some((maker, gap)) = own else {
+                let found = maker.and_then(|maker| Some((maker, self.gap(maker)?)));
+                let Some((maker, gap)) = found else {
                     return Lives::of(all);
                 };
                 let rest = self.with_reruns(ranges, Some(maker.max(1)));
@@ -143,8 +143,8 @@ impl Segments {
 
     /// The first step of the backward pass of a place that runs again.
     fn first_step(&self, place: u32) -> Option<u32> {
-        let own = self.reruns.iter().filter(|own| own.place == place);
-        own.map(|own| own.before).min()
+        let reruns = self.reruns.iter().filter(|rerun| rerun.place == place);
+        reruns.map(|rerun| rerun.before).min()
     }
 }
 
@@ -200,16 +200,16 @@ impl Reruns {
         let mut known = FxHashMap::default();
         let mut lives = Vec::new();
         let mut left = limits::ENTRIES;
-        let mut of_use = |number: u32, own: &VariableUse| {
+        let mut of_use = |number: u32, variable: &VariableUse| {
             let Some(flow) = flows.of(number) else {
                 return Ok(None);
             };
             let own_flow = &flows.list[flow as usize];
-            let is_layered = own_flow.is_layered(placement, own.set);
-            if let Some(&known) = known.get(&(own.class, flow, is_layered)) {
+            let is_layered = own_flow.is_layered(placement, variable.set);
+            if let Some(&known) = known.get(&(variable.class, flow, is_layered)) {
                 return Ok(known);
             }
-            let ranges = model.classes.ranges(own.class);
+            let ranges = model.classes.ranges(variable.class);
             let found = segments.lives(own_flow, is_layered, ranges);
             let is_new = found.always != ranges || !found.more.is_empty();
             let number = is_new.then_some(lives.len() as u32);
@@ -222,11 +222,11 @@ impl Reruns {
                     more: (at, found.more.into()),
                 });
             }
-            known.insert((own.class, flow, is_layered), number);
+            known.insert((variable.class, flow, is_layered), number);
             Ok(number)
         };
         let uses = (0u32..).zip(model.variables.uses());
-        let of_uses = uses.map(|(number, own)| of_use(number, own));
+        let of_uses = uses.map(|(number, variable)| of_use(number, variable));
         let of_uses = of_uses.collect::<Result<_, _>>()?;
         sets.check()?;
         Ok(Self { of_uses, lives })
@@ -235,8 +235,8 @@ impl Reruns {
     /// When the variables of a use are live, if that is not as in the profile.
     #[inline]
     pub(in crate::memory) fn of(&self, number: u32) -> Option<&LivesAgain> {
-        let own = *self.of_uses.get(number as usize)?;
-        Some(&self.lives[own? as usize])
+        let life = *self.of_uses.get(number as usize)?;
+        Some(&self.lives[life? as usize])
     }
 }
 
@@ -256,7 +256,7 @@ pub(super) fn joined(mut ranges: Steps) -> Steps {
 
 /// Ranges without the steps of others; both ascend and are apart.
 fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
-    let mut others = others.iter().filter(|own| own.0 < own.1).peekable();
+    let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
     let mut left = Steps::new();
     for &(mut from, to) in ranges {
         while let Some(&&(first, end)) = others.peek()

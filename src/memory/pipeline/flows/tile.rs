@@ -73,9 +73,9 @@ impl<const N: usize> TileFlows<N> {
         self.bytes.resize(flows.list.len(), FlowBytes::NONE);
         self.met.clear();
         self.accumulators.clear();
-        for (number, own) in (0u32..).zip(memory.uses.all()) {
+        for (number, variable) in (0u32..).zip(memory.uses.all()) {
             if let Some(flow) = flows.of(number) {
-                self.add(flow, &[own.bytes; N]);
+                self.add(flow, &[variable.bytes; N]);
             }
         }
     }
@@ -90,13 +90,13 @@ impl<const N: usize> TileFlows<N> {
 
     /// Adds a variable.
     fn add(&mut self, flow: u32, bytes: &[u64; N]) {
-        let own = &mut self.bytes[flow as usize];
-        if !own.is_met {
-            own.is_met = true;
+        let sums = &mut self.bytes[flow as usize];
+        if !sums.is_met {
+            sums.is_met = true;
             self.met.push(flow);
         }
-        lanes::add_up(&mut own.all, bytes);
-        lanes::raise(&mut own.largest, bytes);
+        lanes::add_up(&mut sums.all, bytes);
+        lanes::raise(&mut sums.largest, bytes);
     }
 
     /// All bytes of a flow.

@@ -73,12 +73,12 @@ impl KnownFlows {
         if !is_in {
             return backward.into();
         }
-        let mut own = backward.to_vec();
-        own.pop();
-        if own.first() != Some(&0) {
-            own.insert(0, 0);
+        let mut places = backward.to_vec();
+        places.pop();
+        if places.first() != Some(&0) {
+            places.insert(0, 0);
         }
-        own.into()
+        places.into()
     }
 
     pub(super) fn of_sets(&mut self, model: &Model, by_pass: &PassPlaces) -> Vec<OfSet> {
@@ -125,11 +125,11 @@ impl PassWindows {
         let mut bodies = vec![Vec::new(); places];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
-            let own = &placement.operations[number];
-            if !own.reason.is_own() || group.only_streams() {
+            let placed = &placement.operations[number];
+            if !placed.reason.is_own() || group.only_streams() {
                 continue;
             }
-            let places = by_pass.sets.places(own.places);
+            let places = by_pass.sets.places(placed.places);
             let is_shared = calls[&(operation.group, operation.window)] > 1;
             for &place in places {
                 let place = place as usize;
@@ -163,19 +163,19 @@ impl PassWindows {
 
     /// Has a place any backward operation? So has one that is not known.
     pub(in crate::memory::pipeline) fn goes_back(&self, place: u32) -> bool {
-        let own = self.go_back.get(place as usize);
-        own.is_none_or(|&own| own)
+        let goes_back = self.go_back.get(place as usize);
+        goes_back.is_none_or(|&goes_back| goes_back)
     }
 
     /// The half-open steps of bodies that the backward pass of a place shares with others.
     pub(super) fn bodies(&self, place: u32) -> &[(u32, u32)] {
-        self.bodies.get(place as usize).map_or(&[], |own| own)
+        self.bodies.get(place as usize).map_or(&[], |steps| steps)
     }
 
     /// Has a place any operation in a body that is listed for several calls?
     pub(in crate::memory::pipeline) fn is_in_functions(&self, place: u32) -> bool {
-        let own = self.in_functions.get(place as usize);
-        own.is_some_and(|&own| own)
+        let is_inside = self.in_functions.get(place as usize);
+        is_inside.is_some_and(|&is_inside| is_inside)
     }
 
     /// The first and the last step of a place in the forward pass, if they are known.

@@ -30,7 +30,7 @@ fn all_stages(memory: &MemoryModel<'_>) -> Vec<u64> {
     });
     let stages: Vec<PlacedStage> = stages.collect();
     let computed = memory.placed_stages(&stages);
-    computed.iter().map(|own| own.max_tile_bytes()).collect()
+    computed.iter().map(|peak| peak.max_tile_bytes()).collect()
 }
 
 proptest! {
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn what_is_open_needs_no_more_than_each_way_to_close_it((case, states, closed) in any_case()) {
         let (model, layering) = model(&case);
-        let state = |&own: &u8| match own {
+        let state = |&number: &u8| match number {
             0 => LayerChoice::Kept,
             1 => LayerChoice::Recomputed,
             _ => LayerChoice::Open,
@@ -81,12 +81,12 @@ proptest! {
             let mut open: Vec<LayerChoice> = states.iter().map(state).collect();
             open.truncate(chosen.layers());
             let mut all = open.clone();
-            for (own, &is_kept) in all.iter_mut().zip(&closed) {
-                if *own == LayerChoice::Open {
-                    *own = if is_kept { LayerChoice::Kept } else { LayerChoice::Recomputed };
+            for (choice, &is_kept) in all.iter_mut().zip(&closed) {
+                if *choice == LayerChoice::Open {
+                    *choice = if is_kept { LayerChoice::Kept } else { LayerChoice::Recomputed };
                 }
             }
-            let [open, all] = [open, all].map(|own| all_stages(&chosen.choosing(&own).unwrap()));
+            let [open, all] = [open, all].map(|each| all_stages(&chosen.choosing(&each).unwrap()));
             let no_more = open.iter().zip(&all).all(|(open, closed)| open <= closed);
             prop_assert!(no_more, "{:?} {:?}", open, all);
         }

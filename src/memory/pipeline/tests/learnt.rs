@@ -100,10 +100,10 @@ fn costs_are_those_of_stages(
         prop_assert!(is_known(costs.least(range.clone()), least, limit));
         for after in after(&range, layers) {
             let stage = placed(range.clone(), after);
-            let own = computed(memory, &stage);
+            let now = computed(memory, &stage);
             let more = expected(learnt, &stage, layers);
-            has_more(&own, &computed(before, &stage), more)?;
-            let bytes = own.max_tile_bytes();
+            has_more(&now, &computed(before, &stage), more)?;
+            let bytes = now.max_tile_bytes();
             prop_assert!(bytes >= least);
             let peak = costs.peak(range.clone(), after);
             prop_assert!(is_known(peak, bytes, limit), "{:?}: {:?}", stage, peak);

@@ -24,12 +24,12 @@ impl<'a> Again<'a> {
         let flows = memory.flows.as_ref().expect("a pipeline");
         let has_out = positions.out().is_some() || positions.out_is_first();
         let places = 0..flows.places - u32::from(has_out);
-        let mut own = Self {
+        let mut rules = Self {
             memory,
             places: Vec::new(),
         };
-        own.places = places.filter(|&place| own.is_known(place)).collect();
-        own
+        rules.places = places.filter(|&place| rules.is_known(place)).collect();
+        rules
     }
 
     fn flows(&self) -> &'a Flows {
@@ -60,24 +60,24 @@ impl<'a> Again<'a> {
     /// The steps on which a place runs again: up to those of the next one, since some may
     /// be listed elsewhere.
     fn again(&self, place: u32) -> Steps {
-        let own = self.forward(place);
-        own.start..own.end.max(self.forward(place + 1).start)
+        let window = self.forward(place);
+        window.start..window.end.max(self.forward(place + 1).start)
     }
 
     /// The steps between both passes of a place, of In with the first layer.
     fn gap(&self, place: u32) -> Steps {
         let positions = &self.memory.placement.positions;
         let has_layers = !positions.layers().is_empty();
-        let own = place..if place == 0 && has_layers {
+        let places = place..if place == 0 && has_layers {
             2
         } else {
             place + 1
         };
-        let next = own.end;
-        let own = own.filter(|&own| self.is_known(own));
-        let own: Vec<u32> = own.collect();
-        let ends = own.iter().map(|&own| self.forward(own).end).max();
-        let starts = own.iter().map(|&own| self.backward(own).start).min();
+        let next = places.end;
+        let places = places.filter(|&place| self.is_known(place));
+        let places: Vec<u32> = places.collect();
+        let ends = places.iter().map(|&place| self.forward(place).end).max();
+        let starts = places.iter().map(|&place| self.backward(place).start).min();
         let from = ends.expect("one").max(self.forward(next).start);
         from..starts.expect("one").min(self.backward(next).end)
     }
@@ -145,10 +145,10 @@ impl<'a> Again<'a> {
     /// By tile: the most that is live of a stage, with what every stage has.
     fn most(&self, stage: &Range<usize>, tile: u32) -> u64 {
         let mut live = vec![0; self.memory.model.steps() as usize];
-        for own in self.memory.uses.on_tile(tile) {
+        for variable in self.memory.uses.on_tile(tile) {
             for (step, live) in (0..).zip(&mut live) {
-                let is_live = self.is_live(stage, (own.class, own.set), step);
-                *live += u64::from(own.bytes) * u64::from(is_live);
+                let is_live = self.is_live(stage, (variable.class, variable.set), step);
+                *live += u64::from(variable.bytes) * u64::from(is_live);
             }
         }
         live.into_iter().max().unwrap_or(0)
@@ -159,8 +159,8 @@ impl<'a> Again<'a> {
         let stages = ranges(self.memory.layers());
         for (stage, found) in stages.iter().zip(self.memory.stages(&stages)) {
             let code = self.memory.code_of(stage, true);
-            for (tile, own) in found.tiles.iter().enumerate().step_by(every) {
-                let found = own.variables + own.overhead - code[tile].overhead;
+            for (tile, parts) in found.tiles.iter().enumerate().step_by(every) {
+                let found = parts.variables + parts.overhead - code[tile].overhead;
                 let what = (stage, tile);
                 assert_eq!(found, self.most(stage, tile as u32), "{what:?}");
             }
@@ -207,8 +207,8 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
         Again::new(&again).check(7);
         // And a part is free while other layers run, where the peak is in their passes.
         let whole = std::slice::from_ref(&(0..again.layers())).to_vec();
-        let [kept, free] = [memory(&model, &placement), again].map(|own| {
-            let peak = own.stages(&whole).remove(0);
+        let [kept, free] = [memory(&model, &placement), again].map(|memory| {
+            let peak = memory.stages(&whole).remove(0);
             peak.sums().variables
         });
         assert!(free <= kept, "{name}: {free} of {kept}");

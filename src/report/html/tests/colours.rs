@@ -45,11 +45,11 @@ fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
     });
     let sum = |row: &[f64; 3]| row.iter().zip(linear).map(|(a, b)| a * b).sum::<f64>();
     let [r, g, b] = seen.each_ref().map(|row| sum(row).clamp(0.0, 1.0));
-    let curved = |own: f64| {
-        if own > 0.008856 {
-            own.cbrt()
+    let curved = |ratio: f64| {
+        if ratio > 0.008856 {
+            ratio.cbrt()
         } else {
-            7.787 * own + 16.0 / 116.0
+            7.787 * ratio + 16.0 / 116.0
         }
     };
     let x = curved((0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / 0.95047);

@@ -81,7 +81,7 @@ impl Case {
     /// Those of a model; none where it has no backward pass that contexts tell.
     pub fn of_model(seed: u64) -> Vec<Self> {
         let drawn = places::drawn::model(seed);
-        let has = |option: &str| drawn.options.iter().any(|own| own == option);
+        let has = |option: &str| drawn.options.iter().any(|given| given == option);
         if !has("training") || has("poplar") {
             return Vec::new();
         }
@@ -89,7 +89,7 @@ impl Case {
         let folder = TempDir::new().expect("a folder");
         let model = synthesize::write_with_pipeline(folder.path(), &drawn.options);
         let model = model.expect("both files");
-        let [profile, debug] = ["profile.pop", "debug.cbor"].map(|own| folder.path().join(own));
+        let [profile, debug] = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
         let analysis = Analysis::read(&profile, &debug).expect("an analysis");
         let positions = layers(&analysis).placement.positions;
         let cases = cases(
@@ -170,8 +170,8 @@ impl Case {
     /// Host exchange code that the one IPU has on a tile.
     pub fn host_exchange_on(&self, tile: usize) -> u64 {
         let categories = &self.analysis.model.recorded.categories;
-        let found = categories.iter().find(|own| own.name == "hostExchangeCode");
-        found.map_or(0, |own| u64::from(own.bytes.get(tile as u32)))
+        let found = categories.iter().find(|row| row.name == "hostExchangeCode");
+        found.map_or(0, |category| u64::from(category.bytes.get(tile as u32)))
     }
 }
 

@@ -62,9 +62,9 @@ fn check(case: &Case) -> Errors {
         let are_estimates = split
             .stages
             .iter()
-            .map(|own| own.fullest_tile.learnt_is_estimate);
+            .map(|stage| stage.fullest_tile.learnt_is_estimate);
         let stages = against.stages.iter();
-        let parts = stages.map(|own| own.difference as f64 / own.recorded as f64);
+        let parts = stages.map(|stage| stage.difference as f64 / stage.recorded as f64);
         are_estimates.zip(parts).collect()
     };
     let both = off(None).into_iter().zip(off(Some(&learnt)));
@@ -94,26 +94,26 @@ fn every_tile_of_every_ipu_has_what_was_planted(case: &Case, fit: &Fit) {
     let tiles = compiled.profile.tiles.iter();
     let recorded: Vec<u64> = tiles.map(|tile| tile.total).collect();
     let truth = &compiled.truth.stages;
-    let planted = truth.iter().flat_map(|own| own.tiles.iter().copied());
+    let planted = truth.iter().flat_map(|stage| stage.tiles.iter().copied());
     assert_eq!(recorded, planted.collect::<Vec<u64>>(), "{case}");
     assert_eq!(compiled.profile.warnings, [], "{case}");
     assert_eq!(fit.ipus.len(), truth.len(), "{case}");
     for (ipu, truth) in truth.iter().enumerate() {
         check_ipu(case, fit, ipu, truth);
     }
-    let over = |own: &StageTruth| own.tiles.iter().any(|&bytes| bytes > fit.limit);
+    let over = |stage: &StageTruth| stage.tiles.iter().any(|&bytes| bytes > fit.limit);
     assert_eq!(fit.fits, !truth.iter().any(over), "{case}");
 }
 
 fn check_ipu(case: &Case, fit: &Fit, ipu: usize, truth: &StageTruth) {
-    let own = &fit.ipus[ipu];
+    let ipu_fit = &fit.ipus[ipu];
     let fullest = truth.tiles.iter().copied().max().expect("tiles");
     let tile = truth
         .tiles
         .iter()
         .position(|&bytes| bytes == fullest)
         .expect("the fullest");
-    let found = &own.fullest_tile;
+    let found = &ipu_fit.fullest_tile;
     assert_eq!(
         (found.bytes, found.tile_of_ipu as usize),
         (fullest, tile),
@@ -121,28 +121,28 @@ fn check_ipu(case: &Case, fit: &Fit, ipu: usize, truth: &StageTruth) {
     );
     assert_eq!(
         found.tile,
-        own.ipu * fit.tiles_per_ipu + found.tile_of_ipu,
+        ipu_fit.ipu * fit.tiles_per_ipu + found.tile_of_ipu,
         "{case}"
     );
-    assert_eq!(own.total, truth.tiles.iter().sum::<u64>(), "{case}");
+    assert_eq!(ipu_fit.total, truth.tiles.iter().sum::<u64>(), "{case}");
     let over = truth
         .tiles
         .iter()
         .filter(|&&bytes| bytes > fit.limit)
         .count();
-    assert_eq!(own.tiles_over as usize, over, "{case}");
+    assert_eq!(ipu_fit.tiles_over as usize, over, "{case}");
     assert_eq!(
         found.parts,
         parts(truth, tile),
         "{case}: IPU {ipu}, tile {tile}"
     );
     assert_eq!(found.parts.total(), fullest, "{case}");
-    let named = own.named.expect("names");
+    let named = ipu_fit.named.expect("names");
     assert_eq!(named.stashed, truth.stash.iter().sum::<u64>(), "{case}");
-    let sums = own.categories.iter();
+    let sums = ipu_fit.categories.iter();
     let category = |wanted: &str| {
-        let found = sums.clone().find(|own| own.name == wanted);
-        found.map_or(0, |own| own.all_tiles)
+        let found = sums.clone().find(|sum| sum.name == wanted);
+        found.map_or(0, |sum| sum.all_tiles)
     };
     let planted: u64 = truth.planted.global_exchange.iter().sum();
     assert_eq!(category("globalExchangeCode"), planted, "{case}");
@@ -196,8 +196,8 @@ fn names_tell_the_same_to_reader_and_generator() {
         "x_Recomputed",
     ] {
         let read = PipelineName::of(&format!("{name}#"));
-        let planted = NameKind::of(name).and_then(|own| {
-            let found = pairs.iter().find(|pair| pair.0 == own);
+        let planted = NameKind::of(name).and_then(|kind| {
+            let found = pairs.iter().find(|pair| pair.0 == kind);
             found.map(|pair| pair.1)
         });
         assert_eq!(read, planted, "{name}");
@@ -210,15 +210,15 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
     for lowered in [LoweredVariables::Empty, LoweredVariables::Missing] {
         let blind = case.compiled_as(ProfileForm { lowered, ..plain }).fit();
         assert_eq!((blind.variables, blind.has_names), (None, false), "{case}");
-        for (own, whole) in blind.ipus.iter().zip(&fit.ipus) {
-            let (own, whole) = (&own.fullest_tile, &whole.fullest_tile);
+        for (ipu, whole) in blind.ipus.iter().zip(&fit.ipus) {
+            let (tile, whole) = (&ipu.fullest_tile, &whole.fullest_tile);
             let parts = TileParts {
                 variables: whole.parts.variables + whole.parts.stash + whole.parts.accumulators,
                 stash: 0,
                 accumulators: 0,
                 ..whole.parts
             };
-            assert_eq!((own.bytes, own.parts), (whole.bytes, parts), "{case}");
+            assert_eq!((tile.bytes, tile.parts), (whole.bytes, parts), "{case}");
         }
         let against = case.against(&case.prediction, &blind);
         assert_eq!(against.cut_elsewhere, None, "{case}");
@@ -239,7 +239,7 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
             listed as usize * fit.ipus.len(),
             "{case}"
         );
-        let totals = |fit: &Fit| -> Vec<u64> { fit.ipus.iter().map(|own| own.total).collect() };
+        let totals = |fit: &Fit| -> Vec<u64> { fit.ipus.iter().map(|ipu| ipu.total).collect() };
         assert_eq!(
             totals(&of_replicas),
             totals(fit).repeat(listed as usize),
@@ -252,9 +252,9 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
         execution: true,
         ..plain
     });
-    let cycles = executed.truth.stages.iter().map(|own| own.cycles);
-    let cycles = cycles.map(|own| Some(own.compute + own.exchange));
-    let found = executed.fit().ipus.into_iter().map(|own| own.cycles);
+    let cycles = executed.truth.stages.iter().map(|stage| stage.cycles);
+    let cycles = cycles.map(|stage| Some(stage.compute + stage.exchange));
+    let found = executed.fit().ipus.into_iter().map(|ipu| ipu.cycles);
     assert!(found.eq(cycles), "{case}");
 }
 
@@ -262,17 +262,17 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
     let against = case.against(&case.prediction, fit);
     assert_eq!(against.cut_elsewhere, None, "{case}");
     assert_eq!(against.stages.len(), fit.ipus.len(), "{case}");
-    for (own, truth) in against.stages.iter().zip(&case.compiled.truth.stages) {
-        assert_eq!(own.stage, own.ipu, "{case}");
-        let tile = fit.ipus[own.ipu as usize].fullest_tile.tile_of_ipu as usize;
+    for (stage, truth) in against.stages.iter().zip(&case.compiled.truth.stages) {
+        assert_eq!(stage.stage, stage.ipu, "{case}");
+        let tile = fit.ipus[stage.ipu as usize].fullest_tile.tile_of_ipu as usize;
         let planted = &truth.planted;
-        let (predicted, recorded) = (own.predicted_parts, own.recorded_parts);
-        assert_eq!(recorded.total(), own.recorded, "{case}");
-        assert_eq!(predicted.total(), own.predicted, "{case}");
-        let difference = own.recorded as i64 - own.predicted as i64;
-        assert_eq!(own.difference, difference, "{case}");
+        let (predicted, recorded) = (stage.predicted_parts, stage.recorded_parts);
+        assert_eq!(recorded.total(), stage.recorded, "{case}");
+        assert_eq!(predicted.total(), stage.predicted, "{case}");
+        let difference = stage.recorded as i64 - stage.predicted as i64;
+        assert_eq!(stage.difference, difference, "{case}");
         assert_eq!(
-            own.part_differences().iter().sum::<i64>(),
+            stage.part_differences().iter().sum::<i64>(),
             difference,
             "{case}"
         );
@@ -282,7 +282,7 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
         );
         assert_eq!(global, (0, planted.global_exchange[tile]), "{case}");
         // Each side has the host exchange of its own fullest tile.
-        let host = case.host_exchange_on(case.predicted_tile(own.stage as usize));
+        let host = case.host_exchange_on(case.predicted_tile(stage.stage as usize));
         assert_eq!(predicted.host_exchange_code, host, "{case}");
         let host = case.host_exchange_on(tile) + planted.host_exchange[tile];
         assert_eq!(recorded.host_exchange_code, host, "{case}");
@@ -304,8 +304,8 @@ fn what_was_learnt_predicts_what_was_recorded(case: &Case, fit: &Fit) -> Calibra
     let learnt = Calibration::read(learnt.text().as_bytes()).expect("what was written");
     let again = case.predict_at(&case.cuts, Some(&learnt));
     let against = case.against(&again, fit);
-    for own in &against.stages {
-        assert_eq!(own.predicted, own.recorded, "{case}");
+    for stage in &against.stages {
+        assert_eq!(stage.predicted, stage.recorded, "{case}");
     }
     // Predicted again, nothing moves.
     let twice = Calibration::new(&again, &against).expect("the same cuts");

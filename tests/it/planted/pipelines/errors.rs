@@ -60,7 +60,7 @@ impl Errors {
     /// Those of some pipelines of a model; none where it has no backward pass that
     /// contexts tell.
     pub fn of_model(seed: u64, drawn: &Drawn) -> Vec<Self> {
-        let has = |option: &str| drawn.options.iter().any(|own| own == option);
+        let has = |option: &str| drawn.options.iter().any(|given| given == option);
         if !has("training") || has("poplar") {
             return Vec::new();
         }
@@ -86,11 +86,11 @@ impl Errors {
             let layers = plain.split(&ranges);
             let alone = ranges.iter().map(|range| {
                 let positions = range.start as u32..=range.end as u32 - 1;
-                let own = Places::positions(truth.places().layers(), positions);
+                let set = Places::positions(truth.places().layers(), positions);
                 let with_out = out_on_first && range.start == 0;
                 truth
                     .places()
-                    .bytes(if with_out { own | Places::OUT } else { own })
+                    .bytes(if with_out { set | Places::OUT } else { set })
             });
             let alone: Vec<Vec<u64>> = alone.collect();
             let truth = truth.simulate(&case.cuts, &case.options).stages;

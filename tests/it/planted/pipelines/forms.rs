@@ -50,9 +50,9 @@ fn print(all: &[Errors]) {
         }
     };
     println!("\nworst stages, under");
-    by(|own| own.under);
+    by(|stage| stage.under);
     println!("\nworst stages, over");
-    by(|own| own.over);
+    by(|stage| stage.over);
 }
 
 /// No stage is more than 1 % under on any tile, and on the fullest tile it is over by no
@@ -81,8 +81,8 @@ fn stages_of_all_forms_need_what_the_simulation_needs() {
         misses.join("\n")
     );
     for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {
-        let own = stages(&all).filter(|(errors, _)| errors.recompute == recompute);
-        let over: Vec<f64> = own.map(|(_, stage)| stage.over).collect();
+        let chosen = stages(&all).filter(|(errors, _)| errors.recompute == recompute);
+        let over: Vec<f64> = chosen.map(|(_, stage)| stage.over).collect();
         let beyond = over
             .iter()
             .filter(|&&over| over > most_over(recompute).0)

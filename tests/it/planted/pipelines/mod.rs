@@ -65,11 +65,11 @@ fn print(all: &[Errors]) {
     for (title, of) in [
         (
             "under",
-            (|own: &StageError| own.under) as fn(&StageError) -> f64,
+            (|stage: &StageError| stage.under) as fn(&StageError) -> f64,
         ),
-        ("over", |own| own.over),
-        ("under beside the layers", |own| own.added_under),
-        ("over beside the layers", |own| own.added_over),
+        ("over", |stage| stage.over),
+        ("under beside the layers", |stage| stage.added_under),
+        ("over beside the layers", |stage| stage.added_over),
     ] {
         let mut worst: Vec<_> = stages(all).collect();
         worst.sort_by(|a, b| of(b.1).total_cmp(&of(a.1)));
@@ -82,7 +82,7 @@ fn print(all: &[Errors]) {
 
 fn stages(all: &[Errors]) -> impl Iterator<Item = (&Errors, &StageError)> {
     all.iter()
-        .flat_map(|own| own.stages.iter().map(move |stage| (own, stage)))
+        .flat_map(|errors| errors.stages.iter().map(move |stage| (errors, stage)))
 }
 
 /// What a pipeline adds to the layers is never more than [`MOST_UNDER`] of a stage's fullest
@@ -110,8 +110,8 @@ fn stages_need_what_the_simulation_needs() {
     );
     let mut over: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for (errors, stage) in stages(&all) {
-        let own = over.entry(&errors.labels[0]).or_default();
-        own.push((stage.added_over, errors.most_over.0));
+        let list = over.entry(&errors.labels[0]).or_default();
+        list.push((stage.added_over, errors.most_over.0));
     }
     for (label, stages) in over.iter().filter(|_| !is_chosen) {
         let beyond = stages.iter().filter(|(over, most)| over > most).count();

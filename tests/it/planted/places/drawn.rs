@@ -228,7 +228,7 @@ impl Drawing {
     }
 
     fn has_option(&self, name: &str) -> bool {
-        self.drawn.options.iter().any(|own| own == name)
+        self.drawn.options.iter().any(|option| option == name)
     }
 
     /// What is tied shows in TensorFlow by an update, in plain Poplar not at all.

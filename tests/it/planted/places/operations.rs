@@ -55,13 +55,14 @@ pub fn check(
     placement: &Placement,
 ) -> Found {
     let truth = planted.truth.operations().iter();
-    let truth: HashMap<u64, &OperationTruth> =
-        truth.map(|own| (u64::from(own.context), own)).collect();
+    let truth: HashMap<u64, &OperationTruth> = truth
+        .map(|operation| (u64::from(operation.context), operation))
+        .collect();
     let all: u64 = planted.truth.bytes(Places::EVERY).iter().sum();
     let mut found = Found::default();
     for (index, operation) in model.operations.iter().enumerate() {
         let uid = model.operation_groups[operation.group as usize].uid;
-        let Some(own) = truth
+        let Some(known) = truth
             .get(&uid)
             .filter(|_| layering.own_layer(index).is_none())
         else {
@@ -72,17 +73,17 @@ pub fn check(
         let positions = (place.places != EVERYWHERE).then(|| {
             let places = placement.sets.places(place.places).iter();
             let mut all: Vec<usize> = places
-                .map(|&own| placement.positions.of_place(own))
+                .map(|&place| placement.positions.of_place(place))
                 .collect();
             all.sort_unstable();
             all.dedup();
             all
         });
-        if !is_right(planted, own, operation.is_nested, positions.as_deref()) {
+        if !is_right(planted, known, operation.is_nested, positions.as_deref()) {
             found.wrong.push(Wrong {
-                name: format!("{} [{}]", operation.name, own.op_type),
-                share: own.bytes as f64 / all as f64,
-                planted: (own.home, positions_of(planted, own.home)),
+                name: format!("{} [{}]", operation.name, known.op_type),
+                share: known.bytes as f64 / all as f64,
+                planted: (known.home, positions_of(planted, known.home)),
                 found: positions,
                 reason: place.reason.to_string(),
             });
@@ -102,14 +103,14 @@ fn positions_of(planted: &Planted, home: Home) -> Vec<usize> {
 /// found so or program by program, not in one place.
 fn is_right(
     planted: &Planted,
-    own: &OperationTruth,
+    truth: &OperationTruth,
     is_nested: bool,
     found: Option<&[usize]>,
 ) -> bool {
-    let expected = positions_of(planted, own.home);
-    match (own.home, found) {
+    let expected = positions_of(planted, truth.home);
+    match (truth.home, found) {
         (Home::Places(_), Some(found)) if is_nested => {
-            !found.is_empty() && found.iter().all(|own| expected.contains(own))
+            !found.is_empty() && found.iter().all(|position| expected.contains(position))
         }
         (Home::Places(_), found) => found == Some(&expected[..]),
         (Home::Global(_), Some(found)) => found.len() > 1 || found == expected,

@@ -71,11 +71,11 @@ impl Planted {
     /// The positions of places, ascending.
     pub fn positions_of(&self, places: Places) -> Vec<usize> {
         let last = self.truth.layers() as usize + 1;
-        let own = places.in_order(self.truth.layers()).into_iter();
-        let own = own.map(|position| position as usize);
-        let merged = own.map(|own| match own == last && self.ends_are_tied() {
+        let positions = places.in_order(self.truth.layers()).into_iter();
+        let positions = positions.map(|position| position as usize);
+        let merged = positions.map(|position| match position == last && self.ends_are_tied() {
             true => 0,
-            false => own,
+            false => position,
         });
         let mut all: Vec<usize> = merged.collect();
         all.sort_unstable();
@@ -137,12 +137,12 @@ fn more_places_need_more_but_no_more_than_each_alone() {
         let planted = Planted::new(seed);
         for range in planted.ranges().iter().filter(|range| range.len() > 1) {
             let last = range.end - 1;
-            let [own, left, right] =
+            let [whole, left, right] =
                 [range.clone(), range.start..last, last..range.end].map(|r| planted.bytes(&r));
-            for ((own, left), right) in own.iter().zip(left).zip(right) {
+            for ((whole, left), right) in whole.iter().zip(left).zip(right) {
                 let name = planted.name();
-                assert!(*own >= left && *own >= right, "{name} {range:?}");
-                assert!(*own <= left + right, "{name} {range:?}");
+                assert!(*whole >= left && *whole >= right, "{name} {range:?}");
+                assert!(*whole <= left + right, "{name} {range:?}");
             }
         }
     }
