@@ -94,13 +94,13 @@ fn units(times: Option<&StageTimes>, out: Option<usize>, stage: &Range<usize>) -
     let others = (first.end..stage.end).map(|position| position..position + 1);
     let units = [first].into_iter().chain(others);
     let units = units.filter(|positions| Some(positions.start) != out);
-    let weighed = units.map(|positions| Unit {
+    let units = units.map(|positions| Unit {
         weight: times.map_or(1, |times| times.forward_without_out(&positions)),
         positions,
     });
-    let mut weighed: Vec<Unit> = weighed.collect();
-    weighed.reverse();
-    weighed
+    let mut units: Vec<Unit> = units.collect();
+    units.reverse();
+    units
 }
 
 /// What is best for one stage, by unit.
