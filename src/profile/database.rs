@@ -9,6 +9,7 @@ use super::stored_rows::StoredRows;
 use crate::progress::{Progress, Rows, Task, Unit};
 use rayon::prelude::*;
 use rusqlite::Connection;
+use rustc_hash::FxHashSet;
 use std::cell::Cell;
 use std::path::Path;
 
@@ -91,6 +92,42 @@ impl Database {
         self.require(table, columns)?;
         let max_payload = self.source.max_payload();
         scan(&self.connection, table, columns, "", max_payload, visit)
+    }
+
+    /// Calls `visit` with each row of `table` whose first column is one of `ids`: looked up
+    /// where that column is the rowid, as Poplar has it, else by a scan of all rows.
+    pub(super) fn rows_with(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        ids: &FxHashSet<u64>,
+        mut visit: impl FnMut(u64, Cells<'_>) -> Result<(), ProfileError>,
+    ) -> Result<(), ProfileError> {
+        let mut wanted = |row: Cells<'_>| match row.unsigned(0)? {
+            id if ids.contains(&id) => visit(id, row),
+            _ => Ok(()),
+        };
+        let stored = self.schema.stored(table, columns);
+        if !stored.is_some_and(|(_, stored)| stored[0].is_rowid) {
+            return self.scan(table, columns, wanted);
+        }
+        self.require(table, columns)?;
+        let max_payload = self.source.max_payload();
+        let mut ids: Vec<u64> = ids.iter().copied().collect();
+        ids.sort_unstable();
+        for ids in ids.chunks(LOOKED_UP) {
+            let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+            let condition = format!("WHERE \"{}\" IN ({})", columns[0], ids.join(", "));
+            scan(
+                &self.connection,
+                table,
+                columns,
+                &condition,
+                max_payload,
+                &mut wanted,
+            )?;
+        }
+        Ok(())
     }
 
     /// Scans a large table in chunks, as many at a time as there are threads. What
@@ -253,6 +290,9 @@ fn scan(
     }
     Ok(())
 }
+
+/// How many rows are looked up by one statement.
+const LOOKED_UP: usize = 500;
 
 /// Into how many chunks a large table is cut: several for each thread, since
 /// the threads have other work too.

@@ -1,7 +1,6 @@
 //! Names of lowered variables. They are most of the bytes of `vars_info` and
 //! seldom wanted, so they are fetched for single tiles on demand.
 
-use super::cells::Cells;
 use super::database::Database;
 use super::open::Source;
 use super::{FormatVersion, ProfileError};
@@ -41,15 +40,11 @@ impl VariableNames {
             "name_prefix__vertex_field_",
             "name_suffix",
         ];
-        let visit = |row: Cells<'_>, found: &mut Vec<(u64, NameParts)>| {
-            let id = row.unsigned(0)?;
-            if wanted.contains(&id) {
-                found.push((id, (row.unsigned(1)?, row.optional(2)?, row.text(3)?)));
-            }
+        let mut parts: FxHashMap<u64, NameParts> = FxHashMap::default();
+        database.rows_with("vars_info", columns, &wanted, |id, row| {
+            parts.insert(id, (row.unsigned(1)?, row.optional(2)?, row.text(3)?));
             Ok(())
-        };
-        let parts = database.scan_chunks("vars_info", columns, || &visit)?;
-        let parts: FxHashMap<u64, NameParts> = parts.into_iter().flatten().collect();
+        })?;
         let bases = read_bases(&database, parts.values().map(|part| part.0).collect())?;
         let name = |id: &u64| {
             let (base, field, suffix) = parts.get(id)?;
@@ -67,12 +62,14 @@ fn read_bases(
     wanted: FxHashSet<u64>,
 ) -> Result<FxHashMap<u64, String>, ProfileError> {
     let mut bases = FxHashMap::default();
-    database.scan("vars_string_table", &["id", "string"], |row| {
-        let id = row.unsigned(0)?;
-        if wanted.contains(&id) {
+    database.rows_with(
+        "vars_string_table",
+        &["id", "string"],
+        &wanted,
+        |id, row| {
             bases.insert(id, row.text(1)?);
-        }
-        Ok(())
-    })?;
+            Ok(())
+        },
+    )?;
     Ok(bases)
 }
