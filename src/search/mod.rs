@@ -217,13 +217,9 @@ impl SearchResult {
             Vec::new()
         };
         let plain = alternatives::without_recomputation(memory)?;
-        let highest = |plain: &MemoryModel<'_>| {
-            let stages = plain.split(&stages).into_iter();
-            stages.map(|stage| stage.max_tile_bytes()).max()
-        };
         let mut result = Self {
             memory: memory.split(&stages),
-            without_recomputation: plain.as_ref().and_then(highest),
+            without_recomputation: plain.and_then(|plain| plain.peak_of_split(&stages)),
             stages,
             fewest_ipus: None,
             over_limit: over_limit

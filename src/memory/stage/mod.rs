@@ -116,12 +116,20 @@ impl MemoryModel<'_> {
     /// The memory of all stages of a split, in their order, with what the pipeline
     /// adds.
     pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
-        self.compute(&PlacedStage::of_split(stages), Wanted::All)
+        self.placed_stages(&PlacedStage::of_split(stages))
+    }
+
+    /// Bytes on the fullest tile of any stage of a split; `None` without stages.
+    pub fn peak_of_split(&self, stages: &[Range<usize>]) -> Option<u64> {
+        let computed = self.compute(&PlacedStage::of_split(stages), Wanted::All);
+        computed.iter().map(StageMemory::max_tile_bytes).max()
     }
 
     /// The memory of each of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
-        self.compute(stages, Wanted::All)
+        let mut computed = self.compute(stages, Wanted::All);
+        self.add_late_restores(stages, &mut computed);
+        computed
     }
 
     /// The memory of each single layer, without the overhead that comes with
@@ -138,13 +146,9 @@ impl MemoryModel<'_> {
         let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
         let at_once = (AT_ONCE / of_stage.max(1)).max(1);
         let parts = stages.chunks(at_once);
-        let mut computed: Vec<_> = parts
+        parts
             .flat_map(|part| self.compute_at_once(part, wanted))
-            .collect();
-        if wanted == Wanted::All {
-            self.add_late_restores(stages, &mut computed);
-        }
-        computed
+            .collect()
     }
 
     /// Computes once more the stages that keep copies of activations, as if they restored
