@@ -90,7 +90,6 @@ mod progress;
 pub mod report;
 pub mod saved;
 pub mod search;
-mod section;
 pub mod solve;
 pub mod time;
 mod trust;

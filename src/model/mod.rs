@@ -235,11 +235,11 @@ impl Model {
         drop(debug_info);
         let Named {
             found,
+            steps,
             mut operations,
             backward_start,
             ..
         } = named;
-        let steps = StepIndex::new(&profile.programs, &profile.steps);
         let (operation_groups, (set_of, use_sets), index) =
             Self::groups(&profile, &found, &operations, &steps)?;
         let sites = CallSites::new(&profile, &found);

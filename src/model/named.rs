@@ -13,6 +13,7 @@ use rustc_hash::FxHashSet;
 /// The operations with their names. Nothing else of the contexts is needed later.
 pub(super) struct Named {
     pub(super) found: Found,
+    pub(super) steps: StepIndex,
     /// As in `found`.
     pub(super) operations: Vec<Operation>,
     /// The call paths whose contexts tell what their operations replace.
@@ -31,8 +32,8 @@ impl Named {
         let programs = &profile.programs;
         let found = operations::find(programs, OperationContexts::new(debug_info))?;
         let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
-        let windows = StepIndex::new(programs, &profile.steps).windows(&found);
-        for (operation, window) in operations.iter_mut().zip(windows) {
+        let steps = StepIndex::new(programs, &profile.steps);
+        for (operation, window) in operations.iter_mut().zip(steps.windows(&found)) {
             operation.window = window;
         }
         let backward_start = passes::find(&mut operations);
@@ -42,6 +43,7 @@ impl Named {
             recording: Recording::new(debug_info, &found, &operations, &labels),
             disagreement: recording::disagreement(debug_info, &found, &operations),
             found,
+            steps,
             operations,
             with_pairs,
             backward_start,

@@ -35,6 +35,7 @@
 
 mod check;
 mod container;
+mod section;
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -43,10 +44,10 @@ use crate::atomic::WriteError;
 use crate::atomic::{self, only_files};
 use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
-use crate::section::read_whole;
 use container::{
     Content, HEADER, MAGIC, Packed, VERSION, assemble, check_size, stated_size, take_apart,
 };
+use section::read_whole;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;

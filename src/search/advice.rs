@@ -80,8 +80,7 @@ impl AdviceFor {
             });
         };
         let less_in = |other: &MemoryModel<'_>| {
-            let of_stage = other.placed_stages(stages);
-            let left = of_stage.first().map(|stage| stage.max_tile_bytes());
+            let left = other.peaks(stages).first().copied();
             bytes.saturating_sub(left.unwrap_or(bytes))
         };
         for (change, pipeline) in pipelines(&found.costed, memory)? {

@@ -6,6 +6,7 @@ use crate::memory::{LayerChoice, MemoryModel, PlacedStage};
 use crate::model::{Placement, TooManyPlaces};
 use crate::time::StageTimes;
 use std::ops::Range;
+use std::slice::from_ref;
 
 /// In how many ways each stage is computed at most.
 const MAX_TRIED: usize = 2_000;
@@ -45,9 +46,8 @@ pub(super) fn choose<'a>(
         let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
         let bytes = |states: &[LayerChoice]| {
             let choices = with(&others, &units, states);
-            let memory = memory.choosing(&choices)?;
-            let computed = memory.placed_stages(std::slice::from_ref(&stage));
-            Ok::<u64, TooManyPlaces>(computed.first().map_or(0, |peak| peak.max_tile_bytes()))
+            let peaks = memory.choosing(&choices)?.peaks(from_ref(&stage));
+            Ok::<u64, TooManyPlaces>(peaks.first().copied().unwrap_or(0))
         };
         let best = best(&weights, found.costed.limit_of(ipu), bytes)?;
         chosen.is_optimal &= best.is_optimal;
@@ -216,18 +216,11 @@ mod tests {
         ) {
             let weights = &weights[..units.len()];
             let found = best(weights, limit, |states| Ok::<_, ()>(bytes(&units, states))).unwrap();
-            let all = (0..1u32 << units.len()).map(|set| {
-                let state = |unit: usize| match set >> unit & 1 {
-                    1 => LayerChoice::Kept,
-                    _ => LayerChoice::Recomputed,
-                };
-                (0..units.len()).map(state).collect::<Vec<_>>()
-            });
             let weight = |kept: Vec<bool>| -> u128 {
                 let kept = kept.into_iter().zip(weights).filter(|(is_kept, _)| *is_kept);
                 kept.map(|(_, weight)| weight).sum()
             };
-            let fitting = all.filter(|states| bytes(&units, states) <= limit);
+            let fitting = all(units.len()).filter(|states| bytes(&units, states) <= limit);
             let kept = |states: Vec<LayerChoice>| {
                 states.into_iter().map(|state| state == LayerChoice::Kept).collect()
             };
@@ -287,8 +280,7 @@ mod tests {
                     let others = vec![LayerChoice::Recomputed; memory.layers()];
                     let bytes = |states: &[LayerChoice]| {
                         let memory = memory.choosing(&with(&others, &units, states))?;
-                        let computed = memory.placed_stages(std::slice::from_ref(&stage));
-                        Ok::<u64, TooManyPlaces>(computed[0].max_tile_bytes())
+                        Ok::<u64, TooManyPlaces>(memory.peaks(from_ref(&stage))[0])
                     };
                     let computed = all(units.len()).map(|states| (bytes(&states).unwrap(), states));
                     let computed: Vec<_> = computed.collect();

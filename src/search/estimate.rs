@@ -1,7 +1,7 @@
 //! How many samples a micro-batch may have, by an estimate.
 
 use super::{CostedRequest, IpuCount, SearchError, SearchRequest, SearchResult};
-use crate::memory::{MemoryModel, MicroBatchScale};
+use crate::memory::{MemoryModel, MicroBatchScale, PlacedStage};
 use crate::model::Placement;
 use crate::progress::Progress;
 use crate::solve::{self, Goal};
@@ -70,9 +70,9 @@ fn fits(
 ) -> Result<bool, SearchError> {
     let request = &found.costed.request;
     if let Some(plan) = &request.given {
-        let stages = memory.split(plan.stages());
-        let mut stages = stages.iter().enumerate();
-        return Ok(stages.all(|(ipu, peak)| peak.max_tile_bytes() <= found.costed.limit_of(ipu)));
+        let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
+        let mut peaks = peaks.into_iter().enumerate();
+        return Ok(peaks.all(|(ipu, bytes)| bytes <= found.costed.limit_of(ipu)));
     }
     let question = SearchRequest {
         ipus: IpuCount::Exactly(found.costed.ipus),

@@ -27,7 +27,7 @@ pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 pub(crate) use states::search_states;
 pub use swept::{SweepAnswer, free_bytes};
 
-use crate::memory::{MemoryModel, StageMemory};
+use crate::memory::{MemoryModel, PlacedStage, StageMemory};
 use crate::message::REPORT_THIS;
 use crate::model::{Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
@@ -217,9 +217,13 @@ impl SearchResult {
             Vec::new()
         };
         let plain = alternatives::without_recomputation(memory)?;
+        let peak = |plain: MemoryModel<'_>| {
+            let peaks = plain.peaks(&PlacedStage::of_split(&stages));
+            peaks.into_iter().max()
+        };
         let mut result = Self {
             memory: memory.split(&stages),
-            without_recomputation: plain.and_then(|plain| plain.peak_of_split(&stages)),
+            without_recomputation: plain.and_then(peak),
             stages,
             fewest_ipus: None,
             over_limit: over_limit

@@ -19,6 +19,17 @@ pub struct Effect {
     pub on: &'static [&'static [&'static str]],
 }
 
+/// Tables about the model, its operations and layers.
+pub(super) const TABLES: &[&str] = &[
+    "operation_breakdown",
+    "layer_breakdown",
+    "memory_totals",
+    "memory_affinity",
+    "interlayer_communication",
+    "diagnose",
+    "list_layers",
+];
+
 /// Results about splits.
 pub(super) const SPLITS: &[&str] = &[
     "solve",
@@ -117,20 +128,7 @@ pub const EFFECTS: &[Effect] = &[
     },
     Effect {
         options: &["format"],
-        on: &[&[
-            "solve",
-            "sweep",
-            "plan",
-            "compare",
-            "operation_breakdown",
-            "layer_breakdown",
-            "memory_totals",
-            "memory_affinity",
-            "interlayer_communication",
-            "diagnose",
-            "list_layers",
-            "fit",
-        ]],
+        on: &[&["solve", "sweep", "plan", "compare"], TABLES, &["fit"]],
     },
     Effect {
         options: &["tiles"],

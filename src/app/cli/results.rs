@@ -1,21 +1,14 @@
 //! The options that say what is requested.
 
-use super::effects::{OF_SPLITS, SPLITS};
+use super::effects::{OF_SPLITS, SPLITS, TABLES};
 use super::{LayerNames, LayersPerIpu, Tiles};
 use crate::report::Format;
 use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use clap::Args;
 use std::path::PathBuf;
 
-/// What a compilation is not judged by, beside splits and what acts on them alone.
+/// What a compilation is not judged by, beside tables, splits and what acts on these alone.
 const FIT_KNOWS_NO: &[&str] = &[
-    "operation_breakdown",
-    "layer_breakdown",
-    "memory_totals",
-    "memory_affinity",
-    "interlayer_communication",
-    "diagnose",
-    "list_layers",
     "save_to_file",
     "load_from_file",
     "memory_model",
@@ -70,7 +63,7 @@ pub struct Results {
     /// Judge a profile as it was compiled, for any number of IPUs: for each IPU its
     /// fullest tile, the tiles over the limit, and what they hold. The exit code says whether
     /// all fit. DEBUG is only used to tell which layers an IPU has
-    #[arg(long, conflicts_with_all = [SPLITS, OF_SPLITS, FIT_KNOWS_NO].concat())]
+    #[arg(long, conflicts_with_all = [TABLES, SPLITS, OF_SPLITS, FIT_KNOWS_NO].concat())]
     pub fit: bool,
 
     /// How results are written

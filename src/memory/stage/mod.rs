@@ -119,10 +119,11 @@ impl MemoryModel<'_> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Bytes on the fullest tile of any stage of a split; `None` without stages.
-    pub fn peak_of_split(&self, stages: &[Range<usize>]) -> Option<u64> {
-        let computed = self.compute(&PlacedStage::of_split(stages), Wanted::All);
-        computed.iter().map(StageMemory::max_tile_bytes).max()
+    /// Bytes on the fullest tile of each of `stages`, without the second pass that their
+    /// late restores take.
+    pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
+        let computed = self.compute(stages, Wanted::All);
+        computed.iter().map(StageMemory::max_tile_bytes).collect()
     }
 
     /// The memory of each of `stages`.

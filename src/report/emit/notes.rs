@@ -70,7 +70,7 @@ pub(super) fn batches(
     });
 }
 
-/// That a framework has no such schedule; `own` are those that it has.
+/// That a framework has no such schedule; `known` are those that it has.
 pub(super) fn schedule(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,

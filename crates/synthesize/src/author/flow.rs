@@ -82,13 +82,12 @@ impl Builder<'_> {
             _ => "",
         };
         let last_op = &self.model.ops[last];
-        let outputs = |read: &Read| self.model.ops[read.from].outputs[0].clone();
         let op = Op {
             op_type: "Sum",
             made_for: last_op.made_for,
             places: last_op.places,
             partner: last_op.partner.filter(|_| last_op.made_for.is_none()),
-            inputs: made.iter().map(outputs).collect(),
+            inputs: self.names_of(&made),
             outputs: vec![format!("Gradient___sum_of_{forward}")],
             reads: made,
             ..self.outside(Phase::Backward, name, Kind::Elementwise, [0, 4])

@@ -40,11 +40,8 @@ impl Builder<'_> {
         (slot, reads): (usize, Vec<Read>),
     ) -> usize {
         let name = templates::name(self.framework(), layer, path);
-        let inputs = reads
-            .iter()
-            .map(|read| self.model.ops[read.from].outputs[0].clone());
         let op = Op {
-            inputs: inputs.collect(),
+            inputs: self.names_of(&reads),
             reads,
             ..self.of_layer(layer, &name, kind, shares)
         };
@@ -128,11 +125,8 @@ impl Builder<'_> {
             return None;
         }
         let name = self.plain_name("Experts/Balance/Mean");
-        let inputs = reads
-            .iter()
-            .map(|read| self.model.ops[read.from].outputs[0].clone());
         let op = Op {
-            inputs: inputs.collect(),
+            inputs: self.names_of(&reads),
             reads,
             ..self.outside(Phase::Head, &name, Kind::Elementwise, [0, 2])
         };

@@ -329,12 +329,15 @@ impl Builder<'_> {
             None => self.weight_of_layer(op, layer, slot, template),
             Some(cast) => self.also_reads(op, cast),
         }
-        let names = further
-            .iter()
-            .map(|read| self.model.ops[read.from].outputs[0].clone());
-        let names: Vec<String> = names.collect();
+        let names = self.names_of(&further);
         self.model.ops[op].inputs.extend(names);
         op
+    }
+
+    /// What is read, by the first outputs of the operations that made it.
+    fn names_of(&self, reads: &[Read]) -> Vec<String> {
+        let name = |read: &Read| self.model.ops[read.from].outputs[0].clone();
+        reads.iter().map(name).collect()
     }
 }
 

@@ -35,10 +35,7 @@ const buildConfiguration = (parent) => {
   const text = addAs(part, 'pre', 'configuration-text');
   text.tabIndex = 0;
   addCopy(add(part, 'p', '', 'copied'), () => text.textContent ?? '', 'Copy', 'configuration-copy', text);
-  const command = add(part, 'p', 'The same on the command line: ', 'copied');
-  const code = addAs(command, 'code', 'configuration-command');
-  command.append(' ');
-  addCopy(command, () => code.textContent ?? '', 'Copy', 'command-copy', code);
+  const { line: command, code } = addCommandLine(part, 'configuration-command', 'command-copy');
   const show = () => {
     const own = forms.find((one) => one.form === select.value) ?? forms[0];
     const isMoved = !!known?.isMoved();

@@ -106,6 +106,16 @@ const addCopy = (parent, text, name, id, shown) => {
   return button;
 };
 
+/** A command line to copy: its line, and where it is written. @param {Element} parent
+ * @param {string} codeId @param {string} copyId */
+const addCommandLine = (parent, codeId, copyId) => {
+  const line = add(parent, 'p', 'The same on the command line: ', 'copied');
+  const code = addAs(line, 'code', codeId);
+  line.append(' ');
+  addCopy(line, () => code.textContent ?? '', 'Copy', copyId, code);
+  return { line, code };
+};
+
 /** Adds a part of a drawing. @param {Element} parent @param {string} kind
  * @param {Record<string, string | number>} attributes @param {string} [text] */
 const draw = (parent, kind, attributes, text) => {

@@ -18,10 +18,7 @@ const addTriedSplit = (parent) => {
   addTriedVerdict(tool, own);
   addTriedStages(tool, own);
   addTriedBest(tool, own);
-  const command = add(tool, 'p', 'The same on the command line: ', 'copied');
-  const code = addAs(command, 'code', 'what-if-command');
-  command.append(' ');
-  addCopy(command, () => code.textContent ?? '', 'Copy', 'what-if-copy', code);
+  const { code } = addCommandLine(tool, 'what-if-command', 'what-if-copy');
   follow(TRIED, () => {
     code.textContent = commandOf(own, own.tried()) || 'not known: the report was made by no command, or a name in it cannot be typed';
   });

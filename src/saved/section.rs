@@ -9,14 +9,14 @@ use std::io::{self, Read};
 const AT_ONCE: usize = 1 << 20;
 
 /// A file from an offset on.
-pub(crate) struct FileSection<'a> {
+struct FileSection<'a> {
     file: &'a File,
     offset: u64,
 }
 
 impl<'a> FileSection<'a> {
     /// The content of `file` from `offset` on, in bytes.
-    pub(crate) fn new(file: &'a File, offset: u64) -> Self {
+    fn new(file: &'a File, offset: u64) -> Self {
         Self { file, offset }
     }
 }
@@ -33,7 +33,7 @@ impl Read for FileSection<'_> {
 ///
 /// # Errors
 /// Also when the file has fewer.
-pub(crate) fn read_whole(file: &File, size: usize) -> io::Result<Vec<u8>> {
+pub(super) fn read_whole(file: &File, size: usize) -> io::Result<Vec<u8>> {
     let mut bytes = filled(0u8, size);
     let parts = bytes.par_chunks_mut(AT_ONCE).enumerate();
     parts.try_for_each(|(number, part)| {
