@@ -297,7 +297,20 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
             &[Part::Verdict, Part::Table, Part::Answer],
         );
         assert!(text.contains("The best split, which does not fit either, is [ In 0 1 | 2 Out ]"));
-        assert!(text.contains("With 701,024 bytes on each tile it would fit on 2 IPUs (--mem"));
+        assert!(!text.contains("on each tile it would fit"), "{text}");
+    }
+
+    #[test]
+    fn a_tile_is_never_larger_than_the_target_s() {
+        let mut report = complete();
+        let of_target = report.provenance.target.bytes_per_tile;
+        for (memory, said) in [(of_target, true), (of_target + 1, false)] {
+            let refusal = report.refusal.as_mut().unwrap();
+            refusal.smallest_tile_memory = Some(memory);
+            let text = text(&report, &PLAIN, &[Part::Answer]);
+            let way_out = "With 638,976 bytes on each tile it would fit on 2 IPUs (--mem-per-tile";
+            assert_eq!(text.contains(way_out), said, "{text}");
+        }
     }
 
     #[test]

@@ -96,7 +96,12 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
         }
         None => {}
     }
-    if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, split) {
+    // A tile cannot have more than the target gives it: beyond that, "over by" says all.
+    let target = report.provenance.target.bytes_per_tile;
+    let memory = refusal
+        .smallest_tile_memory
+        .filter(|&bytes| bytes <= target);
+    if let (Some(memory), Some(split)) = (memory, split) {
         lines.push(
             say("with ")
                 .amount(memory)
