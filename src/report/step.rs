@@ -96,7 +96,7 @@ impl StepFacts {
             streaming_is_counted: streamed
                 .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
             slowest_stage: slowest(times, stages) as u32,
-            efficiency: efficiency(&step),
+            efficiency: step.efficiency(),
             milliseconds: seconds.map(|seconds| seconds * 1e3),
             samples_per_second: samples
                 .zip(seconds.filter(|&seconds| seconds > 0.0))
@@ -105,15 +105,6 @@ impl StepFacts {
             is_within: is_within(nanoseconds, options.max_nanoseconds),
             at_least_cycles: proof.map(|proof| narrow(proof.at_least)),
         })
-    }
-}
-
-/// The part of the step that a pipeline which is always full would take.
-pub(super) fn efficiency(step: &StepTime) -> f64 {
-    let through = step.steady as f64 * step.micro_batches as f64;
-    match step.cycles {
-        0 => 1.0,
-        cycles => through / cycles as f64,
     }
 }
 

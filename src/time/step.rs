@@ -49,6 +49,15 @@ impl StepTime {
         })
     }
 
+    /// The part of the step that a pipeline which is always full would take.
+    pub fn efficiency(&self) -> f64 {
+        let through = self.steady as f64 * self.micro_batches as f64;
+        match self.cycles {
+            0 => 1.0,
+            cycles => through / cycles as f64,
+        }
+    }
+
     /// Is the step shorter for each of its micro-batches?
     pub fn is_faster_than(&self, other: &Self) -> bool {
         let [one, others] = [

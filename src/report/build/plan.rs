@@ -1,7 +1,7 @@
 //! The whole configurations that fit.
 
 use super::Inputs;
-use crate::report::step::{efficiency, is_within, nanoseconds, slowest};
+use crate::report::step::{is_within, nanoseconds, slowest};
 use crate::report::{PlanFacts, PlanRow};
 use crate::search::{Configuration, SearchResult, free_bytes};
 use crate::time::narrow;
@@ -57,7 +57,7 @@ impl Inputs<'_> {
             cycles: score.step.map(|step| narrow(step.cycles)),
             micro_batches: score.step.map(|step| step.micro_batches),
             milliseconds: time.map(|time| time as f64 / 1e6),
-            efficiency: score.step.map(|step| efficiency(&step)),
+            efficiency: score.step.map(|step| step.efficiency()),
             samples_per_second: samples,
             is_within: is_within(time, options.max_nanoseconds),
             is_shortest: config.split.step.is_some_and(|proof| proof.is_optimal),
