@@ -2,7 +2,8 @@
 
 use super::super::container::{Content, ENTRY, HEADER, Packed, assemble, take_apart};
 use super::super::*;
-use super::models::{any_model, full, target};
+use super::any_model::any_model;
+use super::models::{full, target};
 use crate::memory::MemoryModel;
 use crate::model::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Placement,

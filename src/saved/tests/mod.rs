@@ -1,5 +1,6 @@
 //! Models through a file and back, and files that nobody should have made.
 
+mod any_model;
 mod damaged;
 mod hostile;
 mod models;
@@ -7,7 +8,8 @@ mod models;
 use super::*;
 use crate::message::Warning;
 use crate::model::{VariableGroup, VariableGroups};
-use models::{any_model, full};
+use any_model::any_model;
+use models::full;
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;

@@ -59,6 +59,7 @@
 //! find becomes a case here.
 #![cfg(target_os = "linux")]
 
+mod calibrations;
 mod cases;
 mod compiled;
 mod cycle_tables;

@@ -5,6 +5,7 @@
 //! right, [`sound_models_are_not_warned_of`] holds that there is none.
 
 mod files;
+mod layer_rows;
 mod rows;
 
 use std::fs;

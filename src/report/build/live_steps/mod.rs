@@ -1,12 +1,13 @@
 //! Variables that are live at chosen steps on the fullest tile, and on those of the stages.
 
+mod spans;
+
 use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
 use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileVariable};
-use crate::profile::LiveClasses;
 use crate::report::downsample::thin;
 use crate::report::layer_names::{layer_name, layer_names};
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
-use rustc_hash::FxHashMap;
+use spans::{BytesBySteps, Spans};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -357,102 +358,5 @@ impl LiveCurve {
             .checked_sub(1)
             .and_then(|place| self.points.get(place));
         point.map_or(0, |&(_, bytes)| bytes)
-    }
-}
-
-/// By class: at which of the chosen steps it is live, as half-open ranges of places in
-/// the list of steps.
-struct Spans {
-    steps: usize,
-    by_class: FxHashMap<u32, Vec<(usize, usize)>>,
-}
-
-impl Spans {
-    fn new<'a>(
-        classes: &LiveClasses,
-        steps: &[u32],
-        variables: impl Iterator<Item = &'a TileVariable>,
-    ) -> Self {
-        let mut by_class = FxHashMap::default();
-        for variable in variables {
-            let new_spans = || spans(classes.ranges(variable.class), steps);
-            by_class.entry(variable.class).or_insert_with(new_spans);
-        }
-        Self {
-            steps: steps.len(),
-            by_class,
-        }
-    }
-
-    fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
-        self.by_class
-            .get(&variable.class)
-            .map_or(&[], Vec::as_slice)
-    }
-}
-
-/// Ranges of steps as ranges of places in `steps`; those with none between become one.
-fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
-    let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
-    let mut spans: Vec<(usize, usize)> = Vec::new();
-    for &(from, to) in ranges {
-        let (from, to) = (place(from), place(to));
-        match spans.last_mut() {
-            _ if from >= to => {}
-            Some(last) if last.1 >= from => last.1 = to,
-            _ => spans.push((from, to)),
-        }
-    }
-    spans
-}
-
-/// Bytes by step, made of ranges.
-#[derive(Clone)]
-struct BytesBySteps(Vec<u64>);
-
-impl BytesBySteps {
-    fn new(steps: usize) -> Self {
-        Self(vec![0; steps + 1])
-    }
-
-    /// Adds at each step of these ranges. What is taken away after a range was added
-    /// before, so sums are right again, wherever they wrapped around between.
-    fn add(&mut self, spans: &[(usize, usize)], number: u64) {
-        for &(from, to) in spans {
-            self.0[from] = self.0[from].wrapping_add(number);
-            self.0[to] = self.0[to].wrapping_sub(number);
-        }
-    }
-
-    fn by_step(mut self) -> Vec<u64> {
-        self.0.pop();
-        let sums = self.0.into_iter().scan(0u64, |sum, change| {
-            *sum = sum.wrapping_add(change);
-            Some(*sum)
-        });
-        sums.collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_of_steps_become_ranges_of_chosen_steps() {
-        let steps = [2, 5, 6, 9];
-        assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
-        assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
-        // Not live at 3, which nobody sees.
-        assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
-        assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
-    }
-
-    #[test]
-    fn sums_are_by_step() {
-        let mut sums = BytesBySteps::new(4);
-        sums.add(&[(0, 2), (3, 4)], 7);
-        sums.add(&[(1, 4)], 10);
-        assert_eq!(sums.by_step(), [7, 17, 10, 17]);
     }
 }

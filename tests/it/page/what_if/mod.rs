@@ -1,13 +1,16 @@
 //! Cuts that are moved in the page: every number that it then shows is that of the
 //! command line that it shows.
 
+mod limits;
+mod stages;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
 use super::browser::{Browser, find};
 use super::{export, no_errors};
-use crate::support::{finish, models, popliner, profile, root};
+use crate::support::{finish, models, profile, root};
 use serde_json::{Value, json};
 
 /// The split that is tried, as the page shows it.
@@ -344,226 +347,11 @@ fn other_limits_and_numbers_of_ipus_have_their_best_split() {
     }
 }
 
-/// Cuts that are added and removed in every way that there is, up to as many stages as
-/// are known and down to one.
-#[test]
-fn cuts_are_added_and_removed() {
-    let Some(program) = find() else { return };
-    for fixture in ["popart-bert-inference", "poptorch-bert-training"] {
-        let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-        let mut page = Page::open(&program, &profile(fixture), &options);
-        let max_stages = page.report["what_if"]["max_stages"]
-            .as_u64()
-            .expect("a number");
-        let cuts = page.cuts();
-        page.press(0, "Delete");
-        page.check();
-        assert_eq!(page.cuts(), cuts[1..], "{fixture}");
-        page.announces("Cut removed after ");
-        page.click("add");
-        page.announces("Cut added after ");
-        assert_eq!(page.cuts().len(), cuts.len(), "{fixture}");
-        page.press(1, "Backspace");
-        page.check();
-        page.add_by_double_click();
-        page.add_by_enter();
-        page.add_all(max_stages);
-        page.remove_all();
-        page.add_all(max_stages.min(3));
-        page.click("reset");
-        assert_eq!(page.cuts(), cuts, "{fixture}");
-        let folder = page.folder.path().join("report.html");
-        no_errors(&page.browser, &folder);
-    }
-}
-
 impl Page {
-    /// The page says what was done before the verdict.
-    fn announces(&mut self, start: &str) {
-        let state = self.browser.value(SHOWN);
-        let verdict = state["verdict"].as_str().expect("a verdict");
-        assert!(verdict.starts_with(start), "{verdict}");
-        assert!(verdict.contains(". This split "), "{verdict}");
-    }
-
-    /// In the last stage, which is as wide as its positions.
-    fn add_by_double_click(&mut self) {
-        let (cuts, positions) = (self.cuts(), self.positions());
-        let from = cuts.last().copied().unwrap_or(0);
-        assert!(positions - from > 1, "the last stage has one position");
-        let stage = "[...document.querySelectorAll('.stage')].at(-1)";
-        // Nearest to the one but last boundary.
-        let share = (positions - 1 - from) as f64 / (positions - from) as f64;
-        self.browser.click(stage, share, 2);
-        assert_eq!(self.cuts(), [&cuts[..], &[positions - 1]].concat());
-        self.check();
-    }
-
-    /// In the widest stage; the cut that is added gets the focus.
-    fn add_by_enter(&mut self) {
-        let before = self.cuts().len();
-        let focus = "[...document.querySelectorAll('.stage')]
-            .reduce((a, b) => b.offsetWidth > a.offsetWidth ? b : a).focus()";
-        self.browser.value(focus);
-        self.browser.press("Enter");
-        assert_eq!(self.cuts().len(), before + 1);
-        let focused = "document.activeElement.classList.contains('handle')";
-        assert_eq!(self.browser.value(focused), json!(true));
-        self.check();
-    }
-
-    fn is_disabled(&mut self, what: &str) -> bool {
-        let disabled = format!("document.getElementById('what-if-{what}').disabled");
-        self.browser.value(&disabled) == json!(true)
-    }
-
-    /// By the button, until there are so many stages.
-    fn add_all(&mut self, stages: u64) {
-        while (self.cuts().len() as u64) + 1 < stages {
-            let before = self.cuts();
-            self.click("add");
-            let after = self.cuts();
-            assert_eq!(after.len(), before.len() + 1);
-            assert!(after.is_sorted() && before.iter().all(|cut| after.contains(cut)));
-        }
-        let is_full = self.report["what_if"]["max_stages"] == json!(stages);
-        assert_eq!(self.is_disabled("add"), is_full);
-        let note = self
-            .browser
-            .value("document.getElementById('what-if-most').textContent");
-        assert_eq!(note != json!(""), is_full, "{note}");
-    }
-
-    /// By the button, which is for the cut that had the focus last.
-    fn remove_all(&mut self) {
-        self.browser
-            .value("document.querySelector('.handle').focus()");
-        for left in (0..self.cuts().len()).rev() {
-            assert!(!self.is_disabled("remove"));
-            self.browser
-                .click("document.getElementById('what-if-remove')", 0.5, 1);
-            assert_eq!(self.cuts().len(), left);
-            self.check();
-        }
-        assert!(self.is_disabled("remove"));
-    }
-
     fn command(&mut self) -> String {
         let state = self.browser.value(SHOWN);
         state["command"].as_str().expect("a command").to_string()
     }
-
-    fn fields(&mut self) -> Value {
-        let fields =
-            "['memory', 'reserve'].map((one) => document.getElementById('what-if-' + one).value)";
-        self.browser.value(fields)
-    }
-}
-
-#[test]
-fn memory_and_what_is_kept_free_of_it_make_the_limit() {
-    let Some(program) = find() else { return };
-    let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-    let mut page = Page::open(&program, &profile("popart-bert-inference"), &options);
-    assert_eq!(page.fields(), json!(["638976", "12780"]));
-    page.check();
-    assert!(
-        page.command()
-            .contains(" --mem-per-tile=638976 --reserve=12780 ")
-    );
-    page.enter("reserve", "50001");
-    assert!(page.command().contains(" --reserve=50001 "));
-    page.enter("memory", "700000");
-    assert!(
-        page.command()
-            .contains(" --mem-per-tile=700000 --reserve=50001 ")
-    );
-    // A value that leaves nothing is not taken.
-    let before = page.command();
-    for wrong in ["700000", "-1", "0.5"] {
-        page.enter("reserve", wrong);
-        let is_wrong = "!document.getElementById('what-if-reserve').validity.valid";
-        assert_eq!(page.browser.value(is_wrong), json!(true), "{wrong}");
-        assert_eq!(page.command(), before, "{wrong}");
-    }
-    page.enter("reserve", "0");
-    assert!(!page.command().contains("--reserve"));
-    // Values of the run stand in for empty fields.
-    page.enter("reserve", "");
-    page.enter("memory", "");
-    page.enter("ipus", "3");
-    assert!(
-        page.command()
-            .contains(" --mem-per-tile=638976 --reserve=12780 ")
-    );
-    page.click("reset");
-    assert_eq!(page.fields(), json!(["638976", "12780"]));
-}
-
-#[test]
-fn memories_that_differ_by_ipu_can_have_another_reserve() {
-    let Some(program) = find() else { return };
-    let memories = "--mem-per-tile=638976,600000,638976,600000";
-    for (reserve, entered, option) in [
-        // Each IPU has a reserve of its own: the limits are shown.
-        (
-            "--reserve=2%",
-            "",
-            " --mem-per-tile=626196,588000,626196,588000 --check",
-        ),
-        (
-            "--reserve=1000",
-            "1000",
-            " --mem-per-tile=638976,600000,638976,600000 --reserve=1000 ",
-        ),
-    ] {
-        let options = ["--solve", memories, reserve];
-        let mut page = Page::open(&program, &profile("popart-bert-inference"), &options);
-        assert_eq!(page.fields(), json!(["", entered]));
-        page.check();
-        assert!(page.command().contains(option), "{}", page.command());
-        page.enter("reserve", "4096");
-        assert!(page.command().contains(" --reserve=4096 "));
-        page.press(0, "Delete");
-        page.check();
-        page.enter("ipus", "3");
-        page.enter("memory", "800000");
-        assert!(
-            page.command()
-                .contains(" --mem-per-tile=800000 --reserve=4096 ")
-        );
-    }
-}
-
-/// A calibration stands in for a reserve, and no command line has both.
-#[test]
-fn a_reserve_beside_a_calibration_is_taken_off_the_memory() {
-    let Some(program) = find() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let against = ["--against".to_string(), path("report.json")];
-    let calibrate = ["--calibrate".to_string(), path("learnt.json")];
-    let split = ["--layers-per-ipu=1,2,2,1"];
-    export(&profile("training-pipeline"), &split, folder.path());
-    let recorded = profile("training-pipelined").display().to_string();
-    let fit = [recorded, "--fit".into(), "-q".into()];
-    let run = popliner(fit.iter().chain(&against).chain(&calibrate));
-    assert_eq!(run.code, 0, "{run:?}");
-    let calibration = format!("--calibration={}", path("learnt.json"));
-    let options = ["--solve", "--num-ipus=4", &calibration];
-    let mut page = Page::open(&program, &profile("training-pipeline"), &options);
-    page.check();
-    let memory = page.fields()[0]
-        .as_str()
-        .and_then(|text| text.parse::<u64>().ok());
-    page.enter("reserve", "4096");
-    let limit = memory.expect("a number") - 4096;
-    let command = page.command();
-    assert!(
-        command.contains(&format!(" --mem-per-tile={limit} ")),
-        "{command}"
-    );
-    assert!(!command.contains("--reserve"), "{command}");
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! Chosen steps as places in a list, and sums over these.
+
+use crate::model::TileVariable;
+use crate::profile::LiveClasses;
+use rustc_hash::FxHashMap;
+
+/// By class: at which of the chosen steps it is live, as half-open ranges of places in
+/// the list of steps.
+pub(super) struct Spans {
+    pub(super) steps: usize,
+    by_class: FxHashMap<u32, Vec<(usize, usize)>>,
+}
+
+impl Spans {
+    pub(super) fn new<'a>(
+        classes: &LiveClasses,
+        steps: &[u32],
+        variables: impl Iterator<Item = &'a TileVariable>,
+    ) -> Self {
+        let mut by_class = FxHashMap::default();
+        for variable in variables {
+            let new_spans = || spans(classes.ranges(variable.class), steps);
+            by_class.entry(variable.class).or_insert_with(new_spans);
+        }
+        Self {
+            steps: steps.len(),
+            by_class,
+        }
+    }
+
+    pub(super) fn of(&self, variable: &TileVariable) -> &[(usize, usize)] {
+        self.by_class
+            .get(&variable.class)
+            .map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Ranges of steps as ranges of places in `steps`; those with none between become one.
+fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
+    let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for &(from, to) in ranges {
+        let (from, to) = (place(from), place(to));
+        match spans.last_mut() {
+            _ if from >= to => {}
+            Some(last) if last.1 >= from => last.1 = to,
+            _ => spans.push((from, to)),
+        }
+    }
+    spans
+}
+
+/// Bytes by step, made of ranges.
+#[derive(Clone)]
+pub(super) struct BytesBySteps(Vec<u64>);
+
+impl BytesBySteps {
+    pub(super) fn new(steps: usize) -> Self {
+        Self(vec![0; steps + 1])
+    }
+
+    /// Adds at each step of these ranges. What is taken away after a range was added
+    /// before, so sums are right again, wherever they wrapped around between.
+    pub(super) fn add(&mut self, spans: &[(usize, usize)], number: u64) {
+        for &(from, to) in spans {
+            self.0[from] = self.0[from].wrapping_add(number);
+            self.0[to] = self.0[to].wrapping_sub(number);
+        }
+    }
+
+    pub(super) fn by_step(mut self) -> Vec<u64> {
+        self.0.pop();
+        let sums = self.0.into_iter().scan(0u64, |sum, change| {
+            *sum = sum.wrapping_add(change);
+            Some(*sum)
+        });
+        sums.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    pub(super) fn ranges_of_steps_become_ranges_of_chosen_steps() {
+        let steps = [2, 5, 6, 9];
+        assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
+        assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
+        // Not live at 3, which nobody sees.
+        assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
+        assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
+    }
+
+    #[test]
+    pub(super) fn sums_are_by_step() {
+        let mut sums = BytesBySteps::new(4);
+        sums.add(&[(0, 2), (3, 4)], 7);
+        sums.add(&[(1, 4)], 10);
+        assert_eq!(sums.by_step(), [7, 17, 10, 17]);
+    }
+}

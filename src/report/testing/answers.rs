@@ -1,0 +1,222 @@
+//! What a search says: proofs, refusals, other splits, and the time of a step.
+
+use super::*;
+
+pub(super) fn proof() -> Proof {
+    Proof {
+        objective: "peak".into(),
+        optimal: true,
+        objectives: vec![ProvenObjective {
+            objective: "lowest memory on the fullest tile".into(),
+            integer_program: "700024".into(),
+            dynamic_program: "700024".into(),
+        }],
+        bottlenecks: vec![ProvenBottleneck {
+            objective: "lowest memory on the fullest tile".into(),
+            below: "600024".into(),
+            stages_needed: Some(3),
+        }],
+    }
+}
+
+pub(super) fn refusal(limit: u64) -> Refusal {
+    let name = |name: &str| Some(name.to_string());
+    let range = |layers: LayerNames, tile, bytes| OverLimit {
+        layers,
+        tile,
+        step: Some(3),
+        bytes,
+    };
+    Refusal {
+        reason: RefusalReason::TooFewIpus,
+        limit,
+        ranges: vec![
+            range(vec![None, name("0"), name("1")], 0, limit + 1),
+            range(vec![name("1"), name("2")], 1, 700_024),
+        ],
+        cuts_after: vec![name("0")],
+        stages_needed: Some(3),
+        smallest_limit: Some(700_024),
+        smallest_tile_memory: Some(701_024),
+        fewest_ipus: Some(3),
+        kept_together: vec!["weight wte (64 bytes) of 0 and 1".into()],
+        relaxations: vec![RelaxationFacts {
+            constraints: vec!["--pin 1=0".into()],
+            weights: vec!["wte".into()],
+            stages: vec![
+                vec![None, name("0")],
+                vec![name("1"), name("2"), name("Out")],
+            ],
+        }],
+        advice: None,
+    }
+}
+
+pub(super) fn given() -> GivenSplit {
+    GivenSplit {
+        broken_constraints: vec!["--pin 1=0".into()],
+        best_fits: false,
+        best_stages: vec![
+            vec![None, Some("0".into()), Some("1".into())],
+            vec![Some("2".into()), Some("Out".into())],
+        ],
+        best_fullest_tile_bytes: 700_024,
+        best_cut_bytes: 1024,
+        best_slowest_stage_cycles: Some(590),
+    }
+}
+
+pub(super) fn sweep(limit: u64) -> Sweep {
+    let row = |ipus: u32, bytes: u64| SweepRow {
+        ipus,
+        fits: bytes <= limit,
+        fullest_tile_bytes: bytes,
+        free: limit as i64 - bytes as i64,
+        cut_bytes: 4096 * u64::from(ipus - 1),
+        slowest_stage_cycles: Some(1000 / u64::from(ipus)),
+        step_cycles: Some(5000 / u64::from(ipus)),
+        stages: vec![vec![None, Some("0".into())]],
+        hint: (ipus == 4).then(|| "one machine".into()),
+    };
+    Sweep {
+        limit,
+        rows: vec![
+            row(1, 1_300_000),
+            row(2, 700_024),
+            row(3, 500_000),
+            row(4, 500_000),
+        ],
+    }
+}
+
+/// The ranges of 5 positions, which need 100,000 bytes each, and 1,000 for each
+/// stage after them.
+pub(super) fn what_if() -> WhatIf {
+    let bytes_of = |start: u32, end: u32, after: usize| {
+        Some(100_000 * u64::from(end - start) + 1000 * after as u64)
+    };
+    let best = |ipus, ends: &[u32]| BestSplit {
+        ipus,
+        fits: ipus > 1,
+        ends: ends.to_vec(),
+    };
+    let without_numbers = WhatIf {
+        max_stages: 4,
+        by_stages_after: true,
+        best: vec![best(1, &[5]), best(2, &[3, 5])],
+        constraints: vec![CheckedConstraint {
+            name: "--pin 1=0".into(),
+            rule: crate::solve::Rule::Pin {
+                position: 2,
+                ipu: 0,
+            },
+        }],
+        arguments: vec!["profile.pop".into()],
+        ..WhatIf::default()
+    };
+    let cut_bytes_of = |at: u32| Some(10 * u64::from(at));
+    let all: Vec<u32> = (0..=5).collect();
+    let what_if = without_numbers.between(&all, &[5], usize::MAX, bytes_of, cut_bytes_of);
+    what_if.unwrap()
+}
+
+pub(super) fn plan() -> PlanFacts {
+    let row = |ipus: u32, cycles| PlanRow {
+        fullest_stage: 0,
+        slowest_stage: Some(1),
+        ipus,
+        replicas: 4 / ipus,
+        schedule: Schedule::Popart,
+        recompute: Recompute::Stage,
+        state: StatePlace::OnChip,
+        streamed_bytes: None,
+        lacks_time: false,
+        fullest_tile_bytes: 400_000 / u64::from(ipus),
+        limit: 638_976,
+        free: 38_976,
+        cycles: Some(cycles),
+        micro_batches: Some(7),
+        milliseconds: Some(1.5),
+        efficiency: Some(0.75),
+        samples_per_second: None,
+        is_within: true,
+        is_shortest: true,
+        stages: vec![vec![None, Some("0".into())], vec![Some("Out".into())]],
+        ends: vec![2, 5],
+        command: "popliner profile.pop --num-ipus=2".into(),
+    };
+    PlanFacts {
+        max_ipus: 4,
+        ipus_tried: vec![1, 2, 4],
+        pipelines_tried: vec![Pipeline {
+            schedule: Schedule::Popart,
+            recompute: Recompute::Stage,
+            ..Pipeline::default()
+        }],
+        rows: vec![row(2, 1000), row(1, 3000)],
+    }
+}
+
+pub(super) fn step() -> StepFacts {
+    StepFacts {
+        micro_batches: 3,
+        micro_batches_by_default: true,
+        micro_batch: Some(8),
+        replicas: 2,
+        cycles: 3000,
+        steady_cycles: 590,
+        ramp_cycles: 830,
+        update_cycles: 100,
+        copy_cycles: Some(300),
+        streamed_bytes: None,
+        streaming_is_counted: None,
+        slowest_stage: 1,
+        efficiency: 0.59,
+        milliseconds: Some(0.003),
+        samples_per_second: Some(16_000_000.0),
+        max_milliseconds: Some(0.002),
+        is_within: false,
+        at_least_cycles: Some(2900),
+    }
+}
+
+pub(super) fn execution() -> Execution {
+    let layer = |name: Option<&str>, cycles, exchange| LayerCycles {
+        name: name.map(String::from),
+        cycles,
+        milliseconds: None,
+        exchange: Some(exchange),
+        passes: Some(PassCycles {
+            forward: cycles - cycles / 4,
+            backward: cycles / 4,
+            ..PassCycles::default()
+        }),
+    };
+    let stage = |stage, cycles, exchange| StageCycles {
+        stage,
+        cycles,
+        micro_batch_cycles: Some(cycles + cycles / 2),
+        micro_batch_milliseconds: None,
+        exchange: Some(exchange),
+        passes: Some(PassCycles {
+            forward: cycles / 2,
+            recomputed: cycles - cycles / 2,
+            ..PassCycles::default()
+        }),
+    };
+    Execution {
+        source: ExecutionSource::CompileTimeEstimates,
+        total: Some(1033),
+        layers: vec![
+            layer(None, 10, 10),
+            layer(Some("0"), 400, 100),
+            layer(Some("1"), 0, 0),
+            layer(Some("2"), 580, 0),
+            layer(Some("Out"), 10, 4),
+        ],
+        stages: vec![stage(0, 410, 110), stage(1, 590, 4)],
+        unplaced: Some(30),
+        unplaced_exchange: Some(20),
+        other: Some(3),
+    }
+}

@@ -1,0 +1,315 @@
+//! A small report for tests of the forms.
+
+mod answers;
+mod compiled;
+mod stages;
+
+pub(crate) use compiled::compiled;
+pub(super) use compiled::hostile_compiled;
+
+use super::*;
+use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule, StatePlace};
+use crate::model::{Framework, PassCycles};
+use answers::*;
+use stages::*;
+use std::ops::Range;
+
+/// Training whose schedule was left to the framework.
+fn pipeline() -> PipelineFacts {
+    PipelineFacts {
+        schedule: Schedule::Popart,
+        recompute: Recompute::Stage,
+        accumulator: Accumulator::AsWeight,
+        schedule_by_default: true,
+        recompute_by_default: true,
+        framework: Framework::Popart,
+        is_training: true,
+        recorded_accumulation: false,
+        recorded_recomputation: true,
+        without_recomputation: Some(1_500_000),
+        choice_is_optimal: None,
+        alternatives: vec![PipelineAlternative {
+            schedule: Schedule::Popart,
+            recompute: Recompute::Layer,
+            options: "--recompute layer".into(),
+            fits: true,
+            fullest_tile_bytes: 500_000,
+            change: -800_024,
+            stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
+            ..PipelineAlternative::default()
+        }],
+        ..PipelineFacts::default()
+    }
+}
+
+/// A report with all sections: two stages, the second over the limit.
+pub(crate) fn report() -> Report {
+    let limit = 638_976;
+    let named = |name: &str| Some(name.to_string());
+    Report {
+        fit: None,
+        pipeline: Some(pipeline()),
+        proof: Some(proof()),
+        refusal: Some(refusal(limit)),
+        given: Some(given()),
+        constraints: vec!["--cut-after 0".into(), "--pin 1=0".into()],
+        tied_weights: vec![TiedWeightFacts {
+            weight: "wte".into(),
+            bytes: 1024,
+            layers: vec![named("0"), named("1")],
+            untied: false,
+            stages: vec![0, 1],
+        }],
+        shared_variables: vec![SharedVariables {
+            layers: vec![named("0"), named("2")],
+            bytes: 2048,
+        }],
+        format: DocumentFormat::PoplinerReport,
+        version: VERSION,
+        provenance: provenance(),
+        memory: RecordedMemory {
+            limit,
+            tiles: Some(TileTotals {
+                fullest: 1,
+                total: vec![600_000, 1_300_000],
+                with_gaps: Some(vec![600_100, 1_300_400]),
+                always_live: vec![1000, 2000],
+                not_always_live: vec![599_000, 1_298_000],
+            }),
+            categories: vec![CategoryBytes {
+                name: "variable".into(),
+                all_tiles: 1_800_000,
+                fullest_tile: Some(1_200_000),
+            }],
+            coverage: Some(CoverageFacts {
+                tile: 1,
+                recorded: 1_300_000,
+                layers: 1_000_000,
+                assigned: 200_000,
+                by_touch: 1000,
+                overhead: 100_001,
+                rest: -1,
+            }),
+            tile_map: Some(tile_map()),
+        },
+        pseudo_layers: PseudoLayers::InAndOut,
+        layers: vec![
+            layer(None, 0, 100),
+            layer(Some("0"), 0, 300_000),
+            layer(Some("1"), 1, 200),
+            layer(Some("2"), 1, 700_024),
+            layer(Some("Out"), 1, 400),
+        ],
+        estimate: None,
+        split: Some(Split {
+            fewest_ipus: None,
+            limits: Some(vec![limit, limit - 1000]),
+            fits: false,
+            limit,
+            max_stages: 2,
+            is_calibrated: false,
+            is_given: false,
+            stages: vec![
+                stage(0, 0..2, &[None, Some("0")], 600_000, limit),
+                stage(
+                    1,
+                    2..5,
+                    &[Some("1"), Some("2"), Some("Out")],
+                    700_000,
+                    limit - 1000,
+                ),
+            ],
+            unplaced: Vec::new(),
+            too_large: vec![layer(Some("2"), 1, 700_024)],
+        }),
+        cuts: vec![Cut {
+            duplicated: 2048,
+            moves: vec![Move {
+                layers: vec![named("1")],
+                to_stage: 0,
+                fullest_tile_bytes: [600_224, 699_800],
+                change: [200, -224],
+            }],
+            after_stage: 0,
+            layer_before: named("0"),
+            layer_after: named("1"),
+            bytes: 4096,
+        }],
+        liveness: Some(Liveness {
+            steps: 10,
+            turn: Some(5),
+            all_tiles: curve(1_900_000),
+            fullest_tile: 1,
+            fullest_tile_curve: curve(1_299_976),
+            bands: vec![
+                Band {
+                    layer: named("0"),
+                    from: 0,
+                    to: 4,
+                },
+                Band {
+                    layer: named("2"),
+                    from: 5,
+                    to: 8,
+                },
+            ],
+            peak_variables: Some(variables(1, 1_299_976)),
+        }),
+        live_steps: Some(live_steps()),
+        sweep: Some(sweep(limit)),
+        what_if: Some(what_if()),
+        step: Some(step()),
+        plan: Some(plan()),
+        execution: Some(execution()),
+        warnings: vec!["only 1 of 9 operations got a layer".into()],
+        contradictions: Vec::new(),
+    }
+}
+
+fn tile_map() -> TileMap {
+    TileMap {
+        categories: vec![TileCategory {
+            name: "variable".into(),
+            bytes: vec![600_000, 1_200_000],
+            overlapped: vec![0, 300_000],
+        }],
+        left_out: 1,
+        variables: Some(TileVariables {
+            most: 10,
+            tiles: vec![1, 0],
+            kinds: vec![VariableKind {
+                name: "weights#0".into(),
+                category: "variable".into(),
+                always_live: true,
+            }],
+            largest: vec![vec![(0, 2000)], vec![(0, 1000)]],
+        }),
+    }
+}
+
+fn provenance() -> Provenance {
+    Provenance {
+        popliner: "0.0.0".into(),
+        arguments: vec!["profile.pop".into(), "--solve".into()],
+        files: Files {
+            profile: "profile.pop".into(),
+            debug: Some("debug.cbor".into()),
+            saved_model: false,
+        },
+        memory_model: "full".into(),
+        layer_name_regex: Some(crate::model::DEFAULT_LAYER_REGEX.into()),
+        target: TargetFacts {
+            architecture: "ipu2".into(),
+            tiles: 2,
+            bytes_per_tile: 638_976,
+            clock_hz: Some(1_330_000_000),
+        },
+        poplar: Some("3.3.0".into()),
+        compiled: Some("2023-05-01 12:00:00".into()),
+        options: Some(vec![BuildOption {
+            of: "compilation".into(),
+            name: "opt.level".into(),
+            value: "3".into(),
+        }]),
+        framework: Some(serde_json::json!({"name": "PopART", "nested": {"list": [1, 2]}})),
+        app: None,
+    }
+}
+
+/// Of two variables, one of which is live at one of three steps.
+fn live_steps() -> LiveSteps {
+    let named = |name: &str| Some(name.to_string());
+    let (always, moving) = (649_988, 649_988);
+    let zeros = || vec![0; 3];
+    let at = |bytes: u64| vec![0, bytes, 0];
+    let layer = |(name, bytes)| LayerAtSteps { name, bytes };
+    let category = |(name, bytes): (&str, _)| CategoryAtSteps {
+        name: name.into(),
+        bytes,
+    };
+    let variable = |name: &str, category: &str, layers: &[&str], live| VariableAtSteps {
+        name: name.into(),
+        category: category.into(),
+        bytes: always,
+        layers: layers.iter().map(|name| named(name)).collect(),
+        is_always_live: live == (0, 5),
+        live: vec![live],
+    };
+    LiveSteps {
+        tile: 1,
+        steps: vec![0, 3, 5],
+        programs: ["OnTileExecute fwd", "DoExchange", "DoExchange"]
+            .map(String::from)
+            .into(),
+        operations: vec![named("0/MatMul"), None, named("0/MatMul")],
+        counts: vec![1, 2, 1],
+        bytes: vec![always, always + moving, always],
+        not_always_live: at(950_000),
+        categories: vec![
+            category(("variable", vec![always; 3])),
+            category(("message", at(moving))),
+        ],
+        layers: [
+            (None, zeros()),
+            (named("0"), vec![always, always + moving, always]),
+            (named("1"), at(moving)),
+            (named("2"), zeros()),
+            (named("Out"), zeros()),
+        ]
+        .map(layer)
+        .into(),
+        in_every_stage: zeros(),
+        variables: vec![
+            variable("weights#0", "variable", &["0"], (0, 5)),
+            variable("activations#1", "message", &["0", "1"], (3, 3)),
+        ],
+        always_live: always,
+        others: vec![TileAtSteps {
+            tile: 0,
+            counts: vec![1; 3],
+            bytes: vec![always; 3],
+            always_live: always,
+            variables: vec![variable("weights#0", "variable", &["0"], (0, 5))],
+        }],
+    }
+}
+
+/// The report with every text of it replaced, but for those of few values.
+pub(super) fn hostile(name: &str) -> Report {
+    let mut value = serde_json::to_value(report()).unwrap();
+    replace(&mut value, name);
+    value["format"] = "popliner-report".into();
+    value["pseudo_layers"] = "in-and-out".into();
+    value["execution"]["source"] = "executed-steps".into();
+    value["what_if"]["constraints"][0]["rule"] = "pin".into();
+    value["refusal"]["reason"] = "too-few-ipus".into();
+    let pipelines = [
+        "/pipeline",
+        "/pipeline/alternatives/0",
+        "/plan/pipelines_tried/0",
+        "/plan/rows/0",
+        "/plan/rows/1",
+    ];
+    for pipeline in pipelines {
+        let pipeline = value.pointer_mut(pipeline).unwrap();
+        pipeline["schedule"] = "popart".into();
+        pipeline["recompute"] = "stage".into();
+        pipeline["state"] = "on-chip".into();
+    }
+    value["plan"]["pipelines_tried"][0]["accumulators"] = "on-chip".into();
+    value["plan"]["pipelines_tried"][0]["stash"] = "on-chip".into();
+    value["pipeline"]["accumulator"] = "as-weight".into();
+    value["plan"]["pipelines_tried"][0]["accumulator"] = "as-weight".into();
+    value["pipeline"]["framework"] = "popart".into();
+    serde_json::from_value(value).unwrap()
+}
+
+fn replace(value: &mut serde_json::Value, name: &str) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => *text = name.into(),
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, name)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, name)),
+        _ => {}
+    }
+}

@@ -1,0 +1,120 @@
+//! Memory of tiles, what is kept free of it, and corrections.
+
+use super::super::{browser::find, export};
+use super::Page;
+use crate::support::{popliner, profile};
+use serde_json::{Value, json};
+
+impl Page {
+    fn fields(&mut self) -> Value {
+        let fields =
+            "['memory', 'reserve'].map((one) => document.getElementById('what-if-' + one).value)";
+        self.browser.value(fields)
+    }
+}
+
+#[test]
+fn memory_and_what_is_kept_free_of_it_make_the_limit() {
+    let Some(program) = find() else { return };
+    let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
+    let mut page = Page::open(&program, &profile("popart-bert-inference"), &options);
+    assert_eq!(page.fields(), json!(["638976", "12780"]));
+    page.check();
+    assert!(
+        page.command()
+            .contains(" --mem-per-tile=638976 --reserve=12780 ")
+    );
+    page.enter("reserve", "50001");
+    assert!(page.command().contains(" --reserve=50001 "));
+    page.enter("memory", "700000");
+    assert!(
+        page.command()
+            .contains(" --mem-per-tile=700000 --reserve=50001 ")
+    );
+    // A value that leaves nothing is not taken.
+    let before = page.command();
+    for wrong in ["700000", "-1", "0.5"] {
+        page.enter("reserve", wrong);
+        let is_wrong = "!document.getElementById('what-if-reserve').validity.valid";
+        assert_eq!(page.browser.value(is_wrong), json!(true), "{wrong}");
+        assert_eq!(page.command(), before, "{wrong}");
+    }
+    page.enter("reserve", "0");
+    assert!(!page.command().contains("--reserve"));
+    // Values of the run stand in for empty fields.
+    page.enter("reserve", "");
+    page.enter("memory", "");
+    page.enter("ipus", "3");
+    assert!(
+        page.command()
+            .contains(" --mem-per-tile=638976 --reserve=12780 ")
+    );
+    page.click("reset");
+    assert_eq!(page.fields(), json!(["638976", "12780"]));
+}
+
+#[test]
+fn memories_that_differ_by_ipu_can_have_another_reserve() {
+    let Some(program) = find() else { return };
+    let memories = "--mem-per-tile=638976,600000,638976,600000";
+    for (reserve, entered, option) in [
+        // Each IPU has a reserve of its own: the limits are shown.
+        (
+            "--reserve=2%",
+            "",
+            " --mem-per-tile=626196,588000,626196,588000 --check",
+        ),
+        (
+            "--reserve=1000",
+            "1000",
+            " --mem-per-tile=638976,600000,638976,600000 --reserve=1000 ",
+        ),
+    ] {
+        let options = ["--solve", memories, reserve];
+        let mut page = Page::open(&program, &profile("popart-bert-inference"), &options);
+        assert_eq!(page.fields(), json!(["", entered]));
+        page.check();
+        assert!(page.command().contains(option), "{}", page.command());
+        page.enter("reserve", "4096");
+        assert!(page.command().contains(" --reserve=4096 "));
+        page.press(0, "Delete");
+        page.check();
+        page.enter("ipus", "3");
+        page.enter("memory", "800000");
+        assert!(
+            page.command()
+                .contains(" --mem-per-tile=800000 --reserve=4096 ")
+        );
+    }
+}
+
+/// A calibration stands in for a reserve, and no command line has both.
+#[test]
+fn a_reserve_beside_a_calibration_is_taken_off_the_memory() {
+    let Some(program) = find() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let against = ["--against".to_string(), path("report.json")];
+    let calibrate = ["--calibrate".to_string(), path("learnt.json")];
+    let split = ["--layers-per-ipu=1,2,2,1"];
+    export(&profile("training-pipeline"), &split, folder.path());
+    let recorded = profile("training-pipelined").display().to_string();
+    let fit = [recorded, "--fit".into(), "-q".into()];
+    let run = popliner(fit.iter().chain(&against).chain(&calibrate));
+    assert_eq!(run.code, 0, "{run:?}");
+    let calibration = format!("--calibration={}", path("learnt.json"));
+    let options = ["--solve", "--num-ipus=4", &calibration];
+    let mut page = Page::open(&program, &profile("training-pipeline"), &options);
+    page.check();
+    let memory = page.fields()[0]
+        .as_str()
+        .and_then(|text| text.parse::<u64>().ok());
+    page.enter("reserve", "4096");
+    let limit = memory.expect("a number") - 4096;
+    let command = page.command();
+    assert!(
+        command.contains(&format!(" --mem-per-tile={limit} ")),
+        "{command}"
+    );
+    assert!(!command.contains("--reserve"), "{command}");
+}
