@@ -5,7 +5,7 @@ mod belonging;
 mod completions;
 mod effects;
 mod first_run;
-mod goldens;
+pub mod goldens;
 mod input_files;
 mod terminal;
 mod usage;

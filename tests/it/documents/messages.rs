@@ -22,7 +22,8 @@ mod collector;
 
 use std::collections::BTreeSet;
 
-use crate::support::messages::{WRAPPED, listed};
+use crate::cli::goldens::difference;
+use crate::support::messages::{WRAPPED, listed, page, row};
 use collector::{FoundMessages, HOLDERS, REASONS};
 
 /// Verbs that a way out can begin with.
@@ -42,7 +43,7 @@ fn the_page_has_all_messages_and_no_others() {
         .messages
         .iter()
         .filter(|(text, _)| !on_page.contains(text))
-        .map(|(text, path)| format!("{}: {text}", path.display()))
+        .map(|(text, (path, _))| format!("{}: {text}", path.display()))
         .collect();
     assert!(
         missing.is_empty(),
@@ -54,6 +55,26 @@ fn the_page_has_all_messages_and_no_others() {
         .filter(|text| !found.messages.contains_key(**text))
         .collect();
     assert!(gone.is_empty(), "only on the page: {gone:#?}");
+}
+
+/// An id is the room with the variant or the function that makes the message, which leads
+/// from the page to the code.
+#[test]
+fn each_message_has_its_id_as_an_anchor() {
+    let found = FoundMessages::read();
+    let text = std::fs::read_to_string(page()).expect("the page");
+    let anchored = text.lines().map(|line| {
+        let id = row(line).and_then(|(old, message)| Some((old, &found.messages.get(&message)?.1)));
+        match id {
+            None => line.to_owned(),
+            Some((old, id)) => {
+                let text = line.replacen(&format!("<a id=\"{old}\"></a>"), "", 1);
+                text.replacen("| ", &format!("| <a id=\"{id}\"></a>"), 1)
+            }
+        }
+    });
+    let anchored: Vec<String> = anchored.collect();
+    assert_eq!(difference(&page(), &(anchored.join("\n") + "\n")), None);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! docs/messages.md: every error and warning. All that the tool says in any test is
 //! held against it.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use super::root;
@@ -9,26 +10,36 @@ use regex::Regex;
 /// The cure of a message that ends with another one.
 pub const WRAPPED: &str = "as the message at its end says";
 
-/// The messages of the page as they are printed, with `...` where something differs.
-pub fn listed() -> Vec<String> {
-    let path = root().join("docs/messages.md");
-    let page = std::fs::read_to_string(path).expect("the page");
-    let rows = page.lines().filter(|line| line.starts_with("| "));
-    let rows = rows.filter(|row| *row != "| message | cause | cure |");
-    rows.map(message).collect()
+/// The page.
+pub fn page() -> PathBuf {
+    root().join("docs/messages.md")
 }
 
-/// The first cell of a row, and the last, which the message ends with.
-fn message(row: &str) -> String {
-    let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+/// The messages of the page as they are printed, with `...` where something differs.
+pub fn listed() -> Vec<String> {
+    let page = std::fs::read_to_string(page()).expect("the page");
+    let rows = page.lines().filter_map(row);
+    rows.map(|(_, message)| message).collect()
+}
+
+/// The anchor of a row, and its message: the first cell, and the last, which it ends with.
+pub fn row(line: &str) -> Option<(&str, String)> {
+    if !line.starts_with("| ") || line == "| message | cause | cure |" {
+        return None;
+    }
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
     let [text, cause, cure] = cells[..] else {
-        panic!("no message, cause and cure: {row}");
+        panic!("no message, cause and cure: {line}");
     };
-    assert!(!cause.is_empty() && !cure.is_empty(), "{row}");
-    match cure {
+    assert!(!cause.is_empty() && !cure.is_empty(), "{line}");
+    let text_of_anchor = text.strip_prefix("<a id=\"");
+    let anchored = text_of_anchor.and_then(|rest| rest.split_once("\"></a>"));
+    let (anchor, text) = anchored.unwrap_or(("", text));
+    let message = match cure {
         WRAPPED => text.to_owned(),
         cure => format!("{text}; {cure}"),
-    }
+    };
+    Some((anchor, message))
 }
 
 /// The beginning of a message: the file, or the option and its value. Only an absolute

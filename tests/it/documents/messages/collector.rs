@@ -65,8 +65,8 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
 pub struct FoundMessages {
     /// Shared ways out and other constants, by their names.
     constants: BTreeMap<String, String>,
-    /// The messages as they are on the page, with their files.
-    pub messages: BTreeMap<String, PathBuf>,
+    /// The messages as they are on the page, with their files and ids.
+    pub messages: BTreeMap<String, (PathBuf, String)>,
     /// Types with messages of their own.
     pub owners: BTreeSet<String>,
     /// Types whose text is that of another.
@@ -81,8 +81,10 @@ struct Visitor<'a> {
     /// Constants of this file.
     constants: BTreeMap<String, String>,
     path: PathBuf,
-    /// The type whose variants are looked at.
+    /// The type whose variants or functions are looked at.
     owner: String,
+    /// The variant or the function that makes messages.
+    maker: String,
 }
 
 impl FoundMessages {
@@ -102,6 +104,7 @@ impl FoundMessages {
                 found: &mut found,
                 path: path.strip_prefix(root()).expect("a source").to_owned(),
                 owner: String::new(),
+                maker: String::new(),
             };
             visitor.visit_file(file);
         }
@@ -172,9 +175,25 @@ impl Visitor<'_> {
         // Lines of their own follow.
         let line = line.strip_suffix(":...").unwrap_or(line);
         let line = line.strip_suffix(':').unwrap_or(line);
-        self.found
-            .messages
-            .insert(line.to_owned(), self.path.clone());
+        let id = self.new_id();
+        let message = self.found.messages.entry(line.to_owned());
+        message.or_insert((self.path.clone(), id));
+    }
+
+    /// The room and the maker, or the type where the maker's name says nothing, with a
+    /// number from the second message on.
+    fn new_id(&self) -> String {
+        let mut parts = self.path.iter().skip(1);
+        let room = parts.next().and_then(|part| Path::new(part).file_stem());
+        let name = match &*self.maker {
+            "new" | "from_str" | "from" | "parse" => &self.owner,
+            maker => maker,
+        };
+        let id = format!("{}-{}", room.expect("a room").display(), kebab(name)).replace('_', "-");
+        let numbered = (2..).map(|number| format!("{id}-{number}"));
+        let mut ids = std::iter::once(id.clone()).chain(numbered);
+        let is_taken = |id: &String| self.found.messages.values().any(|(_, taken)| taken == id);
+        ids.find(|id| !is_taken(id)).expect("one that is free")
     }
 
     /// The text with shared ways out, and `...` in the other places.
@@ -230,6 +249,18 @@ impl Visitor<'_> {
     }
 }
 
+/// `MissingTable` as `missing-table`.
+fn kebab(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push('-');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
 /// The literal that an attribute begins with.
 fn first_text(list: &syn::MetaList) -> Option<String> {
     let text = list.parse_args_with(|input: syn::parse::ParseStream<'_>| {
@@ -260,13 +291,19 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.owner = item.ident.to_string();
         for variant in &item.variants {
+            self.maker = variant.ident.to_string();
             self.attributes(&variant.attrs, &variant.fields);
         }
     }
 
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
         self.owner = item.ident.to_string();
+        self.maker = self.owner.clone();
         self.attributes(&item.attrs, &item.fields);
+    }
+
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        self.maker = signature.ident.to_string();
     }
 
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
@@ -283,6 +320,9 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
                 }
             }
             _ => {}
+        }
+        if let syn::Type::Path(of) = &*item.self_ty {
+            self.owner = name(&of.path);
         }
         visit::visit_item_impl(self, item);
     }
