@@ -68,7 +68,7 @@ pub(super) fn fits_on_one_ipu(
     Ok(options.limits.num_ipus.is_none())
 }
 
-/// What the profile is of.
+/// The kind of profile.
 fn what(model: &Model) -> String {
     let work = match model.backward_start {
         Some(_) => "training",

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What a run writes for others than people at a terminal.
+/// The files and forms of a run for others than people at a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExportForm {
     /// `--export-lp`
@@ -37,12 +37,12 @@ impl ExportForm {
         }
     }
 
-    /// What the form is called where several results are printed.
+    /// The name of the form where several results are printed.
     fn name(self) -> &'static str {
         self.option().trim_start_matches('-')
     }
 
-    /// What is in the file.
+    /// The content of the file.
     fn content(self) -> &'static str {
         match self {
             ExportForm::Lp => "integer program",

@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What Poplar calls a profile.
+/// The name of a profile, as Poplar writes it.
 const NAME: &str = "profile.pop";
 
 /// These options with the path of a profile or, known by its first bytes, of a saved

@@ -50,7 +50,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
     Ok(exit)
 }
 
-/// What programs read; for people one table, since the others are among the sentences.
+/// The tables for programs; for people one table, since the others are among the sentences.
 fn tables(options: &Options, report: &Report) -> Vec<Table> {
     match options.results.format {
         Format::Table => {
@@ -79,7 +79,7 @@ fn read(options: &Options, messages: Messages) -> Result<Compilation> {
     })
 }
 
-/// What a tile may take: one number, or one for each IPU.
+/// The limit of a tile: one number, or one for each IPU.
 fn limits_of(options: &Options, compilation: &Compilation) -> Result<Vec<u64>> {
     let profile = &compilation.profile;
     let limits = request::limits(options, profile.target.bytes_per_tile)?;

@@ -1,4 +1,4 @@
-//! What belongs to an installed command: a manual page, completions, and a viewer of
+//! Files of an installed command: a manual page, completions, and a viewer of
 //! reports.
 
 use super::cli::{Generate, Options};

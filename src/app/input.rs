@@ -64,7 +64,7 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     })
 }
 
-/// What frameworks write beside a profile.
+/// The files that frameworks write beside a profile.
 pub(super) const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
 /// The path of a file beside the profile.
@@ -72,11 +72,11 @@ pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// What is beside a profile.
+/// The files beside a profile.
 pub(super) struct Beside {
     /// `framework.json` and `app.json`.
     pub(super) files: (Option<Value>, Option<Value>),
-    /// What could not be read.
+    /// Those that could not be read.
     pub(super) warnings: FileWarnings,
 }
 

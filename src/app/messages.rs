@@ -1,4 +1,4 @@
-//! What people read while the tool runs: everything goes to standard error.
+//! Messages to people while the tool runs: everything goes to standard error.
 
 use crate::message::Warning;
 use crate::progress::{Progress, bars};
@@ -58,14 +58,14 @@ impl Messages {
         self.write(0, capital(&text.to_string()));
     }
 
-    /// What is to be copied, in one piece however wide it is.
+    /// Text to be copied, in one piece however wide it is.
     pub fn whole(&self, text: &str) {
         if self.level >= 0 {
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
     }
 
-    /// What was read and found (`-v`).
+    /// Facts of the files and the model (`-v`).
     pub fn info(&self, text: impl Display) {
         self.write(1, capital(&text.to_string()));
     }
@@ -119,7 +119,7 @@ fn on_stderr(units: Units) -> TextStyle {
     look(units, stream.is_terminal(), size, choice)
 }
 
-/// The same on standard output.
+/// How text looks on standard output.
 fn on_stdout(units: Units) -> TextStyle {
     let stream = io::stdout();
     let size = terminal_size::terminal_size_of(&stream);

@@ -79,7 +79,7 @@ fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
-/// What another room refuses and the command line asks for.
+/// A request of the command line that another room refuses.
 fn refused(error: &impl std::error::Error) -> anyhow::Error {
     UsageError(printable(&error.to_string())).into()
 }

@@ -1,4 +1,4 @@
-//! What to type next: commands that can be copied as they are.
+//! The commands to type next: lines that can be copied as they are.
 
 use super::Options;
 use crate::escape::shell;

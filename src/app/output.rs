@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
 
-/// What a run has to show.
+/// The results of a run.
 pub(super) struct Outputs<'a> {
     pub(super) options: &'a Options,
     pub(super) messages: Messages,
@@ -63,7 +63,7 @@ fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
-/// What the options call the modules of the model's code.
+/// The names that the options give to the modules of the model's code.
 fn modules(options: &Options) -> Modules<'_> {
     Modules {
         layer: options.modules.module.as_ref(),

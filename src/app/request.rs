@@ -16,7 +16,7 @@ const MAX_AUTO: usize = 64;
 /// How many IPUs the original tool took when no option said so.
 const ORIGINAL_IPUS: usize = 16;
 
-/// What the options ask of a search; `None` when they ask for none.
+/// The search that the options ask for; `None` when they ask for none.
 ///
 /// # Errors
 /// Options that do not go with each other, with the layers or with what the
@@ -146,7 +146,7 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
     Ok(())
 }
 
-/// What was learnt from a compilation, for the stages of a model with these layers.
+/// The calibrated correction, for the stages of a model with these layers.
 ///
 /// # Errors
 /// Rules that know no pipeline, and a calibration of another model.
@@ -192,7 +192,7 @@ pub(super) fn memories(options: &Options, bytes_per_tile: u64) -> Vec<u64> {
     asked.map_or_else(|| vec![bytes_per_tile], |MemPerTile(all)| all.clone())
 }
 
-/// What a stage may take of each tile: one number, or one for each IPU.
+/// The limit of a stage on each tile: one number, or one for each IPU.
 pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>> {
     let limit = |memory: u64| {
         let reserve = options.limits.reserve.of(memory);

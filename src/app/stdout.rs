@@ -36,7 +36,7 @@ impl<W: Write> Results<W> {
     }
 }
 
-/// What was done; `None` when the reader has had enough.
+/// The result of writing; `None` when the reader has had enough.
 ///
 /// # Errors
 /// When standard output cannot be written to.

@@ -1,4 +1,4 @@
-//! What of a stage that is too large could be less (docs/model.md, "Advice").
+//! Memory of a stage that is too large that could be less (docs/model.md, "Advice").
 
 use super::{MemoryModel, PlacedStage, StageMemory};
 use crate::model::{NO_USERS, TensorKind, VariableGroup};
@@ -7,17 +7,17 @@ use rustc_hash::FxHashMap;
 /// Bytes on the fullest tile of a stage, at its fullest step, that could be less.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reducible {
-    /// What single operations have for themselves: temporaries, which a lower available memory
+    /// Variables of single operations: temporaries, which a lower available memory
     /// proportion bounds.
     pub temporaries: u64,
     /// The weight whose operations have the most of these, and how much.
     pub by_weight: Option<(String, u64)>,
-    /// What lasts and has elements of 32 bits, as far as that is known.
+    /// Always-live variables with elements of 32 bits, as far as that is known.
     pub wide: u64,
 }
 
 impl MemoryModel<'_> {
-    /// What of `stage`, whose memory is known, could be less.
+    /// The memory of `stage` that could be less; all of it is known.
     pub fn reducible(&self, stage: &PlacedStage, memory: &StageMemory) -> Reducible {
         let Some(step) = memory.peak_step() else {
             return Reducible::default();

@@ -84,7 +84,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// What one thread uses again for each tile.
+/// Buffers of a thread, used again for each tile.
 #[derive(Default)]
 struct BreakdownScratch {
     uses: Vec<(u32, VariableGroup)>,

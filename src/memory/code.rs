@@ -24,7 +24,7 @@ pub(super) struct TileSum {
     pub(super) bytes: u64,
 }
 
-/// What an operation group takes alone: all kinds but the code of vertex types,
+/// The code of an operation group alone: all kinds but the code of vertex types,
 /// which groups share.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let vertices = match rules {

@@ -19,7 +19,7 @@ pub struct RangeCosts {
     pipeline: Option<ByDepth>,
 }
 
-/// What ranges need by how many stages come after them.
+/// Bytes of ranges by how many stages come after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ByDepth {
     /// How many stages a split has at most.
@@ -68,7 +68,7 @@ impl RangeCosts {
         }
     }
 
-    /// The costs with what was learnt of stages, of at most `stages` in a split. It
+    /// The costs with the calibrated correction of stages, of at most `stages` in a split. It
     /// matters where they are, so the costs depend on how many come after them even
     /// where they did not before.
     pub(super) fn learning(&self, learnt: &Learnt, stages: usize) -> Self {
@@ -86,7 +86,7 @@ impl RangeCosts {
         })
     }
 
-    /// What ranges need at least, without a pipeline.
+    /// Bytes that ranges need at least, without a pipeline.
     pub fn at_least(&self) -> Self {
         Self::new(self.least.clone())
     }
@@ -124,8 +124,8 @@ impl RangeCosts {
         peak.filter(|&peak| peak < u64::MAX)
     }
 
-    /// What `range` (end exclusive) needs at least, wherever it is in a split;
-    /// `None` when that was over the limit. Never falls when the range grows.
+    /// The bytes that `range` (end exclusive) needs at least, wherever it is in a split;
+    /// `None` when they were over the limit. They never fall when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
         let length = range.end.checked_sub(range.start)?.checked_sub(1)?;
         self.least.get(range.start)?.get(length).copied()
@@ -137,7 +137,7 @@ impl RangeCosts {
         from + self.least[from].len()
     }
 
-    /// What the ranges that start at `from` need at least, by length: index `n`
+    /// The bytes that ranges which start at `from` need at least, by length: index `n`
     /// belongs to `from..from + n + 1`. Never falls from one to the next.
     pub fn least_from(&self, from: usize) -> &[u64] {
         self.least.get(from).map_or(&[], Vec::as_slice)
@@ -168,7 +168,7 @@ impl RangeCosts {
     }
 }
 
-/// Bytes with what was learnt, at least 0; more than any limit stays that.
+/// Bytes with a correction, at least 0; more than any limit stays that.
 fn plus(bytes: u64, learnt: i64) -> u64 {
     match bytes {
         u64::MAX => bytes,

@@ -51,7 +51,7 @@ enum CountedBy {
 pub struct Coverage {
     /// The tile.
     pub tile: u32,
-    /// What the compiler recorded.
+    /// Recorded by the compiler.
     pub recorded: u64,
     /// Operations that have a layer by their names.
     pub layers: u64,
@@ -61,9 +61,9 @@ pub struct Coverage {
     /// that reaches over the model touches these.
     #[serde(default)]
     pub by_touch: u64,
-    /// What belongs to no operation.
+    /// Of no operation.
     pub overhead: u64,
-    /// What nothing explains; below 0 when more is predicted than recorded.
+    /// Unexplained; below 0 when more is predicted than recorded.
     pub rest: i64,
 }
 

@@ -14,7 +14,7 @@ pub struct LiveCurve {
     /// The first and last step that count, both inclusive.
     pub window: (u32, u32),
     /// Bytes that do not change with the step: code, state, what no variable
-    /// explains, and on one tile of a stage what was learnt.
+    /// explains, and on one tile of a stage the calibrated correction.
     pub fixed: u64,
     /// Bytes of the variables that are live on every step.
     pub always_live: u64,
@@ -48,7 +48,7 @@ pub struct LiveCurves {
 impl MemoryModel<'_> {
     /// The curves of each of `stages`: its range of positions (end exclusive),
     /// its memory ([`MemoryModel::stages`]) and the tile to look at. On its
-    /// fullest tile a stage peaks at the bytes there: what was learnt does not change
+    /// fullest tile a stage peaks at the bytes there: a correction does not change
     /// with the step. `None` for a stage without steps. All stages take one pass over
     /// the variables.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {

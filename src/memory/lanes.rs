@@ -1,6 +1,6 @@
 //! Sums of bytes on neighbouring tiles, side by side: each tile has a lane.
 //!
-//! What is done alike with all lanes takes the time of little more than one. All numbers
+//! Work that is alike for all lanes takes little more time than one of them. All numbers
 //! here are by lane; lanes without a tile have 0.
 
 /// How many tiles have a lane. Few in tests, so that small models fill several.

@@ -43,8 +43,8 @@ impl MicroBatchScale {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// The same model with an estimate of what its variables would be for another
-    /// micro-batch: what lasts (weights, state, accumulators), what only updates or no
+    /// The model with an estimate of its variables for another
+    /// micro-batch: what is always live (weights, state, accumulators), what only updates or no
     /// operation uses, and code stay; all other variables go with the samples.
     pub fn at_micro_batch(&self, scale: MicroBatchScale) -> Self {
         let model = self.model;

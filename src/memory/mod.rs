@@ -67,12 +67,12 @@ pub struct MemoryModel<'a> {
     sets: Arc<PlaceSets>,
     code: Arc<[CodeItem]>,
     overhead: Arc<Overhead>,
-    /// What a pipeline adds; `None` without one.
+    /// The flows of the pipeline; `None` without one.
     flows: Option<Flows>,
     pipeline: Pipeline,
-    /// What is away in the passes; `None` where nothing is.
+    /// The variables that are off the chip in the passes; `None` where there are none.
     update: Option<Arc<UpdatePhase>>,
-    /// What is added to each stage; `None` when nothing was learnt.
+    /// The calibrated correction of each stage; `None` without a calibration.
     learnt: Option<Arc<Learnt>>,
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
@@ -111,8 +111,8 @@ impl<'a> MemoryModel<'a> {
         })
     }
 
-    /// The same model with what stages need in `pipeline` (docs/model.md,
-    /// "Pipelines"), and with what was learnt. The classic rules know none.
+    /// The model with the memory that stages need in `pipeline` (docs/model.md,
+    /// "Pipelines"), and with the calibrated correction. The classic rules know none.
     ///
     /// # Errors
     /// As [`MemoryModel::new`].
@@ -142,7 +142,7 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// The same model with what is chosen for each position, where the pipeline recomputes
+    /// The model with the choice for each position, where the pipeline recomputes
     /// what is chosen.
     ///
     /// # Errors
@@ -158,8 +158,8 @@ impl<'a> MemoryModel<'a> {
         Ok(chosen)
     }
 
-    /// The same model, whose stages also need what compiled pipelines needed beyond
-    /// the prediction; `None` takes that back. The classic rules learn nothing.
+    /// The model, whose stages also need what compiled pipelines needed beyond
+    /// the prediction; `None` takes that back. The classic rules know no correction.
     pub fn learning(&self, learnt: Option<Learnt>) -> Self {
         let learnt = learnt.filter(|_| self.rules == Rules::Full);
         Self {
@@ -168,7 +168,7 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// What compiled pipelines needed beyond the prediction.
+    /// The bytes that compiled pipelines needed beyond the prediction.
     pub fn learnt(&self) -> Option<&Learnt> {
         self.learnt.as_deref()
     }
@@ -211,7 +211,7 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// What one position adds to the window of a stage: nothing for the
+    /// The steps that one position adds to the window of a stage: none for the
     /// pseudo-layer, by the classic rules.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
@@ -277,7 +277,7 @@ impl<'a> MemoryModel<'a> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// What the variables of a use of data are called, by its label or else its set.
+    /// The name of the variables of a use of data, by its label or else its set.
     fn label_of_use(&self, number: u32) -> u32 {
         let set = self.model.variables.uses().get(number as usize);
         let set = set.map_or(0, |group| group.set);

@@ -21,7 +21,7 @@ pub(super) fn at_once(tiles: u32) -> u32 {
     enough.clamp(1, LANES as u32)
 }
 
-/// What a thread uses again for the next tiles: of neighbours together, of single tiles,
+/// Buffers of a thread, used again for the next tiles: of neighbours together, of single tiles,
 /// and of those that have more than any real one.
 #[derive(Default)]
 pub(super) struct Widths<Together, Single, Wide> {
@@ -38,7 +38,7 @@ pub(super) struct NeighbourUses<const N: usize> {
     numbers: Vec<u32>,
     /// By row, then by lane.
     bytes: Vec<[u32; N]>,
-    /// What the first of the tiles lacks: by use, then by lane, with the bytes.
+    /// Uses that the first of the tiles lacks: by use, then by lane, with the bytes.
     missing: Vec<(u32, usize, u32)>,
 }
 
@@ -152,7 +152,7 @@ fn in_lane<const N: usize>(lane: usize, bytes: u32) -> [u32; N] {
     all
 }
 
-/// What tiles have that the first of them lacks, in the order of the uses: of each so
+/// Uses of tiles that the first of them lacks, in the order of the uses: of each so
 /// many rows as a tile has it times. Leaves nothing.
 fn rows<const N: usize>(missing: &mut Vec<(u32, usize, u32)>) -> Vec<(u32, [u32; N])> {
     missing.sort_unstable();

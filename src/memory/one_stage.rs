@@ -1,4 +1,4 @@
-//! What all layers take in one stage, wherever the layers are: the bytes of the model on
+//! The bytes of all layers in one stage, wherever the layers are: those of the model on
 //! each tile, which must be what the compiler recorded.
 
 use super::lanes::{self, Bytes, LANES};
@@ -44,7 +44,7 @@ fn live_at_peak(model: &Model) -> Vec<u64> {
     found.flatten_iter().collect()
 }
 
-/// What is on some neighbouring tiles; used again for the next.
+/// Sums of some neighbouring tiles; used again for the next.
 #[derive(Default)]
 struct Scratch {
     uses: NeighbourUses<LANES>,

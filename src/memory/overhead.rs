@@ -1,4 +1,4 @@
-//! What every stage needs, whatever its layers.
+//! The overhead: bytes that every stage needs, whatever its layers.
 
 use super::Rules;
 use super::code::by_kind;
@@ -35,7 +35,7 @@ pub struct Overhead {
 /// The gaps of one tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Gaps {
-    /// What no lowered variable explains of the whole model's bytes.
+    /// The bytes of the whole model that no lowered variable explains.
     bytes: u64,
     /// All that is explained of them.
     of: u64,
@@ -75,7 +75,7 @@ impl Overhead {
         }
     }
 
-    /// What the profile of `model` shows.
+    /// The overhead in the profile of `model`.
     pub(super) fn new(model: &Model) -> Self {
         let tiles = model.target.num_tiles as usize;
         let explained = explained(model, Rules::Full, 0..model.target.num_tiles, |_| true);
@@ -165,7 +165,7 @@ impl Overhead {
         }
     }
 
-    /// What a stage needs of each kind of code on `tile` when its operations
+    /// Bytes that a stage needs of each kind of code on `tile` when its operations
     /// explain `own`: no more than the profile has, where code is shared.
     pub(super) fn capped(&self, tile: usize, code: [u64; 4]) -> [u64; 4] {
         std::array::from_fn(|kind| code[kind].min(self.recorded[tile][kind]))
@@ -188,7 +188,7 @@ pub(super) fn explained(
     parts.into_par_iter().flat_map_iter(on).collect()
 }
 
-/// What one thread does of it.
+/// The part of one thread.
 fn explained_on(
     model: &Model,
     rules: Rules,

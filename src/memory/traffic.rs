@@ -1,4 +1,4 @@
-//! What layers share and hand on (docs/model.md, "What layers share").
+//! Bytes that layers share and hand on (docs/model.md, "What layers share").
 
 use super::MemoryModel;
 use crate::model::{Framework, PlaceSet};
@@ -32,7 +32,7 @@ impl MemoryModel<'_> {
 
     /// By boundary of the layer order: see [`LayerTraffic::cut_bytes`].
     pub fn cut_bytes(&self) -> Vec<u64> {
-        // What one layer has for itself crosses no boundary, and it is most.
+        // Most is of one layer alone, and crosses no boundary.
         self.used_by(2).cut_bytes()
     }
 

@@ -42,7 +42,7 @@ impl Deref for Data<'_> {
     }
 }
 
-/// What is known of a use, whatever tile and stage.
+/// Facts of a use, whatever tile and stage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownUse {
     pub(super) class: u32,
@@ -74,7 +74,7 @@ impl<'a> CountedUses<'a> {
         &self.data
     }
 
-    /// The same uses with the bytes of `data`.
+    /// These uses with the bytes of `data`.
     pub(super) fn with_data(&self, data: VariableGroups) -> Self {
         Self {
             data: Data::Estimated(data.into()),
@@ -88,7 +88,7 @@ impl<'a> CountedUses<'a> {
         self.data.uses().iter().chain(code)
     }
 
-    /// What is known of a use.
+    /// The facts of a use.
     #[inline]
     pub(super) fn known(&self, number: u32) -> &KnownUse {
         &self.known[number as usize]

@@ -1,4 +1,4 @@
-//! What a command line asks for: a run, or something about the command.
+//! The request of a command line: a run, or something about the command.
 
 use super::{Generate, Idle, Options};
 use clap::parser::ValueSource;
@@ -41,7 +41,7 @@ const QUESTION: [&str; 31] = [
     "layerless",
 ];
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug, Clone)]
 pub enum Command {
     /// To print something about the command itself.

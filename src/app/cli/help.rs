@@ -30,16 +30,16 @@ Examples:
   popliner report --num-ipus 4 --emit popart       the split, to paste
   popliner report --solve --export-html page.html  a page to look at";
 
-/// What `-h` ends with.
+/// The last line of `-h`.
 const REST: &str = "popliner --help has all options, how to record a profile, and the exit codes.";
 
-/// What `--help` begins with.
+/// The beginning of `--help`.
 const LONG_ABOUT: &str = "\
 Finds the best pipeline split points for a model on Graphcore IPUs, from the files that the
 Poplar SDK writes when it compiles the model for one IPU. PROFILE alone is enough: then it says
 whether the model fits on one IPU, on how many it fits, and what to type next.";
 
-/// What `--help` ends with, after the table of options that act on some results.
+/// The end of `--help`, after the table of options that act on some results.
 const AFTER_LONG_HELP: &str = r#"
 Several results can be requested in one run. The breakdowns, totals and matrices come first, then
 --sweep, --solve, --emit, --diagnose, exports to '-' and --compare. A line '# name' stands before
@@ -97,7 +97,7 @@ impl Options {
     }
 }
 
-/// What `--help` says of an option, and its default, which would not fit on a line of `-h`.
+/// The text of `--help` for an option, and its default, which would not fit on a line of `-h`.
 fn whole(option: &Arg) -> String {
     let help = option.get_help().map(ToString::to_string);
     let default = option.get_default_values().first();
@@ -109,7 +109,7 @@ fn whole(option: &Arg) -> String {
 mod tests {
     use super::*;
 
-    /// What the help for one screen has, on a terminal of 80 columns.
+    /// The help for one screen, on a terminal of 80 columns.
     #[test]
     fn one_screen_has_what_is_most_needed() {
         let mut command = Options::described().term_width(80);

@@ -1,4 +1,4 @@
-//! What is live of each stage, step by step, and where that is most.
+//! The live bytes of each stage, step by step, and where they are most.
 
 use crate::memory::lanes::{self, Bytes};
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ pub(super) struct LiveSums<B, const N: usize> {
     /// The same: where it was most in this phase, and in those before.
     highest: Vec<Highest<B, N>>,
     before: Vec<Vec<Highest<B, N>>>,
-    /// What every stage has.
+    /// Bytes of every stage.
     common: [B; N],
 }
 
@@ -20,7 +20,7 @@ pub(super) struct LiveSums<B, const N: usize> {
 pub(super) struct Highest<B, const N: usize> {
     /// With what every stage has.
     pub(super) bytes: [B; N],
-    /// What every stage has of them.
+    /// Those of them that every stage has.
     pub(super) common: [B; N],
     /// The first step that has them.
     pub(super) step: [u32; N],

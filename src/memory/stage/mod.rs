@@ -1,4 +1,13 @@
 //! The memory of given stages, in full (docs/model.md, "The memory of a stage").
+//!
+//! Stages are not taken from the sweep. It knows of a range the highest bytes of any tile
+//! alone, and passes over all tiles, blocks and places that its bounds show to be lower,
+//! while a stage needs each tile with its first peak step and its parts at that step.
+//! Without these bounds the sweep would be the loop over steps that is here, and it would
+//! still have to keep the steps that its places stand for, the bytes of every stage apart,
+//! and stages of single layers or with late restores, where variables count otherwise than
+//! by a range. So both share what leads to them (uses of neighbours, lanes, flows, updates),
+//! and tests hold them against each other and against a reference model.
 
 mod live_changes;
 mod live_sums;
@@ -29,12 +38,12 @@ pub struct StageMemory {
     pub(super) waiting: Vec<[u64; PHASES]>,
     /// Bytes on the fullest tile when the pipeline restores what it stashed as late
     /// as it can, which its compiler is free to do; `None` where that makes no
-    /// difference. With what was learnt.
+    /// difference. With the calibrated correction.
     pub late_restores: Option<u64>,
     /// By tile: what it takes in the update, where the state of the optimizer is elsewhere in
     /// between; empty where it is not.
     pub updates: Vec<UpdateOnTile>,
-    /// What was learnt that the stage needs beyond `tiles`, in bytes on each tile;
+    /// The calibrated correction: what the stage needs beyond `tiles`, in bytes on each tile;
     /// below 0 where it needs less.
     pub learnt: i64,
 }
@@ -44,11 +53,11 @@ pub struct StageMemory {
 pub struct UpdateOnTile {
     /// All bytes of the tile then, with a landing pad for all state of the weight.
     pub bytes: u64,
-    /// The same with a pad for one tensor of state at a time.
+    /// Those bytes with a pad for one tensor of state at a time.
     pub at_least: u64,
     /// All bytes of the tile in the passes, where they are most.
     pub in_passes: u64,
-    /// What of `bytes` the update takes beside what is always there: state that is loaded,
+    /// The part of `bytes` that the update takes beside what is always there: state that is loaded,
     /// pads, what is gathered, and what it makes.
     pub taken: u64,
     /// Which update that is, for [`MemoryModel::weights_of_update`]; `None` where no state is
@@ -57,7 +66,7 @@ pub struct UpdateOnTile {
 }
 
 impl StageMemory {
-    /// Bytes on a tile, with what was learnt; 0 on one that is not there.
+    /// Bytes on a tile, with the calibrated correction; 0 on one that is not there.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
         let predicted = self.tiles.get(tile);
         predicted.map_or(0, |parts| parts.total().saturating_add_signed(self.learnt))
@@ -71,7 +80,7 @@ impl StageMemory {
             .map_or(0, |(tile, _)| tile)
     }
 
-    /// Bytes on the fullest tile, with what was learnt.
+    /// Bytes on the fullest tile, with the calibrated correction.
     pub fn max_tile_bytes(&self) -> u64 {
         self.tile_bytes(self.max_tile())
     }
@@ -82,7 +91,7 @@ impl StageMemory {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Sums over all tiles, without what was learnt, which is known of the fullest
+    /// Sums over all tiles, without the calibrated correction, which is known of the fullest
     /// tile alone.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
@@ -106,7 +115,7 @@ struct StageOnTile {
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// What each of `stages`, ranges of layer positions (end exclusive) which need
+    /// The bytes that each of `stages`, ranges of layer positions (end exclusive) which need
     /// not be apart, takes at least, whatever stages come after it.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let alone = stages.iter().cloned().map(PlacedStage::alone);
@@ -170,7 +179,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// What was learnt of a stage, in bytes on each tile.
+    /// The calibrated correction of a stage, in bytes on each tile.
     fn learnt_of(&self, stage: &PlacedStage) -> i64 {
         let learnt = self.learnt.as_ref();
         learnt.map_or(0, |learnt| learnt.bytes(stage))
@@ -247,7 +256,7 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// The same in the phase of the passes that takes the most: the first of several.
+    /// The parts in the phase of the passes that takes the most: the first of several.
     fn in_passes(
         &self,
         (tile, code): (usize, Parts),

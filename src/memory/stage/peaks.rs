@@ -17,7 +17,7 @@ use std::ops::Range;
 pub(super) struct StagePeak {
     /// By phase: where its live variables are most.
     pub(super) phases: [PhasePeak; PHASES],
-    /// What the pipeline adds.
+    /// The bytes that the pipeline adds.
     pub(super) additions: Additions,
     /// The update, if it is a phase of its own.
     pub(super) update: Option<UpdatePeak>,
@@ -52,14 +52,14 @@ impl StagePeak {
 pub(super) struct UpdatePeak {
     /// Bytes of the stage's own variables that are always live, and parameters.
     pub(super) variables: u64,
-    /// The same of those that every stage has.
+    /// Bytes of the always-live variables that every stage has.
     pub(super) overhead: u64,
     pub(super) updating: Updating,
 }
 
 type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
 
-/// What is on some tiles. Bytes are by lane.
+/// Sums of some tiles. Bytes are by lane.
 struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     /// How the rows of `uses` count.
@@ -107,7 +107,7 @@ impl MemoryModel<'_> {
         found.flatten_iter().collect()
     }
 
-    /// The same of neighbouring tiles.
+    /// The peaks of neighbouring tiles.
     fn peaks_on(
         &self,
         tiles: Range<u32>,

@@ -6,7 +6,7 @@ use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// What is computed of stages.
+/// The stages to compute, and how much of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Everything.
@@ -152,7 +152,7 @@ impl MemoryModel<'_> {
         self.sets.iter().map(of_set).collect()
     }
 
-    /// What each stage does with each flow; empty where a pipeline adds nothing.
+    /// The part of each stage in each flow; empty where a pipeline adds nothing.
     fn stage_flows(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageFlows> {
         let flows = self.flows.as_ref();
         let flows = flows.filter(|_| wanted != Wanted::Layers && self.rules == Rules::Full);

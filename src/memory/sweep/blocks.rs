@@ -9,7 +9,7 @@ const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 /// The range has not been looked at in this block.
 const UNSEEN: usize = usize::MAX;
 
-/// What enters at each layer, and the live bytes of one range of layers, by lane. What
+/// Bytes that enter at each layer, and the live bytes of one range of layers, by lane. What
 /// every range has comes after the last layer, as if it were one more.
 #[derive(Debug, Default)]
 pub(super) struct Blocks<B, const N: usize> {
@@ -25,14 +25,14 @@ pub(super) struct Blocks<B, const N: usize> {
     range: Range<B, N>,
 }
 
-/// What enters at one layer, in one block.
+/// Bytes that enter at one layer, in one block.
 #[derive(Debug, Clone, Copy)]
 struct BlockSums<B, const N: usize> {
     /// All changes of the block together.
     changes: [B; N],
     /// Its rises alone, which bound what can be live within it beyond its first place.
     rises: [B; N],
-    /// What is live before its first place.
+    /// Bytes that are live before its first place.
     before: [B; N],
     /// The maximum that can be live in it, `before` and `rises` together.
     bounds: [B; N],

@@ -55,7 +55,7 @@ impl CodeByTiles {
         }
     }
 
-    /// What there is on `tile` and on those that are taken together with it.
+    /// The code on `tile` and on those that are taken together with it.
     fn around<'a>(
         &'a self,
         model: &'a MemoryModel<'_>,
@@ -120,13 +120,13 @@ impl<const N: usize> SweepCode<N> {
         Ok(())
     }
 
-    /// What there is of an entry, by lane.
+    /// The bytes of an entry, by lane.
     pub(super) fn bytes(&self, number: u32) -> &[u64; N] {
         &self.bytes[number as usize]
     }
 }
 
-/// What there is on `tiles` of the code that has these sums, by lane; `None` if nothing.
+/// The bytes on `tiles` of the code that has these sums, by lane; `None` if there are none.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let before = sums.partition_point(|sum| sum.to <= tiles.start);
     let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);

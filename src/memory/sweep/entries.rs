@@ -1,6 +1,6 @@
 //! At which layers something enters a growing range.
 
-/// What enters ranges at `layer`.
+/// Bytes that enter ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerEntry<What> {
     pub(super) layer: u32,
@@ -35,7 +35,7 @@ impl<What: Copy> Entries<What> {
         }
     }
 
-    /// What counts from `start` on.
+    /// The sums from `start` on.
     pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, What)> {
         let entries = self.0[start].iter();
         entries.map(|entry| (entry.layer as usize, entry.what))

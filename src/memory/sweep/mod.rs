@@ -76,7 +76,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// The same for a pipeline of at most `stages` stages, counting tiles.
+    /// [`MemoryModel::range_costs`] for a pipeline of at most `stages` stages, counting tiles.
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].
@@ -90,8 +90,8 @@ impl MemoryModel<'_> {
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
-    /// The same for one model in several pipelines, each with its limit, in one pass
-    /// over the tiles.
+    /// [`MemoryModel::range_costs`] for one model in several pipelines, each with its limit, in one
+    /// pass over the tiles.
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].
@@ -110,7 +110,7 @@ impl MemoryModel<'_> {
         Self::costs_on((order, at_once), pipelines, stages, &task)
     }
 
-    /// What ranges need on a few of the tiles, which all together need no less: the
+    /// Bytes of ranges on a few of the tiles, than which all together need no less: the
     /// heaviest ones.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// What all threads share.
+/// Shared by all threads.
 struct RangeSweep<'a> {
     /// The model, in any of the pipelines.
     model: &'a MemoryModel<'a>,
@@ -209,7 +209,7 @@ fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
 
 type SweepScratches = Widths<SweepScratch<i32, LANES>, SweepScratch<i32, 1>, SweepScratch<i64, 1>>;
 
-/// What is on some tiles. Bytes are by lane.
+/// Sums of some tiles. Bytes are by lane.
 struct SweepScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     variables: SweepVariables<N>,
@@ -264,7 +264,7 @@ impl RangeSweep<'_> {
             wide,
         } = scratches;
         if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
-            // What is too much for neighbours together may not be for each of them.
+            // Too much for neighbours together may not be too much for each of them.
             if matches!(self.tiles(tiles.clone(), together), Ok(true)) {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! What is known of every range of layers, by all threads.
+//! The peaks of every range of layers, as all threads know them.
 
 use crate::memory::lanes;
 use std::sync::OnceLock;
@@ -58,7 +58,7 @@ impl RangePeaks<'_> {
         lowest
     }
 
-    /// The same without the number that it needs at least.
+    /// By lane the bytes that a tile has at least, by the columns alone.
     pub(super) fn lowest_column<const N: usize>(
         self,
         least: &[u64; N],
@@ -81,7 +81,7 @@ impl RangePeaks<'_> {
         self.raise_columns(least, columns);
     }
 
-    /// The same without the number that it needs at least.
+    /// By lane, a tile has what the columns add to `least`.
     pub(super) fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
         for (peak, added) in self.0[1..].iter().zip(columns) {
             raise(peak, least, added);

@@ -1,4 +1,4 @@
-//! What is known of the ranges of layers in one pipeline.
+//! The ranges of layers in one pipeline.
 
 use super::peaks::RangePeakTable;
 use crate::memory::lanes;
@@ -9,7 +9,7 @@ use crate::memory::{MemoryModel, RangeCosts};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What is known of one pipeline, by all threads.
+/// One pipeline, as all threads know it.
 pub(super) struct PipelineSweep<'a> {
     pub(super) model: &'a MemoryModel<'a>,
     /// Longer ranges than those that need at most this are not looked at.
@@ -25,18 +25,18 @@ pub(super) struct PipelineSweep<'a> {
     peaks: RangePeakTable,
 }
 
-/// What a pipeline adds to the range that grows, by lane.
+/// Bytes that a pipeline adds to the range that grows, by lane.
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
     /// Does the range fit so far?
     is_on: bool,
-    /// What is added at least.
+    /// The bytes that are added at least.
     least: [u64; N],
     /// By number of stages after the range: what is added beside that in any phase.
     columns: Vec<[u64; N]>,
-    /// The same by phase.
+    /// The columns by phase.
     phases: [Vec<[u64; N]>; PHASES],
-    /// What of that is there in the update too.
+    /// The part of the columns that is there in the update too.
     kept: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
     updates: RangeUpdates<N>,

@@ -8,7 +8,7 @@ use crate::memory::lanes::{Bytes, add_up};
 use crate::memory::neighbours::NeighbourUses;
 use std::ops::Range;
 
-/// What entered at each layer up to some start.
+/// Bytes that entered at each layer up to some start.
 pub(super) struct Entered<B, const N: usize> {
     /// Variables that are not live on all steps.
     pub(super) blocks: Blocks<B, N>,
@@ -18,7 +18,7 @@ pub(super) struct Entered<B, const N: usize> {
     pub(super) code: Vec<[[u64; N]; 4]>,
 }
 
-/// What some tiles have, by lane.
+/// The bytes of some tiles, by lane.
 pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) tiles: Range<u32>,
     pub(super) uses: &'a NeighbourUses<N>,
@@ -174,7 +174,7 @@ fn phases<B: Bytes, const N: usize>(
     }
 }
 
-/// What is known of a range in all pipelines that have it.
+/// A range in all pipelines that have it.
 fn lowest<const N: usize>(a: Option<[u64; N]>, b: Option<[u64; N]>) -> Option<[u64; N]> {
     match (a, b) {
         (Some(a), Some(b)) => Some(std::array::from_fn(|lane| a[lane].min(b[lane]))),

@@ -23,7 +23,7 @@ use crate::model::{Model, PassPlaces, Placement, TooManyPlaces};
 use parts::{Part, Updates};
 use std::sync::Arc;
 
-/// What counts in the update, and what is away in the passes.
+/// The variables of updates, and those that are off the chip in the passes.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct UpdatePhase {
     place: StatePlace,
@@ -43,7 +43,7 @@ pub(in crate::memory) struct UpdatePhase {
     steps: Arc<[(u32, u32)]>,
 }
 
-/// What the variables of a use are in the update.
+/// The part that the variables of a use have in the update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct InUpdate {
     part: Option<Part>,
@@ -56,7 +56,7 @@ pub(in crate::memory) struct InUpdate {
 }
 
 impl UpdatePhase {
-    /// What is away in `pipeline`; `None` where that is nothing.
+    /// The variables that are off the chip in `pipeline`; `None` where there are none.
     ///
     /// # Errors
     /// When updates share variables in more ways than those of any real model.
@@ -145,7 +145,7 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// What the variables of a use are, and the updates that they are part of.
+    /// The part that the variables of a use have, and the updates that they are in.
     fn of(&self, number: u32) -> (InUpdate, &[u32]) {
         let found = self.of_uses.get(number as usize).copied();
         let found = found.unwrap_or_default();

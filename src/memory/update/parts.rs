@@ -22,18 +22,18 @@ const FEWEST_BYTES: u64 = 128;
 /// Bytes of an element where no context says it.
 const ELEMENT: u64 = 4;
 
-/// What the variables of a use are in the update of a weight.
+/// The part that the variables of a use have in the update of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// State of the optimizer.
     State(Placed),
-    /// What only updates make and use.
+    /// Made and used by updates alone.
     Temporary,
     /// A weight.
     Weight,
-    /// What sums up its gradients.
+    /// The accumulator of its gradients.
     Gradient,
-    /// The same, where it is loaded for each micro-batch.
+    /// An accumulator that is loaded for each micro-batch.
     Accumulator,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Updates {
 
 const NO_UPDATE: u32 = u32::MAX;
 
-/// What the variables of a use set are, whether or not they last.
+/// The part that the variables of a use set have, whether or not they are always live.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SetKind {
     is_state: bool,
@@ -93,7 +93,7 @@ impl Updates {
         Ok(found)
     }
 
-    /// What the variables of a use are.
+    /// The part that the variables of a use have.
     pub(super) fn part_of(&self, model: &Model, variable: &VariableUse) -> Option<Part> {
         let kind = self.kinds[variable.set as usize];
         let is_parameter = model.classes.lasts(variable.class);
@@ -215,7 +215,7 @@ fn kinds(
     by_pass: &PassPlaces,
     (is_update, groups): (&[bool], &[Box<[u32]>]),
 ) -> Vec<SetKind> {
-    // What only copies to the host says nothing of what a variable is.
+    // An operation that only copies to the host does not tell the part of a variable.
     let mut of_updates = vec![true; model.use_sets.len()];
     for (set, smaller, group) in model.use_sets.iter() {
         let operations = &model.operation_groups[group as usize];

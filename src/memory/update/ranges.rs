@@ -1,4 +1,4 @@
-//! What updates take on some tiles in every range of layers.
+//! The memory of updates on some tiles, for every range of layers.
 
 use super::UpdatePhase;
 use super::tile::{Amounts, Entry, Placing, TileUpdates};
@@ -6,7 +6,7 @@ use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, add_up};
 use crate::model::{EVERYWHERE, PlaceSet};
 
-/// What counts in the range that grows, by lane; its memory is used again for the next.
+/// The sums of the range that grows, by lane; its memory is used again for the next.
 #[derive(Debug)]
 pub(in crate::memory) struct RangeUpdates<const N: usize> {
     shares: ByPosition<N>,
@@ -21,7 +21,7 @@ pub(in crate::memory) struct RangeUpdates<const N: usize> {
     /// By number of these: the update, with what every stage has, and with what the range has.
     common: Vec<(u32, Amounts<N>)>,
     sums: Vec<(u32, Amounts<N>)>,
-    /// What every stage has of updates and accumulators.
+    /// The updates and accumulators of every stage.
     everywhere: [[u64; N]; 2],
     start: usize,
     taken: [u64; N],
@@ -180,7 +180,7 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// What the range has in the passes and in the update alike.
+    /// The bytes of the range in the passes and in the update alike.
     pub(in crate::memory) fn always(&self) -> [u64; N] {
         let mut always = self.shares.sum;
         add_up(&mut always, &self.loading);
@@ -192,7 +192,7 @@ impl<const N: usize> RangeUpdates<N> {
         &self.holes.sum
     }
 
-    /// What the update takes beside that.
+    /// The bytes of the update beside that.
     pub(in crate::memory) fn taken(&self) -> &[u64; N] {
         &self.taken
     }

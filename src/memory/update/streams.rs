@@ -20,7 +20,7 @@ pub struct Streamed {
 }
 
 impl MemoryModel<'_> {
-    /// What stages of a pipeline that trains would stream.
+    /// Bytes that stages of a pipeline that trains would stream.
     ///
     /// # Errors
     /// When layers share variables in more ways than those of any real model.
@@ -56,7 +56,7 @@ impl MemoryModel<'_> {
         Ok(found)
     }
 
-    /// What ranges stash, by what is recomputed; nothing unless it is elsewhere.
+    /// Bytes that ranges stash, by recomputation; nothing unless it is elsewhere.
     fn stashes(&self) -> Result<Vec<Vec<Vec<u64>>>, TooManyPlaces> {
         if self.pipeline.stash == Storage::OnChip || self.flows.is_none() {
             return Ok(Vec::new());

@@ -144,7 +144,7 @@ impl Case {
         kept + passes.max(update)
     }
 
-    /// What is made, where that is most: by places, which count one beside the other.
+    /// Made bytes, where they are most: by places, which count one beside the other.
     fn temporaries(
         &self,
         groups: &BTreeSet<u32>,

@@ -1,4 +1,4 @@
-//! What updates take on neighbouring tiles.
+//! The memory of updates on neighbouring tiles.
 
 use super::UpdatePhase;
 use super::parts::{Part, Placed};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Bytes with the places where they count, by lane.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
-/// What counts in the update of up to `N` neighbouring tiles; used again for the next.
+/// The sums of updates on up to `N` neighbouring tiles; used again for the next.
 #[derive(Debug)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
     /// By update, then by places.
@@ -48,7 +48,7 @@ struct Row {
     number: u32,
 }
 
-/// What one update has in some places.
+/// The bytes of one update in some places.
 #[derive(Debug, Clone)]
 pub(super) struct Entry<const N: usize> {
     pub(super) update: u32,
@@ -68,7 +68,7 @@ pub(super) struct Amounts<const N: usize> {
     weights: [u64; N],
     weight_shares: [u64; N],
     gradient_shares: [u64; N],
-    /// What it makes, where that is most.
+    /// Bytes that it makes, where they are most.
     temporaries: [u64; N],
 }
 
@@ -96,7 +96,7 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// What an update takes beside all that is always live: at most, and where only one
+    /// The bytes of an update beside all that is always live: at most, and where only one
     /// tensor of state at a time has a landing pad.
     pub(super) fn taken<const N: usize>(
         &self,
@@ -268,7 +268,7 @@ fn highest<const N: usize>(
             }
         }
     }
-    // What ends at a step ends before anything begins there.
+    // Ranges that end at a step end before any begins there.
     changes.sort_unstable();
     let (mut live, mut highest) = ([0i64; N], [0u64; N]);
     for (_, sign, row) in changes {
@@ -284,18 +284,18 @@ fn highest<const N: usize>(
     highest
 }
 
-/// What a stage takes in the update that takes the most, on one tile.
+/// The memory of a stage in the update that takes the most, on one tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Updating {
     /// Parameters that some steps do without.
     pub(in crate::memory) holes: u64,
-    /// The same of those that every stage has.
+    /// Parameters of every stage that some steps do without.
     pub(in crate::memory) common_holes: u64,
     /// State that stays on the chip.
     pub(in crate::memory) shares: u64,
-    /// What the update takes beside that.
+    /// The bytes of the update beside that.
     pub(in crate::memory) taken: u64,
-    /// The same where only one tensor of state at a time has a landing pad.
+    /// Its bytes where only one tensor of state at a time has a landing pad.
     pub(in crate::memory) taken_at_least: u64,
     /// That update, and its first step.
     pub(in crate::memory) update: Option<(u32, u32)>,
