@@ -12,7 +12,7 @@ pub use compilation::{Compilation, ContextsOf};
 use crate::debug_info::DebugInfo;
 use crate::memory::{MemoryModel, contradiction};
 use crate::message::Warning;
-pub(crate) use crate::message::{FileWarnings, shown};
+pub(crate) use crate::message::{FileWarnings, displayed};
 use crate::model::{
     LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
 };
@@ -99,8 +99,8 @@ impl Analysis {
         progress: &Progress,
     ) -> Result<Self> {
         let (read, debug_info) = rayon::join(
-            || Profile::read_with(profile, progress).with_context(|| shown(profile)),
-            || DebugInfo::read_with(debug, progress).with_context(|| shown(debug)),
+            || Profile::read_with(profile, progress).with_context(|| displayed(profile)),
+            || DebugInfo::read_with(debug, progress).with_context(|| displayed(debug)),
         );
         let (read, debug_info) = (read?, debug_info?);
         let of_debug = (debug, &debug_info);
@@ -108,7 +108,7 @@ impl Analysis {
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
-        let (mut model, lookup) = built.with_context(|| shown(profile))?;
+        let (mut model, lookup) = built.with_context(|| displayed(profile))?;
         model.contradictions.extend(contradiction(&model));
         let of_model = warnings_of(&model, profile, options.allow_incomplete)?;
         // Where the model is saved, what is said of the contexts goes with it.
@@ -136,7 +136,7 @@ impl Analysis {
     /// profile that it is from contradicts itself and `allow_incomplete` does not allow
     /// that.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
-        let model = saved::load(file).with_context(|| shown(file))?;
+        let model = saved::load(file).with_context(|| displayed(file))?;
         Ok(Self {
             warnings: warnings_of(&model, file, allow_incomplete)?,
             model,
@@ -157,7 +157,7 @@ impl Analysis {
     /// # Errors
     /// With the name of the file when it cannot be written.
     pub fn save(&self, file: &Path) -> Result<()> {
-        saved::save(&self.model, file).with_context(|| shown(file))
+        saved::save(&self.model, file).with_context(|| displayed(file))
     }
 
     /// Sorts operations into layers.
@@ -185,7 +185,7 @@ impl Analysis {
             Rules::Classic => Placement::classic(&self.model, &layering),
             Rules::Full => Placement::full(&self.model, &layering, places),
         };
-        let placement = placement.with_context(|| self.shown())?;
+        let placement = placement.with_context(|| self.displayed())?;
         Ok(Layers {
             warnings: self.model.layer_warnings(&layering, &placement),
             placement,
@@ -194,7 +194,7 @@ impl Analysis {
         })
     }
 
-    fn shown(&self) -> String {
+    fn displayed(&self) -> String {
         printable(&self.files.profile)
     }
 }
@@ -212,7 +212,7 @@ impl Layers<'_> {
     /// When layers share code in more ways than those of any real model.
     pub fn memory(&self) -> Result<MemoryModel<'_>> {
         let memory = MemoryModel::new(&self.analysis.model, &self.placement);
-        memory.with_context(|| self.analysis.shown())
+        memory.with_context(|| self.analysis.displayed())
     }
 
     /// Finds the best split and says everything of it.
@@ -221,27 +221,27 @@ impl Layers<'_> {
     /// Constraints that contradict each other, a profile that cannot be read
     /// again for the names of variables, and whatever makes an answer uncertain.
     pub fn split(&self, request: SearchRequest) -> Result<Report> {
-        self.split_learning(request, None)
+        self.split_corrected(request, None)
     }
 
     /// Finds the best split with the correction from a compilation.
     ///
     /// # Errors
     /// As [`Layers::split`], and when the calibration is of other layers.
-    pub fn split_learning(
+    pub fn split_corrected(
         &self,
         request: SearchRequest,
         calibration: Option<&Calibration>,
     ) -> Result<Report> {
         let pipeline = request.pipeline.choose(&self.analysis.model);
         let memory = self.memory()?.in_pipeline(pipeline);
-        let memory = memory.with_context(|| self.analysis.shown())?;
+        let memory = memory.with_context(|| self.analysis.displayed())?;
         let positions = &self.placement.positions;
         let correction = calibration.map(|calibration| {
             calibration.check(&self.analysis.model, positions)?;
-            calibration.learnt(positions, pipeline)
+            calibration.correction(positions, pipeline)
         });
-        let memory = memory.learning(correction.transpose()?);
+        let memory = memory.corrected(correction.transpose()?);
         let highest = request.highest_limit();
         let (memory, found) = search_states(&memory, &self.placement, request, &Progress::new())?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
@@ -264,13 +264,13 @@ impl Layers<'_> {
         let mut peaks = Peaks::new(model, memory, found, detail);
         if let Some(lookup) = lookup {
             let named = peaks.name_variables(lookup, model, memory, found);
-            named.with_context(|| self.analysis.shown())?;
+            named.with_context(|| self.analysis.displayed())?;
         }
         let page = match lookup {
             Some(lookup) if detail == Detail::Page => {
                 let positions = &self.placement.positions;
                 PageVariables::find(lookup, model, memory, positions, &peaks)
-                    .with_context(|| self.analysis.shown())?
+                    .with_context(|| self.analysis.displayed())?
             }
             _ => PageVariables::default(),
         };
@@ -316,7 +316,9 @@ impl Layers<'_> {
 /// # Errors
 /// When it contradicts itself, and that is not allowed.
 fn warnings_of(model: &Model, file: &Path, allow_incomplete: bool) -> Result<FileWarnings> {
-    let judged = judge(&model.contradictions, allow_incomplete).with_context(|| shown(file))?;
+    let judged = judge(&model.contradictions, allow_incomplete).with_context(|| displayed(file))?;
     let all = judged.iter().chain(&model.warnings);
-    Ok(all.map(|warning| (shown(file), warning.clone())).collect())
+    Ok(all
+        .map(|warning| (displayed(file), warning.clone()))
+        .collect())
 }

@@ -77,7 +77,7 @@ impl Warning {
 pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
 /// A path in a message.
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn displayed(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 

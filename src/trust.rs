@@ -1,7 +1,7 @@
 //! Can a verdict stand on a `debug.cbor`? This is the only place that decides it.
 
 use crate::debug_info::{Damage, DebugInfo};
-use crate::message::{DEBUG_AGAIN, FileWarnings, OWN_DEBUG, Warning, shown};
+use crate::message::{DEBUG_AGAIN, FileWarnings, OWN_DEBUG, Warning, displayed};
 use crate::model::Belonging;
 use crate::profile::Programs;
 use anyhow::{Context, Result};
@@ -17,11 +17,11 @@ pub(crate) fn check_debug(
     (path, debug_info): (&Path, &DebugInfo),
     is_trusted: bool,
 ) -> Result<FileWarnings> {
-    let judged = judged(programs, debug_info, is_trusted).with_context(|| shown(path))?;
+    let judged = judged(programs, debug_info, is_trusted).with_context(|| displayed(path))?;
     let all = judged
         .into_iter()
         .chain(debug_info.warnings().iter().cloned());
-    Ok(all.map(|warning| (shown(path), warning)).collect())
+    Ok(all.map(|warning| (displayed(path), warning)).collect())
 }
 
 fn judged(programs: &Programs, debug_info: &DebugInfo, is_trusted: bool) -> Result<Vec<Warning>> {

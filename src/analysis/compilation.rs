@@ -1,7 +1,7 @@
 //! A profile of any number of IPUs, and whether what was compiled fits.
 
 use crate::debug_info::DebugInfo;
-use crate::message::{FileWarnings, Warning, shown};
+use crate::message::{FileWarnings, Warning, displayed};
 use crate::model::{LayerOptions, LayersByIpu, Operation};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
@@ -74,18 +74,18 @@ impl Compilation {
         let debug = contexts.file.as_deref();
         let read_debug = |debug: &Path| {
             let read = DebugInfo::read_with(debug, progress);
-            read.with_context(|| shown(debug))
+            read.with_context(|| displayed(debug))
         };
         let (profile, debug_info) = rayon::join(
             || CompiledProfile::read_with(path, debug.is_some(), progress),
             || debug.map(read_debug).transpose(),
         );
-        let profile = profile.with_context(|| shown(path))?;
+        let profile = profile.with_context(|| displayed(path))?;
         let judged = judge(&profile.contradictions, allow_incomplete);
-        let judged = judged.with_context(|| shown(path))?;
+        let judged = judged.with_context(|| displayed(path))?;
         let all = judged.iter().chain(&profile.warnings).cloned();
-        let mut warnings: FileWarnings = all.map(|warning| (shown(path), warning)).collect();
-        let left_out = |error| (shown(path), no_layers(&error));
+        let mut warnings: FileWarnings = all.map(|warning| (displayed(path), warning)).collect();
+        let left_out = |error| (displayed(path), no_layers(&error));
         let debug_info = match debug_info {
             Err(error) if !contexts.is_named => {
                 warnings.push(left_out(error));

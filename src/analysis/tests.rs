@@ -1,5 +1,5 @@
 use super::*;
-use crate::memory::{Learnt, PlacedStage};
+use crate::memory::{Correction, PlacedStage};
 use crate::report::terminal::{self, TextStyle};
 use crate::report::{Part, RefusalReason, Stage, Units, html, markdown, write_csv};
 use crate::search::IpuCount;
@@ -47,10 +47,10 @@ fn on_fixture(name: &str, answer: impl Fn(&Analysis, &Layers<'_>, SearchRequest)
     answer(&analysis, &layers, request);
 }
 
-fn report(layers: &Layers<'_>, request: &SearchRequest, learnt: Option<Learnt>) -> Report {
+fn report(layers: &Layers<'_>, request: &SearchRequest, correction: Option<Correction>) -> Report {
     let pipeline = request.pipeline.choose(&layers.analysis.model);
     let memory = layers.memory().unwrap().in_pipeline(pipeline).unwrap();
-    let memory = memory.learning(learnt);
+    let memory = memory.corrected(correction);
     let found = search(&memory, &layers.placement, request.clone()).unwrap();
     let (limit, detail) = (request.highest_limit(), Detail::Full);
     layers
@@ -93,7 +93,7 @@ fn zeros_that_were_learnt_change_no_number() {
         on_fixture(name, |_, layers, request| {
             for request in [request.clone(), all(&request), too_low(&request)] {
                 let expected = report(layers, &request, None);
-                let mut found = report(layers, &request, Some(Learnt::default()));
+                let mut found = report(layers, &request, Some(Correction::default()));
                 let split = found.split.as_mut().unwrap();
                 assert!(std::mem::take(&mut split.is_calibrated), "{name}");
                 for stage in &mut split.stages {
@@ -115,22 +115,22 @@ fn compiled_stages_need_what_was_predicted_and_learnt() {
             let compiled = PlacedStage::of_split(&ranges);
             let numbered = |sign: i64| (1..).map(move |number: i64| sign * 1000 * number);
             for sign in [-1, 1] {
-                let learnt = Learnt {
+                let correction = Correction {
                     stages: compiled.iter().cloned().zip(numbered(sign)).collect(),
-                    ..Learnt::default()
+                    ..Correction::default()
                 };
                 let request = SearchRequest {
                     given: Plan::new(ranges.clone(), layers.placement.positions.len()),
                     ..request.clone()
                 };
-                let found = report(layers, &request, Some(learnt));
+                let found = report(layers, &request, Some(correction));
                 let both = stages(&before).iter().zip(stages(&found));
-                for ((before, now), learnt) in both.zip(numbered(sign)) {
+                for ((before, now), correction) in both.zip(numbered(sign)) {
                     let (before, now) = (&before.fullest_tile, &now.fullest_tile);
-                    let bytes = before.bytes.saturating_add_signed(learnt);
-                    assert_eq!((now.bytes, now.learnt), (bytes, learnt), "{name}");
+                    let bytes = before.bytes.saturating_add_signed(correction);
+                    assert_eq!((now.bytes, now.learnt), (bytes, correction), "{name}");
                     assert_eq!(now.parts, before.parts, "{name}");
-                    assert_eq!(now.free, before.free - learnt, "{name}");
+                    assert_eq!(now.free, before.free - correction, "{name}");
                     assert!(!now.learnt_is_estimate, "{name}");
                 }
                 let peak = stages(&found)
@@ -149,9 +149,9 @@ fn a_split_that_needed_less_stays_the_best() {
     on_fixture("popart-bert-inference", |_, layers, request| {
         let before = report(layers, &request, None);
         let compiled = PlacedStage::of_split(&ranges(&before));
-        let learnt = Learnt {
+        let correction = Correction {
             stages: compiled.into_iter().map(|stage| (stage, -1000)).collect(),
-            ..Learnt::default()
+            ..Correction::default()
         };
         // It fits where nothing did before.
         let needed = stages(&before).iter().map(|stage| stage.fullest_tile.bytes);
@@ -160,18 +160,18 @@ fn a_split_that_needed_less_stays_the_best() {
             ..request
         };
         assert!(report(layers, &request, None).refusal.is_some());
-        let found = report(layers, &request, Some(learnt));
+        let found = report(layers, &request, Some(correction));
         assert_eq!(ranges(&found), ranges(&before));
         assert!(found.split.is_some_and(|split| split.fits));
     });
 }
 
 /// Stages of which the first and those between others have a number.
-fn first_and_middle() -> Learnt {
-    Learnt {
+fn first_and_middle() -> Correction {
+    Correction {
         first: 1536,
         middle: -2048,
-        ..Learnt::default()
+        ..Correction::default()
     }
 }
 
@@ -179,8 +179,8 @@ fn first_and_middle() -> Learnt {
 fn a_spreadsheet_has_what_was_learnt_in_its_last_column() {
     on_fixture("popart-bert-inference", |_, layers, request| {
         let found = report(layers, &request, Some(first_and_middle()));
-        let learnt = stages(&found).iter().map(|stage| stage.fullest_tile.learnt);
-        assert_eq!(learnt.collect::<Vec<_>>(), [1536, -2048, -2048, 0]);
+        let correction = stages(&found).iter().map(|stage| stage.fullest_tile.learnt);
+        assert_eq!(correction.collect::<Vec<_>>(), [1536, -2048, -2048, 0]);
         let mut cells = Vec::new();
         write_csv(&found, &mut cells).unwrap();
         let cells = String::from_utf8(cells).unwrap();
@@ -223,12 +223,12 @@ fn people_see_what_was_learnt() {
 #[test]
 fn what_was_learnt_can_be_why_nothing_fits() {
     on_fixture("popart-bert-inference", |_, layers, request| {
-        let learnt = Learnt {
+        let correction = Correction {
             first: 1 << 20,
             alone: 1 << 20,
-            ..Learnt::default()
+            ..Correction::default()
         };
-        let found = report(layers, &request, Some(learnt));
+        let found = report(layers, &request, Some(correction));
         let refusal = found.refusal.expect("nothing fits");
         assert_eq!(refusal.reason, RefusalReason::Learnt);
         assert!(refusal.smallest_limit > Some(1 << 20));

@@ -5,7 +5,7 @@ use super::messages::Messages;
 use super::stdout::{self, Sections};
 use super::{Options, usage};
 use crate::atomic::{self, target};
-use crate::message::shown;
+use crate::message::displayed;
 use crate::report::{Report, html, markdown, write_csv, write_json};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
@@ -93,7 +93,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
         if let Some(other) = same.map(|(other, _)| *other).or(printed) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each a file of its own",
-                shown(path)
+                displayed(path)
             )));
         }
         taken.push((option, written));
@@ -160,9 +160,9 @@ pub(super) fn write(
         }
     }
     for (form, path, bytes) in files {
-        atomic::write(path, &bytes).with_context(|| shown(path))?;
+        atomic::write(path, &bytes).with_context(|| displayed(path))?;
         let content = form.content();
-        messages.info(format_args!("the {content} is in {}", shown(path)));
+        messages.info(format_args!("the {content} is in {}", displayed(path)));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::input::ReadError;
 use super::messages::Messages;
 use super::{Options, usage};
 use crate::escape::shell;
-use crate::message::{GIVE_PROFILE, shown};
+use crate::message::{GIVE_PROFILE, displayed};
 use crate::profile::Outline;
 use crate::saved::is_saved;
 use crate::wording::counted;
@@ -34,13 +34,13 @@ pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
             false => Ok(options),
         };
     }
-    let found = profiles(folder).with_context(|| shown(folder))?;
+    let found = profiles(folder).with_context(|| displayed(folder))?;
     let chosen = match &found[..] {
         [] => return Err(none(folder)),
         [only] => only.clone(),
         several => only_answer(several, &options)?,
     };
-    messages.summary(format_args!("Reading {}", shown(&chosen)));
+    messages.summary(format_args!("Reading {}", displayed(&chosen)));
     options.input.profile = chosen;
     Ok(options)
 }
@@ -75,7 +75,7 @@ fn is_file(path: &Path) -> io::Result<bool> {
 fn saved_for_fit(path: &Path) -> anyhow::Error {
     usage(format!(
         "--fit judges a profile, and {} is a model that --save-to-file wrote; {GIVE_PROFILE}",
-        shown(path)
+        displayed(path)
     ))
 }
 
@@ -89,7 +89,7 @@ fn none(folder: &Path) -> anyhow::Error {
     let has = match names.len() {
         0 => "it is empty".to_string(),
         count => {
-            let few = names.iter().take(NAMES_SHOWN).map(|name| shown(name));
+            let few = names.iter().take(NAMES_SHOWN).map(|name| displayed(name));
             let more = if count > NAMES_SHOWN { ", ..." } else { "" };
             format!("it has {}{more}", few.collect::<Vec<_>>().join(", "))
         }
@@ -97,7 +97,7 @@ fn none(folder: &Path) -> anyhow::Error {
     anyhow::anyhow!(
         "{}: there is no {NAME} in this folder or one folder below; {has}; give the folder that \
          autoReport.directory named when the model was compiled, or the profile itself",
-        shown(folder)
+        displayed(folder)
     )
 }
 
@@ -120,7 +120,7 @@ fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     });
     Err(usage(format!(
         "{}: there are {} profiles below this folder; give one of them:{}",
-        shown(&options.input.profile),
+        displayed(&options.input.profile),
         several.len(),
         lines.collect::<String>()
     )))

@@ -5,7 +5,7 @@ use super::input::{Beside, debug_path, read_bounded};
 use super::messages::Messages;
 use super::output::{Outputs, read_report_at};
 use super::{Exit, Options, detail, layers, request, usage};
-use crate::analysis::{Compilation, ContextsOf, shown};
+use crate::analysis::{Compilation, ContextsOf, displayed};
 use crate::atomic;
 use crate::limits;
 use crate::report::{
@@ -45,7 +45,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
     // Whether it fits is said in any case.
     if let (Some((_, prediction)), Some(path)) = (&prediction, &options.compiled.calibrate) {
         write_calibration(options, path, prediction, &outputs.report)?;
-        messages.info(format_args!("the calibration is in {}", shown(path)));
+        messages.info(format_args!("the calibration is in {}", displayed(path)));
     }
     Ok(exit)
 }
@@ -101,7 +101,7 @@ fn compare(path: &Path, prediction: &Report, report: &mut Report) -> Result<()> 
         return Ok(());
     };
     let against = Against::new(prediction, fit);
-    fit.against = Some(against.with_context(|| format!("--against {}", shown(path)))?);
+    fit.against = Some(against.with_context(|| format!("--against {}", displayed(path)))?);
     // The names of layers are those of the prediction.
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
@@ -121,8 +121,9 @@ fn write_calibration(
         true => Calibration::new(prediction, against),
         false => Err(CalibrationError::Incomplete),
     };
-    let found = found.with_context(|| format!("--calibrate {}", shown(&options.input.profile)))?;
-    atomic::write(path, found.text().as_bytes()).with_context(|| shown(path))
+    let found =
+        found.with_context(|| format!("--calibrate {}", displayed(&options.input.profile)))?;
+    atomic::write(path, found.text().as_bytes()).with_context(|| displayed(path))
 }
 
 /// The calibration that `--calibration` names.
@@ -130,7 +131,7 @@ pub(super) fn calibration(options: &Options) -> Result<Option<Calibration>> {
     let Some(path) = &options.compiled.calibration else {
         return Ok(None);
     };
-    let context = || format!("--calibration {}", shown(path));
+    let context = || format!("--calibration {}", displayed(path));
     let what = ("calibration", "--calibrate");
     let bytes = read_bounded(path, limits::BESIDE, what).with_context(context)?;
     Calibration::read(&bytes).map(Some).with_context(context)

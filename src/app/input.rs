@@ -3,7 +3,7 @@
 use super::Options;
 use super::messages::Messages;
 use super::{layers, usage};
-use crate::analysis::{Analysis, FileWarnings, Layers, ReadOptions, shown};
+use crate::analysis::{Analysis, FileWarnings, Layers, ReadOptions, displayed};
 use crate::limits;
 use crate::message::{Unreadable, Warning};
 use crate::model::{Layerless, OutOn, Placement, Rules, Untied};
@@ -47,7 +47,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
             let _task = progress.begin("saving the model", Unit::Bytes, 0);
             analysis.save(file)
         })?;
-        messages.info(format_args!("the model is saved in {}", shown(file)));
+        messages.info(format_args!("the model is saved in {}", displayed(file)));
     }
     Ok(analysis)
 }
@@ -90,7 +90,7 @@ impl Beside {
                 let warning =
                     Warning::new(format!("{name} beside the profile is left out: {error}"));
                 messages.warning(None, &warning);
-                warnings.push((shown(&options.input.profile), warning));
+                warnings.push((displayed(&options.input.profile), warning));
                 None
             })
         };
@@ -182,11 +182,11 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     let found = places.iter().find(|place| place.exists()).cloned();
     found.map_or_else(
         || {
-            Outline::read(profile).with_context(|| shown(profile))?;
+            Outline::read(profile).with_context(|| displayed(profile))?;
             anyhow::bail!(
                 "no debug.cbor is beside {} or one folder above; give its path as the second \
                  argument",
-                shown(profile)
+                displayed(profile)
             )
         },
         Ok,

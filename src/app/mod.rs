@@ -18,7 +18,7 @@ mod tables;
 
 pub use cli::{EFFECTS, Effect, Idle, Options};
 
-use crate::analysis::{Layers, shown};
+use crate::analysis::{Layers, displayed};
 use crate::interrupt;
 use crate::memory::MemoryModel;
 use crate::message::Warning;
@@ -168,8 +168,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     if let (Some(known), Some(path)) = (&calibration, &options.compiled.calibration)
         && let Some(warning) = known.warning()
     {
-        messages.warning(Some(&shown(path)), &warning);
-        analysis.warnings.push((shown(path), warning));
+        messages.warning(Some(&displayed(path)), &warning);
+        analysis.warnings.push((displayed(path), warning));
     }
     let model = &analysis.model;
     if options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)? {
@@ -183,10 +183,10 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let request = request::request(options, model, &layers, limits.clone())?;
     let pipeline = request::pipeline(options, model)?;
     let memory = memory.in_pipeline(pipeline);
-    let memory = memory.with_context(|| shown(&options.input.profile))?;
+    let memory = memory.with_context(|| displayed(&options.input.profile))?;
     let positions = &layers.placement.positions;
-    let learnt = request::learnt(options, calibration, (model, positions), pipeline)?;
-    let memory = memory.learning(learnt);
+    let correction = request::correction(options, calibration, (model, positions), pipeline)?;
+    let memory = memory.corrected(correction);
     if let Some(warning) = request.as_ref().and_then(|_| memory.recording_warning()) {
         messages.warning(None, &warning);
     }
@@ -274,7 +274,7 @@ fn find<'a>(
             error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
         ) => refused(&error),
         SearchError::TooManyPlaces(_) => {
-            anyhow::Error::from(error).context(shown(&options.input.profile))
+            anyhow::Error::from(error).context(displayed(&options.input.profile))
         }
         error => error.into(),
     })

@@ -5,7 +5,7 @@ use super::next;
 use super::stdout::Sections;
 use super::{Exit, Options, export, refused};
 use crate::limits;
-use crate::message::{Warning, shown};
+use crate::message::{Warning, displayed};
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Modules};
 use crate::report::{
@@ -52,7 +52,7 @@ pub(super) fn earlier_report(options: &Options) -> Result<Option<Report>> {
 
 /// The report that an option names.
 pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
-    let context = || format!("{option} {}", shown(path));
+    let context = || format!("{option} {}", displayed(path));
     let what = ("report", "--export-json");
     let bytes = super::input::read_bounded(path, limits::REPORT, what).with_context(context)?;
     read_report(&bytes).with_context(context)

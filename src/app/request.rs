@@ -3,8 +3,8 @@
 use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
-use crate::analysis::{Layers, shown};
-use crate::memory::{Accumulator, Learnt, Pipeline, Recompute, Schedule, StatePlace, Storage};
+use crate::analysis::{Layers, displayed};
+use crate::memory::{Accumulator, Correction, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::{Model, NoCycles, Positions, Rules};
 use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
@@ -150,12 +150,12 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
 ///
 /// # Errors
 /// Rules that know no pipeline, and a calibration of another model.
-pub(super) fn learnt(
+pub(super) fn correction(
     options: &Options,
     calibration: Option<Calibration>,
     (model, positions): (&Model, &Positions),
     pipeline: Pipeline,
-) -> Result<Option<Learnt>> {
+) -> Result<Option<Correction>> {
     let (Some(calibration), Some(path)) = (calibration, &options.compiled.calibration) else {
         return Ok(None);
     };
@@ -166,9 +166,9 @@ pub(super) fn learnt(
         )));
     }
     let belongs = calibration.check(model, positions);
-    let learnt = belongs.and_then(|()| calibration.learnt(positions, pipeline));
-    let learnt = learnt.with_context(|| format!("--calibration {}", shown(path)))?;
-    Ok(Some(learnt))
+    let correction = belongs.and_then(|()| calibration.correction(positions, pipeline));
+    let correction = correction.with_context(|| format!("--calibration {}", displayed(path)))?;
+    Ok(Some(correction))
 }
 
 /// The option by which the original tool's ways are requested, which know no

@@ -1,6 +1,6 @@
 //! The table that the solver works on: numbers for each range of layers.
 
-use super::{Learnt, PlacedStage};
+use super::{Correction, PlacedStage};
 use std::ops::Range;
 
 /// The memory on the fullest tile of every contiguous range of layers that
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// added, so from each start only the ranges up to the first that is over the
 /// limit are kept. In a pipeline a range needs more the more stages come after it
 /// (docs/model.md, "Pipelines"); a longer range may then need less than a shorter one.
-/// With what was [`Learnt`], it depends on its place too.
+/// With a [`Correction`], it depends on its place too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// `least[from][n]` is what the range `from..from + n + 1` needs at least.
@@ -71,8 +71,8 @@ impl RangeCosts {
     /// The costs with the calibrated correction of stages, of at most `stages` in a split. It
     /// matters where they are, so the costs depend on how many come after them even
     /// where they did not before.
-    pub(super) fn learning(&self, learnt: &Learnt, stages: usize) -> Self {
-        let lowest = learnt.least();
+    pub(super) fn corrected(&self, correction: &Correction, stages: usize) -> Self {
+        let lowest = correction.least();
         let with = |row: &Vec<u64>| row.iter().map(|&bytes| plus(bytes, lowest)).collect();
         let least = self.least.iter().map(with).collect();
         Self::in_pipeline(least, stages, |positions, after| {
@@ -80,7 +80,7 @@ impl RangeCosts {
             let peak = self.peak(positions.clone(), after);
             let after = Some(after);
             match peak.filter(|_| is_last == (after == Some(0))) {
-                Some(bytes) => plus(bytes, learnt.bytes(&PlacedStage { positions, after })),
+                Some(bytes) => plus(bytes, correction.bytes(&PlacedStage { positions, after })),
                 None => u64::MAX,
             }
         })
@@ -169,9 +169,9 @@ impl RangeCosts {
 }
 
 /// Bytes with a correction, at least 0; more than any limit stays that.
-fn plus(bytes: u64, learnt: i64) -> u64 {
+fn plus(bytes: u64, correction: i64) -> u64 {
     match bytes {
         u64::MAX => bytes,
-        _ => bytes.saturating_add_signed(learnt),
+        _ => bytes.saturating_add_signed(correction),
     }
 }

@@ -167,7 +167,7 @@ impl MemoryModel<'_> {
         let mut coverage = Coverage {
             tile,
             recorded,
-            overhead: self.overhead.all_gaps(tile as usize),
+            overhead: self.overhead.all_fragmentation(tile as usize),
             ..Coverage::default()
         };
         for code in self.code_coverage(tile) {

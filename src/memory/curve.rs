@@ -88,7 +88,7 @@ impl MemoryModel<'_> {
             }
             Some(LiveCurves {
                 all_tiles: all_tiles.curve(window, fixed.iter().sum()),
-                on_tile: on_tile.curve(window, fixed_here.saturating_add_signed(memory.learnt)),
+                on_tile: on_tile.curve(window, fixed_here.saturating_add_signed(memory.correction)),
             })
         };
         let numbered: Vec<_> = (0u32..).zip(&windows).collect();

@@ -6,17 +6,17 @@
 //! ([`MemoryModel::range_costs`]), and what flows between layers
 //! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a
 //! [`Pipeline`] keep, for as many stages as come after them;
-//! [`MemoryModel::learning`] adds what compiled pipelines needed beyond that.
+//! [`MemoryModel::corrected`] adds what compiled pipelines needed beyond that.
 
 mod advice;
 mod breakdown;
 mod code;
+mod correction;
 mod costs;
 mod coverage;
 mod curve;
 mod lanes;
 mod layer_spans;
-mod learnt;
 mod liveness;
 mod micro_batch;
 mod neighbours;
@@ -33,11 +33,11 @@ mod uses;
 
 pub use crate::model::Rules;
 pub use advice::Reducible;
+pub use correction::Correction;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
-pub use learnt::Learnt;
 pub use micro_batch::MicroBatchScale;
 pub use one_stage::contradiction;
 pub use overhead::Overhead;
@@ -73,7 +73,7 @@ pub struct MemoryModel<'a> {
     /// The variables that are off the chip in the passes; `None` where there are none.
     update: Option<Arc<UpdatePhase>>,
     /// The calibrated correction of each stage; `None` without a calibration.
-    learnt: Option<Arc<Learnt>>,
+    correction: Option<Arc<Correction>>,
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
     uses: CountedUses<'a>,
@@ -105,7 +105,7 @@ impl<'a> MemoryModel<'a> {
             flows: None,
             pipeline: Pipeline::default(),
             update: None,
-            learnt: None,
+            correction: None,
             windows: windows(model, placement),
             uses: CountedUses::new(model, placement),
         })
@@ -160,17 +160,17 @@ impl<'a> MemoryModel<'a> {
 
     /// The model, whose stages also need what compiled pipelines needed beyond
     /// the prediction; `None` takes that back. The classic rules know no correction.
-    pub fn learning(&self, learnt: Option<Learnt>) -> Self {
-        let learnt = learnt.filter(|_| self.rules == Rules::Full);
+    pub fn corrected(&self, correction: Option<Correction>) -> Self {
+        let correction = correction.filter(|_| self.rules == Rules::Full);
         Self {
-            learnt: learnt.map(Arc::new),
+            correction: correction.map(Arc::new),
             ..self.clone()
         }
     }
 
     /// The bytes that compiled pipelines needed beyond the prediction.
-    pub fn learnt(&self) -> Option<&Learnt> {
-        self.learnt.as_deref()
+    pub fn correction(&self) -> Option<&Correction> {
+        self.correction.as_deref()
     }
 
     /// The pipeline that stages are part of.

@@ -18,10 +18,10 @@ use std::ops::Range;
 /// use that the compiler makes. Assumed: that each stage of a pipeline needs
 /// all of it.
 ///
-/// Beside that there are gaps: what the compiler says a tile takes beyond
+/// Beside that there is fragmentation: what the compiler says a tile takes beyond
 /// always-live variables and the peak of the others (36 bytes on one tile of a
-/// real profile, up to 18 % of a tile in others). A stage has them in
-/// proportion to what it takes of the tile (docs/model.md, "Overhead and gaps").
+/// real profile, up to 18 % of a tile in others). A stage has it in
+/// proportion to what it takes of the tile (docs/model.md, "Overhead and fragmentation").
 #[derive(Debug, Clone)]
 pub struct Overhead {
     /// By tile and [`CodeKind`]: the maximum that a stage can need.
@@ -29,19 +29,19 @@ pub struct Overhead {
     /// By tile and [`CodeKind`]: what no operation explains of it.
     code: Vec<[u64; 4]>,
     /// By tile.
-    gaps: Vec<Gaps>,
+    fragmentation: Vec<Fragmentation>,
 }
 
-/// The gaps of one tile.
+/// The fragmentation of one tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Gaps {
+struct Fragmentation {
     /// The bytes of the whole model that no lowered variable explains.
     bytes: u64,
     /// All that is explained of them.
     of: u64,
 }
 
-impl Gaps {
+impl Fragmentation {
     /// The part of them in a stage that takes `bytes` bytes, rounded up: all of
     /// them where it takes as much as the whole model. Never falls as `bytes`
     /// grows.
@@ -53,7 +53,7 @@ impl Gaps {
         part.div_ceil(u128::from(self.of)) as u64
     }
 
-    /// The maximum number of bytes that, with their share of the gaps, take no
+    /// The maximum number of bytes that, with their share of the fragmentation, take no
     /// more than `total`.
     fn without(self, total: u64) -> u64 {
         if total >= self.of.saturating_add(self.bytes) {
@@ -71,7 +71,7 @@ impl Overhead {
         Self {
             recorded: vec![[u64::MAX; 4]; tiles],
             code: vec![[0; 4]; tiles],
-            gaps: vec![Gaps::default(); tiles],
+            fragmentation: vec![Fragmentation::default(); tiles],
         }
     }
 
@@ -91,15 +91,15 @@ impl Overhead {
             std::array::from_fn(|kind| recorded[kind].saturating_sub(explained[kind]))
         };
         let code = recorded.iter().zip(&explained).map(beyond).collect();
-        let mut gaps = vec![Gaps::default(); tiles];
-        for (gaps, tile) in gaps.iter_mut().zip(&model.recorded.tiles) {
-            gaps.bytes = tile.beyond_variables();
-            gaps.of = tile.total.saturating_sub(gaps.bytes);
+        let mut fragmentation = vec![Fragmentation::default(); tiles];
+        for (fragmentation, tile) in fragmentation.iter_mut().zip(&model.recorded.tiles) {
+            fragmentation.bytes = tile.beyond_variables();
+            fragmentation.of = tile.total.saturating_sub(fragmentation.bytes);
         }
         Self {
             recorded,
             code,
-            gaps,
+            fragmentation,
         }
     }
 
@@ -113,20 +113,20 @@ impl Overhead {
         self.code[tile]
     }
 
-    /// All gaps on `tile`.
-    pub(super) fn all_gaps(&self, tile: usize) -> u64 {
-        self.gaps[tile].bytes
+    /// All fragmentation on `tile`.
+    pub(super) fn all_fragmentation(&self, tile: usize) -> u64 {
+        self.fragmentation[tile].bytes
     }
 
-    /// The gaps on `tile` of a stage that takes `bytes` bytes without them.
-    pub(super) fn gaps(&self, tile: usize, bytes: u64) -> u64 {
-        self.gaps[tile].share(bytes)
+    /// The fragmentation on `tile` of a stage that takes `bytes` bytes without it.
+    pub(super) fn fragmentation(&self, tile: usize, bytes: u64) -> u64 {
+        self.fragmentation[tile].share(bytes)
     }
 
-    /// The maximum number of bytes without gaps of a stage that takes `total`
-    /// on `tile` with its gaps.
-    pub(super) fn without_gaps(&self, tile: usize, total: u64) -> u64 {
-        self.gaps[tile].without(total)
+    /// The maximum number of bytes without fragmentation of a stage that takes `total`
+    /// on `tile` with its fragmentation.
+    pub(super) fn without_fragmentation(&self, tile: usize, total: u64) -> u64 {
+        self.fragmentation[tile].without(total)
     }
 
     /// By lane, what a stage needs of code on each of `tiles` when its operations explain
@@ -145,23 +145,27 @@ impl Overhead {
         needed
     }
 
-    /// By lane, [`Overhead::without_gaps`] on each of `tiles`.
-    pub(super) fn without_gaps_on<const N: usize>(
+    /// By lane, [`Overhead::without_fragmentation`] on each of `tiles`.
+    pub(super) fn without_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,
         totals: &[u64; N],
     ) -> [u64; N] {
         let mut without = *totals;
         for (without, tile) in without.iter_mut().zip(tiles) {
-            *without = self.without_gaps(tile as usize, *without);
+            *without = self.without_fragmentation(tile as usize, *without);
         }
         without
     }
 
-    /// By lane, adds the gaps on each of `tiles` of a stage that takes so much there.
-    pub(super) fn add_gaps_on<const N: usize>(&self, tiles: Range<u32>, totals: &mut [u64; N]) {
+    /// By lane, adds the fragmentation on each of `tiles` of a stage that takes so much there.
+    pub(super) fn add_fragmentation_on<const N: usize>(
+        &self,
+        tiles: Range<u32>,
+        totals: &mut [u64; N],
+    ) {
         for (total, tile) in totals.iter_mut().zip(tiles) {
-            *total += self.gaps(tile as usize, *total);
+            *total += self.fragmentation(tile as usize, *total);
         }
     }
 
@@ -245,18 +249,18 @@ fn runs_in<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::Gaps;
+    use super::Fragmentation;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
-        fn shares_of_gaps_grow_and_can_be_taken_away(bytes in 0u64..90, of in 0u64..300) {
-            let gaps = Gaps { bytes, of };
-            prop_assert_eq!(gaps.share(of), bytes);
-            let with = |bytes: u64| bytes + gaps.share(bytes);
+        fn shares_of_fragmentation_grow_and_can_be_taken_away(bytes in 0u64..90, of in 0u64..300) {
+            let fragmentation = Fragmentation { bytes, of };
+            prop_assert_eq!(fragmentation.share(of), bytes);
+            let with = |bytes: u64| bytes + fragmentation.share(bytes);
             for bytes in 0..400 {
-                prop_assert!(gaps.share(bytes) <= gaps.share(bytes + 1));
-                let most = gaps.without(with(bytes));
+                prop_assert!(fragmentation.share(bytes) <= fragmentation.share(bytes + 1));
+                let most = fragmentation.without(with(bytes));
                 prop_assert!(with(most) <= with(bytes) && with(most + 1) > with(bytes));
                 prop_assert!(bytes <= most);
             }

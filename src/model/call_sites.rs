@@ -1,7 +1,7 @@
 //! Calls of functions that are called from several places.
 
 use super::Operation;
-use super::operations::Found;
+use super::operations::UnnamedOperations;
 use super::walk::Path;
 use crate::profile::{Profile, ProgramKind};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ pub(super) struct CallSites {
 }
 
 impl CallSites {
-    pub(super) fn new(profile: &Profile, found: &Found) -> Self {
+    pub(super) fn new(profile: &Profile, found: &UnnamedOperations) -> Self {
         let function = |call: u32| match profile.programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
             _ => call,
@@ -54,7 +54,7 @@ impl CallSites {
     /// By call comes back the function: a number that all calls of it share.
     pub(super) fn unnamed(
         &self,
-        found: &Found,
+        found: &UnnamedOperations,
         has_pairs: impl Fn(Path) -> bool,
         operations: &mut [Operation],
     ) -> Vec<u32> {

@@ -2,7 +2,7 @@
 //! the parts of an operation that use different variables.
 
 use super::ModelError;
-use super::operations::FoundGroup;
+use super::operations::UnnamedGroup;
 use super::use_set_index::UseSetIndex;
 use crate::limits;
 use crate::profile::{ComputeSet, Profile, ProgramKind, Programs, Target, TileBytes};
@@ -160,7 +160,7 @@ pub struct Piece {
 /// sets.
 pub(super) fn pieces(
     profile: &Profile,
-    groups: &[FoundGroup],
+    groups: &[UnnamedGroup],
     use_set_index: &UseSetIndex,
     budget: &mut Budget,
 ) -> Result<Vec<Vec<Piece>>, ModelError> {
@@ -188,7 +188,7 @@ pub(super) fn pieces(
 /// Programs by the sets that they use.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-fn split(profile: &Profile, group: &FoundGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
+fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
     let mut split = ProgramsBySets::new();
     if group.programs.len() < 2 {
         return split;

@@ -13,7 +13,7 @@
 //! Each operation's cycles are of its pass. Those of an operation that runs before and
 //! after the start of the backward pass are parted by its steps.
 
-use super::operations::{Found, NO_OPERATION};
+use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::walk::Path;
 use super::windows::StepIndex;
 use super::{Model, Pass, Placement};
@@ -276,7 +276,7 @@ fn share(cycles: u64, part: u64, whole: u64) -> u64 {
 pub(super) fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
-    found: &Found,
+    found: &UnnamedOperations,
     backward: Option<(&StepIndex, u32)>,
 ) -> Option<OperationCycles> {
     let executed = cycles.executed.as_ref();
@@ -303,7 +303,7 @@ struct LaterSteps<'a> {
 }
 
 impl<'a> LaterSteps<'a> {
-    fn new(found: &Found, backward: Option<(&'a StepIndex, u32)>) -> Self {
+    fn new(found: &UnnamedOperations, backward: Option<(&'a StepIndex, u32)>) -> Self {
         let paths = backward.map(|(steps, _)| steps.walk_paths(&found.walk.paths));
         Self {
             backward,
@@ -361,7 +361,7 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
 fn add_up(
     programs: &Programs,
     estimated: &[u64],
-    found: &Found,
+    found: &UnnamedOperations,
     executions: &[u64],
     later: &LaterSteps<'_>,
 ) -> OperationCycles {
@@ -381,7 +381,7 @@ fn add_up(
 fn share_out(
     programs: &Programs,
     executed: &Executed,
-    found: &Found,
+    found: &UnnamedOperations,
     executions: &[u64],
     later: &LaterSteps<'_>,
 ) -> OperationCycles {
@@ -417,7 +417,7 @@ fn share_out(
 }
 
 impl OperationCycles {
-    fn none(source: CycleSource, found: &Found) -> Self {
+    fn none(source: CycleSource, found: &UnnamedOperations) -> Self {
         let by_operation = vec![0; found.operations.len()];
         Self {
             source,

@@ -5,7 +5,7 @@
 //! consumers: what the tool knows of dependencies between operations, whatever
 //! the framework calls them.
 
-use super::operations::{Found, NO_OPERATION};
+use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_set_index::{Role, UseSetIndex};
 use super::walk::Path;
 use super::windows::StepIndex;
@@ -80,7 +80,7 @@ impl FlowUses {
     /// which is called from several places: the outermost such call.
     pub(super) fn new(
         profile: &Profile,
-        found: &Found,
+        found: &UnnamedOperations,
         steps: &StepIndex,
         index: &UseSetIndex,
         (sets, sites): (usize, &FxHashMap<Path, Path>),
@@ -208,7 +208,7 @@ struct OpenNode {
 /// All nodes in the making.
 struct OpenNodes<'a> {
     profile: &'a Profile,
-    found: &'a Found,
+    found: &'a UnnamedOperations,
     steps: &'a StepIndex,
     index: &'a UseSetIndex,
     sites: &'a FxHashMap<Path, Path>,
@@ -224,7 +224,7 @@ const MAX_AROUND: usize = 16;
 impl<'a> OpenNodes<'a> {
     fn new(
         profile: &'a Profile,
-        found: &'a Found,
+        found: &'a UnnamedOperations,
         steps: &'a StepIndex,
         index: &'a UseSetIndex,
         sites: &'a FxHashMap<Path, Path>,

@@ -1,7 +1,7 @@
 //! Which layers run on each IPU of a compiled pipeline (docs/model.md, "A compiled
 //! pipeline").
 
-use super::operations::{self, Found};
+use super::operations::{self, UnnamedOperations};
 use super::{LayerOptions, Layering, ModelError, Operation, contexts, names};
 use crate::debug_info::DebugInfo;
 use crate::profile::{Ipus, ProgramKind, Programs};
@@ -56,7 +56,12 @@ impl LayersByIpu {
 }
 
 /// By layer and IPU: how many vertices its operations have there.
-fn vertices(programs: &Programs, found: &Found, layering: &Layering, ipus: Ipus) -> Vec<Vec<u64>> {
+fn vertices(
+    programs: &Programs,
+    found: &UnnamedOperations,
+    layering: &Layering,
+    ipus: Ipus,
+) -> Vec<Vec<u64>> {
     let mut vertices = vec![vec![0u64; ipus.count as usize]; layering.len() - 1];
     for (index, operation) in found.operations.iter().enumerate() {
         let Some(layer) = layering.own_layer(index) else {

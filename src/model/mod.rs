@@ -307,7 +307,7 @@ impl Model {
     /// The operation groups, and the users of each variable.
     fn groups(
         profile: &Profile,
-        found: &operations::Found,
+        found: &operations::UnnamedOperations,
         operations: &[Operation],
         steps: &StepIndex,
     ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex), ModelError> {

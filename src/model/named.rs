@@ -1,7 +1,7 @@
 //! Operations with their names and passes, before any variable is looked at.
 
 use super::contexts::OperationContexts;
-use super::operations::{self, Found};
+use super::operations::{self, UnnamedOperations};
 use super::walk::Path;
 use super::windows::StepIndex;
 use super::{Label, ModelError, Operation, Recording, names, passes, recording};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 
 /// The operations with their names. Nothing else of the contexts is needed later.
 pub(super) struct Named {
-    pub(super) found: Found,
+    pub(super) found: UnnamedOperations,
     pub(super) steps: StepIndex,
     /// As in `found`.
     pub(super) operations: Vec<Operation>,

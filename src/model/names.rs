@@ -1,7 +1,7 @@
 //! Names of operations (docs/model.md, "Contexts and names").
 
 use super::contexts::operation_layer;
-use super::operations::{Found, FoundOperation};
+use super::operations::{UnnamedOperation, UnnamedOperations};
 use super::walk::{NO_CALL as NO_PATH, Path};
 use super::{ModelError, NO_CALL, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Names all operations, in order. With them come the call paths on which
 /// contexts say which operations outlined ones replace.
 pub(super) fn name_all(
-    found: &Found,
+    found: &UnnamedOperations,
     programs: &Programs,
     debug_info: &DebugInfo,
 ) -> Result<(Vec<Operation>, FxHashSet<Path>), ModelError> {
@@ -55,7 +55,7 @@ struct Namer<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
     programs: &'a Programs,
-    found: &'a Found,
+    found: &'a UnnamedOperations,
     pairs: FxHashMap<Position, Pairs>,
     /// By debug id of a Call: the first context of its chain that has pairs.
     with_pairs: FxHashMap<u64, Option<Position>>,
@@ -64,7 +64,7 @@ struct Namer<'a> {
 }
 
 impl Namer<'_> {
-    fn operation(&mut self, operation: &FoundOperation) -> Operation {
+    fn operation(&mut self, operation: &UnnamedOperation) -> Operation {
         let context = operation.context.position;
         let text = |field| self.debug_info.text(context, field);
         let inputs = text(Field::Inputs).unwrap_or("").replace('.', "/");
@@ -122,7 +122,7 @@ impl Namer<'_> {
     }
 
     /// The name that the contexts give; empty when they give none.
-    fn context_name(&mut self, operation: &FoundOperation) -> String {
+    fn context_name(&mut self, operation: &UnnamedOperation) -> String {
         let context = operation.context.position;
         let uid = self.debug_info.id(context);
         let named_by = self.replaced(operation.path, uid).unwrap_or(uid);
@@ -172,7 +172,7 @@ impl Namer<'_> {
             .to_string()
     }
 
-    fn poplar_name(&self, named_by: u64, operation: &FoundOperation) -> String {
+    fn poplar_name(&self, named_by: u64, operation: &UnnamedOperation) -> String {
         let position = self.debug_info.chain(named_by).next();
         let name = position.map_or("", |p| self.debug_info.name(p));
         let api = || position.and_then(|p| self.debug_info.text(p, Field::Api));

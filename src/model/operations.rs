@@ -9,31 +9,31 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// The operations of a program tree, without names.
-pub(super) struct Found {
+pub(super) struct UnnamedOperations {
     pub(super) walk: Walk,
     /// By visit of the walk: the operation, or [`NO_OPERATION`].
     pub(super) operation_of: Vec<u32>,
-    pub(super) operations: Vec<FoundOperation>,
-    pub(super) groups: Vec<FoundGroup>,
+    pub(super) operations: Vec<UnnamedOperation>,
+    pub(super) groups: Vec<UnnamedGroup>,
 }
 
 /// Marks visits of programs that belong to no operation.
 pub(super) const NO_OPERATION: u32 = u32::MAX;
 
 /// One (call path, operation context).
-pub(super) struct FoundOperation {
+pub(super) struct UnnamedOperation {
     pub(super) path: Path,
     pub(super) context: OperationContext,
-    /// Position in [`Found::groups`].
+    /// Position in [`UnnamedOperations::groups`].
     pub(super) group: u32,
     /// Its programs in the order of the walk, each once.
     pub(super) programs: Vec<u32>,
 }
 
 /// A group of operations, as the first operation of its uid defines it.
-pub(super) struct FoundGroup {
+pub(super) struct UnnamedGroup {
     pub(super) uid: u64,
-    /// Its first operation, as a position in [`Found::operations`].
+    /// Its first operation, as a position in [`UnnamedOperations::operations`].
     pub(super) first: u32,
     pub(super) programs: Vec<u32>,
 }
@@ -43,8 +43,8 @@ pub(super) struct FoundGroup {
 pub(super) fn find(
     programs: &Programs,
     mut contexts: OperationContexts<'_>,
-) -> Result<Found, ModelError> {
-    let mut operations: Vec<FoundOperation> = Vec::new();
+) -> Result<UnnamedOperations, ModelError> {
+    let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut operation_of = Vec::new();
     let mut by_key = FxHashMap::default();
     let walk = walk(programs, |path, program| {
@@ -54,7 +54,7 @@ pub(super) fn find(
             return;
         };
         let index = *by_key.entry((path, context.position)).or_insert_with(|| {
-            operations.push(FoundOperation {
+            operations.push(UnnamedOperation {
                 path,
                 context,
                 group: 0,
@@ -66,7 +66,7 @@ pub(super) fn find(
         operation_of.push(index as u32);
     })?;
     let groups = share_groups(&mut operations, &contexts);
-    Ok(Found {
+    Ok(UnnamedOperations {
         walk,
         operation_of,
         operations,
@@ -75,16 +75,16 @@ pub(super) fn find(
 }
 
 fn share_groups(
-    operations: &mut [FoundOperation],
+    operations: &mut [UnnamedOperation],
     contexts: &OperationContexts<'_>,
-) -> Vec<FoundGroup> {
-    let mut groups: Vec<FoundGroup> = Vec::new();
+) -> Vec<UnnamedGroup> {
+    let mut groups: Vec<UnnamedGroup> = Vec::new();
     let mut by_context = FxHashMap::default();
     for (number, operation) in operations.iter_mut().enumerate() {
         let group = by_context
             .entry(operation.context.position)
             .or_insert_with(|| {
-                groups.push(FoundGroup {
+                groups.push(UnnamedGroup {
                     uid: contexts.id(operation.context),
                     first: number as u32,
                     programs: operation.programs.clone(),
@@ -124,7 +124,7 @@ pub enum OwnedKind {
 }
 
 /// All such programs, in the order of the profile.
-pub(super) fn owned_programs(programs: &Programs, groups: &[FoundGroup]) -> Vec<OwnedProgram> {
+pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
     let mut group_of = vec![None; programs.all.len()];
     for (number, group) in (0u32..).zip(groups) {
         for &program in &group.programs {

@@ -2,7 +2,7 @@
 //! "Passes").
 
 use super::names::op_type;
-use super::operations::Found;
+use super::operations::UnnamedOperations;
 use super::walk::NO_CALL as NO_PATH;
 use super::{Label, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
@@ -91,7 +91,7 @@ impl Recording {
     /// Reads it from contexts, names and passes.
     pub(super) fn new(
         debug_info: &DebugInfo,
-        found: &Found,
+        found: &UnnamedOperations,
         operations: &[Operation],
         labels: &[Label],
     ) -> Self {
@@ -136,7 +136,7 @@ impl Recording {
 /// again.
 pub(super) fn disagreement(
     debug_info: &DebugInfo,
-    found: &Found,
+    found: &UnnamedOperations,
     operations: &[Operation],
 ) -> Option<Warning> {
     let both = found.operations.iter().zip(operations);

@@ -2,7 +2,7 @@
 //! they are paired with (docs/model.md, "Variables"): only then can a variable
 //! count where its name or its partner says.
 
-use super::operations::FoundGroup;
+use super::operations::UnnamedGroup;
 use super::use_set_index::UseSetIndex;
 use super::use_sets::{UseSets, Users};
 use super::variables::members;
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// operation group whether it computes.
 pub(super) fn refine(
     profile: &Profile,
-    groups: &[FoundGroup],
+    groups: &[UnnamedGroup],
     computes: &[bool],
     (set_of, sets): &mut Users,
 ) -> UseSetIndex {
@@ -111,7 +111,7 @@ const MIN_COMPUTE_SETS: usize = 8;
 /// tile that others compute with too, such as its weight. In their order.
 fn partners(
     profile: &Profile,
-    groups: &[FoundGroup],
+    groups: &[UnnamedGroup],
     computes: &[bool],
     (set_of, sets, use_set_index): (&[u32], &UseSets, &UseSetIndex),
 ) -> Vec<Pair> {
@@ -148,7 +148,7 @@ struct Pairing<'a> {
 
 impl Pairing<'_> {
     /// The pairs of all compute sets of an operation group.
-    fn of_group(&self, group: &FoundGroup) -> impl ParallelIterator<Item = Pair> {
+    fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = Pair> {
         let is_compute_set = |program: &u32| {
             let kind = &self.profile.programs.all[*program as usize].kind;
             matches!(kind, ProgramKind::OnTileExecute(_))

@@ -1,6 +1,6 @@
 //! The program of each liveness step.
 
-use super::operations::{Found, NO_OPERATION};
+use super::operations::{NO_OPERATION, UnnamedOperations};
 use crate::profile::{ProgramKind, Programs, Step};
 
 /// The program of each liveness step, with what it is called.
@@ -26,7 +26,7 @@ pub struct StepProgram {
 }
 
 impl StepPrograms {
-    pub(super) fn new(programs: &Programs, steps: &[Step], found: &Found) -> Self {
+    pub(super) fn new(programs: &Programs, steps: &[Step], found: &UnnamedOperations) -> Self {
         let all = programs.all.iter().map(|program| {
             let (kind, name) = match &program.kind {
                 ProgramKind::OnTileExecute(set) => {

@@ -1,7 +1,7 @@
 //! Which operations use which lowered variables.
 
 use super::ModelError;
-use super::operations::FoundGroup;
+use super::operations::UnnamedGroup;
 use super::variables::{lists_of, members_of};
 use crate::limits;
 use crate::parallel::{equal_parts, filled, split_by};
@@ -130,7 +130,7 @@ impl UseSets {
 pub(super) type Users = (Vec<u32>, UseSets);
 
 /// The use set of each variable, by its position.
-pub(super) fn find(profile: &Profile, groups: &[FoundGroup]) -> Result<Users, ModelError> {
+pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, ModelError> {
     let count = profile.variables.len();
     let (max_sets, max_uses) = (limits::SETS.of(count), limits::USES.of(count));
     let mut uses = 0;

@@ -1,6 +1,6 @@
 //! The steps of an operation (docs/model.md, "Operations").
 
-use super::operations::Found;
+use super::operations::UnnamedOperations;
 use super::walk::{CallPaths, NO_CALL, Path};
 use crate::profile::{ProgramKind, Programs, Step};
 
@@ -60,7 +60,7 @@ impl StepIndex {
 
     /// By operation: its first and last step (inclusive); `None` when no step runs
     /// its programs.
-    pub(super) fn windows(&self, found: &Found) -> Vec<Option<(u32, u32)>> {
+    pub(super) fn windows(&self, found: &UnnamedOperations) -> Vec<Option<(u32, u32)>> {
         let operations = found.operations.iter();
         let windows = operations
             .map(|operation| self.window(&operation.programs, &found.walk.paths, operation.path));

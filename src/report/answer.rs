@@ -125,8 +125,8 @@ pub enum RefusalReason {
     /// What the stages need at least would fit; what the pipeline keeps beside
     /// that does not.
     Pipeline,
-    /// What the stages need at least would fit; what was learnt from compiled
-    /// pipelines for their places, with what the pipeline keeps, does not.
+    /// What the stages need at least would fit; the calibrated
+    /// correction of their places, with what the pipeline keeps, does not.
     Learnt,
 }
 

@@ -4,7 +4,7 @@ use super::Report;
 use super::sections::{Block, SECTIONS};
 use super::sentences::{Phrase, Sentence};
 use super::table::{Cell, Form, Table};
-use super::text::{grouped, shown};
+use super::text::{displayed, grouped};
 use crate::escape::markdown;
 
 /// The verdict, then all sections that documents have.
@@ -79,9 +79,9 @@ fn table(table: &Table) -> String {
     for row in &table.rows {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Text(_) | Cell::Layer(_) | Cell::Layers(_) | Cell::Stages(_) => {
-                markdown(&table.shown(cell))
+                markdown(&table.displayed(cell))
             }
-            other => table.shown(other),
+            other => table.displayed(other),
         });
         text += &line(cells.collect());
     }
@@ -94,10 +94,10 @@ fn formatted(report: &Report, sentence: &Sentence) -> String {
         Phrase::Text(text) => text.clone(),
         Phrase::Amount(bytes) => format!("{} bytes", grouped(*bytes)),
         Phrase::Bytes(number) | Phrase::Count(number) => grouped(*number),
-        Phrase::Name(name) | Phrase::Code(name) => markdown(&shown(name)),
+        Phrase::Name(name) | Phrase::Code(name) => markdown(&displayed(name)),
         Phrase::List(list) => markdown(list),
-        Phrase::Layers(layers) => markdown(&report.pseudo_layers.shown_list(layers)),
-        Phrase::Stages(stages) => markdown(&report.pseudo_layers.shown_stages(stages)),
+        Phrase::Layers(layers) => markdown(&report.pseudo_layers.displayed_list(layers)),
+        Phrase::Stages(stages) => markdown(&report.pseudo_layers.displayed_stages(stages)),
     };
     let sentence = sentence.clone().capital();
     sentence.phrases.iter().map(phrase).collect()

@@ -252,7 +252,7 @@ impl Report {
         let judged = judge(&self.contradictions, true).unwrap_or_default();
         let judged: Vec<String> = judged.iter().map(Warning::to_string).collect();
         let others = self.warnings.iter().filter(|text| !judged.contains(text));
-        let others = others.map(|warning| text::shown(warning));
+        let others = others.map(|warning| text::displayed(warning));
         judged
             .iter()
             .map(|text| printable(text))

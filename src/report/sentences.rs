@@ -101,7 +101,7 @@ impl Sentence {
 
     /// Names with commas between them.
     fn names(self, names: &[String]) -> Self {
-        let names: Vec<String> = names.iter().map(|name| text::shown(name)).collect();
+        let names: Vec<String> = names.iter().map(|name| text::displayed(name)).collect();
         self.phrase(Phrase::List(names.join(", ")))
     }
 
@@ -279,7 +279,7 @@ pub(super) fn tied_weights(report: &Report) -> Vec<Sentence> {
 /// A weight that several layers use, and which IPUs have it.
 pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> Sentence {
     let names = pseudo_layers.names_of(&tied.layers);
-    let names: Vec<String> = names.into_iter().map(text::shown).collect();
+    let names: Vec<String> = names.into_iter().map(text::displayed).collect();
     let are_layers = tied.layers.iter().all(Option::is_some);
     let stages: Vec<String> = tied.stages.iter().map(u32::to_string).collect();
     let stages = stages.join(", ");

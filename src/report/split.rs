@@ -90,13 +90,13 @@ pub struct Stage {
 pub struct FullestTile {
     /// Its number.
     pub tile: u32,
-    /// Its bytes: all its parts, and what was learnt.
+    /// Its bytes: all its parts, and the calibrated correction.
     pub bytes: u64,
-    /// What was learnt from compiled pipelines that the stage needs beyond its
-    /// parts, in bytes; below 0 where it needs less.
+    /// The calibrated correction: bytes that the stage needs beyond its
+    /// parts; below 0 where it needs less.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub learnt: i64,
-    /// Is that learnt from other stages, by the place of this one?
+    /// Is that of other stages, by the place of this one?
     #[serde(default, skip_serializing_if = "is_false")]
     pub learnt_is_estimate: bool,
     /// Bytes that the stage may take.
@@ -131,7 +131,7 @@ pub struct OverheadCode {
     pub global_exchange_code: u64,
 }
 
-/// How full the tiles of a stage are, each at its own peak, with what was learnt.
+/// How full the tiles of a stage are, each at its own peak, with the calibrated correction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fullness {
     /// Bytes that half of the tiles do not pass.
@@ -203,7 +203,7 @@ impl Split {
         stages.max_by_key(|stage| stage.fullest_tile.bytes)
     }
 
-    /// Is what was learnt of any stage an estimate?
+    /// Is the calibrated correction of any stage an estimate?
     pub fn has_estimates(&self) -> bool {
         let mut stages = self.stages.iter();
         stages.any(|stage| stage.fullest_tile.learnt_is_estimate)

@@ -1,7 +1,7 @@
 //! The table that every form shows: typed columns, and rows.
 
 use super::LayerNames;
-use super::text::{grouped, grouped_signed, share, shown};
+use super::text::{displayed, grouped, grouped_signed, share};
 use crate::model::PseudoLayers;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -354,14 +354,14 @@ impl Table {
     }
 
     /// A cell for people: digits in groups, long lists of layers cut short.
-    pub fn shown(&self, cell: &Cell) -> String {
+    pub fn displayed(&self, cell: &Cell) -> String {
         match cell {
-            Cell::Text(text) => shown(text),
+            Cell::Text(text) => displayed(text),
             Cell::Number(number) => grouped_signed(*number),
-            Cell::Decimal(text) => text.parse().map_or_else(|_| shown(text), grouped),
-            Cell::Layer(layer) => self.pseudo_layers.shown(layer),
-            Cell::Layers(layers) => self.pseudo_layers.shown_list(layers),
-            Cell::Stages(stages) => self.pseudo_layers.shown_stages(stages),
+            Cell::Decimal(text) => text.parse().map_or_else(|_| displayed(text), grouped),
+            Cell::Layer(layer) => self.pseudo_layers.displayed(layer),
+            Cell::Layers(layers) => self.pseudo_layers.displayed_list(layers),
+            Cell::Stages(stages) => self.pseudo_layers.displayed_stages(stages),
             other => self.plain(other),
         }
     }

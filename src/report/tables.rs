@@ -215,7 +215,7 @@ pub(super) fn cuts(report: &Report) -> Table {
 
 fn sides_of(cut: &Cut, report: &Report) -> String {
     let sides = [&cut.layer_before, &cut.layer_after];
-    let [before, after] = sides.map(|side| report.pseudo_layers.shown(side));
+    let [before, after] = sides.map(|side| report.pseudo_layers.displayed(side));
     format!("{before} and {after}")
 }
 

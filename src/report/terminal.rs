@@ -9,7 +9,7 @@ pub use text_style::{Screen, Severity, TextStyle};
 use super::sections::{Block, Part, SECTIONS, Section};
 use super::sentences::Sentence;
 use super::table::{Cell, Form, Kind, RowBar, Table as Rows};
-use super::text::shown as cell_text;
+use super::text::displayed as cell_text;
 use super::{NO_VERDICT, Report, Units};
 use crate::wording::listed;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -123,7 +123,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
             }
             (Kind::Count, Cell::Number(number)) => number.to_string(),
             (_, Cell::Layers(layers)) => rows.pseudo_layers.few(layers),
-            (_, cell) => rows.shown(cell),
+            (_, cell) => rows.displayed(cell),
         }));
     }
     for (number, column) in rows.columns.iter().enumerate() {

@@ -33,7 +33,7 @@ pub fn signed_share(difference: i64, whole: u64) -> String {
 
 /// A name from a file as a report shows it: [`printable`], and cut to a length
 /// that people read.
-pub fn shown(name: &str) -> String {
+pub fn displayed(name: &str) -> String {
     const MAX_CHARACTERS: usize = 160;
     match name.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}\u{2026}", printable(&name[..end])),
@@ -43,24 +43,24 @@ pub fn shown(name: &str) -> String {
 
 impl PseudoLayers {
     /// The name of a position as a report shows it.
-    pub(super) fn shown(self, layer: &Option<String>) -> String {
-        shown(self.name_of(layer))
+    pub(super) fn displayed(self, layer: &Option<String>) -> String {
+        displayed(self.name_of(layer))
     }
 
     /// The layers of a stage, many of them by the first and the last.
-    pub(super) fn shown_list(self, layers: &[Option<String>]) -> String {
+    pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
         const MAX_LAYERS: usize = 8;
         match self.names_of(layers).as_slice() {
             [first, .., last] if layers.len() > MAX_LAYERS => {
                 format!(
                     "{} \u{2026} {} ({})",
-                    shown(first),
-                    shown(last),
+                    displayed(first),
+                    displayed(last),
                     layers.len()
                 )
             }
             few => {
-                let few = few.iter().map(|name| shown(name));
+                let few = few.iter().map(|name| displayed(name));
                 few.collect::<Vec<_>>().join(" ")
             }
         }
@@ -68,14 +68,14 @@ impl PseudoLayers {
 
     /// The layers of all stages, or how many layers each has where there are
     /// many stages.
-    pub(super) fn shown_stages(self, stages: &[LayerNames]) -> String {
+    pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
         const MAX_STAGES: usize = 6;
         if stages.len() > MAX_STAGES {
             let counts = self.counts(stages).into_iter();
             let counts = counts.map(|count| count.to_string());
             return format!("{} layers", counts.collect::<Vec<_>>().join(", "));
         }
-        let stages = stages.iter().map(|layers| self.shown_list(layers));
+        let stages = stages.iter().map(|layers| self.displayed_list(layers));
         stages.collect::<Vec<_>>().join(" | ")
     }
 }
@@ -99,16 +99,19 @@ mod tests {
 
     #[test]
     fn long_names_and_lists_are_cut_short() {
-        assert_eq!(shown("layer"), "layer");
-        let long = shown(&"\u{e9}".repeat(1000));
+        assert_eq!(displayed("layer"), "layer");
+        let long = displayed(&"\u{e9}".repeat(1000));
         assert_eq!(long, "\u{e9}".repeat(160) + "\u{2026}");
         let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
         let order = PseudoLayers::InAndOut;
-        assert_eq!(order.shown_list(&many), "0 \u{2026} 8 (9)");
-        assert_eq!(order.shown_list(&[None, Some("0".into())]), "In 0");
+        assert_eq!(order.displayed_list(&many), "0 \u{2026} 8 (9)");
+        assert_eq!(order.displayed_list(&[None, Some("0".into())]), "In 0");
         let stages: Vec<_> = (0..7).map(|n| vec![Some(n.to_string())]).collect();
-        assert_eq!(order.shown_stages(&stages[..2]), "0 | 1");
-        assert_eq!(order.shown_stages(&stages), "1, 1, 1, 1, 1, 1, 1 layers");
+        assert_eq!(order.displayed_stages(&stages[..2]), "0 | 1");
+        assert_eq!(
+            order.displayed_stages(&stages),
+            "1, 1, 1, 1, 1, 1, 1 layers"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What other pipelines would need (`--recompute`, `--schedule`).
 
 use super::{CostedRequest, MOST_STAGES, SearchError, rough};
-use crate::memory::{Learnt, MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
+use crate::memory::{Correction, MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
 use crate::time::StageTimes;
@@ -188,6 +188,6 @@ pub(super) fn in_other<'a>(
     memory: &MemoryModel<'a>,
     pipeline: Pipeline,
 ) -> Result<MemoryModel<'a>, SearchError> {
-    let carried = memory.learnt().map(Learnt::carried);
-    Ok(memory.in_pipeline(pipeline)?.learning(carried))
+    let carried = memory.correction().map(Correction::carried);
+    Ok(memory.in_pipeline(pipeline)?.corrected(carried))
 }

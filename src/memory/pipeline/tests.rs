@@ -2,7 +2,7 @@
 //! by hand.
 
 mod chosen;
-mod learnt;
+mod corrections;
 mod reruns;
 
 use super::flows::Flow;

@@ -45,7 +45,7 @@ pub struct StageMemory {
     pub updates: Vec<UpdateOnTile>,
     /// The calibrated correction: what the stage needs beyond `tiles`, in bytes on each tile;
     /// below 0 where it needs less.
-    pub learnt: i64,
+    pub correction: i64,
 }
 
 /// A tile in the update that takes the most there.
@@ -69,7 +69,9 @@ impl StageMemory {
     /// Bytes on a tile, with the calibrated correction; 0 on one that is not there.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
         let predicted = self.tiles.get(tile);
-        predicted.map_or(0, |parts| parts.total().saturating_add_signed(self.learnt))
+        predicted.map_or(0, |parts| {
+            parts.total().saturating_add_signed(self.correction)
+        })
     }
 
     /// The fullest tile; the first of several.
@@ -180,9 +182,9 @@ impl MemoryModel<'_> {
     }
 
     /// The calibrated correction of a stage, in bytes on each tile.
-    fn learnt_of(&self, stage: &PlacedStage) -> i64 {
-        let learnt = self.learnt.as_ref();
-        learnt.map_or(0, |learnt| learnt.bytes(stage))
+    fn correction_of(&self, stage: &PlacedStage) -> i64 {
+        let correction = self.correction.as_ref();
+        correction.map_or(0, |correction| correction.bytes(stage))
     }
 
     fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
@@ -214,8 +216,8 @@ impl MemoryModel<'_> {
         let waiting = |peaks: &Vec<StagePeak>| peaks[stage].additions.waiting;
         StageMemory {
             late_restores: None,
-            learnt: match plan.wanted {
-                Wanted::All | Wanted::LateRestores => self.learnt_of(placed),
+            correction: match plan.wanted {
+                Wanted::All | Wanted::LateRestores => self.correction_of(placed),
                 Wanted::Layers => 0,
             },
             tiles,
@@ -238,7 +240,7 @@ impl MemoryModel<'_> {
         };
         let taken = update.updating.taken;
         let live = (update.variables, update.overhead);
-        let gaps = self.gaps_on(tile, code.total() + live.0 + live.1, plan);
+        let gaps = self.fragmentation_on(tile, code.total() + live.0 + live.1, plan);
         let mut parts = of_layers(code, live, gaps, plan);
         parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
         let bytes = parts.total();
@@ -263,7 +265,7 @@ impl MemoryModel<'_> {
         peak: &StagePeak,
         plan: &StagesToCompute<'_>,
     ) -> StageOnTile {
-        let gaps = self.gaps_on(tile, code.total() + peak.most_live(), plan);
+        let gaps = self.fragmentation_on(tile, code.total() + peak.most_live(), plan);
         let phases = peak.phases.iter().enumerate();
         let in_phase = |(phase, top): (usize, &PhasePeak)| {
             let mut parts = of_layers(code, (top.variables, top.overhead), gaps, plan);
@@ -280,9 +282,9 @@ impl MemoryModel<'_> {
     }
 
     /// Gaps on a tile with these bytes, which are those of the one-IPU compilation.
-    fn gaps_on(&self, tile: usize, bytes: u64, plan: &StagesToCompute<'_>) -> u64 {
+    fn fragmentation_on(&self, tile: usize, bytes: u64, plan: &StagesToCompute<'_>) -> u64 {
         match plan.with_overhead {
-            true => self.overhead.gaps(tile, bytes),
+            true => self.overhead.fragmentation(tile, bytes),
             false => 0,
         }
     }

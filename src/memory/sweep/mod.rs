@@ -58,8 +58,8 @@ const MAX_CELLS: usize = 1 << 21;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
-    /// needs at most `limit` bytes on each tile, and in a pipeline, or with what was
-    /// learnt, what it needs with each number of stages after it.
+    /// needs at most `limit` bytes on each tile, and in a pipeline, or with a
+    /// correction, what it needs with each number of stages after it.
     ///
     /// # Errors
     /// When there is more on one tile than on any real one.
@@ -68,9 +68,9 @@ impl MemoryModel<'_> {
     }
 
     /// How many stages [`MemoryModel::range_costs`] knows the costs of at most:
-    /// all, or in a pipeline and with what was learnt as many as there is room for.
+    /// all, or in a pipeline and with a correction as many as there is room for.
     pub fn most_stages(&self) -> usize {
-        match (&self.flows, &self.learnt) {
+        match (&self.flows, &self.correction) {
             (None, None) => usize::MAX,
             _ => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
         }

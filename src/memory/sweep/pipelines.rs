@@ -63,11 +63,11 @@ impl<'a> PipelineSweep<'a> {
         let stages = stages.min(layers).min(model.most_stages()).max(1);
         let columns = model.flows.as_ref().map_or(0, |_| stages);
         let patterns = |flows| Patterns::new(flows, layers as u32);
-        let learnt = model.learnt.as_ref();
+        let correction = model.correction.as_ref();
         Self {
             model,
             // Where stages needed less, a range over the limit may fit.
-            limit: learnt.map_or(limit, |learnt| learnt.predicted(limit)),
+            limit: correction.map_or(limit, |correction| correction.predicted(limit)),
             ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
             stages,
             patterns: model.flows.as_ref().map(patterns),
@@ -201,7 +201,7 @@ impl<'a> PipelineSweep<'a> {
         }
         let mut least = *fixed;
         lanes::add_up(&mut least, scratch.updates.holes());
-        self.model.overhead.add_gaps_on(tiles, &mut least);
+        self.model.overhead.add_fragmentation_on(tiles, &mut least);
         lanes::add_up(&mut least, scratch.updates.taken());
         lanes::add_up(&mut least, &scratch.least);
         self.peaks.of(start, last).raise(&least, &scratch.kept);
@@ -274,8 +274,8 @@ impl<'a> PipelineSweep<'a> {
                 self.peaks.of(range.start, range.end - 1).get(after + 1)
             }),
         };
-        match &self.model.learnt {
-            Some(learnt) => costs.learning(learnt, self.stages),
+        match &self.model.correction {
+            Some(correction) => costs.corrected(correction, self.stages),
             None => costs,
         }
     }

@@ -117,13 +117,13 @@ fn ranges_from<B: Bytes, const N: usize>(
             for (pipeline, scratch) in pipelines.iter_mut() {
                 pipeline.take_update((start, last), (tiles(), &totals), scratch);
             }
-            let known = model.overhead.without_gaps_on(tiles(), &known);
+            let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
             let highest = entered.blocks.highest(window, left.map(B::at_most));
             add_up(&mut totals, &highest.map(B::sum));
         }
-        let without_gaps = totals;
-        model.overhead.add_gaps_on(tiles(), &mut totals);
+        let without_fragmentation = totals;
+        model.overhead.add_fragmentation_on(tiles(), &mut totals);
         // Only more than is known changes anything; of 0 it is not told whether it does.
         let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
         if totals.iter().zip(&known).any(changes) {
@@ -131,7 +131,7 @@ fn ranges_from<B: Bytes, const N: usize>(
                 pipeline.take(start, last, &totals, scratch);
             }
             if pipelines.iter().any(|(pipeline, _)| pipeline.has_phases()) {
-                let gaps = std::array::from_fn(|lane| totals[lane] - without_gaps[lane]);
+                let gaps = std::array::from_fn(|lane| totals[lane] - without_fragmentation[lane]);
                 let mut beside = code_bytes;
                 add_up(&mut beside, &fixed);
                 add_up(&mut beside, &gaps);

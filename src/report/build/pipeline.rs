@@ -62,7 +62,7 @@ impl Inputs<'_> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
         let in_passes = memory.updates.iter().map(|update| update.in_passes).max();
-        let corrected = |bytes: u64| bytes.saturating_add_signed(memory.learnt);
+        let corrected = |bytes: u64| bytes.saturating_add_signed(memory.correction);
         let in_passes = corrected(in_passes.unwrap_or(0));
         let weights = fullest.update.into_iter();
         let weights = weights.flat_map(|update| self.memory.weights_of_update(update));

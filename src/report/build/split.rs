@@ -36,7 +36,7 @@ impl Inputs<'_> {
             max_stages: u32::try_from(found.costed.ipus).unwrap_or(u32::MAX),
             fewest_ipus: found.fewest_ipus.map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
-            is_calibrated: self.memory.learnt().is_some(),
+            is_calibrated: self.memory.correction().is_some(),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: too_large
@@ -102,12 +102,12 @@ impl Inputs<'_> {
 
     fn fullest_tile(&self, placed: &PlacedStage, memory: &StageMemory, limit: u64) -> FullestTile {
         let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
-        let learnt = self.memory.learnt();
+        let correction = self.memory.correction();
         FullestTile {
             tile: tile as u32,
             bytes,
-            learnt: memory.learnt,
-            learnt_is_estimate: learnt.is_some_and(|learnt| learnt.is_estimate(placed)),
+            learnt: memory.correction,
+            learnt_is_estimate: correction.is_some_and(|correction| correction.is_estimate(placed)),
             limit,
             free: free_bytes(limit, bytes),
             parts: memory.tiles.get(tile).copied().unwrap_or_default(),

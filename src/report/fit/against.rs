@@ -62,7 +62,7 @@ pub struct StageAgainst {
     pub layers: LayerNames,
     /// Bytes on its fullest tile, as predicted.
     pub predicted: u64,
-    /// What of these was learnt from an earlier compilation.
+    /// The calibrated correction in these.
     pub learnt: i64,
     /// Bytes on the fullest tile of its IPU, as recorded.
     pub recorded: u64,
@@ -70,12 +70,12 @@ pub struct StageAgainst {
     pub difference: i64,
     /// What is left of the limit there, as recorded.
     pub free: i64,
-    /// What was predicted by what it holds, without what was learnt. Accumulators that
+    /// The predicted bytes by what they hold, without the calibrated correction. Accumulators that
     /// the profile of one IPU had itself are among the variables, on both sides.
     pub predicted_parts: TileParts,
     /// As recorded.
     pub recorded_parts: TileParts,
-    /// Bytes over all tiles, as predicted, without what was learnt.
+    /// Bytes over all tiles, as predicted, without the calibrated correction.
     pub predicted_total: u64,
     /// As recorded.
     pub recorded_total: u64,

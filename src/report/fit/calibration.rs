@@ -4,10 +4,10 @@
 use super::{Against, StageAgainst, TileParts};
 use crate::escape::json;
 use crate::limits;
-use crate::memory::{Learnt, Pipeline, PlacedStage};
+use crate::memory::{Correction, Pipeline, PlacedStage};
 use crate::message::{GIVE_CALIBRATION, Warning};
 use crate::model::{Model, Positions};
-use crate::report::text::{printable, shown, signed_share};
+use crate::report::text::{displayed, printable, signed_share};
 use crate::report::{LayerNames, Report, Stage};
 use crate::witnesses::TOLERATED;
 use crate::wording::counted;
@@ -95,7 +95,7 @@ pub struct LearntPart {
     pub learnt: i64,
 }
 
-/// Why nothing can be calibrated, or what was learnt cannot be used.
+/// Why nothing can be calibrated, or a correction cannot be used.
 #[derive(Debug, Error)]
 pub enum CalibrationError {
     /// The compiled pipeline is not the predicted one.
@@ -244,11 +244,11 @@ impl Calibration {
     ///
     /// # Errors
     /// When the model does not have these layers.
-    pub fn learnt(
+    pub fn correction(
         &self,
         positions: &Positions,
         pipeline: Pipeline,
-    ) -> Result<Learnt, CalibrationError> {
+    ) -> Result<Correction, CalibrationError> {
         let names = self.ipus.iter().flat_map(|ipu| ipu.layers.iter().flatten());
         if let Some(other) = names
             .into_iter()
@@ -272,7 +272,7 @@ impl Calibration {
         let between = carried.get(1..count - 1).unwrap_or_default();
         let middle = between.iter().copied().max();
         let middle = middle.unwrap_or(first.max(last));
-        let correction = Learnt {
+        let correction = Correction {
             stages: stages.collect(),
             first,
             middle,
@@ -331,8 +331,8 @@ impl fmt::Display for CalibratedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ends = match &self.layers[..] {
             [] => String::new(),
-            [only] => format!(" ({})", shown(only)),
-            [first, .., last] => format!(" ({} to {})", shown(first), shown(last)),
+            [only] => format!(" ({})", displayed(only)),
+            [first, .., last] => format!(" ({} to {})", displayed(first), displayed(last)),
         };
         write!(
             f,

@@ -1,10 +1,10 @@
-//! Stages and IPUs that are matched, and what is learnt from them.
+//! Stages and IPUs that are matched, and the corrections from them.
 
 use super::{
     Against, AgainstError, Calibration, CalibrationError, CutElsewhere, Fit, IpuFit, MatchedBy,
     StageAgainst, tables,
 };
-use crate::memory::{Learnt, Pipeline, PlacedStage, Schedule};
+use crate::memory::{Correction, Pipeline, PlacedStage, Schedule};
 use crate::model::{Layering, Positions};
 use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
@@ -157,7 +157,7 @@ fn positions() -> Positions {
 }
 
 /// The correction of the first, middle, last and only stage of another split.
-fn places(of: &Learnt) -> [i64; 4] {
+fn places(of: &Correction) -> [i64; 4] {
     [of.first, of.middle, of.last, of.alone]
 }
 
@@ -177,7 +177,7 @@ fn what_was_learnt_is_for_stages_or_for_places() {
         ipu.carried = carried;
     }
     let correction = calibration
-        .learnt(&positions(), calibration.pipeline)
+        .correction(&positions(), calibration.pipeline)
         .expect("the same layers");
     let placed = |positions, after| PlacedStage {
         positions,
@@ -197,17 +197,17 @@ fn what_was_learnt_is_for_stages_or_for_places() {
         ..calibration.pipeline
     };
     let correction = calibration
-        .learnt(&positions(), other)
+        .correction(&positions(), other)
         .expect("the same layers");
     assert_eq!((correction.stages.len(), correction.middle), (0, 7));
     calibration.ipus.truncate(2);
     let correction = calibration
-        .learnt(&positions(), calibration.pipeline)
+        .correction(&positions(), calibration.pipeline)
         .expect("the same layers");
     assert_eq!(places(&correction), [1, 5, 5, 0]);
     calibration.ipus.truncate(1);
     let correction = calibration
-        .learnt(&positions(), calibration.pipeline)
+        .correction(&positions(), calibration.pipeline)
         .expect("the same layers");
     assert_eq!((correction.middle, correction.alone), (1, 1));
 }
@@ -217,7 +217,7 @@ fn another_model_is_refused_by_a_layer_that_it_lacks() {
     let mut calibration = calibration();
     calibration.ipus[2].layers = names("9");
     let error = calibration
-        .learnt(&positions(), calibration.pipeline)
+        .correction(&positions(), calibration.pipeline)
         .expect_err("no such layer");
     assert!(
         matches!(&error, CalibrationError::OtherLayers(layer) if layer == "9"),

@@ -197,7 +197,7 @@ fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
     }
 }
 
-/// The prediction for [`compiled`]: a stash, code and what was learnt are off.
+/// The prediction for [`compiled`]: a stash, code and corrections are off.
 fn compared(ipus: &[IpuFit]) -> Against {
     let mut predicted = RECORDED;
     predicted[0][0] -= 1_000;

@@ -203,7 +203,7 @@ fn predict(
         },
         ..SearchRequest::default()
     };
-    let report = layers.split_learning(request, calibration);
+    let report = layers.split_corrected(request, calibration);
     report.expect("a prediction")
 }
 

@@ -1,11 +1,11 @@
-//! What compiled pipelines needed beyond the prediction.
+//! The calibrated correction: bytes that compiled pipelines needed beyond the prediction.
 
 use super::PlacedStage;
 
-/// What compiled pipelines needed beyond the prediction, in bytes on each tile; below
+/// The bytes on each tile that compiled pipelines needed beyond the prediction; below
 /// 0 where they needed less.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Learnt {
+pub struct Correction {
     /// Stages that were compiled themselves, with their bytes: these positions with
     /// as many stages after them. The first of several counts.
     pub stages: Vec<(PlacedStage, i64)>,
@@ -19,10 +19,10 @@ pub struct Learnt {
     pub alone: i64,
 }
 
-impl Learnt {
+impl Correction {
     /// Bytes beyond what is predicted for `stage`: its own if it was compiled, else
     /// those of its place. Where it is not known what comes after a stage, the
-    /// [least](Learnt::least) of any.
+    /// [least](Correction::least) of any.
     pub fn bytes(&self, stage: &PlacedStage) -> i64 {
         let Some(after) = stage.after else {
             return self.least();
@@ -44,7 +44,7 @@ impl Learnt {
         }
     }
 
-    /// Is the number of `stage` learnt from other stages?
+    /// Is the correction of `stage` that of other stages?
     pub fn is_estimate(&self, stage: &PlacedStage) -> bool {
         self.own(stage).is_none()
     }
@@ -56,8 +56,8 @@ impl Learnt {
         compiled.chain(places).min().unwrap_or(0)
     }
 
-    /// What a stage that needs at most `limit` bytes with what was learnt is predicted
-    /// to need at most, in bytes. No limit stays none.
+    /// The bytes that a stage which needs at most `limit` with the correction is predicted
+    /// to need at most. No limit stays none.
     pub(super) fn predicted(&self, limit: u64) -> u64 {
         match limit {
             u64::MAX => limit,
@@ -85,8 +85,8 @@ mod tests {
         }
     }
 
-    fn learnt() -> Learnt {
-        Learnt {
+    fn correction() -> Correction {
+        Correction {
             stages: vec![(placed(0..2, 1), -7), (placed(2..5, 0), 100)],
             first: 1,
             middle: 2,
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_stage_gets_its_own_number_before_that_of_its_place() {
-        let learnt = learnt();
+        let correction = correction();
         let expected = [
             (placed(0..2, 1), -7, false),
             (placed(2..5, 0), 100, false),
@@ -108,22 +108,22 @@ mod tests {
             (placed(0..5, 0), 4, true),
         ];
         for (stage, bytes, is_estimate) in expected {
-            assert_eq!(learnt.bytes(&stage), bytes, "{stage:?}");
-            assert_eq!(learnt.is_estimate(&stage), is_estimate, "{stage:?}");
-            assert!(learnt.least() <= bytes);
+            assert_eq!(correction.bytes(&stage), bytes, "{stage:?}");
+            assert_eq!(correction.is_estimate(&stage), is_estimate, "{stage:?}");
+            assert!(correction.least() <= bytes);
         }
-        assert_eq!(learnt.bytes(&PlacedStage::alone(0..2)), -7);
-        assert_eq!(Learnt::default().least(), 0);
+        assert_eq!(correction.bytes(&PlacedStage::alone(0..2)), -7);
+        assert_eq!(Correction::default().least(), 0);
     }
 
     #[test]
     fn what_may_fit_is_computed() {
-        let with = |first| Learnt {
+        let with = |first| Correction {
             first,
             middle: first,
             last: first,
             alone: first,
-            ..Learnt::default()
+            ..Correction::default()
         };
         assert_eq!(with(-5).predicted(10), 15);
         assert_eq!(with(4).predicted(10), 6);

@@ -1,19 +1,19 @@
-//! What was learnt of compiled stages, against sums by hand.
+//! Corrections from compiled stages, against sums by hand.
 
 use super::*;
 use crate::memory::tests::reference_model::classic;
-use crate::memory::{Learnt, RangeCosts, StageMemory};
+use crate::memory::{Correction, RangeCosts, StageMemory};
 use proptest::collection::vec;
 
 /// Numbers of compiled stages: of some ranges with some stages after them, and of
 /// each place. All of them are above 0, or below, or of either sign.
-fn any_learnt() -> impl Strategy<Value = Learnt> {
+fn any_correction() -> impl Strategy<Value = Correction> {
     let bytes = prop_oneof![Just(-120..0_i64), Just(0..120), Just(-120..120), Just(0..1)];
     let stage = |bytes: Range<i64>| (0..7_usize, 1..8_usize, 0..5_usize, bytes);
     let numbers = move |bytes: Range<i64>| (vec(stage(bytes.clone()), 0..6), vec(bytes, 4));
     bytes
         .prop_flat_map(numbers)
-        .prop_map(|(stages, places)| Learnt {
+        .prop_map(|(stages, places)| Correction {
             stages: stages
                 .into_iter()
                 .map(|(start, length, after, bytes)| (placed(start..start + length, after), bytes))
@@ -33,23 +33,23 @@ fn placed(positions: Range<usize>, after: usize) -> PlacedStage {
 }
 
 /// What a stage has of it, word by word.
-fn expected(learnt: &Learnt, stage: &PlacedStage, positions: usize) -> i64 {
-    for (compiled, bytes) in &learnt.stages {
+fn expected(correction: &Correction, stage: &PlacedStage, positions: usize) -> i64 {
+    for (compiled, bytes) in &correction.stages {
         if compiled == stage {
             return *bytes;
         }
     }
     let (is_first, is_last) = (stage.positions.start == 0, stage.positions.end == positions);
     match (is_first, is_last) {
-        (true, true) => learnt.alone,
-        (true, false) => learnt.first,
-        (false, true) => learnt.last,
-        (false, false) => learnt.middle,
+        (true, true) => correction.alone,
+        (true, false) => correction.first,
+        (false, true) => correction.last,
+        (false, false) => correction.middle,
     }
 }
 
-fn sum(bytes: u64, learnt: i64) -> u64 {
-    u64::try_from(bytes as i64 + learnt).unwrap_or(0)
+fn sum(bytes: u64, correction: i64) -> u64 {
+    u64::try_from(bytes as i64 + correction).unwrap_or(0)
 }
 
 fn computed(memory: &MemoryModel<'_>, stage: &PlacedStage) -> StageMemory {
@@ -57,9 +57,9 @@ fn computed(memory: &MemoryModel<'_>, stage: &PlacedStage) -> StageMemory {
     stages.into_iter().next().expect("one stage")
 }
 
-/// That a stage has `learnt` bytes more on each tile, and nothing else.
-fn has_more(now: &StageMemory, before: &StageMemory, learnt: i64) -> Result<(), TestCaseError> {
-    prop_assert_eq!(now.learnt, learnt);
+/// That a stage has `correction` bytes more on each tile, and nothing else.
+fn has_more(now: &StageMemory, before: &StageMemory, correction: i64) -> Result<(), TestCaseError> {
+    prop_assert_eq!(now.correction, correction);
     prop_assert_eq!(&now.tiles, &before.tiles);
     prop_assert_eq!(now.max_tile(), before.max_tile());
     prop_assert_eq!(now.peak_step(), before.peak_step());
@@ -68,10 +68,15 @@ fn has_more(now: &StageMemory, before: &StageMemory, learnt: i64) -> Result<(), 
             .map(|tile| stage.tile_bytes(tile))
             .collect()
     };
-    let more = bytes(before).into_iter().map(|bytes| sum(bytes, learnt));
+    let more = bytes(before)
+        .into_iter()
+        .map(|bytes| sum(bytes, correction));
     prop_assert_eq!(bytes(now), more.collect::<Vec<_>>());
-    prop_assert_eq!(now.max_tile_bytes(), sum(before.max_tile_bytes(), learnt));
-    let late = before.late_restores.map(|late| sum(late, learnt));
+    prop_assert_eq!(
+        now.max_tile_bytes(),
+        sum(before.max_tile_bytes(), correction)
+    );
+    let late = before.late_restores.map(|late| sum(late, correction));
     prop_assert_eq!(now.late_restores, late);
     Ok(())
 }
@@ -86,7 +91,7 @@ fn is_known(known: Option<u64>, bytes: u64, limit: u64) -> bool {
 fn costs_are_those_of_stages(
     memory: &MemoryModel<'_>,
     before: &MemoryModel<'_>,
-    learnt: &Learnt,
+    correction: &Correction,
     limit: u64,
 ) -> Result<(), TestCaseError> {
     let layers = memory.layers();
@@ -95,13 +100,13 @@ fn costs_are_those_of_stages(
     for range in ranges(layers) {
         let alone = PlacedStage::alone(range.clone());
         let least = computed(memory, &alone);
-        has_more(&least, &computed(before, &alone), learnt.least())?;
+        has_more(&least, &computed(before, &alone), correction.least())?;
         let least = least.max_tile_bytes();
         prop_assert!(is_known(costs.least(range.clone()), least, limit));
         for after in after(&range, layers) {
             let stage = placed(range.clone(), after);
             let now = computed(memory, &stage);
-            let more = expected(learnt, &stage, layers);
+            let more = expected(correction, &stage, layers);
             has_more(&now, &computed(before, &stage), more)?;
             let bytes = now.max_tile_bytes();
             prop_assert!(bytes >= least);
@@ -134,7 +139,7 @@ proptest! {
         case in in_passes(),
         pipeline in any_pipeline(),
         has_pipeline in any::<bool>(),
-        learnt in any_learnt(),
+        correction in any_correction(),
         limit in 0u64..300,
     ) {
         let (model, layering) = model(&case);
@@ -142,14 +147,14 @@ proptest! {
             let plain = memory(&model, &placement);
             let pipeline = if has_pipeline { pipeline } else { Pipeline::default() };
             let before = plain.in_pipeline(pipeline).unwrap();
-            let memory = plain.learning(Some(learnt.clone())).in_pipeline(pipeline).unwrap();
-            prop_assert_eq!(memory.learnt(), Some(&learnt));
+            let memory = plain.corrected(Some(correction.clone())).in_pipeline(pipeline).unwrap();
+            prop_assert_eq!(memory.correction(), Some(&correction));
             prop_assert_eq!(memory.single_layers(), before.single_layers());
             for limit in [limit, u64::MAX] {
-                costs_are_those_of_stages(&memory, &before, &learnt, limit)?;
+                costs_are_those_of_stages(&memory, &before, &correction, limit)?;
             }
             let costs = before.range_costs(limit).unwrap();
-            prop_assert_eq!(memory.learning(None).range_costs(limit).unwrap(), costs);
+            prop_assert_eq!(memory.corrected(None).range_costs(limit).unwrap(), costs);
         }
     }
 
@@ -159,9 +164,9 @@ proptest! {
         let placement = full(&model, &layering);
         let whole = 0..layering.names.len();
         let computed = |bytes| {
-            let memory = memory(&model, &placement).learning(Some(Learnt {
+            let memory = memory(&model, &placement).corrected(Some(Correction {
                 alone: bytes,
-                ..Learnt::default()
+                ..Correction::default()
             }));
             let stage = memory.split(std::slice::from_ref(&whole)).remove(0);
             let tile = stage.max_tile() as u32;
@@ -177,12 +182,12 @@ proptest! {
     }
 
     #[test]
-    fn the_classic_rules_learn_nothing(plain in plain(), learnt in any_learnt()) {
+    fn the_classic_rules_learn_nothing(plain in plain(), correction in any_correction()) {
         let (model, layering) = plain.model();
         let placement = classic(&model, &layering);
         let before = memory(&model, &placement);
-        let memory = before.learning(Some(learnt));
-        prop_assert_eq!(memory.learnt(), None);
+        let memory = before.corrected(Some(correction));
+        prop_assert_eq!(memory.correction(), None);
         let all = 0..plain.layers;
         let all = std::slice::from_ref(&all);
         prop_assert_eq!(memory.split(all), before.split(all));
