@@ -4,6 +4,7 @@ use super::model::Model;
 use super::places::Places;
 use super::random::{Random, topic};
 use super::settings::Settings;
+use super::sizes::is_bert_large;
 use super::templates::Kind;
 use super::tree::{Share, Tree, Window};
 
@@ -55,7 +56,12 @@ pub struct Code {
 
 /// Plants vertex types and gives each compute set one to three of them.
 pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
-    let variants = (tree.compute_sets.len() / 60).clamp(2, 24);
+    // The same vertices run in the layers of BERT.
+    let times = match is_bert_large(settings) {
+        true => settings.layers as usize,
+        false => 1,
+    };
+    let variants = (tree.compute_sets.len() / times / 60).clamp(2, 24);
     let types = vertex_types(settings, variants);
     let mut sets = Vec::new();
     for (index, set) in tree.compute_sets.iter().enumerate() {

@@ -63,12 +63,25 @@ pub struct Features {
     /// Makes all layers equal, to the byte.
     #[arg(long)]
     pub equal_layers: bool,
+    /// How large its weights and activations are.
+    #[arg(long, value_enum, default_value_t = Sizes::Drawn)]
+    pub sizes: Sizes,
     /// Forms of real models that it has, several separated by commas.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub forms: Vec<Form>,
     /// What TensorFlow calls the updates of single weights.
     #[arg(long, value_enum, default_value_t = UpdateNames::Usual)]
     pub update_names: UpdateNames,
+}
+
+/// How large weights and activations are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sizes {
+    /// As the bytes of a layer and the seed have it, unevenly over the tiles.
+    Drawn,
+    /// Those of BERT-Large in 16 bits, for 8 samples of 128 tokens, evenly over the 1,472
+    /// tiles of an IPU. A model of fewer tiles has what stands on so many of these.
+    BertLarge,
 }
 
 /// A form of a model.

@@ -13,6 +13,7 @@ use super::planter::{self, NEEDED};
 use super::program_builder;
 use super::random::topic;
 use super::settings::{Framework, Settings};
+use super::sizes;
 use super::stages;
 use super::tree::{Mark, Tree, Type};
 
@@ -140,6 +141,9 @@ impl Plan {
         let group = &self.groups[group];
         if let Some((other, times)) = group.like {
             return times * self.bytes(other, tile);
+        }
+        if sizes::is_bert_large(&self.settings) {
+            return group.bytes.div_ceil(4).max(1) * 4;
         }
         let mut per_mille = 850 + random.below(200, [topic::TILE, tile.into(), 0, 0]);
         if random.below(29, [topic::TILE, tile.into(), 1, 0]) == 0 {

@@ -1,6 +1,6 @@
 //! How many bytes parts of a model have, and which tiles their weights.
 
-use super::features::{Ends, Form};
+use super::features::{Ends, Form, Sizes};
 use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tensors::Part;
@@ -22,6 +22,9 @@ pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
 
 /// Bytes of weights, and of everything else, that a part has on an average tile.
 pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
+    if is_bert_large(settings) {
+        return of_bert_large(part);
+    }
     let bytes = settings.bytes_per_layer_tile;
     let (weights, rest) = match (part, settings.features.ends) {
         (Part::Layer(_), _) if settings.features.equal_layers => (400, 600),
@@ -39,13 +42,40 @@ pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
     (bytes * weights / 1000, bytes * rest / 1000)
 }
 
+/// Has the model the sizes of BERT-Large?
+pub fn is_bert_large(settings: &Settings) -> bool {
+    settings.features.sizes == Sizes::BertLarge
+}
+
+/// Rows of the embedding's tables: words, positions with what tells sentences apart, and
+/// the norm.
+pub const TABLES_OF_BERT: [u32; 3] = [30_522, 514, 2];
+
+/// The same as [`budget`] of BERT-Large. What is no weight is such that layers hand 2 MiB on,
+/// and the head a value of 16 bits for each word of its 20 masked tokens a sample.
+fn of_bert_large(part: Part) -> (u64, u64) {
+    const HIDDEN: u64 = 1024;
+    const TILES: u64 = 1472;
+    let attention = 4 * (HIDDEN * HIDDEN + HIDDEN);
+    let forward = 2 * 4 * HIDDEN * HIDDEN + 4 * HIDDEN + HIDDEN;
+    let norms = 4 * HIDDEN;
+    let [words, positions, norm] = TABLES_OF_BERT.map(u64::from);
+    let (weights, rest) = match part {
+        Part::Layer(_) => (attention + forward + norms, 77_200),
+        Part::In => ((words + positions + norm) * HIDDEN, 11_900),
+        Part::Out => (HIDDEN * HIDDEN, 36_900),
+    };
+    (2 * weights / TILES, rest)
+}
+
 /// Tiles of a weight; its gradient and its moments have the same.
 pub fn window(settings: &Settings, weight: usize) -> Window {
     let tiles = settings.tiles;
     let hash = settings
         .random
         .hash([topic::VARIABLE, weight as u64, 0, 20]);
-    let is_partial = !settings.features.equal_layers && hash % 100 < 15;
+    let is_even = settings.features.equal_layers || is_bert_large(settings);
+    let is_partial = !is_even && hash % 100 < 15;
     window_of(tiles, hash, is_partial)
 }
 

@@ -1,6 +1,7 @@
 //! The best split, and the program that is written for other solvers.
 
 mod advice;
+mod bert_large;
 mod chosen;
 mod every_configuration;
 mod facts;

@@ -19,6 +19,7 @@ use std::collections::HashMap;
 use super::model::{Model, Op, Phase, Read};
 use super::places::Places;
 use super::settings::{Framework, Outlined, Settings};
+use super::sizes;
 use super::templates::{self, Kind, Template};
 use super::tensors::Part;
 
@@ -196,20 +197,28 @@ impl Builder<'_> {
 
     fn embedding(&mut self) {
         use Kind::{Conv, Elementwise, Gather, Norm};
+        let [words, positions, norm] = match sizes::is_bert_large(self.settings) {
+            true => sizes::TABLES_OF_BERT,
+            false => [90, 20, 2],
+        };
         let parts: &[(&str, Kind, [u32; 2])] = match self.framework() {
             Framework::Popart => &[
-                ("Embedding/Gather", Gather, [90, 20]),
-                ("Embedding/Position/Gather", Gather, [20, 10]),
-                ("Embedding/Norm", Norm, [2, 10]),
+                ("Embedding/Gather", Gather, [words, 20]),
+                ("Embedding/Position/Gather", Gather, [positions, 10]),
+                ("Embedding/Norm", Norm, [norm, 10]),
             ],
             Framework::Poptorch => &[
-                ("bert/embeddings/word_embeddings/Gather", Gather, [90, 20]),
+                (
+                    "bert/embeddings/word_embeddings/Gather",
+                    Gather,
+                    [words, 20],
+                ),
                 (
                     "bert/embeddings/position_embeddings/Gather",
                     Gather,
-                    [20, 10],
+                    [positions, 10],
                 ),
-                ("bert/embeddings/LayerNorm/Norm", Norm, [2, 10]),
+                ("bert/embeddings/LayerNorm/Norm", Norm, [norm, 10]),
             ],
             Framework::Tensorflow => &[
                 ("model/stem/conv/Conv2D", Conv, [10, 50]),

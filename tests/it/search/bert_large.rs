@@ -1,0 +1,117 @@
+//! BERT-Large with the sizes of published configurations: with state of the optimizer on the
+//! chip it does not fit on 4 IPUs, with the state off-chip and a checkpoint a layer it does,
+//! in the stages that are published.
+//!
+//! `cargo test` has 46 tiles of each IPU, a 32nd, with the sizes by tile as they are.
+//! `TILES=1472 cargo test --release --test it bert_large` has all of them.
+
+use crate::support::popliner;
+use popliner::debug_info::DebugInfo;
+use popliner::memory::{MemoryModel, Streamed};
+use popliner::model::{LayerOptions, Layering, Model, Placement, PlacementOptions};
+use popliner::profile::Profile;
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+
+const LAYERS: usize = 24;
+const TILES_OF_IPU: u64 = 1_472;
+/// Rows of 1,024 weights: those of the words, and all of In and Out.
+const WORDS: u64 = 30_522;
+const ROWS: u64 = WORDS + 512 + 4 + 1_024;
+const MIB: u64 = 1 << 20;
+
+fn tiles() -> u64 {
+    let wanted = std::env::var("TILES");
+    wanted.map_or(46, |tiles| tiles.parse().expect("TILES=a number"))
+}
+
+fn generate(folder: &Path) {
+    let options = format!(
+        "--framework popart --mode training --layers {LAYERS} --tiles {} --optimiser adam-each \
+         --accumulation --tied ends --equal-layers --sizes bert-large",
+        tiles()
+    );
+    synthesize::write(folder, options.split_whitespace()).expect("both files");
+}
+
+/// State of the optimizer by position: In, the layers, Out.
+fn state(folder: &Path) -> Vec<u64> {
+    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
+    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
+    let model = Model::build(profile, &contexts, false).expect("a model");
+    let layering = Layering::new(&model.operations, &LayerOptions::default());
+    let placement = Placement::full(&model, &layering, &PlacementOptions::default());
+    let placement = placement.expect("places");
+    let memory = MemoryModel::new(&model, &placement).expect("memory");
+    let Streamed { state, .. } = memory.streamed().expect("state");
+    state
+}
+
+/// What stands on so many tiles, in MiB of a whole IPU.
+fn on_an_ipu(bytes: u64, tiles: u64) -> u64 {
+    (bytes * TILES_OF_IPU / tiles + MIB / 2) / MIB
+}
+
+/// The exit code of a run, and its report.
+fn run(folder: &Path, more: &[&str]) -> (i32, Value) {
+    let file = |name: &str| folder.join(name).display().to_string();
+    let [profile, report] = ["profile.pop", "report.json"].map(file);
+    let options = [&profile, "--num-ipus=4", "-q", "--export-json", &report];
+    let run = popliner([&options[..], more].concat());
+    let json = std::fs::read(report).unwrap_or_else(|error| panic!("{error}: {run:?}"));
+    (run.code, serde_json::from_slice(&json).expect("JSON"))
+}
+
+/// How many layers each IPU has.
+fn layers_per_ipu(report: &Value) -> Vec<u64> {
+    let stages = report["split"]["stages"].as_array().expect("stages");
+    let names = stages.iter().map(|stage| stage["layers"].as_array());
+    let is_layer = |name: &&Value| {
+        name.as_str()
+            .is_some_and(|name| name.parse::<u32>().is_ok())
+    };
+    names
+        .map(|names| names.expect("layers").iter().filter(is_layer).count() as u64)
+        .collect()
+}
+
+/// Two moments of 32 bits are 96 MiB a layer, 673 MiB of 897 for seven, and 238 MiB for the
+/// table of words, which is 358 to 477 MiB in its update.
+#[test]
+fn it_fits_on_four_ipus_as_published() {
+    let folder = TempDir::new().expect("a folder");
+    generate(folder.path());
+    let state = state(folder.path());
+    assert_eq!(on_an_ipu(638_976, 1), 897);
+    for layer in 1..=LAYERS {
+        assert_eq!(on_an_ipu(state[layer], tiles()), 96, "{layer}");
+    }
+    assert_eq!(on_an_ipu(state[1..8].iter().sum(), tiles()), 673);
+    assert_eq!(on_an_ipu(state[0] * WORDS / ROWS, tiles()), 238);
+
+    let time = ["--recompute=layer", "--objective=time"];
+    let (code, on_chip) = run(folder.path(), &[&time[..], &["--solve"]].concat());
+    assert_eq!((code, &on_chip["split"]["fits"]), (1, &Value::Bool(false)));
+    let off_chip = [&time[..], &["--optimizer-state=off-chip"]].concat();
+    let published = [&off_chip[..], &["--check-splits=2,9,16"]].concat();
+    let (code, published) = run(folder.path(), &published);
+    assert_eq!(layers_per_ipu(&published), [3, 7, 7, 7]);
+    assert_eq!(code, 0, "{}", published["split"]);
+    the_table_of_words_takes_most(&published["split"]["stages"][0]["pipeline"]["update"]);
+
+    let (code, best) = run(folder.path(), &[&off_chip[..], &["--solve"]].concat());
+    assert_eq!(code, 0);
+    let found = layers_per_ipu(&best);
+    let differs = found.iter().zip([3u64, 7, 7, 7]);
+    let differs = differs.map(|(found, published)| found.abs_diff(published));
+    assert!(differs.max() <= Some(1), "{found:?}");
+}
+
+fn the_table_of_words_takes_most(update: &Value) {
+    let number = |name: &str| update[name].as_u64().expect("a number");
+    assert_eq!(update["weights"][0], "Embedding_Dict");
+    let [taken, spared] = [number("taken"), number("bytes") - number("at_least")];
+    let both = [taken, taken - spared].map(|bytes| on_an_ipu(bytes, 1));
+    assert_eq!(both, [477, 358]);
+}
