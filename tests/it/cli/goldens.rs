@@ -69,6 +69,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
         "layerless-first",
         &["--solve", "--num-ipus=4", "--layerless=first"],
     ),
+    ("plan", &["--plan", "--num-ipus=4"]),
     ("reserve", &["--solve", "--num-ipus=5", "--reserve=10%"]),
     ("verbose", &["-v", "--layer-breakdown"]),
     ("no-layers", &["--solve", "--layer-name-regex=nowhere"]),

@@ -113,6 +113,8 @@ fn popliner_has_every_option_that_is_used() {
         "against",
         "calibrate",
         "calibration",
+        "objective",
+        "max-step-ms",
     ] {
         assert!(
             used.iter().any(|used| used == option),
@@ -229,15 +231,43 @@ fn the_job_passes_when_the_model_fits_and_posts_the_report() {
 #[test]
 fn the_job_fails_when_the_model_does_not_fit_and_still_has_a_report() {
     let workflow = workflow();
-    let folder = downloaded("impossible");
+    // A tenth of each tile is to be free.
+    let folder = downloaded("training-pipeline");
     let Some(code) = check(&workflow, folder.path(), "4") else {
         return;
     };
     assert_eq!(code, 1);
-    assert!(folder.path().join("prediction.md").is_file());
+    let report = std::fs::read_to_string(folder.path().join("prediction.md"));
+    assert!(report.expect("a report").contains("does not fit"));
     let empty = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(empty.path().join("report")).expect("a folder");
     assert_eq!(check(&workflow, empty.path(), "4"), Some(3));
+}
+
+/// A step of this model takes 21.5 ms on 5 IPUs.
+#[test]
+fn the_job_fails_when_a_step_takes_longer_than_its_budget() {
+    let workflow = workflow();
+    for (budget, code, verdict) in [("21", 1, "over"), ("22", 0, "within")] {
+        let folder = downloaded("popart-bert-inference");
+        let mut check = step(&workflow, "Check that the model fits").clone();
+        let options = check["with"]["options"].as_str().expect("options");
+        let options = options.replace("${{ env.MAX_STEP_MS }}", budget);
+        check["with"]["options"] = options.into();
+        let Some(found) = run_step(&check, folder.path(), "5") else {
+            return;
+        };
+        let summary = std::fs::read_to_string(folder.path().join("summary.md"));
+        let (summary, said) = (
+            summary.expect("a summary"),
+            format!("A step is {verdict} the {budget} ms"),
+        );
+        assert_eq!(found, code, "{summary}");
+        assert!(
+            summary.contains("## The model fits on 5 IPUs") && summary.contains(&said),
+            "{summary}"
+        );
+    }
 }
 
 /// A step of the example with no tenth of a tile kept free: a tile of this model has
