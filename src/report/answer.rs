@@ -51,7 +51,7 @@ pub struct ProvenBottleneck {
 }
 
 /// Why there is no split that fits, and what would help.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// What prevents a split.
     pub reason: RefusalReason,
@@ -73,6 +73,9 @@ pub struct Refusal {
     pub smallest_tile_memory: Option<u64>,
     /// The fewest IPUs on which a split fits; `null` when no number is enough.
     pub fewest_ipus: Option<u32>,
+    /// The best split on the fewest IPUs of those numbers that the framework takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_more_ipus: Option<OtherSplit>,
     /// Constraints and tied weights that keep layers together which are too large as
     /// one stage.
     pub kept_together: Vec<String>,
@@ -83,6 +86,31 @@ pub struct Refusal {
     /// nor in another pipeline that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFacts>,
+}
+
+/// The best split with something changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherSplit {
+    /// The options to type for it.
+    pub options: String,
+    /// Does it fit?
+    pub fits: bool,
+    /// Bytes on the fullest tile of any stage of its best split.
+    pub fullest_tile_bytes: u64,
+    /// What that is more than now, or less.
+    pub change: i64,
+    /// The layers of each stage of that split.
+    pub stages: Vec<LayerNames>,
+    /// The time of a step of that split, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<f64>,
+    /// The micro-batches of that step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batches: Option<u64>,
+    /// Bytes that it loads from outside the IPUs and stores there, whose time is not among
+    /// that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streamed_bytes: Option<u64>,
 }
 
 /// What would free memory, and where.

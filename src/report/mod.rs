@@ -59,8 +59,9 @@ mod units;
 mod what_if;
 
 pub use answer::{
-    AdviceFacts, GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
-    Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow, TiedWeightFacts,
+    AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, ProvenBottleneck,
+    ProvenObjective, Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
+    TiedWeightFacts,
 };
 pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, PageVariables, Peaks};
@@ -272,7 +273,10 @@ impl Report {
         sweep.for_each(|row| row.fits = false);
         let pipeline = self.pipeline.iter_mut();
         let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
-        others.for_each(|other| other.fits = false);
+        let others = others.map(|other| &mut other.split);
+        let on_more = self.refusal.iter_mut();
+        let on_more = on_more.filter_map(|refusal| refusal.on_more_ipus.as_mut());
+        others.chain(on_more).for_each(|split| split.fits = false);
         if let Some(fit) = &mut self.fit {
             fit.fits = false;
             fit.ipus.iter_mut().for_each(|ipu| ipu.fits = false);

@@ -1,6 +1,6 @@
 //! The pipeline of the stages, and the memory that others would need.
 
-use super::LayerNames;
+use super::{LayerNames, OtherSplit};
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
 use schemars::JsonSchema;
@@ -81,29 +81,12 @@ pub struct PipelineAlternative {
     pub schedule: Schedule,
     /// Its recomputation.
     pub recompute: Recompute,
-    /// The options to type for it.
-    pub options: String,
-    /// Does it fit?
-    pub fits: bool,
-    /// Bytes on the fullest tile of any stage of its best split.
-    pub fullest_tile_bytes: u64,
-    /// What that is more than now, or less.
-    pub change: i64,
-    /// The layers of each stage of that split.
-    pub stages: Vec<LayerNames>,
     /// Where the state of the optimizer is.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StatePlace,
-    /// The time of a step of that split, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub milliseconds: Option<f64>,
-    /// The micro-batches of that step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub micro_batches: Option<u64>,
-    /// Bytes that it loads from outside the IPUs and stores there, whose time is not among
-    /// that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub streamed_bytes: Option<u64>,
+    /// The split.
+    #[serde(flatten)]
+    pub split: OtherSplit,
 }
 
 impl PipelineFacts {

@@ -12,7 +12,7 @@ mod refusal;
 
 pub(super) use explain::explain;
 pub(super) use learnt::learnt;
-pub(super) use pipeline::{alternatives, chosen, pipeline};
+pub(super) use pipeline::{alternatives, chosen, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, refusal};
 
 use super::text::{self, counted, grouped, share};

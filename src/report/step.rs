@@ -97,7 +97,7 @@ impl StepFacts {
                 .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
             slowest_stage: slowest(times, stages) as u32,
             efficiency: step.efficiency(),
-            milliseconds: seconds.map(|seconds| seconds * 1e3),
+            milliseconds: nanoseconds.map(|time| time as f64 / 1e6),
             samples_per_second: samples
                 .zip(seconds.filter(|&seconds| seconds > 0.0))
                 .map(|(a, b)| a / b),

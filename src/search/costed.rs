@@ -151,6 +151,29 @@ impl CostedRequest {
         Ok(fewest.map(|stages| taken(stages, framework)))
     }
 
+    /// The best split on the fewest IPUs that are enough, where the IPUs there are do not do.
+    pub(super) fn on_more_ipus(
+        &self,
+        outcome: &Outcome,
+        framework: Framework,
+    ) -> Result<Option<(usize, Box<Solution>)>, SearchError> {
+        let Outcome::Infeasible(infeasible) = outcome else {
+            return Ok(None);
+        };
+        let Some(fewest) = infeasible.fewest else {
+            return Ok(None);
+        };
+        let ipus = taken(fewest, framework);
+        let times = self.times.clone().map(|times| times.for_stages(ipus));
+        let problem = Problem {
+            ipus,
+            times: times.as_ref(),
+            ..self.problem()
+        };
+        let best = solve::solve(&problem)?;
+        Ok(best.map(|best| (ipus, Box::new(best))))
+    }
+
     /// The question to the solver.
     pub fn problem(&self) -> Problem<'_> {
         Problem {

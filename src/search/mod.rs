@@ -83,6 +83,9 @@ pub struct SearchResult {
     /// The fewest IPUs that are enough, of those that the framework takes; `None` where
     /// nothing fits or a split was given, and of a search that proves nothing.
     pub fewest_ipus: Option<usize>,
+    /// Where more IPUs are needed: the fewest that are enough and that the framework takes,
+    /// and the best split on them.
+    pub on_more_ipus: Option<(usize, Box<Solution>)>,
     /// The constraints that a given split breaks.
     pub broken: Vec<Constraint>,
     /// The best split for each number of IPUs, when that was requested; for some
@@ -173,6 +176,7 @@ pub(crate) fn search_with(
         .then(|| front::front(&costed, memory, progress));
     let plan = plan.transpose()?;
     let sweep = costed.sweep()?;
+    let on_more_ipus = costed.on_more_ipus(&outcome, memory.framework())?;
     let fewest_ipus = costed.fewest_beside(&outcome, sweep.as_deref(), memory.framework())?;
     let _task = progress.begin("computing stages", Unit::Rows, 0);
     let result = SearchResult::new(costed, outcome, memory)?;
@@ -189,6 +193,7 @@ pub(crate) fn search_with(
         advice,
         alternatives,
         fewest_ipus,
+        on_more_ipus,
         plan,
         sweep,
         ..result
@@ -226,6 +231,7 @@ impl SearchResult {
             without_recomputation: plain.and_then(peak),
             stages,
             fewest_ipus: None,
+            on_more_ipus: None,
             over_limit: over_limit
                 .iter()
                 .cloned()

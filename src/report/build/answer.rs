@@ -3,8 +3,8 @@
 use super::Inputs;
 use crate::report::step;
 use crate::report::{
-    AdviceFacts, GivenSplit, LayerNames, OverLimit, Proof, ProvenBottleneck, ProvenObjective,
-    Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
+    AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, ProvenBottleneck,
+    ProvenObjective, Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
 };
 use crate::search::{AdviceFor, IpuCount, Outcome, SearchResult, SweepAnswer};
 use crate::solve::{
@@ -93,6 +93,10 @@ impl Inputs<'_> {
             smallest_limit: lowest,
             smallest_tile_memory: lowest.map(|bytes| request.reserve.beside(bytes)),
             fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
+            on_more_ipus: found.on_more_ipus.as_ref().map(|(ipus, best)| OtherSplit {
+                options: format!("--num-ipus {ipus}"),
+                ..self.other_split(found, best, lowest.unwrap_or(0))
+            }),
             kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
             relaxations: relaxations
                 .map(|relaxation| self.relaxation(relaxation))

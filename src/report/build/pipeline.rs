@@ -3,8 +3,11 @@
 use super::Inputs;
 use crate::memory::{PlacedStage, StageMemory, StatePlace};
 use crate::report::step::nanoseconds;
-use crate::report::{LayerNames, PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate};
+use crate::report::{
+    LayerNames, OtherSplit, PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate,
+};
 use crate::search::{Alternative, SearchResult, Solver, free_bytes};
+use crate::solve::Solution;
 use crate::time::narrow;
 use std::ops::Range;
 
@@ -83,22 +86,38 @@ impl Inputs<'_> {
         alternative: &Alternative,
         now: u64,
     ) -> PipelineAlternative {
-        let bytes = alternative.solution.score.peak;
-        let step = alternative.solution.score.step;
+        let pipeline = &alternative.pipeline;
+        PipelineAlternative {
+            schedule: pipeline.schedule,
+            recompute: pipeline.recompute,
+            state: pipeline.state,
+            split: OtherSplit {
+                options: pipeline.options_from(self.memory.pipeline()),
+                fits: alternative.fits,
+                ..self.other_split(found, &alternative.solution, now)
+            },
+        }
+    }
+
+    /// A split that fits with something changed, on whose fullest tile it would be `now` bytes
+    /// without that.
+    pub(super) fn other_split(
+        &self,
+        found: &SearchResult,
+        other: &Solution,
+        now: u64,
+    ) -> OtherSplit {
+        let step = other.score.step;
         let times = found.costed.times.as_ref();
-        let clock = times.and_then(|times| times.clock_hertz());
-        let time = step.zip(clock);
+        let time = step.zip(times.and_then(|times| times.clock_hertz()));
         let bandwidth = found.costed.request.step.streaming_bandwidth;
         let streamed = step.map(|step| narrow(step.streamed));
-        PipelineAlternative {
-            schedule: alternative.pipeline.schedule,
-            recompute: alternative.pipeline.recompute,
-            options: alternative.pipeline.options_from(self.memory.pipeline()),
-            fits: alternative.fits,
-            fullest_tile_bytes: bytes,
-            change: free_bytes(bytes, now),
-            stages: self.stages_of(&alternative.solution.plan),
-            state: alternative.pipeline.state,
+        OtherSplit {
+            options: String::new(),
+            fits: true,
+            fullest_tile_bytes: other.score.peak,
+            change: free_bytes(other.score.peak, now),
+            stages: self.stages_of(&other.plan),
             milliseconds: time.map(|(step, clock)| nanoseconds(step.cycles, clock) as f64 / 1e6),
             micro_batches: time.map(|(step, _)| step.micro_batches),
             streamed_bytes: streamed.filter(|&bytes| bytes > 0 && bandwidth.is_none()),

@@ -45,6 +45,7 @@ declare namespace Json {
   type MatchedBy = "layers" | "order";
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
+  type OtherSplit = { change: number; fits: boolean; fullest_tile_bytes: number; micro_batches?: number | null; milliseconds?: number | null; options: string; stages: ((string | null)[])[]; streamed_bytes?: number | null; };
   type OverLimit = { bytes: number; layers: (string | null)[]; step?: number | null; tile: number; };
   type OverheadCode = { control_code: number; exchange_code: number; global_exchange_code: number; host_exchange_code: number; vertex_code: number; vertex_state: number; };
   type Parts = { accumulators?: number; control_code: number; exchange_code: number; gaps: number; overhead: number; passing?: number; stash?: number; state?: number; variables: number; vertex_code: number; vertex_state: number; waiting?: number; };
@@ -67,7 +68,7 @@ declare namespace Json {
   type Recompute = "none" | "stage" | "layer" | "chosen";
   type RecordedMemory = { categories: CategoryBytes[]; coverage?: CoverageFacts | null; limit: number; tile_map?: TileMap | null; tiles?: TileTotals | null; };
   type RecordedTileFacts = { always_live: number; bytes: number; free: number; limit: number; not_always_live: number; overflowed: number; parts: TileParts; peak_step?: number | null; tile: number; tile_of_ipu: number; with_gaps?: number | null; };
-  type Refusal = { advice?: AdviceFacts | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
+  type Refusal = { advice?: AdviceFacts | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; on_more_ipus?: OtherSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
   type RefusalReason = "too-large" | "too-few-ipus" | "pins-or-limits" | "pipeline" | "learnt";
   type RelaxationFacts = { constraints: string[]; stages: ((string | null)[])[]; weights: string[]; };
   type Row = { at: string; cells: Cell[]; };

@@ -4,7 +4,7 @@ use super::{Sentence, say};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace, Storage};
 use crate::model::Framework;
 use crate::report::step::three_digits;
-use crate::report::{PipelineAlternative, PipelineFacts, Report, StageUpdate};
+use crate::report::{OtherSplit, PipelineFacts, Report, StageUpdate};
 use crate::wording::counted;
 
 /// The chosen pipeline and why, and how the profile was recorded.
@@ -191,10 +191,12 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
 
 /// A line for each other pipeline that was looked at.
 pub(in crate::report) fn alternatives(facts: &PipelineFacts) -> Vec<Sentence> {
-    facts.alternatives.iter().map(alternative).collect()
+    let others = facts.alternatives.iter();
+    others.map(|other| other_split(&other.split)).collect()
 }
 
-fn alternative(alternative: &PipelineAlternative) -> Sentence {
+/// Whether the best split with something changed fits, what it needs, and how long a step takes.
+pub(in crate::report) fn other_split(alternative: &OtherSplit) -> Sentence {
     let sign = if alternative.change < 0 { "-" } else { "+" };
     let verdict = if alternative.fits {
         "it fits"
@@ -214,7 +216,7 @@ fn alternative(alternative: &PipelineAlternative) -> Sentence {
 }
 
 /// Goes on with what a step takes then, where it fits.
-fn with_time(line: Sentence, alternative: &PipelineAlternative) -> Sentence {
+fn with_time(line: Sentence, alternative: &OtherSplit) -> Sentence {
     let time = alternative.milliseconds.zip(alternative.micro_batches);
     let Some((milliseconds, batches)) = time.filter(|_| alternative.fits) else {
         return line;

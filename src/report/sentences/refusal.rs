@@ -1,6 +1,6 @@
 //! Why nothing fits, and what would help; and a split that was given.
 
-use super::{Sentence, alternatives, say};
+use super::{Sentence, alternatives, other_split, say};
 use crate::report::text::counted;
 use crate::report::{Advice, Change, OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
 
@@ -85,12 +85,8 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
         lines.extend(alternatives(pipeline));
     }
     let split = report.split.as_ref();
-    match refusal.fewest_ipus {
-        Some(fewest) => lines.push(
-            say(format!("with {} it would fit (", counted(fewest, "IPU")))
-                .code(format!("--num-ipus {fewest}"))
-                .text(")"),
-        ),
+    match &refusal.on_more_ipus {
+        Some(split) => lines.push(other_split(split)),
         None if split.is_none_or(|split| split.too_large.is_empty()) => {
             lines.push(say("no number of IPUs is enough for this limit"));
         }

@@ -39,6 +39,14 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         smallest_limit: Some(700_024),
         smallest_tile_memory: Some(701_024),
         fewest_ipus: Some(3),
+        on_more_ipus: Some(OtherSplit {
+            options: "--num-ipus 3".into(),
+            fits: true,
+            fullest_tile_bytes: 600_000,
+            change: -100_024,
+            stages: vec![vec![None], vec![Some("0".into())], vec![Some("1".into())]],
+            ..OtherSplit::default()
+        }),
         kept_together: vec!["weight wte (64 bytes) of 0 and 1".into()],
         relaxations: vec![RelaxationFacts {
             constraints: vec!["--pin 1=0".into()],

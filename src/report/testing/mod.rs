@@ -31,11 +31,14 @@ fn pipeline() -> PipelineFacts {
         alternatives: vec![PipelineAlternative {
             schedule: Schedule::Popart,
             recompute: Recompute::Layer,
-            options: "--recompute layer".into(),
-            fits: true,
-            fullest_tile_bytes: 500_000,
-            change: -800_024,
-            stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
+            split: OtherSplit {
+                options: "--recompute layer".into(),
+                fits: true,
+                fullest_tile_bytes: 500_000,
+                change: -800_024,
+                stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
+                ..OtherSplit::default()
+            },
             ..PipelineAlternative::default()
         }],
         ..PipelineFacts::default()

@@ -116,13 +116,17 @@ fn alternatives_are_what_their_options_give() {
     let alternatives = &refused["pipeline"]["alternatives"];
     let alternatives = alternatives.as_array().expect("alternatives");
     assert_eq!(alternatives.len(), 3, "{alternatives:?}");
-    for alternative in alternatives {
+    let more = &refused["refusal"]["on_more_ipus"];
+    assert!(more.is_object(), "{refused}");
+    for alternative in alternatives.iter().chain([more]) {
         let typed = alternative["options"].as_str().expect("options");
-        let mut options = vec!["--solve".to_string(), "--num-ipus=4".to_string()];
-        options.extend(typed.split(' ').map(String::from));
-        if !typed.contains("--recompute") {
-            options.push("--recompute=none".to_string());
-        }
+        let given = ["--num-ipus=4", "--recompute=none"];
+        let left = given.iter().filter(|given| {
+            let (name, _) = given.split_once('=').expect("a value");
+            !typed.contains(name)
+        });
+        let typed_words = typed.split(' ').chain(left.copied());
+        let options: Vec<String> = typed_words.chain(["--solve"]).map(String::from).collect();
         let (found, code) = report(&options);
         assert_eq!(alternative["fits"], Value::from(code == 0), "{typed}");
         let stages = found["split"]["stages"].as_array().expect("stages");
@@ -130,6 +134,12 @@ fn alternatives_are_what_their_options_give() {
         let expected = alternative["stages"].as_array().expect("stages");
         let expected: Vec<&Value> = expected.iter().collect();
         assert_eq!(layers, expected, "{typed}");
+        if code == 0 {
+            assert_eq!(
+                alternative["milliseconds"], found["step"]["milliseconds"],
+                "{typed}"
+            );
+        }
     }
 }
 
