@@ -3,6 +3,8 @@
 //! Work that is alike for all lanes takes little more time than one of them. All numbers
 //! here are by lane; lanes without a tile have 0.
 
+use std::ops::{Deref, DerefMut};
+
 /// How many tiles have a lane. Few in tests, so that small models fill several.
 pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
@@ -72,6 +74,30 @@ impl Bytes for i64 {
 
     fn sum(self) -> u64 {
         self as u64
+    }
+}
+
+/// An array of numbers by lane with a default: 0 in each.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByLane<T, const N: usize>(pub(super) [T; N]);
+
+impl<T: Default, const N: usize> Default for ByLane<T, N> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| T::default()))
+    }
+}
+
+impl<T, const N: usize> Deref for ByLane<T, N> {
+    type Target = [T; N];
+
+    fn deref(&self) -> &[T; N] {
+        &self.0
+    }
+}
+
+impl<T, const N: usize> DerefMut for ByLane<T, N> {
+    fn deref_mut(&mut self) -> &mut [T; N] {
+        &mut self.0
     }
 }
 

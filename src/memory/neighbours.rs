@@ -31,7 +31,7 @@ pub(super) struct Widths<Together, Single, Wide> {
 }
 
 /// The uses that the variables of up to `N` tiles have, each with its bytes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct NeighbourUses<const N: usize> {
     /// By row, the number of its use, in order. One comes again where a tile has it
     /// several times.
@@ -40,16 +40,6 @@ pub(super) struct NeighbourUses<const N: usize> {
     bytes: Vec<[u32; N]>,
     /// Uses that the first of the tiles lacks: by use, then by lane, with the bytes.
     missing: Vec<(u32, usize, u32)>,
-}
-
-impl<const N: usize> Default for NeighbourUses<N> {
-    fn default() -> Self {
-        Self {
-            numbers: Vec::new(),
-            bytes: Vec::new(),
-            missing: Vec::new(),
-        }
-    }
 }
 
 impl<const N: usize> NeighbourUses<N> {

@@ -181,14 +181,6 @@ pub fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError>
     Ok(sums)
 }
 
-/// Checks that a decoded blob has one value for each of `expected` tiles or IPUs.
-pub fn expect_len(values: Vec<u64>, expected: usize) -> Result<Vec<u64>, BlobError> {
-    match values.len() {
-        found if found == expected => Ok(values),
-        found => Err(BlobError::WrongLength { expected, found }),
-    }
-}
-
 /// Appends `value` to `blob` as a varint.
 pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     let groups = (64 - value.leading_zeros()).div_ceil(7).max(1);
@@ -291,11 +283,6 @@ mod tests {
             decode_diff_rle(&huge, 1472),
             Err(BlobError::TooLong { limit: 1472 })
         );
-        let wrong = BlobError::WrongLength {
-            expected: 3,
-            found: 2,
-        };
-        assert_eq!(expect_len(vec![1, 2], 3), Err(wrong));
     }
 
     #[test]

@@ -61,7 +61,8 @@ impl Ids {
     }
 
     /// Is every id its row's position?
-    pub fn is_dense(&self) -> bool {
+    #[cfg(test)]
+    fn is_dense(&self) -> bool {
         matches!(self.0, IdLookup::Same(_))
     }
 

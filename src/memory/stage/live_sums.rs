@@ -1,10 +1,10 @@
 //! The live bytes of each stage, step by step, and where they are most.
 
-use crate::memory::lanes::{self, Bytes};
+use crate::memory::lanes::{self, ByLane, Bytes};
 use std::cmp::Ordering;
 
 /// The live bytes of some stages at one step, and the most so far, by lane.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// By sum, without what every stage has.
     live: Vec<[B; N]>,
@@ -12,7 +12,7 @@ pub(super) struct LiveSums<B, const N: usize> {
     highest: Vec<Highest<B, N>>,
     before: Vec<Vec<Highest<B, N>>>,
     /// Bytes of every stage.
-    common: [B; N],
+    common: ByLane<B, N>,
 }
 
 /// The most that was live of a sum.
@@ -24,17 +24,6 @@ pub(super) struct Highest<B, const N: usize> {
     pub(super) common: [B; N],
     /// The first step that has them.
     pub(super) step: [u32; N],
-}
-
-impl<B: Bytes, const N: usize> Default for LiveSums<B, N> {
-    fn default() -> Self {
-        Self {
-            live: Vec::new(),
-            highest: Vec::new(),
-            before: Vec::new(),
-            common: [B::default(); N],
-        }
-    }
 }
 
 impl<B: Bytes, const N: usize> LiveSums<B, N> {
@@ -50,7 +39,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }));
         self.live.clear();
         self.live.resize(self.highest.len(), none);
-        self.common = none;
+        *self.common = none;
     }
 
     /// The sum that these bytes are part of; `None` for what every stage has.

@@ -289,7 +289,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Does the pipeline make activations again layer by layer?
+    /// Does the pipeline recompute activations layer by layer?
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
         let flows = self.flows.as_ref();
         flows.is_some_and(|flows| flows.recomputes_layers())

@@ -5,7 +5,7 @@ use super::LiveChanges;
 use super::live_sums::LiveSums;
 use super::plan::{StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{Bytes, LANES, add_up};
+use crate::memory::lanes::{ByLane, Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
@@ -60,6 +60,7 @@ pub(super) struct UpdatePeak {
 type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
 
 /// Sums of some tiles. Bytes are by lane.
+#[derive(Default)]
 struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     /// How the rows of `uses` count.
@@ -72,25 +73,9 @@ struct StageScratch<B, const N: usize> {
     /// By stage: bytes live on every step, without what every stage has.
     always: Vec<[u64; N]>,
     /// Those of what every stage has.
-    always_common: [u64; N],
+    always_common: ByLane<u64, N>,
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
-}
-
-impl<B: Bytes, const N: usize> Default for StageScratch<B, N> {
-    fn default() -> Self {
-        Self {
-            uses: NeighbourUses::default(),
-            rows: Vec::new(),
-            live: LiveRanges::default(),
-            changes: LiveChanges::default(),
-            sums: LiveSums::default(),
-            always: Vec::new(),
-            always_common: [0; N],
-            flows: TileFlows::default(),
-            updates: TileUpdates::default(),
-        }
-    }
 }
 
 impl MemoryModel<'_> {
@@ -246,7 +231,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         } = self;
         always.clear();
         always.resize(plan.stages.len(), [0; N]);
-        *always_common = [0; N];
+        *always_common = ByLane::default();
         let numbered = rows.iter().enumerate();
         for (_, row) in numbered.filter(|&(number, _)| live.of(number).is_none()) {
             let bytes = uses.bytes(row.of_use as usize).map(u64::from);

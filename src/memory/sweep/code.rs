@@ -4,7 +4,7 @@ use super::entries::Entries;
 use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::code::{CodeItem, TileSum};
-use crate::memory::lanes::add_up;
+use crate::memory::lanes::{ByLane, add_up};
 use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
 
@@ -70,23 +70,13 @@ impl CodeByTiles {
 }
 
 /// Where the code of some tiles enters ranges of layers; used again for the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SweepCode<const N: usize> {
     /// By kind, then by lane: code that every stage has.
-    pub(super) everywhere: [[u64; N]; 4],
+    pub(super) everywhere: [ByLane<u64, N>; 4],
     /// Kinds of code, and what there is of them in `bytes`.
     pub(super) entries: Entries<(usize, u32)>,
     bytes: Vec<[u64; N]>,
-}
-
-impl<const N: usize> Default for SweepCode<N> {
-    fn default() -> Self {
-        Self {
-            everywhere: [[0; N]; 4],
-            entries: Entries::default(),
-            bytes: Vec::new(),
-        }
-    }
 }
 
 impl<const N: usize> SweepCode<N> {
@@ -100,7 +90,7 @@ impl<const N: usize> SweepCode<N> {
         by_tiles: &CodeByTiles,
         tiles: Range<u32>,
     ) -> Result<(), TooManyPlaces> {
-        self.everywhere = [[0; N]; 4];
+        self.everywhere = Default::default();
         self.entries.restart(model.layers());
         self.bytes.clear();
         let mut left = limits::ENTRIES;

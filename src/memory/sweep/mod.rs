@@ -40,7 +40,6 @@ use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
-use blocks::Blocks;
 use code::{CodeByTiles, SweepCode};
 use pipelines::{PipelineScratch, PipelineSweep};
 use std::cmp::Reverse;
@@ -210,6 +209,7 @@ fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
 type SweepScratches = Widths<SweepScratch<i32, LANES>, SweepScratch<i32, 1>, SweepScratch<i64, 1>>;
 
 /// Sums of some tiles. Bytes are by lane.
+#[derive(Default)]
 struct SweepScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
     variables: SweepVariables<N>,
@@ -218,23 +218,6 @@ struct SweepScratch<B, const N: usize> {
     entered: Entered<B, N>,
     /// By pipeline.
     pipelines: Vec<PipelineScratch<N>>,
-}
-
-impl<B: Default, const N: usize> Default for SweepScratch<B, N> {
-    fn default() -> Self {
-        Self {
-            uses: NeighbourUses::default(),
-            variables: SweepVariables::default(),
-            code: SweepCode::default(),
-            flows: TileFlows::default(),
-            entered: Entered {
-                blocks: Blocks::default(),
-                always: Vec::new(),
-                code: Vec::new(),
-            },
-            pipelines: Vec::new(),
-        }
-    }
 }
 
 impl RangeSweep<'_> {

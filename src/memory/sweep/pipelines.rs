@@ -1,7 +1,7 @@
 //! The ranges of layers in one pipeline.
 
 use super::peaks::RangePeakTable;
-use crate::memory::lanes;
+use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::{RangeUpdates, TileUpdates};
@@ -26,12 +26,13 @@ pub(super) struct PipelineSweep<'a> {
 }
 
 /// Bytes that a pipeline adds to the range that grows, by lane.
+#[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
     /// Does the range fit so far?
     is_on: bool,
     /// The bytes that are added at least.
-    least: [u64; N],
+    least: ByLane<u64, N>,
     /// By number of stages after the range: what is added beside that in any phase.
     columns: Vec<[u64; N]>,
     /// The columns by phase.
@@ -40,21 +41,6 @@ pub(super) struct PipelineScratch<const N: usize> {
     kept: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
     updates: RangeUpdates<N>,
-}
-
-impl<const N: usize> Default for PipelineScratch<N> {
-    fn default() -> Self {
-        Self {
-            additions: RangeAdditions::default(),
-            is_on: false,
-            least: [0; N],
-            columns: Vec::new(),
-            phases: Default::default(),
-            kept: Vec::new(),
-            tile_updates: TileUpdates::default(),
-            updates: RangeUpdates::default(),
-        }
-    }
 }
 
 impl<'a> PipelineSweep<'a> {
@@ -104,7 +90,7 @@ impl<'a> PipelineSweep<'a> {
     /// Begins with an empty range before the position `start`.
     pub(super) fn begin<const N: usize>(&self, start: usize, scratch: &mut PipelineScratch<N>) {
         scratch.is_on = true;
-        scratch.least = [0; N];
+        scratch.least = ByLane::default();
         if self.patterns.is_some() {
             scratch.additions.begin(start);
         }
@@ -126,10 +112,10 @@ impl<'a> PipelineSweep<'a> {
         if !scratch.is_on {
             return None;
         }
-        scratch.least = [0; N];
+        scratch.least = ByLane::default();
         if let Some(phase) = &self.model.update {
             scratch.updates.add(phase, last);
-            scratch.least = scratch.updates.always();
+            *scratch.least = scratch.updates.always();
         }
         if let Some(flows) = &self.model.flows {
             let PipelineScratch {
@@ -178,7 +164,7 @@ impl<'a> PipelineSweep<'a> {
         if !scratch.is_on {
             return;
         }
-        let mut least = scratch.least;
+        let mut least = *scratch.least;
         lanes::add_up(&mut least, bytes);
         let columns = match self.has_phases() {
             true => &[],
@@ -253,7 +239,7 @@ impl<'a> PipelineSweep<'a> {
         scratch: &PipelineScratch<N>,
     ) {
         if scratch.is_on && self.has_phases() {
-            let mut least = scratch.least;
+            let mut least = *scratch.least;
             lanes::add_up(&mut least, bytes);
             let peaks = self.peaks.of(start, last);
             peaks.raise_columns(&least, &scratch.phases[phase]);

@@ -9,6 +9,7 @@ use crate::memory::neighbours::NeighbourUses;
 use std::ops::Range;
 
 /// Bytes that entered at each layer up to some start.
+#[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
     /// Variables that are not live on all steps.
     pub(super) blocks: Blocks<B, N>,
@@ -96,7 +97,8 @@ fn ranges_from<B: Bytes, const N: usize>(
     let variables = on_tiles.variables;
     let tiles = || on_tiles.tiles.clone();
     let mut window: Option<(usize, usize)> = None;
-    let (mut code, mut fixed) = (on_tiles.code.everywhere, variables.always_everywhere);
+    let mut code = on_tiles.code.everywhere.map(|kind| kind.0);
+    let mut fixed = variables.always_everywhere.0;
     for last in start..model.layers() {
         let mut known = None;
         for (pipeline, scratch) in pipelines.iter_mut() {

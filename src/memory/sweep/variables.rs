@@ -3,7 +3,7 @@
 use super::entries::Entries;
 use crate::limits;
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{self, add_up};
+use crate::memory::lanes::{self, ByLane, add_up};
 use crate::memory::liveness::{StepSet, visit};
 use crate::memory::neighbours::{LiveRanges, NeighbourUses};
 use crate::memory::pipeline::PHASES;
@@ -19,7 +19,7 @@ pub(super) struct Stretch {
 }
 
 /// Where the variables of some tiles enter ranges of layers; used again for the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SweepVariables<const N: usize> {
     /// Rows of the uses, each with where it counts: once, or twice where it is live at
     /// other steps in some stages.
@@ -44,29 +44,9 @@ pub(super) struct SweepVariables<const N: usize> {
     pub(super) always: Entries<u32>,
     /// Variables that every stage has: live on some steps, and on all, by lane.
     pub(super) everywhere: Vec<Stretch>,
-    pub(super) always_everywhere: [u64; N],
+    pub(super) always_everywhere: ByLane<u64, N>,
     /// The highest bytes of one tile that all stretches have together.
     pub(super) most: u64,
-}
-
-impl<const N: usize> Default for SweepVariables<N> {
-    fn default() -> Self {
-        Self {
-            counted: Vec::new(),
-            live: LiveRanges::default(),
-            places: 0,
-            begins: StepSet::default(),
-            ends: StepSet::default(),
-            edges: StepSet::default(),
-            phases: [(0, 0); PHASES],
-            rank: Vec::new(),
-            moving: Entries::default(),
-            always: Entries::default(),
-            everywhere: Vec::new(),
-            always_everywhere: [0; N],
-            most: 0,
-        }
-    }
 }
 
 impl<const N: usize> SweepVariables<N> {
@@ -149,7 +129,7 @@ impl<const N: usize> SweepVariables<N> {
         self.moving.restart(model.layers());
         self.always.restart(model.layers());
         self.everywhere.clear();
-        self.always_everywhere = [0; N];
+        self.always_everywhere = ByLane::default();
         let mut left = limits::ENTRIES;
         let mut sums = [0; N];
         for (entry, &(row, counted)) in self.counted.iter().enumerate() {

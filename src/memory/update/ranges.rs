@@ -3,11 +3,11 @@
 use super::UpdatePhase;
 use super::tile::{Amounts, Entry, Placing, TileUpdates};
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{self, add_up};
+use crate::memory::lanes::{self, ByLane, add_up};
 use crate::model::{EVERYWHERE, PlaceSet};
 
 /// The sums of the range that grows, by lane; its memory is used again for the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::memory) struct RangeUpdates<const N: usize> {
     shares: ByPosition<N>,
     holes: ByPosition<N>,
@@ -22,53 +22,25 @@ pub(in crate::memory) struct RangeUpdates<const N: usize> {
     common: Vec<(u32, Amounts<N>)>,
     sums: Vec<(u32, Amounts<N>)>,
     /// The updates and accumulators of every stage.
-    everywhere: [[u64; N]; 2],
+    everywhere: [ByLane<u64, N>; 2],
     start: usize,
-    taken: [u64; N],
-    loading: [u64; N],
-}
-
-impl<const N: usize> Default for RangeUpdates<N> {
-    fn default() -> Self {
-        Self {
-            shares: ByPosition::default(),
-            holes: ByPosition::default(),
-            loaded: Vec::new(),
-            apart: Vec::new(),
-            joined: Vec::new(),
-            common: Vec::new(),
-            sums: Vec::new(),
-            everywhere: [[0; N]; 2],
-            start: 0,
-            taken: [0; N],
-            loading: [0; N],
-        }
-    }
+    taken: ByLane<u64, N>,
+    loading: ByLane<u64, N>,
 }
 
 /// Bytes that enter ranges once, however many of its positions have them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ByPosition<const N: usize> {
     entries: Vec<Vec<(Option<u32>, [u64; N])>>,
-    everywhere: [u64; N],
-    sum: [u64; N],
-}
-
-impl<const N: usize> Default for ByPosition<N> {
-    fn default() -> Self {
-        Self {
-            entries: Vec::new(),
-            everywhere: [0; N],
-            sum: [0; N],
-        }
-    }
+    everywhere: ByLane<u64, N>,
+    sum: ByLane<u64, N>,
 }
 
 impl<const N: usize> ByPosition<N> {
     fn load(&mut self, memory: &MemoryModel<'_>, all: &[Placing<N>]) {
         self.entries.resize_with(memory.layers(), Vec::new);
         self.entries.iter_mut().for_each(Vec::clear);
-        self.everywhere = [0; N];
+        self.everywhere = ByLane::default();
         for &(set, bytes) in all {
             if set == EVERYWHERE {
                 add_up(&mut self.everywhere, &bytes);
@@ -121,7 +93,7 @@ impl<const N: usize> RangeUpdates<N> {
         self.joined.resize_with(positions, Vec::new);
         self.joined.iter_mut().for_each(Vec::clear);
         self.common.clear();
-        self.everywhere = [[0; N]; 2];
+        self.everywhere = Default::default();
         for (set, bytes) in &tiles.loaded {
             let [_, everywhere] = &mut self.everywhere;
             raise(memory, *set, bytes, (&mut self.loaded, everywhere));
@@ -182,7 +154,7 @@ impl<const N: usize> RangeUpdates<N> {
 
     /// The bytes of the range in the passes and in the update alike.
     pub(in crate::memory) fn always(&self) -> [u64; N] {
-        let mut always = self.shares.sum;
+        let mut always = *self.shares.sum;
         add_up(&mut always, &self.loading);
         always
     }

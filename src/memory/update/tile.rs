@@ -12,7 +12,7 @@ use std::ops::Range;
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// The sums of updates on up to `N` neighbouring tiles; used again for the next.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
     /// By update, then by places.
     pub(super) entries: Vec<Entry<N>>,
@@ -23,18 +23,6 @@ pub(in crate::memory) struct TileUpdates<const N: usize> {
     /// Parameters that some steps do without.
     pub(super) holes: Vec<Placing<N>>,
     rows: Vec<Row>,
-}
-
-impl<const N: usize> Default for TileUpdates<N> {
-    fn default() -> Self {
-        Self {
-            entries: Vec::new(),
-            shares: Vec::new(),
-            loaded: Vec::new(),
-            holes: Vec::new(),
-            rows: Vec::new(),
-        }
-    }
 }
 
 /// A row of variables, as part of an update.
