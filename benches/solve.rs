@@ -58,7 +58,7 @@ fn solving(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The same question with each goal.
+/// One question with each goal.
 fn goals(criterion: &mut Criterion) {
     let (layers, stages) = (100, 16);
     let costs = costs(layers, stages);

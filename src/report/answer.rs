@@ -69,7 +69,7 @@ pub struct Refusal {
     /// The fewest bytes for a stage on each tile with which a split fits on the
     /// IPUs given; the reserve comes on top.
     pub smallest_limit: Option<u64>,
-    /// The same with the reserve: what `--mem-per-tile` would have to be.
+    /// Those bytes with the reserve: what `--mem-per-tile` would have to be.
     pub smallest_tile_memory: Option<u64>,
     /// The fewest IPUs on which a split fits; `null` when no number is enough.
     pub fewest_ipus: Option<u32>,

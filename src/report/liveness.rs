@@ -81,7 +81,7 @@ pub struct PeakVariables {
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
-    /// The same by category, most bytes first; empty in a saved model.
+    /// Their bytes by category, most bytes first; empty in a saved model.
     #[serde(default)]
     pub categories: Vec<CategorySum>,
     /// The largest of them, the largest first.

@@ -39,12 +39,12 @@ pub struct PipelineFacts {
     /// the optimizer is? Then it has them only while they are used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_off_chip: bool,
-    /// The same with tensors that are gathered from several replicas.
+    /// Was it recorded with tensors that are gathered from several replicas?
     #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_sharded: bool,
     /// Was the schedule left to the framework of the model?
     pub schedule_by_default: bool,
-    /// The same for recomputation.
+    /// Was the recomputation left to it?
     pub recompute_by_default: bool,
     /// The framework of the model.
     pub framework: Framework,
@@ -139,8 +139,8 @@ pub struct StageUpdate {
     pub tile: u32,
     /// All its bytes then, with landing pads for all state of the weight.
     pub bytes: u64,
-    /// The same with a pad for one tensor of state at a time, which the compiler may get by
-    /// with.
+    /// Its bytes with a pad for one tensor of state at a time, which may be enough for the
+    /// compiler.
     pub at_least: u64,
     /// The bytes on the fullest tile in the passes, without the state.
     pub in_passes: u64,

@@ -32,7 +32,7 @@ pub struct TileTotals {
     pub fullest: u32,
     /// Distinct bytes in use, without gaps.
     pub total: Vec<u64>,
-    /// The same with the gaps between variables, when that is known.
+    /// Those bytes with the gaps between variables, when that is known.
     pub with_gaps: Option<Vec<u64>>,
     /// Variables that are live on every step.
     pub always_live: Vec<u64>,
@@ -61,7 +61,7 @@ pub struct LayerMemory {
     pub name: Option<String>,
     /// All its bytes: the sum over all tiles, each at its own peak.
     pub total: u64,
-    /// The same by what they hold.
+    /// Its bytes by what they hold.
     pub parts: Parts,
     /// Its fullest tile; the first of several.
     pub fullest_tile: u32,
@@ -117,7 +117,7 @@ pub struct LayerCycles {
     /// sets; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<u64>,
-    /// The same by pass; left out in reports of earlier versions.
+    /// Its cycles by pass; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<PassCycles>,
 }

@@ -15,7 +15,8 @@ pub struct Split {
     pub limit: u64,
     /// How many stages there may be: one for each IPU.
     pub max_stages: u32,
-    /// The same by IPU, when they differ; `limit` is then the highest.
+    /// Bytes that a stage may take on each tile, by IPU, when they differ; `limit` is then the
+    /// highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Vec<u64>>,
     /// The fewest IPUs that are enough, of those that the framework takes; left out where
@@ -66,7 +67,7 @@ pub struct Stage {
     pub has_out: bool,
     /// All its bytes: the sum over all tiles, each at its own peak, as predicted.
     pub total: u64,
-    /// The same by what they hold.
+    /// Its bytes by what they hold.
     pub parts: Parts,
     /// The tile that decides whether it fits.
     pub fullest_tile: FullestTile,
@@ -75,7 +76,7 @@ pub struct Stage {
     /// Its bytes over the steps of the program, summed over all tiles at each
     /// step; `null` when it has no steps.
     pub all_tiles_curve: Option<Curve>,
-    /// The same on its fullest tile.
+    /// Its bytes over the steps on its fullest tile.
     pub fullest_tile_curve: Option<Curve>,
     /// What the pipeline does with it; absent without a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,11 +219,6 @@ impl Split {
 }
 
 impl Stage {
-    /// Does it have the first position, what runs before the layers?
-    pub fn has_in(&self) -> bool {
-        self.positions.start == 0
-    }
-
     /// Its layers without pseudo-layers, in order.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);

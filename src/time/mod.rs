@@ -197,7 +197,7 @@ impl StageTimes {
         )
     }
 
-    /// The same where a step has micro-batches enough for this number of split stages.
+    /// The times where a step has micro-batches enough for this number of split stages.
     pub fn for_stages(self, most_stages: usize) -> Self {
         Self {
             most_stages: most_stages.max(1).min(self.positions().max(1)),
@@ -205,7 +205,7 @@ impl StageTimes {
         }
     }
 
-    /// The same where these positions are kept whole and not recomputed.
+    /// The times where these positions are kept whole and not recomputed.
     pub(crate) fn keeping(&self, kept: &[bool]) -> Self {
         Self {
             kept: kept.into(),
@@ -213,7 +213,7 @@ impl StageTimes {
         }
     }
 
-    /// The same where stages may stream these bytes.
+    /// The times where stages may stream these bytes.
     pub fn streaming(self, streamed: &Streamed) -> Self {
         Self {
             streamed: Streams::new(streamed),
@@ -221,7 +221,7 @@ impl StageTimes {
         }
     }
 
-    /// The same model in another pipeline.
+    /// The times of the model in another pipeline.
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Self {
         Self {
             pipeline,
@@ -229,7 +229,7 @@ impl StageTimes {
         }
     }
 
-    /// The same with this number of micro-batches, where it is not left to the schedule.
+    /// The times with this number of micro-batches, where it is not left to the schedule.
     pub fn with(self, micro_batches: Option<u64>) -> Self {
         let options = StepOptions {
             micro_batches,

@@ -72,7 +72,7 @@ impl FromStr for Bandwidth {
 pub struct Milliseconds(u64);
 
 impl Milliseconds {
-    /// The same in nanoseconds, rounded down.
+    /// Nanoseconds, rounded down.
     pub fn nanoseconds(self) -> u64 {
         self.0 / 1000
     }

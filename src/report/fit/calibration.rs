@@ -78,7 +78,7 @@ pub struct CalibratedIpu {
     pub recorded: u64,
     /// The difference, which is added to predictions: below 0 where less was needed.
     pub learnt: i64,
-    /// The same as a part of what was predicted, for people.
+    /// That difference as a part of what was predicted, for people.
     pub learnt_share: String,
     /// What of it belongs to the IPU by its place, wherever the cuts are: code.
     pub carried: i64,

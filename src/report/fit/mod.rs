@@ -33,7 +33,7 @@ pub struct Fit {
     pub fits: bool,
     /// Bytes that each tile may take: the highest of all IPUs.
     pub limit: u64,
-    /// The same by IPU, when they differ.
+    /// Those bytes by IPU, when they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Vec<u64>>,
     /// Tiles of each IPU. Tiles are numbered through over all IPUs.

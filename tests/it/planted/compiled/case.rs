@@ -122,7 +122,7 @@ impl Case {
         }]
     }
 
-    /// The same compilation, written in another form.
+    /// This compilation, written in another form.
     pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
         let form = ProfileForm {
             planted: planted(),

@@ -33,7 +33,7 @@ pub struct StageError {
     pub under: f64,
     /// Too high on the fullest tile.
     pub over: f64,
-    /// The same without what the layers alone are off by.
+    /// Both without the errors of the layers alone.
     pub added_under: f64,
     pub added_over: f64,
     /// What was predicted of the tile that is most too low, and what is true.

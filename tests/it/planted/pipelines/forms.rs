@@ -1,4 +1,4 @@
-//! The same of models with forms that real ones have, and the whole prediction
+//! Pipelines of models with forms that real ones have, and the whole prediction
 //! held against the truth, layers and all that the pipeline adds.
 //!
 //! `cargo test --test it planted::pipelines::forms -- --nocapture` prints how the

@@ -1,4 +1,4 @@
-//! The same of models with forms that real ones have: skips, towers, heads between
+//! Places of models with forms that real ones have: skips, towers, heads between
 //! layers, frozen and shared weights and more, one alone or several together. The
 //! generator decides where each operation is at home from its form, and shares
 //! nothing with the rule by which the library finds it.

@@ -43,7 +43,7 @@ fn error(range: Range<usize>, predicted: &[u64], truth: &[u64]) -> RangeError {
     }
 }
 
-/// The same for all ranges that can be a stage.
+/// The errors of all ranges that can be a stage.
 pub fn errors(planted: &Planted, predicted: &[Vec<u64>]) -> Vec<RangeError> {
     let ranges = planted.ranges();
     assert_eq!(ranges.len(), predicted.len());
