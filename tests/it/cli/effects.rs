@@ -4,7 +4,9 @@
 
 use crate::support::{Run, debug, each, popliner, profile, run_fixture};
 use popliner::app::EFFECTS;
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Mutex;
 use tempfile::TempDir;
 
 /// Training that fits on four IPUs.
@@ -55,15 +57,19 @@ const ORIGINAL: [&str; 5] = [
 /// With as many, each constraint below changes the best split.
 const IPUS: &str = "--num-ipus=4";
 
-/// Files that options need, made once.
+/// Files that options need, made once, and what results print without an option.
 struct Files {
     folder: TempDir,
+    alone: Mutex<HashMap<Vec<String>, Run>>,
 }
 
 impl Files {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
-        let files = Self { folder };
+        let files = Self {
+            folder,
+            alone: Mutex::default(),
+        };
         let report = |name| format!("--export-json={}", files.path(name));
         let predict = ["--solve".into(), IPUS.into(), report("report.json")];
         assert_eq!(files.run(MODEL, &predict).code, 0);
@@ -80,6 +86,20 @@ impl Files {
     fn run(&self, fixture: &str, options: &[String]) -> Run {
         let files = [profile(fixture), debug(fixture)].map(|path| path.display().to_string());
         popliner(files.iter().chain(options))
+    }
+
+    /// The run with the options that come beside another one, once for all of these.
+    fn alone(&self, fixture: &str, options: &[String]) -> Run {
+        let key = [&[fixture.to_owned()], options].concat();
+        let known = self.alone.lock().expect("the runs").get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let run = self.run(fixture, options);
+            self.alone
+                .lock()
+                .expect("the runs")
+                .insert(key, run.clone());
+            run
+        })
     }
 
     /// A result or an option, with a value that is not the default.
@@ -178,7 +198,7 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     let both = [&alone[..], &[given(option)]].concat();
     let now = files.run(fixture, &both);
     if acts {
-        let before = files.run(fixture, &alone);
+        let before = files.alone(fixture, &alone);
         // Options that go together are wrong usage only where the original's search is too
         // simple.
         let is_refused = now.code == 2 && !now.err.contains("of the original tool, does not know");
@@ -191,7 +211,7 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     }
     let is_right = match option {
         "num_ipus" if ORIGINAL.contains(&result) => {
-            let before = files.run(fixture, &alone);
+            let before = files.alone(fixture, &alone);
             let is_equal = (before.code, before.out) == (now.code, now.out);
             is_equal && now.err.contains("changes none of these results")
         }

@@ -1,7 +1,7 @@
 //! Text that is pasted from the page is that of `--emit`, for any cuts.
 
 use super::tools::{Page, page};
-use crate::support::{finish, root};
+use crate::support::{finish, root, sections};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -93,13 +93,21 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
                 cuts.join(",")
             };
             page.browser.value(&format!("choose({{ cuts: '{cuts}' }})"));
-            for form in FORMS {
-                let [shown, line] = page.form(form);
-                let expected = typed(&line);
+            let forms = FORMS.map(|form| page.form(form));
+            // One search for all forms: each line differs in its form alone.
+            let [_, line] = &forms[0];
+            let line = line.trim_end_matches(" --emit=layers-per-ipu");
+            let emit = FORMS.map(|form| format!(" --emit={form}"));
+            let printed = sections(&typed(&(line.to_owned() + &emit.concat())));
+            for (form, [text, command]) in FORMS.iter().zip(&forms) {
+                assert_eq!(command, &format!("{line} --emit={form}"));
+                let mut printed = printed.iter();
+                let expected = printed.find(|(name, _)| *name == format!("emit-{form}"));
+                let (_, expected) = expected.expect("each form");
                 assert_eq!(
-                    without_warning(&shown),
-                    without_warning(&expected),
-                    "{line}"
+                    without_warning(text),
+                    without_warning(expected),
+                    "{command}"
                 );
             }
         }

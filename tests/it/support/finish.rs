@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How a run ended and what it said.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Run {
     pub code: i32,
     pub out: String,
