@@ -84,8 +84,8 @@ fn it_fits_on_four_ipus_as_published() {
     generate(folder.path());
     let state = state(folder.path());
     assert_eq!(on_an_ipu(638_976, 1), 897);
-    for layer in 1..=LAYERS {
-        assert_eq!(on_an_ipu(state[layer], tiles()), 96, "{layer}");
+    for bytes in &state[1..=LAYERS] {
+        assert_eq!(on_an_ipu(*bytes, tiles()), 96, "{state:?}");
     }
     assert_eq!(on_an_ipu(state[1..8].iter().sum(), tiles()), 673);
     assert_eq!(on_an_ipu(state[0] * WORDS / ROWS, tiles()), 238);
