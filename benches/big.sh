@@ -189,12 +189,13 @@ machine() {
 }
 
 # What is run of `big` besides the floor, in the order of the table.
-KINDS=(whole unpipelined refused saved swept)
+KINDS=(whole exported unpipelined refused saved swept)
 
 # kind KIND FOLDER FILE NAME: one run, with the file that was saved.
 kind() {
     case $1 in
         whole) whole "$4" "$2" 16 "${FITTING[@]}" ;;
+        exported) whole "$4" "$2" 16 "${FITTING[@]}" --export-html "$RESULTS/page.html" ;;
         unpipelined) whole "$4" "$2" 16 "${FITTING[@]}" --schedule none ;;
         refused) whole "$4" "$2" 16 ;;
         saved) saved "$4" "$3" ;;
@@ -245,6 +246,7 @@ report_big() {
     echo
     line "whole / floor" "$(calculate "$whole / $floor")" 0.9 x
     line "whole / without a schedule" "$(calculate "$whole / $(seconds unpipelined)")" 1.25 x
+    line "whole with --export-html / without" "$(calculate "$(seconds exported) / $whole")" 1.15 x
     line "from a saved file / floor" "$(calculate "$saved / $floor")" 0.15 x
     memory_line "peak memory, whole" whole 0.45
     memory_line "peak memory, from a saved file" saved 0.2
@@ -356,7 +358,7 @@ measure_growth() {
     more_variables 5 10
     more_variables 10 20
     line "time of the range costs, 24 to 96 layers" \
-        "$(calculate "$(duration layers-96 'computing ranges of layers took') / $(duration layers-24 'weighing ranges of layers took')")" \
+        "$(calculate "$(duration layers-96 'computing ranges of layers took') / $(duration layers-24 'computing ranges of layers took')")" \
         4 x
 }
 

@@ -262,18 +262,20 @@ impl Layers<'_> {
         let is_recorded = found.is_none_or(|found| found.estimate.is_none());
         let lookup = lookup.as_ref().filter(|_| is_recorded);
         let mut peaks = Peaks::new(model, memory, found, detail);
+        let mut page = PageVariables::default();
         if let Some(lookup) = lookup {
-            let named = peaks.name_variables(lookup, model, memory, found);
-            named.with_context(|| self.analysis.displayed())?;
+            let positions = &self.placement.positions;
+            let on_page = || match detail {
+                Detail::Page => PageVariables::find(lookup, model, memory, positions, &peaks),
+                Detail::Full | Detail::Split => Ok(PageVariables::default()),
+            };
+            // Side by side, since both wait for the profile.
+            let named = || peaks.find_names(lookup, model, memory, found);
+            let (named, found_on_page) = rayon::join(named, on_page);
+            let named = named.with_context(|| self.analysis.displayed())?;
+            page = found_on_page.with_context(|| self.analysis.displayed())?;
+            peaks.take_names(named);
         }
-        let page = match lookup {
-            Some(lookup) if detail == Detail::Page => {
-                let positions = &self.placement.positions;
-                PageVariables::find(lookup, model, memory, positions, &peaks)
-                    .with_context(|| self.analysis.displayed())?
-            }
-            _ => PageVariables::default(),
-        };
         Ok(Report::new(Inputs {
             page,
             model,

@@ -1,9 +1,11 @@
 //! Single variables and programs by name, after the model is built.
 
 use super::{NamedVariable, StepPrograms};
+use crate::parallel;
 use crate::profile::{NEVER_LIVE, ProfileError, VariableNames, Variables};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// Finds lowered variables by where and when they are live, and what runs then.
 #[derive(Debug)]
@@ -53,6 +55,14 @@ pub struct TileVariable {
     pub category: u8,
 }
 
+/// The largest variables of a tile so far, and some more.
+#[derive(Clone, Default)]
+struct Largest {
+    positions: Vec<u32>,
+    /// What has no more bytes is not among them.
+    too_few: Option<u32>,
+}
+
 impl ProfileLookup {
     pub(super) fn new(
         variables: Variables,
@@ -71,8 +81,7 @@ impl ProfileLookup {
     /// By tile of `tiles`: its variables that are ever live, the largest first and at most
     /// `max_count`. Equal ones are in the order of the profile.
     pub fn of_tiles(&self, tiles: &[u32], max_count: usize) -> Vec<Vec<TileVariable>> {
-        let mut lists = self.on_tiles(tiles, |_, _| true);
-        self.keep_largest(&mut lists, max_count);
+        let lists = self.on_tiles(tiles, max_count, |_, _| true);
         let variable = |position: u32| TileVariable {
             position,
             class: self.variables.classes[position as usize],
@@ -118,16 +127,16 @@ impl ProfileLookup {
         &self,
         places: &[LivePlace],
         max_count: usize,
-        is_live: impl Fn(usize, (u32, u32), &str) -> bool,
+        is_live: impl Fn(usize, (u32, u32), &str) -> bool + Sync,
     ) -> Result<Vec<LiveVariables>, ProfileError> {
         let tiles: Vec<u32> = places.iter().map(|place| place.tile).collect();
         let mut found = Vec::with_capacity(places.len());
-        let mut largest = self.on_tiles(&tiles, |number, position| {
+        let largest = self.on_tiles(&tiles, usize::MAX, |number, position| {
             let class = self.variables.classes[position as usize];
             let kind = (class, self.set_of[position as usize]);
             is_live(number, kind, self.category(position))
         });
-        for live in &mut largest {
+        for live in &largest {
             let bytes = |&position: &u32| u64::from(self.variables.bytes[position as usize]);
             found.push(LiveVariables {
                 count: live.len() as u64,
@@ -151,30 +160,28 @@ impl ProfileLookup {
         &self,
         tiles: &[u32],
         max_count: usize,
-        counts: impl Fn(usize, u32, u32) -> bool,
+        counts: impl Fn(usize, u32, u32) -> bool + Sync,
     ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
-        let found = self.on_tiles(tiles, |number, position| {
+        let found = self.on_tiles(tiles, max_count, |number, position| {
             let class = self.variables.classes[position as usize];
             counts(number, class, self.set_of[position as usize])
         });
         self.name(found, max_count)
     }
 
-    /// Leaves the largest `max_count` of each list, the largest first.
-    fn keep_largest(&self, lists: &mut [Vec<u32>], max_count: usize) {
-        for list in lists {
-            list.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
-            list.truncate(max_count);
-        }
+    /// Leaves the largest `max_count`, the largest first.
+    fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
+        positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
+        positions.truncate(max_count);
     }
 
-    /// The largest `max_count` of each list by name, the largest first.
+    /// The first `max_count` of each list by name.
     fn name(
         &self,
         mut lists: Vec<Vec<u32>>,
         max_count: usize,
     ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
-        self.keep_largest(&mut lists, max_count);
+        lists.iter_mut().for_each(|list| list.truncate(max_count));
         let ids = lists.iter().flatten();
         let ids: Vec<u64> = ids.map(|&position| self.variables.id(position)).collect();
         let mut names = self.names.fetch(&ids)?.into_iter();
@@ -187,27 +194,63 @@ impl ProfileLookup {
         Ok(named.collect())
     }
 
-    /// By tile of `tiles`: the positions of the variables there that are ever live
-    /// and `counts`. One pass over all variables; a large model has 10^7.
-    fn on_tiles(&self, tiles: &[u32], counts: impl Fn(usize, u32) -> bool) -> Vec<Vec<u32>> {
+    /// By tile of `tiles`: the positions of the variables there that are ever live and
+    /// `counts`, at most `max_count`, the largest first. One pass over all variables, in parts
+    /// side by side; a large model has 10^7.
+    fn on_tiles(
+        &self,
+        tiles: &[u32],
+        max_count: usize,
+        counts: impl Fn(usize, u32) -> bool + Sync,
+    ) -> Vec<Vec<u32>> {
         let highest = tiles.iter().max();
         let mut on_tile = vec![Vec::new(); highest.map_or(0, |&tile| tile as usize + 1)];
         for (number, &tile) in tiles.iter().enumerate() {
             on_tile[tile as usize].push(number);
         }
-        let mut found = vec![Vec::new(); tiles.len()];
-        for (position, &tile) in (0u32..).zip(&self.variables.tiles) {
-            let Some(here) = on_tile.get(usize::from(tile)) else {
-                continue;
-            };
-            if self.variables.classes[position as usize] == NEVER_LIVE {
-                continue;
+        let of_part = |part: Range<usize>| {
+            let mut found = vec![Largest::default(); tiles.len()];
+            let variables = self.variables.tiles[part.clone()].iter();
+            for (position, &tile) in (part.start as u32..).zip(variables) {
+                let Some(here) = on_tile.get(usize::from(tile)) else {
+                    continue;
+                };
+                if self.variables.classes[position as usize] == NEVER_LIVE {
+                    continue;
+                }
+                for &number in here.iter().filter(|&&number| counts(number, position)) {
+                    self.add(&mut found[number], position, max_count);
+                }
             }
-            for &number in here.iter().filter(|&&number| counts(number, position)) {
-                found[number].push(position);
+            found.into_iter().map(|largest| largest.positions).collect()
+        };
+        let join = |mut found: Vec<Vec<u32>>, later: Vec<Vec<u32>>| {
+            for (list, mut later) in found.iter_mut().zip(later) {
+                list.append(&mut later);
             }
-        }
+            found
+        };
+        let parts = rayon::current_num_threads();
+        let found = parallel::by_parts(self.variables.tiles.len(), parts, of_part, join);
+        let mut found = found.unwrap_or_else(|| vec![Vec::new(); tiles.len()]);
         found
+            .iter_mut()
+            .for_each(|list| self.keep_largest(list, max_count));
+        found
+    }
+
+    /// Adds a variable where it may be among the largest `max_count`.
+    fn add(&self, largest: &mut Largest, position: u32, max_count: usize) {
+        let bytes = Some(self.variables.bytes[position as usize]);
+        if bytes <= largest.too_few {
+            return;
+        }
+        largest.positions.push(position);
+        if largest.positions.len() / 2 >= max_count {
+            self.keep_largest(&mut largest.positions, max_count);
+            let last = largest.positions.last();
+            largest.too_few = last.map(|&last| self.variables.bytes[last as usize]);
+        }
     }
 
     fn by_category(&self, live: &[u32]) -> Vec<(Box<str>, u64)> {

@@ -29,11 +29,22 @@ pub struct CostedRequest {
     /// are all where the request needs that; where nothing fits, those of the best
     /// split, and of it with a layer moved over a cut.
     pub costs_up_to: u64,
+    /// For how many stages `costs` were computed, if there are as many positions.
+    stages: usize,
     /// Bytes over a cut after each position but the last.
     pub cut_bytes: Vec<u64>,
     /// The cycles of stages in the pipeline, and what a step takes, when the profile has
     /// cycles.
     pub times: Option<StageTimes>,
+}
+
+/// Which ranges are computed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    /// The bytes that they may need.
+    pub(super) limit: u64,
+    /// How many stages a split has at most.
+    pub(super) stages: usize,
 }
 
 /// The times of stages in the pipeline of `memory`.
@@ -78,56 +89,65 @@ impl CostedRequest {
             constraints,
             costs: RangeCosts::default(),
             costs_up_to: 0,
+            stages: 0,
             cut_bytes: memory.cut_bytes(),
             times: stage_times(memory, placement, &request)?.map(|times| times.for_stages(ipus)),
             request,
         })
     }
 
-    /// How many bytes ranges of positions may need that are computed first: more than
-    /// the limit where a few tiles show that nothing fits.
-    pub(super) fn first_limit(&self, memory: &MemoryModel<'_>) -> Result<u64, SearchError> {
-        let limit = self.request.highest_limit();
-        match self.request.solver {
-            _ if self.request.needs_all_costs() => Ok(u64::MAX),
-            Solver::Greedy => Ok(limit),
+    /// The ranges that are computed first: all where the request needs them or tries other
+    /// splits; for more stages than there are IPUs where a few tiles show that nothing fits.
+    pub(super) fn first_reach(&self, memory: &MemoryModel<'_>) -> Result<Reach, SearchError> {
+        let request = &self.request;
+        let limit = request.highest_limit();
+        let stages = request.ipus.highest();
+        let needed = match request.solver {
+            _ if request.sweep || request.moves || request.given.is_some() => u64::MAX,
+            Solver::Greedy => limit,
             Solver::Ilp => {
                 let rough = rough::peak(memory, self)?;
-                Ok(rough.map_or(u64::MAX, |rough| rough.limit(limit)))
+                rough.map_or(u64::MAX, |rough| rough.limit(limit))
             }
-        }
+        };
+        Ok(match request.what_if {
+            _ if needed > limit => Reach {
+                limit: if request.what_if { u64::MAX } else { needed },
+                stages: self.more_stages(),
+            },
+            true => Reach {
+                limit: u64::MAX,
+                stages: self.swept().last().copied().unwrap_or(stages),
+            },
+            false => Reach { limit, stages },
+        })
     }
 
-    /// Does this first limit tell that nothing fits?
+    /// Does the first limit tell that nothing fits?
     pub(super) fn is_refused_at(&self, limit: u64) -> bool {
         limit > self.request.highest_limit() && !self.request.needs_all_costs()
     }
 
-    /// For how many stages the costs are that go up to `limit`.
-    fn stages_at(&self, limit: u64) -> usize {
-        let ipus = self.request.ipus.highest();
-        if limit > self.request.highest_limit() || self.request.needs_all_costs() {
-            ipus.max(MOST_STAGES)
-        } else {
-            ipus
-        }
+    /// For how many stages costs are known where more IPUs are sought.
+    fn more_stages(&self) -> usize {
+        self.request.ipus.highest().max(MOST_STAGES)
     }
 
-    /// Computes the ranges that need at most `limit` bytes, and in the same pass over
-    /// the tiles those of `others`.
+    /// Computes the ranges of `reach`, and in the same pass over the tiles those of `others`.
     pub(super) fn compute_costs(
         &mut self,
         memory: &MemoryModel<'_>,
-        limit: u64,
+        reach: Reach,
         others: &mut [OtherPipeline<'_>],
         progress: &Progress,
     ) -> Result<(), SearchError> {
         let beside = others.iter().map(OtherPipeline::wanted);
-        let pipelines: Vec<_> = [(memory, limit)].into_iter().chain(beside).collect();
-        let stages = self.stages_at(limit);
-        let mut costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?.into_iter();
+        let pipelines = [(memory, reach.limit)].into_iter().chain(beside);
+        let pipelines: Vec<_> = pipelines.collect();
+        let costs = MemoryModel::costs_in_all(&pipelines, reach.stages, progress)?;
+        let mut costs = costs.into_iter();
         self.costs = costs.next().unwrap_or_default();
-        self.costs_up_to = limit;
+        (self.costs_up_to, self.stages) = (reach.limit, reach.stages);
         for (other, costs) in others.iter_mut().zip(costs) {
             other.take(costs);
         }
@@ -217,12 +237,14 @@ impl CostedRequest {
             return Ok(Outcome::Best(Box::new(solution)));
         }
         drop(task);
-        if !self.goes_beyond_limits() {
+        let stages = self.more_stages();
+        if !self.goes_beyond_limits() || self.stages < stages {
             let limit = self.request.highest_limit();
             let rough = rough::peak(memory, self)?;
             let beyond = rough.map_or(u64::MAX, |rough| rough.limit_beyond(limit));
+            let limit = beyond.max(self.costs_up_to);
             *others = alternatives::others(self, memory)?;
-            self.compute_costs(memory, beyond, others, progress)?;
+            self.compute_costs(memory, Reach { limit, stages }, others, progress)?;
         }
         self.explain(memory, progress)
     }
@@ -241,8 +263,11 @@ impl CostedRequest {
             if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
                 return Ok(Outcome::Infeasible(Box::new(infeasible)));
             }
-            let limit = self.costs_up_to.saturating_mul(2);
-            self.compute_costs(memory, limit, &mut [], progress)?;
+            let reach = Reach {
+                limit: self.costs_up_to.saturating_mul(2),
+                stages: self.stages,
+            };
+            self.compute_costs(memory, reach, &mut [], progress)?;
         }
     }
 

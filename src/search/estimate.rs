@@ -1,5 +1,6 @@
 //! How many samples a micro-batch may have, by an estimate.
 
+use super::costed::Reach;
 use super::{CostedRequest, IpuCount, SearchError, SearchRequest, SearchResult};
 use crate::memory::{MemoryModel, MicroBatchScale, PlacedStage};
 use crate::model::Placement;
@@ -82,8 +83,11 @@ fn fits(
         ..SearchRequest::default()
     };
     let mut costed = CostedRequest::new(memory, placement, question)?;
-    let limit = costed.request.highest_limit();
-    costed.compute_costs(memory, limit, &mut [], &Progress::new())?;
+    let reach = Reach {
+        limit: costed.request.highest_limit(),
+        stages: costed.ipus,
+    };
+    costed.compute_costs(memory, reach, &mut [], &Progress::new())?;
     Ok(solve::fits(&costed.problem())?)
 }
 

@@ -154,12 +154,12 @@ pub(crate) fn search_with(
     progress: &Progress,
 ) -> Result<SearchResult, SearchError> {
     let mut costed = CostedRequest::new(memory, placement, request)?;
-    let limit = costed.first_limit(memory)?;
+    let reach = costed.first_reach(memory)?;
     let mut others = Vec::new();
-    if costed.is_refused_at(limit) {
+    if costed.is_refused_at(reach.limit) {
         others = alternatives::others(&costed, memory)?;
     }
-    costed.compute_costs(memory, limit, &mut others, progress)?;
+    costed.compute_costs(memory, reach, &mut others, progress)?;
     costed.count_ipus(memory.framework())?;
     let outcome = costed.solve(memory, &mut others, progress)?;
     let is_wanted = costed.request.moves || matches!(outcome, Outcome::Infeasible(_));

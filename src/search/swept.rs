@@ -27,7 +27,7 @@ impl CostedRequest {
     /// was requested. Where other splits are to be tried, all up to those of a POD16 and of
     /// more, each of which takes as long as the answer itself, the powers of 2 and the
     /// neighbours of the number that there are. With limits by IPU there are no more.
-    fn swept(&self) -> Vec<usize> {
+    pub(super) fn swept(&self) -> Vec<usize> {
         let is_open = self.request.what_if || matches!(self.request.ipus, IpuCount::UpTo(_));
         let most = match is_open && self.request.limits.len() <= 1 {
             true => TRIED_IPUS.min(self.costs.stages()).min(self.costs.layers()),

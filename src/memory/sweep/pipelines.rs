@@ -127,10 +127,7 @@ impl<'a> PipelineSweep<'a> {
             } = scratch;
             additions.add(last);
             let is_whole = range.len() == self.model.layers();
-            let is_last = range.end == self.model.layers();
-            // Only the last stage has none after it.
-            let stages = if is_last { 1 } else { self.stages };
-            let depths = || (0..stages).map(|after| flows.depth(&range, after));
+            let depths = || (0..self.depths(range.end)).map(|after| flows.depth(&range, after));
             columns.clear();
             phases.iter_mut().for_each(Vec::clear);
             for depth in depths() {
@@ -151,6 +148,12 @@ impl<'a> PipelineSweep<'a> {
         }
         let peaks = self.peaks.of(start, last);
         Some(peaks.lowest(&scratch.least, &scratch.columns))
+    }
+
+    /// For how many numbers of stages after a range that ends at `end` its bytes are
+    /// computed: each of these has a position at least.
+    fn depths(&self, end: usize) -> usize {
+        self.stages.min(self.model.layers() - end + 1)
     }
 
     /// Takes by lane what tiles need at least of a range without what the pipeline adds.
@@ -257,7 +260,10 @@ impl<'a> PipelineSweep<'a> {
         let costs = match &self.patterns {
             None => RangeCosts::new(least),
             Some(_) => RangeCosts::in_pipeline(least, self.stages, |range, after| {
-                self.peaks.of(range.start, range.end - 1).get(after + 1)
+                match after < self.depths(range.end) {
+                    true => self.peaks.of(range.start, range.end - 1).get(after + 1),
+                    false => u64::MAX,
+                }
             }),
         };
         match &self.model.correction {

@@ -35,6 +35,12 @@ pub struct Peaks {
     stages: Vec<Option<LiveCurves>>,
     /// The fullest tile of each stage.
     tiles_of_stages: Vec<u32>,
+    named: NamedAtPeaks,
+}
+
+/// What is live at the peaks, by name.
+#[derive(Debug, Default)]
+pub struct NamedAtPeaks {
     /// Variables that are live at the peak of the whole model, if that is known.
     live: Option<(LivePlace, LiveVariables)>,
     /// By stage, the same.
@@ -65,7 +71,7 @@ impl Peaks {
             let tile = fullest_tile(model);
             peaks.whole = memory.whole_curves(tile).map(|curves| (tile, curves));
             let found = model.memory_peak.as_ref();
-            peaks.live = found.map(at_memory_peak);
+            peaks.named.live = found.map(at_memory_peak);
         }
         if let Some(found) = search.filter(|_| detail >= Detail::Full) {
             let stages = found.stages.iter().zip(&found.memory);
@@ -78,19 +84,19 @@ impl Peaks {
         peaks
     }
 
-    /// Looks up what is live at all peaks at once.
+    /// Looks up what is live at all peaks at once; nothing without steps.
     ///
     /// # Errors
     /// When the profile cannot be read again, or is not what it was.
-    pub fn name_variables(
-        &mut self,
+    pub fn find_names(
+        &self,
         lookup: &ProfileLookup,
         model: &Model,
         memory: &MemoryModel<'_>,
         search: Option<&SearchResult>,
-    ) -> Result<(), ProfileError> {
+    ) -> Result<Option<NamedAtPeaks>, ProfileError> {
         let Some((tile, curves)) = &self.whole else {
-            return Ok(());
+            return Ok(None);
         };
         let mut places = vec![LivePlace {
             tile: *tile,
@@ -114,23 +120,34 @@ impl Peaks {
         };
         let found = lookup.live_at(&places, MAX_VARIABLES, is_live)?;
         let mut found = places.into_iter().zip(found);
-        self.live = found.next();
+        let live = found.next();
         let of_stages = found.zip(computed);
-        self.live_in_stages = of_stages
-            .map(|(live, stage)| stage.peak_step().map(|_| live))
-            .collect();
+        let live_in_stages = of_stages.map(|(live, stage)| stage.peak_step().map(|_| live));
+        let live_in_stages = live_in_stages.collect();
         let placed = PlacedStage::of_split(stages);
-        if placed
-            .iter()
-            .any(|stage| memory.copies(stage).is_some_and(|(copies, _)| copies > 0))
-        {
-            let tiles = computed.iter().map(|stage| stage.max_tile() as u32);
-            let tiles: Vec<u32> = tiles.collect();
-            self.stashed = lookup.largest(&tiles, MAX_STASHED, |stage, class, set| {
-                memory.is_stashed(&placed[stage], class, set)
-            })?;
+        let is_stashing = |stage| memory.copies(stage).is_some_and(|(copies, _)| copies > 0);
+        let stashed = match placed.iter().any(is_stashing) {
+            true => {
+                let tiles = computed.iter().map(|stage| stage.max_tile() as u32);
+                let tiles: Vec<u32> = tiles.collect();
+                lookup.largest(&tiles, MAX_STASHED, |stage, class, set| {
+                    memory.is_stashed(&placed[stage], class, set)
+                })?
+            }
+            false => Vec::new(),
+        };
+        Ok(Some(NamedAtPeaks {
+            live,
+            live_in_stages,
+            stashed,
+        }))
+    }
+
+    /// Takes what was found.
+    pub fn take_names(&mut self, found: Option<NamedAtPeaks>) {
+        if let Some(found) = found {
+            self.named = found;
         }
-        Ok(())
     }
 
     /// The fullest tile of each stage.
@@ -171,19 +188,19 @@ impl Peaks {
             fullest_tile: *tile,
             fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
             bands: inputs.bands(),
-            peak_variables: live(&self.live),
+            peak_variables: live(&self.named.live),
         });
         let count = inputs.stages().len();
         let points = (MAX_STAGE_POINTS / (2 * count.max(1))).clamp(4, MAX_POINTS);
         let stage = |number: usize| {
             let curves = self.stages.get(number).and_then(Option::as_ref);
-            let in_stage = self.live_in_stages.get(number);
+            let in_stage = self.named.live_in_stages.get(number);
             StageSections {
                 all_tiles_curve: curves.map(|in_stage| Curve::new(&in_stage.all_tiles, points)),
                 fullest_tile_curve: curves.map(|in_stage| Curve::new(&in_stage.on_tile, points)),
                 peak_variables: in_stage.and_then(live),
                 stashed: {
-                    let stashed = self.stashed.get(number).into_iter().flatten();
+                    let stashed = self.named.stashed.get(number).into_iter().flatten();
                     stashed.map(|variable| inputs.stashed(variable)).collect()
                 },
             }
