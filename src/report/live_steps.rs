@@ -5,12 +5,10 @@ use super::LayerNames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The variables of one tile at chosen steps. Lists are by chosen step unless they say
+/// The variables of tiles at chosen steps. Lists are by chosen step unless they say
 /// otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveSteps {
-    /// The tile: the fullest one.
-    pub tile: u32,
     /// The chosen steps, ascending: peaks, where layers and stages begin and end, where
     /// the backward pass begins, and the highest and lowest points between.
     pub steps: Vec<u32>,
@@ -19,44 +17,43 @@ pub struct LiveSteps {
     /// The operation that it belongs to; `null` for none, and the first one where
     /// outlined code belongs to several.
     pub operations: Vec<Option<String>>,
-    /// How many lowered variables of the tile are live.
-    pub counts: Vec<u64>,
-    /// Their bytes, those of code among them.
-    pub bytes: Vec<u64>,
     /// Over all tiles, bytes of the variables that are live at the step but not always.
     pub not_always_live: Vec<u64>,
-    /// The bytes by category, most bytes first.
-    pub categories: Vec<CategoryAtSteps>,
-    /// The bytes by layer, in the order of the report's layers. What several layers use
-    /// counts in each.
-    pub layers: Vec<LayerAtSteps>,
-    /// Bytes of the variables that count in no layer, but in every stage.
-    pub in_every_stage: Vec<u64>,
-    /// Of each step the 20 largest variables are among these, and the 10 largest of
-    /// each layer: the largest first.
-    pub variables: Vec<VariableAtSteps>,
-    /// Bytes of all variables of the tile that are live on every step.
-    #[serde(default)]
-    pub always_live: u64,
+    /// The fullest tile.
+    #[serde(flatten)]
+    pub fullest: TileAtSteps,
     /// The fullest tile of each stage, as far as there is room, or the next fullest ones of
-    /// the whole model; each once, and without `tile`.
+    /// the whole model; each once, and without the fullest of all. Of each at most as many of
+    /// its largest variables as there is room for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<TileAtSteps>,
 }
 
-/// The variables of another tile at the same steps. Lists are by chosen step unless they
-/// say otherwise.
+/// The variables of one tile at the chosen steps. Lists are by chosen step unless they say
+/// otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileAtSteps {
     /// The tile.
     pub tile: u32,
-    /// How many of its lowered variables are live.
+    /// How many lowered variables of the tile are live.
     pub counts: Vec<u64>,
     /// Their bytes, those of code among them.
     pub bytes: Vec<u64>,
-    /// Bytes of all its variables that are live on every step.
+    /// Bytes of all variables of the tile that are live on every step.
+    #[serde(default)]
     pub always_live: u64,
-    /// As of the fullest tile, or the largest of these.
+    /// The bytes by category, most bytes first.
+    #[serde(default)]
+    pub categories: Vec<CategoryAtSteps>,
+    /// The bytes by layer, in the order of the report's layers. What several layers use
+    /// counts in each. Empty where that would be too many numbers.
+    #[serde(default)]
+    pub layers: Vec<LayerAtSteps>,
+    /// Bytes of the variables that count in no layer, but in every stage.
+    #[serde(default)]
+    pub in_every_stage: Vec<u64>,
+    /// Of each step the 20 largest variables are among these, and the 10 largest of
+    /// each layer: the largest first.
     pub variables: Vec<VariableAtSteps>,
 }
 

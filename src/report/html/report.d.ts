@@ -39,7 +39,7 @@ declare namespace Json {
   type LayerCycles = { cycles: number; exchange?: number | null; milliseconds?: number | null; name?: string | null; passes?: PassCycles | null; };
   type LayerMemory = { fullest_tile: number; fullest_tile_bytes: number; name?: string | null; parts: Parts; total: number; };
   type Line = { begins?: boolean | null; position?: number | null; stages?: [number, number] | null; text: string[]; };
-  type LiveSteps = { always_live?: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others?: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
+  type LiveSteps = { always_live?: number; bytes: number[]; categories?: CategoryAtSteps[]; counts: number[]; in_every_stage?: number[]; layers?: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others?: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
   type LiveVariable = { bytes: number; category: string; layers: (string | null)[]; name: string; };
   type Liveness = { all_tiles: Curve; bands: Band[]; fullest_tile: number; fullest_tile_curve: Curve; peak_variables?: PeakVariables | null; steps: number; turn?: number | null; };
   type MatchedBy = "layers" | "order";
@@ -91,7 +91,7 @@ declare namespace Json {
   type Table = { columns: Column[]; name: string; rows: Row[]; };
   type TargetFacts = { architecture: string; bytes_per_tile: number; clock_hz?: number | null; tiles: number; };
   type TiedWeightFacts = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
-  type TileAtSteps = { always_live: number; bytes: number[]; counts: number[]; tile: number; variables: VariableAtSteps[]; };
+  type TileAtSteps = { always_live?: number; bytes: number[]; categories?: CategoryAtSteps[]; counts: number[]; in_every_stage?: number[]; layers?: LayerAtSteps[]; tile: number; variables: VariableAtSteps[]; };
   type TileCategory = { bytes: number[]; name: string; overlapped?: number[]; };
   type TileMap = { categories: TileCategory[]; left_out?: number; variables?: TileVariables | null; };
   type TileParts = { accumulators: number; control_code: number; exchange_code: number; gaps: number; global_exchange_code: number; host_exchange_code: number; stash: number; variables: number; vertex_code: number; vertex_state: number; };

@@ -14,7 +14,12 @@ const MAX_DATA: usize = 2_200_000;
 const SMALL: usize = 100_000;
 
 /// What of a report is left out, step by step, until the rest has room.
-const LESS: [fn(&mut Report); 7] = [
+const LESS: [fn(&mut Report); 8] = [
+    |report| {
+        let steps = report.live_steps.iter_mut();
+        let others = steps.flat_map(|steps| &mut steps.others);
+        others.for_each(|tile| tile.layers.clear());
+    },
     |report| {
         if let Some(steps) = &mut report.live_steps {
             steps.others.clear();
@@ -49,27 +54,31 @@ pub(super) fn data(report: &Report) -> String {
     data_within(report, MAX_DATA)
 }
 
-/// In at most `most` bytes, or as few as can be.
+/// In at most `most` bytes, or as few as can be: compressed fast where that is enough.
 pub(super) fn data_within(report: &Report, most: usize) -> String {
-    let mut text = element(report);
+    let mut text = element(report, Compression::fast());
+    if text.len() <= most {
+        return text;
+    }
+    text = element(report, Compression::best());
     let mut less = report.clone();
     for step in LESS {
         if text.len() <= most {
             break;
         }
         step(&mut less);
-        text = element(&less);
+        text = element(&less, Compression::best());
     }
     text
 }
 
-fn element(report: &Report) -> String {
+fn element(report: &Report, compression: Compression) -> String {
     // What is written to memory does not fail.
     let json = json_in_script(Document::new(report).text().unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");
     }
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    let mut packed = GzEncoder::new(Vec::new(), compression);
     let written = packed
         .write_all(json.as_bytes())
         .and_then(|()| packed.finish());

@@ -238,23 +238,21 @@ fn live_steps() -> LiveSteps {
         is_always_live: live == (0, 5),
         live: vec![live],
     };
-    LiveSteps {
-        tile: 1,
-        steps: vec![0, 3, 5],
-        programs: ["OnTileExecute fwd", "DoExchange", "DoExchange"]
-            .map(String::from)
-            .into(),
-        operations: vec![named("0/MatMul"), None, named("0/MatMul")],
-        counts: vec![1, 2, 1],
-        bytes: vec![always, always + moving, always],
-        not_always_live: at(950_000),
+    let tile = |tile, at: &dyn Fn(u64) -> Vec<u64>| TileAtSteps {
+        tile,
+        counts: at(1).iter().map(|&count| count + 1).collect(),
+        bytes: at(moving).iter().map(|&bytes| always + bytes).collect(),
+        always_live: always,
         categories: vec![
             category(("variable", vec![always; 3])),
             category(("message", at(moving))),
         ],
         layers: [
             (None, zeros()),
-            (named("0"), vec![always, always + moving, always]),
+            (
+                named("0"),
+                at(moving).iter().map(|&bytes| always + bytes).collect(),
+            ),
             (named("1"), at(moving)),
             (named("2"), zeros()),
             (named("Out"), zeros()),
@@ -262,18 +260,20 @@ fn live_steps() -> LiveSteps {
         .map(layer)
         .into(),
         in_every_stage: zeros(),
-        variables: vec![
-            variable("weights#0", "variable", &["0"], (0, 5)),
-            variable("activations#1", "message", &["0", "1"], (3, 3)),
-        ],
-        always_live: always,
-        others: vec![TileAtSteps {
-            tile: 0,
-            counts: vec![1; 3],
-            bytes: vec![always; 3],
-            always_live: always,
-            variables: vec![variable("weights#0", "variable", &["0"], (0, 5))],
-        }],
+        variables: vec![variable("weights#0", "variable", &["0"], (0, 5))],
+    };
+    let mut fullest = tile(1, &at);
+    let activations = variable("activations#1", "message", &["0", "1"], (3, 3));
+    fullest.variables.push(activations);
+    LiveSteps {
+        steps: vec![0, 3, 5],
+        programs: ["OnTileExecute fwd", "DoExchange", "DoExchange"]
+            .map(String::from)
+            .into(),
+        operations: vec![named("0/MatMul"), None, named("0/MatMul")],
+        not_always_live: at(950_000),
+        fullest,
+        others: vec![tile(0, &|_| zeros())],
     }
 }
 

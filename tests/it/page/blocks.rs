@@ -29,6 +29,11 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
             "{shown}"
         );
         page.numbers_are_those_of_the_report();
+        let sums = "['categories', 'layers'].map((name) =>
+            document.querySelectorAll(`#live-steps-sums [data-json*='/${name}/']`).length)";
+        let found = page.browser.value(sums);
+        let lengths = [0, 1].map(|place| found[place].as_u64().expect("a number"));
+        assert!(lengths.iter().all(|&rows| rows > 1), "{tile}: {lengths:?}");
     }
     page.done();
 }
@@ -59,6 +64,16 @@ fn other_tiles_have_what_was_recorded_of_them() {
             "tile {tile}: {always} {highest}"
         );
         assert_eq!(always, number("always_live"), "tile {tile}");
+        // Categories are parts of a whole; what several layers use counts in each.
+        for (step, all) in other["bytes"].as_array().expect("bytes").iter().enumerate() {
+            let sum = |list: &str| -> u64 {
+                let list = other[list].as_array().expect("a list").iter();
+                list.filter_map(|own| own["bytes"][step].as_u64()).sum()
+            };
+            assert_eq!(Some(sum("categories")), all.as_u64(), "tile {tile}");
+            let everywhere = other["in_every_stage"][step].as_u64().expect("a number");
+            assert!(Some(sum("layers") + everywhere) >= all.as_u64(), "{tile}");
+        }
         assert_eq!(
             highest,
             number("always_live") + number("not_always_live"),

@@ -26,6 +26,8 @@ const LARGEST_OF_LAYER: usize = 10;
 const MAX_OTHERS: usize = 15;
 /// At least as many are there without stages.
 const MIN_OTHERS: usize = 3;
+/// At so many steps and layers of these tiles there are sums, tile by tile.
+const MAX_SUMS: usize = 400_000;
 /// So many variables of these tiles are listed, as many of each.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
@@ -57,19 +59,6 @@ struct OfTile {
     listed: Vec<TileVariable>,
 }
 
-impl OfTile {
-    /// How many variables are live at each chosen step, and their bytes.
-    fn totals(&self, spans: &Spans) -> [Vec<u64>; 2] {
-        let mut totals = [(); 2].map(|()| BytesBySteps::new(spans.steps));
-        for variable in &self.variables {
-            let live_spans = spans.of(variable);
-            totals[0].add(live_spans, 1);
-            totals[1].add(live_spans, variable.bytes);
-        }
-        totals.map(BytesBySteps::by_step)
-    }
-}
-
 impl ChosenSteps {
     /// The variables that need names.
     pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
@@ -90,38 +79,77 @@ impl Whole<'_> {
         let steps = &chosen.steps;
         let runs = steps.iter().map(|&step| lookup.programs.at(step));
         let moving = |&step: &u32| self.curves.all_tiles.moving(step);
-        let found = LiveSteps {
-            tile: self.tile,
+        let mut room = MAX_SUMS;
+        let mut at_steps = |of_tile| {
+            let at_steps = self.tile_at_steps(lookup, chosen, of_tile, names);
+            let sums = at_steps.layers.len() * steps.len();
+            let has_room = of_tile.tile == self.tile || sums <= room;
+            room -= sums.min(room);
+            TileAtSteps {
+                layers: if has_room {
+                    at_steps.layers
+                } else {
+                    Vec::new()
+                },
+                ..at_steps
+            }
+        };
+        LiveSteps {
             programs: runs.clone().map(program).collect(),
             operations: runs.map(|program| self.operation(program?)).collect(),
             not_always_live: steps.iter().map(moving).collect(),
-            variables: self.variables(lookup, chosen, &chosen.fullest, names),
             steps: steps.clone(),
-            others: {
-                let others = chosen.others.iter();
-                let others = others.map(|other| self.other(lookup, chosen, other, names));
-                others.collect()
-            },
-            always_live: self.always_live(&chosen.fullest),
-            ..LiveSteps::default()
-        };
-        self.with_sums(found, lookup, chosen)
+            fullest: at_steps(&chosen.fullest),
+            others: chosen.others.iter().map(at_steps).collect(),
+        }
     }
 
-    /// A tile beside the fullest.
-    fn other(
+    /// What is live on a tile at each step: all together, and by what it is.
+    fn tile_at_steps(
         &self,
         lookup: &ProfileLookup,
         chosen: &ChosenSteps,
         of_tile: &OfTile,
         names: &mut impl Iterator<Item = String>,
     ) -> TileAtSteps {
-        let [counts, bytes] = of_tile.totals(&chosen.spans);
+        let none = || BytesBySteps::new(chosen.spans.steps);
+        let [mut counts, mut bytes, mut everywhere] = [(); 3].map(|()| none());
+        let mut categories = vec![none(); lookup.category_names().len()];
+        let mut layers = vec![none(); self.positions.len()];
+        for variable in &of_tile.variables {
+            let live_spans = chosen.spans.of(variable);
+            counts.add(live_spans, 1);
+            bytes.add(live_spans, variable.bytes);
+            categories[usize::from(variable.category)].add(live_spans, variable.bytes);
+            let places = self.memory.layers_of(variable.set);
+            if places.is_empty() {
+                everywhere.add(live_spans, variable.bytes);
+            }
+            for &layer in places {
+                layers[layer as usize].add(live_spans, variable.bytes);
+            }
+        }
+        let category = |(name, sums): (&String, BytesBySteps)| CategoryAtSteps {
+            name: name.clone(),
+            bytes: sums.by_step(),
+        };
+        let categories = lookup.category_names().iter().zip(categories).map(category);
+        let mut categories: Vec<_> = categories
+            .filter(|category| category.bytes.iter().any(|&category| category > 0))
+            .collect();
+        categories.sort_by_key(|category| Reverse(category.bytes.iter().max().copied()));
+        let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
+            name: layer_name(self.positions, position),
+            bytes: sums.by_step(),
+        };
         TileAtSteps {
             tile: of_tile.tile,
-            counts,
-            bytes,
+            counts: counts.by_step(),
+            bytes: bytes.by_step(),
             always_live: self.always_live(of_tile),
+            categories,
+            layers: layers.into_iter().enumerate().map(layer).collect(),
+            in_every_stage: everywhere.by_step(),
             variables: self.variables(lookup, chosen, of_tile, names),
         }
     }
@@ -292,52 +320,6 @@ impl Whole<'_> {
             .iter()
             .filter(|variable| !spans.of(variable).is_empty());
         live.filter(is_listed).copied().collect()
-    }
-
-    /// The bytes at each step by what they are.
-    fn with_sums(
-        &self,
-        found: LiveSteps,
-        lookup: &ProfileLookup,
-        chosen: &ChosenSteps,
-    ) -> LiveSteps {
-        let spans = &chosen.spans;
-        let none = || BytesBySteps::new(spans.steps);
-        let mut categories = vec![none(); lookup.category_names().len()];
-        let mut layers = vec![none(); self.positions.len()];
-        let mut everywhere = none();
-        for variable in &chosen.fullest.variables {
-            let live_spans = spans.of(variable);
-            categories[usize::from(variable.category)].add(live_spans, variable.bytes);
-            match self.memory.layers_of(variable.set) {
-                [] => everywhere.add(live_spans, variable.bytes),
-                places => places
-                    .iter()
-                    .for_each(|&layer| layers[layer as usize].add(live_spans, variable.bytes)),
-            }
-        }
-        let category = |(name, sums): (&String, BytesBySteps)| CategoryAtSteps {
-            name: name.clone(),
-            bytes: sums.by_step(),
-        };
-        let categories = lookup.category_names().iter().zip(categories).map(category);
-        let mut categories: Vec<_> = categories
-            .filter(|category| category.bytes.iter().any(|&category| category > 0))
-            .collect();
-        categories.sort_by_key(|category| Reverse(category.bytes.iter().max().copied()));
-        let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
-            name: layer_name(self.positions, position),
-            bytes: sums.by_step(),
-        };
-        let [counts, bytes] = chosen.fullest.totals(spans);
-        LiveSteps {
-            counts,
-            bytes,
-            categories,
-            layers: layers.into_iter().enumerate().map(layer).collect(),
-            in_every_stage: everywhere.by_step(),
-            ..found
-        }
     }
 }
 

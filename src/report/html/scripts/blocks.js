@@ -1,7 +1,6 @@
 // Memory over the steps: each large variable is a block, stacked on what is always live.
 
-/** @typedef {{tile: number, at: string, counts: number[], bytes: number[], always_live: number,
- *   variables: Json.VariableAtSteps[]}} TileSteps `at` is its place in the report */
+/** @typedef {Required<Json.TileAtSteps> & {at: string}} TileSteps `at` is its place in the report */
 /** @typedef {{number: number, own: Json.VariableAtSteps, spans: [number, number][]}} Block `spans` are places
  *  of chosen steps, both ends inclusive */
 
@@ -9,8 +8,9 @@
 const knownTiles = () => {
   const own = report.live_steps;
   if (!own || isHuge) return [];
-  const all = [{ own, at: '/live_steps' }, ...(own.others ?? []).map((one, place) => ({ own: one, at: `/live_steps/others/${place}` }))];
-  return all.map(({ own: { tile, counts, bytes, always_live = 0, variables }, at }) => ({ tile, at, counts, bytes, always_live, variables }));
+  return [own, ...(own.others ?? [])].map((one, place) => ({
+    always_live: 0, categories: [], layers: [], in_every_stage: [], ...one, at: place ? `/live_steps/others/${place - 1}` : '/live_steps',
+  }));
 };
 
 /** The IPU that a tile is the fullest of, in a few words. @param {number} tile */
@@ -22,8 +22,8 @@ const fullestOf = (tile) => {
 /** How many blocks are drawn of all that are in sight. */
 const MOST_BLOCKS = 400;
 
-/** Does a variable count in a layer? @param {Json.VariableAtSteps} own @param {?number} position */
-const inLayer = (own, position) => position === null || own.layers.includes(report.layers[position]?.name ?? null);
+/** Is no layer chosen, or does a variable count in it? @param {Json.VariableAtSteps} own */
+const isMeant = (own) => chosen.layer === null || hasChosenLayer(own.layers);
 
 /** The memory of a tile over the steps. @param {HTMLElement} parent @param {TileSteps} live
  * @param {Json.LiveSteps} chosenSteps */
@@ -85,7 +85,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
     }
     // The edges of a block that is hardly higher than they are would be all of it.
     const isThin = own.bytes * (scale.bottom - scale.top) < 2.5 * (scale.most - scale.low);
-    const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', lookOf(own.category), inLayer(own, chosen.layer) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
+    const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
     if (path) draw(inner, 'path', { class: looks.filter(Boolean).join(' '), d: path });
   };
 
@@ -120,10 +120,9 @@ const addBlocks = (parent, live, { steps, programs }) => {
   }, 'live-steps-open');
   opening.setAttribute('aria-pressed', 'false');
   onChoice(['variable', 'layer'], plot.show, plot.svg);
-  const caption = add(plot.figure, 'figcaption', 'Each block is a variable, as high as its bytes, over the steps at which it is live; grey above them are smaller ones. Below all are ');
-  addNumber(caption, 'span', base, `${live.at}/always_live`);
-  caption.append(` bytes that are always live. Shown are ${grouped(steps.length)} chosen steps: peaks, where layers and stages begin and end, and turns between. `
-    + 'Click a block or a step; drag over a part to enlarge it. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.');
+  addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable, as high as its bytes, over the steps at which it is live; grey above them are smaller ones. Below all are ',
+    [base, `${live.at}/always_live`], ` bytes that are always live. Shown are ${grouped(steps.length)} chosen steps: peaks, where layers and stages begin and end, and turns between. `
+    + 'Click a block or a step; drag over a part to enlarge it. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);
 };
 
 /** @param {HTMLElement} inner @param {TileSteps} live */
@@ -136,7 +135,7 @@ const addStepTable = (inner, live) => {
 
 /** What is live at the chosen step. @param {HTMLElement} parent @param {TileSteps} live
  * @param {Json.LiveSteps} chosenSteps */
-const addStep = (parent, live, { steps, tile, programs, operations, not_always_live: moving, categories: byCategory, layers: byLayer }) => {
+const addStep = (parent, live, { steps, programs, operations, not_always_live: moving }) => {
   const head = addAs(parent, 'h3', 'live-steps-heading');
   const said = addAs(parent, 'p', 'live-steps-said');
   said.setAttribute('role', 'status');
@@ -147,7 +146,7 @@ const addStep = (parent, live, { steps, tile, programs, operations, not_always_l
   layer.addEventListener('change', () => choose({ layer: layer.value === '' ? null : Number(layer.value) }));
   const changing = addField(controls, 'without those that are always live', 'checkbox', 'live-steps-changing');
   const tables = addAs(parent, 'div', 'live-steps-variables');
-  const pair = add(parent, 'div', '', 'pair');
+  const pair = addAs(parent, 'div', 'live-steps-sums', '', 'pair');
   const [categories, layers] = [add(pair, 'div'), add(pair, 'div')];
   const columns = columnsOf([['Variable', 'name'], ['Bytes', 'bytes', '/bytes'], ['Category', 'text'], ['Layers', 'layers'], ['Live at chosen steps', 'text']]);
   const peak = live.bytes.indexOf(Math.max(...live.bytes));
@@ -156,17 +155,13 @@ const addStep = (parent, live, { steps, tile, programs, operations, not_always_l
     const place = chosen.step === null ? peak : placeOf(steps, chosen.step);
     head.textContent = `Tile ${live.tile} at step ${grouped(steps[place])}`;
     said.replaceChildren();
-    if (chosen.step !== null && steps[place] !== chosen.step) said.append(`Step ${grouped(chosen.step)} is none of the chosen steps: this is the one before it. `);
-    addNumber(said, 'span', live.counts[place], `${live.at}/counts/${place}`);
-    said.append(' variables are live with ');
-    addNumber(said, 'span', live.bytes[place], `${live.at}/bytes/${place}`);
-    said.append(' bytes. Over all tiles, those that are not always live have ');
-    addNumber(said, 'span', moving[place], `/live_steps/not_always_live/${place}`);
-    said.append('.');
+    addLine(said, 'span', [chosen.step !== null && steps[place] !== chosen.step ? `Step ${grouped(chosen.step)} is none of the chosen steps: this is the one before it. ` : '',
+      [live.counts[place], `${live.at}/counts/${place}`], ' variables are live with ', [live.bytes[place], `${live.at}/bytes/${place}`],
+      ' bytes. Over all tiles, those that are not always live have ', [moving[place], `/live_steps/not_always_live/${place}`], '.']);
     runs.textContent = printable([programs[place], operations[place] && `operation ${operations[place]}`].map((own) => short(own ?? '')).filter(Boolean).join(', '));
     layer.value = String(chosen.layer ?? '');
     const isLive = (/** @type {Json.VariableAtSteps} */ own) => own.live.some(([from, to]) => from <= steps[place] && steps[place] <= to)
-      && (!changing.checked || !own.is_always_live) && inLayer(own, chosen.layer);
+      && (!changing.checked || !own.is_always_live) && isMeant(own);
     const own = live.variables.map((one, number) => ({ one, number })).filter(({ one }) => isLive(one));
     tables.replaceChildren();
     addTable(tables, `Largest live variables${chosen.layer === null ? '' : ` of ${layerName(report.layers[chosen.layer]?.name)}`}`, columns,
@@ -177,13 +172,12 @@ const addStep = (parent, live, { steps, tile, programs, operations, not_always_l
     if (chosen.layer === null && !changing.checked && live.counts[place] > own.length) {
       add(tables, 'p', `${counted(live.counts[place] - own.length, 'other')} with ${counted(live.bytes[place] - listed, 'byte')}.`, 'soft').id = 'live-steps-others';
     }
-    if (live.tile !== tile) return;
-    addSums(categories, 'By category', byCategory.map((one) => ({ ...one, title: one.name, look: lookOf(one.name) })), place, '/live_steps/categories');
-    addSums(layers, 'By layer', byLayer.map((one) => ({ ...one, title: layerName(one.name), look: '' })), place, '/live_steps/layers', (position) => choose({ layer: position }));
-    add(layers, 'p', 'What several layers use counts in each.', 'soft');
+    addSums(categories, 'By category', live.categories.map((one) => ({ ...one, title: one.name, look: lookOf(one.name) })), place, `${live.at}/categories`);
+    addSums(layers, 'By layer', live.layers.map((one) => ({ ...one, title: layerName(one.name), look: '' })), place, `${live.at}/layers`, (position) => choose({ layer: position }));
+    if (live.layers.length) add(layers, 'p', 'What several layers use counts in each.', 'soft');
   };
   changing.addEventListener('change', show);
-  follow(['step', 'layer', 'variable'], show, head);
+  follow(['step', 'layer'], show, head);
 };
 
 /** Bytes at a step by what they are of; without a choice they are parts of a whole. @param {HTMLElement} parent
@@ -191,10 +185,11 @@ const addStep = (parent, live, { steps, tile, programs, operations, not_always_l
  * @param {string} root @param {(number: number) => void} [choose] */
 const addSums = (parent, name, all, place, root, choose) => {
   parent.replaceChildren();
+  if (!all.length) return;
   const percent = shares(all.map((own) => own.bytes[place]));
   const rows = all.map((own, number) => ({ at: `${root}/${number}`, number, look: own.look, cells: [own.title, own.bytes[place], ...(choose ? [] : [percent[number]])] }))
     .filter((row) => Number(row.cells[1]) > 0);
-  addTable(parent, name, columnsOf([[name, 'text'], ['Bytes', 'bytes', `/bytes/${place}`], ...(choose ? [] : [/** @type {[string, string]} */ (['Share', 'text'])])]), rows, {
+  addTable(parent, name, columnsOf([[name, 'text'], ['Bytes', 'bytes', `/bytes/${place}`], ...(choose ? [] : [/** @type {[string, string]} */ (['Share', 'percent'])])]), rows, {
     most: 12, look: (column, _, row) => column.name === name ? rows.find((own) => own.at === row.at)?.look ?? '' : '',
     ...(choose ? { choose: (/** @type {Row} */ row) => choose(Number(row.at.split('/').pop())) } : {}),
   });
