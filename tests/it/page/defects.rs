@@ -84,6 +84,42 @@ fn shares_of_one_whole_are_a_hundred_per_cent() {
     assert_eq!(nothing, json!(["0.0 %", "0.0 %"]));
 }
 
+/// Not as texts, in which 8.5 % is more than 75.8 %.
+#[test]
+fn shares_are_sorted_by_how_large_they_are() {
+    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, "#view=memory")
+    else {
+        return;
+    };
+    let sorted = "(() => {
+        const table = document.querySelector('#live-steps-sums table');
+        table.querySelectorAll('.sort')[2].click();
+        return [...table.querySelectorAll('tbody tr')].map((row) => parseFloat(row.lastChild.textContent));
+    })()";
+    let shares: Vec<f64> = serde_json::from_value(browser.value(sorted)).expect("numbers");
+    assert!(
+        shares.len() > 3 && shares.is_sorted_by(|a, b| a >= b),
+        "{shares:?}"
+    );
+}
+
+/// Bytes over a limit are no less than nothing, and what is pasted says that it does not fit.
+#[test]
+fn the_head_of_a_model_that_does_not_fit_says_so_throughout() {
+    let Some((mut browser, _folder)) = open("impossible", &SPLIT, 1440, "#view=split") else {
+        return;
+    };
+    let head = browser.value("document.getElementById('head').innerText");
+    let head = head.as_str().expect("a text");
+    for part in [
+        "Furthest over its limit",
+        "Over the limit by\n215,825",
+        "To paste, which does not fit:",
+    ] {
+        assert!(head.contains(part), "{part}: {head}");
+    }
+}
+
 /// All samples of colours beside the name of a category, on all views.
 #[test]
 fn a_category_has_one_colour_on_all_pages() {

@@ -298,6 +298,54 @@ fn a_choice_is_followed_everywhere() {
     page.done();
 }
 
+/// In lists of layers, in splits of any number of IPUs, in drawings over steps and layers.
+#[test]
+fn the_chosen_layer_is_marked_in_every_view() {
+    let options = ["--sweep", "--explain", "--num-ipus=4"];
+    let Some(mut page) = page("training-pipeline", &options, "#view=plan&layer=3") else {
+        return;
+    };
+    let marks = |page: &mut Page, selector: &str| {
+        let texts = page.browser.value(&format!(
+            "[...document.querySelectorAll('{selector}')].map((one) => one.textContent)"
+        ));
+        serde_json::from_value::<Vec<String>>(texts).expect("texts")
+    };
+    let has_layer = |text: &String| text.split(' ').any(|name| name == "2");
+    let rows = page.report["sweep"]["rows"].as_array().expect("rows").len();
+    let plan = marks(&mut page, "#sweep .has-layer");
+    assert_eq!(plan.len(), rows);
+    assert!(plan.iter().all(has_layer), "{plan:?}");
+    for (view, selector) in [
+        ("split", "#what-if-stages .has-layer"),
+        ("split", "#stages .has-layer"),
+    ] {
+        show(&mut page.browser, view);
+        let found = marks(&mut page, selector);
+        assert!(
+            found.len() == 1 && has_layer(&found[0]),
+            "{selector}: {found:?}"
+        );
+    }
+    show(&mut page.browser, "memory");
+    assert!(!marks(&mut page, "#live-steps-chart .band.is-chosen").is_empty());
+    show(&mut page.browser, "time");
+    assert_eq!(page.now("layer-cycles-chart"), 3);
+    show(&mut page.browser, "layers");
+    assert_eq!(page.now("layer-bytes-chart"), 3);
+    assert_eq!(marks(&mut page, "#all-layers tr.is-chosen").len(), 1);
+    // Another one, with a view that was built before.
+    page.focus("layer-bytes-chart");
+    page.browser.press("Home");
+    show(&mut page.browser, "plan");
+    let plan = marks(&mut page, "#sweep .has-layer");
+    assert!(
+        plan.len() == rows && plan.iter().all(|text| text.starts_with("In")),
+        "{plan:?}"
+    );
+    page.done();
+}
+
 #[test]
 fn tables_are_sorted_filtered_and_copied() {
     let Some(mut page) = page("popart-bert-inference", &SPLIT, "#view=memory") else {

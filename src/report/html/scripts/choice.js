@@ -14,6 +14,10 @@ const NUMBERS = ['ipu', 'tile', 'step', 'layer', 'ipus', 'memory', 'reserve'];
 /** What is chosen now. Layers are positions of the layer order. @type {Choice} */
 let chosen = noChoice();
 
+/** Is the chosen layer one of these? @param {(?string)[]} layers */
+const hasChosenLayer = (layers) => chosen.layer !== null
+  && layers.some((own) => layerName(own) === layerName(report.layers[chosen.layer ?? 0]?.name));
+
 /** Who follows, by what. @type {{keys: (keyof Choice)[], show: () => void, own?: Element}[]} */
 let followers = [];
 

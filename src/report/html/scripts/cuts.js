@@ -148,8 +148,8 @@ const tryable = () => {
     news: () => news,
     /** Are cuts or limits others than those of the run? */
     isMoved: () => Object.entries(choiceOf(tried())).some(([key, value]) => key !== 'ipus' && value !== null),
-    /** The layers of a stage in a few words. @param {[number, number]} range */
-    layersOf: (range) => layerList(names.slice(...range)),
+    /** The layers of a stage. @param {[number, number]} range */
+    layersOf: (range) => names.slice(...range),
     /** How many layers a stage has, without In and Out. @param {[number, number]} range */
     layersIn: ([start, end]) => end - start - Number(start === 0) - Number(end === positions && report.pseudo_layers === 'in-and-out'),
   };

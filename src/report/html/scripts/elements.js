@@ -33,6 +33,17 @@ const addNumber = (parent, kind, number, pointer, look) => {
   return own;
 };
 
+/** Adds a line of texts and of numbers of the report, each with its place there.
+ * @param {Element} parent @param {keyof HTMLElementTagNameMap} kind
+ * @param {(string | [number, string])[]} pieces @param {string} [look] */
+const addLine = (parent, kind, pieces, look) => {
+  const own = add(parent, kind, '', look);
+  for (const one of pieces) {
+    if (typeof one === 'string') own.append(printable(one)); else addNumber(own, 'span', ...one);
+  }
+  return own;
+};
+
 /** Adds a figure with its name, and returns where it goes. @param {HTMLElement} list @param {string} name */
 const addFigure = (list, name) => {
   const own = add(list, 'div');

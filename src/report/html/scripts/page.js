@@ -18,6 +18,7 @@ const VIEWS = [
 const buildPlan = (parent) => {
   if (report.plan) {
     const plan = addPart(parent, 'plan', 'Configurations that fit');
+    add(plan, 'p', 'The best come first, and what is said is said of the first. The other views show the split of this run.', 'soft');
     addSentences(plan, 'plan');
     addSentences(plan, 'tried');
     addTablesOf(plan, 'plan');
@@ -48,15 +49,17 @@ const showHead = () => {
   const figures = add(head, 'dl', '', 'figures');
   if (stages.length) {
     const near = nearestOf(stages);
-    const peak = addFigure(figures, 'Nearest to its limit');
+    const isOver = near.tile.free < 0;
+    const peak = addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit');
     peak.append(ofLimit(near.tile.bytes, near.tile.limit));
     const more = add(peak, 'small', '');
     addNumber(more, 'span', near.tile.bytes, `${near.at}/fullest_tile/bytes`);
     more.append(' of ');
     addNumber(more, 'span', near.tile.limit, `${near.at}/fullest_tile/limit`);
     more.append(` bytes; tile ${near.tile.tile} of IPU ${near.ipu}`);
-    const free = addFigure(figures, near.tile.free < 0 ? 'Over the limit by' : 'Free there');
-    addNumber(free, 'span', near.tile.free, `${near.at}/fullest_tile/free`, near.tile.free < 0 ? 'bad' : '');
+    const free = addFigure(figures, isOver ? 'Over the limit by' : 'Free there');
+    if (isOver) add(free, 'span', grouped(String(near.tile.free).slice(1)), 'bad');
+    else addNumber(free, 'span', near.tile.free, `${near.at}/fullest_tile/free`);
     add(free, 'small', 'bytes');
   } else {
     const { tiles, limit } = report.memory;
@@ -116,8 +119,8 @@ const addPaste = (parent) => {
   addCopy(paste, () => shownConfiguration(form), 'Copy', 'paste-copy', code);
   follow(TRIED, () => {
     const now = known?.isMoved() ? known.tried() : null;
-    const isOver = !!now && !!known?.faults(now, known.computed(now)).length;
-    said.textContent = `To paste${now ? `, as the cuts were moved${isOver ? ', which does not fit' : ''}` : ''}:`;
+    const isOver = now && known ? known.faults(now, known.computed(now)).length > 0 : !report.split?.fits;
+    said.textContent = `To paste${now ? ', as the cuts were moved' : ''}${isOver ? ', which does not fit' : ''}:`;
     code.textContent = shownConfiguration(form).split('\n').find((one) => one.startsWith('layers_per_ipu')) ?? '';
   });
   paste.append(' ');

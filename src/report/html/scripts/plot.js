@@ -339,6 +339,31 @@ const addPlot = (parent, plot) => {
   return { show, setLow, tools, figure, svg };
 };
 
+/** What is said of a layer in a drawing. @param {Json.LayerMemory} own */
+const saidOfLayer = (own) => `${layerName(own.name)}\n${grouped(own.total)} bytes over all tiles\n${grouped(own.fullest_tile_bytes)} on its fullest, tile ${own.fullest_tile}`;
+
+/** Layers side by side, each of parts that are stacked. @param {Element} parent
+ * @param {{id: string, label: string, names: (?string | undefined)[], parts: (place: number) => {look: string, bytes: number}[],
+ *   total: (place: number) => number, said: (place: number) => string, table: (inner: HTMLElement) => void}} own */
+const addLayerPlot = (parent, { id, label, names, parts, total, said, table }) => addPlot(parent, {
+  id, label, unit: 'layer', height: 240, first: 0, last: Math.max(names.length - 1, 0),
+  named: (place) => short(printable(layerName(names[place])), 10),
+  bands: stageBands,
+  value: () => chosen.layer, choose: (layer) => choose({ layer }), said, table,
+  range: (from, to) => [0, Math.max(...names.slice(from, to + 1).map((_, place) => total(from + place)), 1)],
+  paint: (inner, scale) => {
+    for (let place = scale.from; place <= scale.to; place++) {
+      const [x, width] = [round(scale.x(place + .08)), round(Math.max(scale.x(place + .92) - scale.x(place + .08), .5))];
+      let sum = 0;
+      for (const own of parts(place)) {
+        const top = scale.y(sum + own.bytes);
+        draw(inner, 'rect', { class: own.look, x, width, y: top, height: round(scale.y(sum) - top) });
+        sum += own.bytes;
+      }
+    }
+  },
+});
+
 /** The layers over the steps as bands. @param {(band: Json.Band) => boolean} [isMeant] */
 const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filter(isMeant)
   .map((own) => {
@@ -398,17 +423,8 @@ const addCurve = (parent, id, label, curve, pointer, limit, isMeant) => {
       addTable(inner, label, columns, rows, { most: 40, choose: (row) => choose({ step: row.cells[0] }) });
     },
   });
-  const caption = add(byId(id), 'figcaption', 'Highest at step ');
-  addNumber(caption, 'span', peak.step, `${pointer}/peak/step`);
-  caption.append(' with ');
-  addNumber(caption, 'span', peak.bytes, `${pointer}/peak/bytes`);
-  caption.append(' bytes, of which ');
-  addNumber(caption, 'span', always, `${pointer}/always_live`);
-  caption.append(' are always live');
-  if (fixed) {
-    caption.append(' and ');
-    addNumber(caption, 'span', fixed, `${pointer}/fixed`);
-    caption.append(' are code and the like');
-  }
-  caption.append(`.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`);
+  addLine(byId(id), 'figcaption', ['Highest at step ', [peak.step, `${pointer}/peak/step`], ' with ', [peak.bytes, `${pointer}/peak/bytes`],
+    ' bytes, of which ', [always, `${pointer}/always_live`], ' are always live',
+    ...(fixed ? /** @type {[string, [number, string], string]} */ ([' and ', [fixed, `${pointer}/fixed`], ' are code and the like']) : []),
+    `.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`]);
 };

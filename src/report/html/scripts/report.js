@@ -92,9 +92,12 @@ const layerList = (layers) => {
   return names.length > 8 ? `${names[0]} \u2026 ${names.at(-1)} (${names.length})` : names.join(' ');
 };
 
+/** Is there room for the names of the layers of all stages? @param {(?string)[][]} stages */
+const isShort = (stages) => stages.length <= 6;
+
 /** The layers of all stages. @param {(?string)[][]} stages */
-const stageList = (stages) => stages.length > 6
-  ? `${stages.map((own) => own.length).join(', ')} positions` : stages.map(layerList).join(' | ');
+const stageList = (stages) => isShort(stages)
+  ? stages.map(layerList).join(' | ') : `${stages.map((own) => own.length).join(', ')} positions`;
 
 /** A section of what is said to people, if the report has it. @param {string} id */
 const sectionOf = (id) => report.sections?.find((own) => own.id === id);

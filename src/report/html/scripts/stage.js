@@ -38,24 +38,17 @@ const addChosenStage = (parent) => {
 /** What is on the tile that decides whether an IPU fits. @param {HTMLElement} box @param {OneIpu} one */
 const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
   const layers = (stage ?? compiled)?.layers;
-  const line = add(box, 'p', layers ? `Layers ${layerList(layers)}. Tile ` : 'Tile ');
-  addNumber(line, 'span', tile.tile, `${root}/fullest_tile/tile`);
-  line.append(' is its fullest, with ');
-  addNumber(line, 'span', tile.bytes, `${root}/fullest_tile/bytes`);
-  line.append(` bytes, ${ofLimit(tile.bytes, tile.limit)} of the limit`);
   const step = tile.peak_step ?? null;
-  if (step !== null) {
-    line.append(', at step ');
-    addNumber(line, 'span', step, `${root}/fullest_tile/peak_step`);
-  }
-  line.append('. ');
+  const line = addLine(box, 'p', [layers ? `Layers ${layerList(layers)}. Tile ` : 'Tile ', [tile.tile, `${root}/fullest_tile/tile`],
+    ' is its fullest, with ', [tile.bytes, `${root}/fullest_tile/bytes`], ` bytes, ${ofLimit(tile.bytes, tile.limit)} of the limit`,
+    ...(step === null ? [] : /** @type {[string, [number, string]]} */ ([', at step ', [step, `${root}/fullest_tile/peak_step`]])), '. ']);
   addButton(line, 'Show this tile in Memory', () => choose({ view: 'memory', tile: tile.tile, step: step ?? chosen.step }));
   addPartsLegend(box, [tile.parts]);
   const parts = partsOf(tile.parts);
   const all = parts.reduce((sum, part) => sum + Number(part.bytes), 0);
   addBar(box, parts, Math.max(all, Number(tile.limit)), Number(tile.limit));
   const percent = shares(parts.map((part) => Number(part.bytes)));
-  addTable(box, `What is on tile ${tile.tile}`, columnsOf([['Part', 'text'], ['Bytes', 'bytes', ''], ['Share of all', 'text']]),
+  addTable(box, `What is on tile ${tile.tile}`, columnsOf([['Part', 'text'], ['Bytes', 'bytes', ''], ['Share of all', 'percent']]),
     parts.map((part, place) => ({ at: '', cells: [part.name, part.bytes, percent[place]] })),
     { look: (column, cell) => column.name === 'Part' ? parts.find((part) => part.name === cell)?.look ?? '' : '' });
 };
@@ -75,11 +68,8 @@ const addHistogram = (parent, tiles, pointer, limit) => {
     column.dataset.tip = `${counted(own.tiles, 'tile')}\nwith ${grouped(own.from)} to ${grouped(own.to)} bytes`;
     if (place % 5 === 0 && own.from <= limit) draw(svg, 'text', { class: 'axis', x: `${place * each}%`, y: 92 }, `${place * 5} %`);
   });
-  const caption = add(parent, 'p', 'Half of the tiles have at most ', 'soft');
-  addNumber(caption, 'span', tiles.median, `${pointer}/median`);
-  caption.append(' bytes, 95 % at most ');
-  addNumber(caption, 'span', tiles.percentile_95, `${pointer}/percentile_95`);
-  caption.append('. Columns are parts of the limit.');
+  addLine(parent, 'p', ['Half of the tiles have at most ', [tiles.median, `${pointer}/median`],
+    ' bytes, 95 % at most ', [tiles.percentile_95, `${pointer}/percentile_95`], '. Columns are parts of the limit.'], 'soft');
   addFolded(parent, 'Table of the tiles', (inner) => addTableAt(inner, 'Tiles by their bytes', `${pointer}/histogram`,
     [['From', 'bytes', '/from'], ['To', 'bytes', '/to'], ['Tiles', 'count', '/tiles']], {}, (own) => own.tiles > 0));
 };
@@ -89,15 +79,8 @@ const addHistogram = (parent, tiles, pointer, limit) => {
 const addPeakVariables = (parent, live, pointer) => {
   if (!live) return;
   add(parent, 'h3', 'Variables that are live at the peak');
-  const line = add(parent, 'p', 'On tile ', 'soft');
-  addNumber(line, 'span', live.tile, `${pointer}/tile`);
-  line.append(' at step ');
-  addNumber(line, 'span', live.step, `${pointer}/step`);
-  line.append(' ');
-  addNumber(line, 'span', live.count, `${pointer}/count`);
-  line.append(' variables are live with ');
-  addNumber(line, 'span', live.bytes, `${pointer}/bytes`);
-  line.append(' bytes.');
+  addLine(parent, 'p', ['On tile ', [live.tile, `${pointer}/tile`], ' at step ', [live.step, `${pointer}/step`], ' ',
+    [live.count, `${pointer}/count`], ' variables are live with ', [live.bytes, `${pointer}/bytes`], ' bytes.'], 'soft');
   addTableAt(parent, 'Largest live variables', `${pointer}/largest`,
     [['Variable', 'name', '/name'], ['Category', 'text', '/category'], ['Layers', 'layers', '/layers'], ['Bytes', 'bytes', '/bytes']],
     { most: 10, choose: (row) => choose({ variable: row.cells[0], view: 'memory' }), look: lookOfCategory });

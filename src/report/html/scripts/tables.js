@@ -5,7 +5,7 @@
 /** @typedef {{id?: string, choose?: (row: Row, place: number) => void, isChosen?: (row: Row, place: number) => boolean,
  *   look?: (column: Column, cell: any, row: Row) => string, most?: number}} Manner */
 
-const WITH_NUMBERS = ['count', 'bytes', 'free', 'change', 'share'];
+const WITH_NUMBERS = ['count', 'bytes', 'free', 'change', 'share', 'percent'];
 
 /** A cell as people read it. @param {string} kind @param {any} cell */
 const shownCell = (kind, cell) => {
@@ -23,7 +23,7 @@ const shownCell = (kind, cell) => {
 const orderOf = (kind, cell) => {
   if (cell === null || cell === undefined) return -Infinity;
   if (kind === 'share') return Number(cell[0]) / (Number(cell[1]) || 1);
-  return WITH_NUMBERS.includes(kind) ? Number(cell) : shownCell(kind, cell);
+  return WITH_NUMBERS.includes(kind) ? parseFloat(cell) : shownCell(kind, cell);
 };
 
 /** A cell for a spreadsheet: no formula, one line. @param {string} kind @param {any} cell */
@@ -84,6 +84,8 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
   });
   const body = add(table, 'tbody');
   const more = add(box, 'p', '', 'soft');
+  /** What marks what is chosen, in the rows that are shown. @type {(() => void)[]} */
+  let marks = [];
 
   /** All rows that the filter leaves, as a spreadsheet takes them. */
   function tsv() {
@@ -95,12 +97,14 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
   const addRow = (row) => {
     const line = add(body, 'tr');
     const place = rows.indexOf(row);
-    if (manner.isChosen?.(row, place)) line.className = 'is-chosen';
+    if (manner.isChosen) marks.push(() => line.classList.toggle('is-chosen', manner.isChosen?.(row, place)));
     row.cells.forEach((cell, number) => {
       const column = columns[number];
       const isNumber = WITH_NUMBERS.includes(column.kind);
       const isLink = number === 0 && manner.choose;
-      const own = add(line, number ? 'td' : 'th', isLink ? '' : shownCell(column.kind, cell), isNumber ? 'n' : 'name');
+      const isOfLayers = !isLink && column.kind !== 'share' && Array.isArray(cell);
+      const own = add(line, number ? 'td' : 'th', isLink || isOfLayers ? '' : shownCell(column.kind, cell), isNumber ? 'n' : 'name');
+      if (isOfLayers) addLayersOf(own, cell);
       if (!number) own.setAttribute('scope', 'row');
       if (column.kind === 'name' || column.kind === 'layers' || column.kind === 'wrap') own.classList.add('wrap');
       if (column.kind === 'free' && Number(cell) < 0) own.classList.add('bad');
@@ -114,6 +118,17 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     });
   };
 
+  /** A stage, or all of a split; that with the chosen layer is marked. @param {Element} own @param {any[]} cell */
+  const addLayersOf = (own, cell) => {
+    const stages = Array.isArray(cell[0]) ? cell : [cell];
+    stages.forEach((layers, stage) => {
+      if (stage) own.append(isShort(stages) ? ' | ' : ', ');
+      const part = add(own, 'span', isShort(stages) ? layerList(layers) : String(layers.length));
+      marks.push(() => part.classList.toggle('has-layer', hasChosenLayer(layers)));
+    });
+    if (!isShort(stages)) own.append(' positions');
+  };
+
   /** @param {string} look */
   const swatchOf = (look) => {
     const holder = document.createElement('span');
@@ -121,6 +136,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     return holder;
   };
 
+  const mark = () => marks.forEach((show) => show());
   const fill = () => {
     shown = rows.filter((row) => !filter
       || row.cells.some((cell, place) => shownCell(columns[place].kind, cell).toLowerCase().includes(filter)));
@@ -137,7 +153,9 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
       else head.removeAttribute('aria-sort');
     });
     body.replaceChildren();
+    marks = [];
     (isWhole ? shown : shown.slice(0, most)).forEach(addRow);
+    mark();
     more.replaceChildren();
     if (!isWhole && shown.length > most) {
       addButton(more, `Show all ${grouped(shown.length)} rows`, () => { isWhole = true; fill(); });
@@ -145,6 +163,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     more.hidden = !more.hasChildNodes();
   };
   fill();
+  onChoice(['ipu', 'step', 'layer', 'variable'], mark, scroll);
   edgeOf(scroll);
   return { fill, set: (/** @type {Row[]} */ next) => { rows = next; fill(); } };
 };

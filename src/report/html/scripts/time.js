@@ -141,22 +141,14 @@ const cycleColumns = (all) => {
  * @param {Json.LayerCycles[]} all */
 const addLayerCycles = (parent, all) => {
   addLegend(parent, [['tile-0', 'Compute sets'], ['exchange', 'Exchanges between tiles']]);
-  addPlot(parent, {
-    id: 'layer-cycles', label: 'Cycles of each layer', unit: 'layer', height: 220, first: 0, last: Math.max(all.length - 1, 0),
-    named: (place) => short(printable(layerName(all[place]?.name ?? null)), 10),
-    bands: stageBands,
-    value: () => chosen.layer, choose: (layer) => choose({ layer }),
-    said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles${typeof all[place].exchange === 'number' ? `\n${grouped(all[place].exchange)} of them exchanges` : ''}`,
-    range: (from, to) => [0, Math.max(...all.slice(from, to + 1).map((own) => own.cycles), 1)],
-    paint: (inner, scale) => {
-      for (let place = scale.from; place <= scale.to; place++) {
-        const own = all[place];
-        const exchange = Math.min(own.exchange ?? 0, own.cycles);
-        const [x, width] = [round(scale.x(place + .08)), round(Math.max(scale.x(place + .92) - scale.x(place + .08), .5))];
-        draw(inner, 'rect', { class: 'tile-0', x, width, y: scale.y(own.cycles - exchange), height: round(scale.bottom - scale.y(own.cycles - exchange)) });
-        draw(inner, 'rect', { class: 'exchange', x, width, y: scale.y(own.cycles), height: round(scale.y(own.cycles - exchange) - scale.y(own.cycles)) });
-      }
+  addLayerPlot(parent, {
+    id: 'layer-cycles', label: 'Cycles of each layer', names: all.map((own) => own.name),
+    parts: (place) => {
+      const exchange = Math.min(all[place].exchange ?? 0, all[place].cycles);
+      return [{ look: 'tile-0', bytes: all[place].cycles - exchange }, { look: 'exchange', bytes: exchange }];
     },
+    total: (place) => all[place].cycles,
+    said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles${typeof all[place].exchange === 'number' ? `\n${grouped(all[place].exchange)} of them exchanges` : ''}`,
     table: (inner) => addTableAt(inner, 'Cycles by layer', '/execution/layers', [['Layer', 'layer', '/name'], ...cycleColumns(all)], { most: 30, choose: (_, layer) => choose({ layer }) }),
   });
 };
@@ -170,12 +162,8 @@ const buildTime = (parent) => {
     addTableAt(part, 'Cycles by IPU', '/fit/ipus', [['IPU', 'count', '/ipu'], ['Executed cycles', 'count', '/cycles']], {}, (own) => typeof own.cycles === 'number');
     return;
   }
-  const line = add(part, 'p', `Cycles as ${execution.source === 'executed-steps' ? 'measured when the model ran' : 'estimated by the compiler'}.`);
-  if (typeof execution.total === 'number') {
-    line.append(' All together: ');
-    addNumber(line, 'span', execution.total, '/execution/total');
-    line.append('.');
-  }
+  addLine(part, 'p', [`Cycles as ${execution.source === 'executed-steps' ? 'measured when the model ran' : 'estimated by the compiler'}.`,
+    ...(typeof execution.total === 'number' ? /** @type {[string, [number, string], string]} */ ([' All together: ', [execution.total, '/execution/total'], '.']) : [])]);
   addSentences(part, 'step');
   addStepStrip(part);
   if (execution.stages.length) {
@@ -201,9 +189,9 @@ const addBalance = (parent, stages) => {
   const most = Math.max(...cycles);
   const slowest = cycles.indexOf(most);
   const all = cycles.reduce((a, b) => a + b, 0);
-  const line = add(parent, 'p', `The slowest stage sets the pace of a pipeline: IPU ${stages[slowest].stage} with `);
-  addNumber(line, 'span', most, `/execution/stages/${slowest}/${stages[slowest].micro_batch_cycles ? 'micro_batch_cycles' : 'cycles'}`);
-  line.append(` cycles for a micro-batch. All stages together work ${ofLimit(all, most * stages.length)} of the time that it takes for each of them.`);
+  addLine(parent, 'p', [`The slowest stage sets the pace of a pipeline: IPU ${stages[slowest].stage} with `,
+    [most, `/execution/stages/${slowest}/${stages[slowest].micro_batch_cycles ? 'micro_batch_cycles' : 'cycles'}`],
+    ` cycles for a micro-batch. All stages together work ${ofLimit(all, most * stages.length)} of the time that it takes for each of them.`]);
   const bars = add(parent, 'div', '', 'bars');
   stages.forEach((own, place) => {
     add(bars, 'div', `IPU ${own.stage}`, 'label');

@@ -142,7 +142,7 @@ const addTriedStrip = (tool, own) => {
       /** @type {HTMLElement} */ (fill.firstChild).style.height = `${Math.min(one.bytes / one.limit, 1) * 100}%`;
       const width = box.clientWidth;
       label.textContent = width > 108 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
-      const layers = own.layersOf(one.range);
+      const layers = layerList(own.layersOf(one.range));
       box.dataset.tip = `IPU ${stage}: ${layers}\n${grouped(one.bytes)} of ${grouped(one.limit)} bytes, ${share}`;
       box.setAttribute('aria-label', printable(`IPU ${stage}: ${share}, ${layers}: ${grouped(one.bytes)} of ${grouped(one.limit)} bytes; cut it in two`));
     });
@@ -328,7 +328,7 @@ const addTriedStages = (tool, own) => {
       });
     });
   };
-  follow([...TRIED, 'ipu'], show);
+  follow(TRIED, show);
 };
 
 /** What the best split for the number of IPUs needs. @param {HTMLElement} tool @param {Known} own */
@@ -382,7 +382,7 @@ const addLayerColumns = (parent) => {
       const column = draw(svg, 'rect', {
         class: chosen.layer === place ? 'layer is-chosen' : 'layer', x: `${place * each + each * .08}%`, width: `${each * .84}%`, y: BASE - height, height: Math.max(height, 1),
       });
-      column.dataset.tip = `${layerName(own.name)}\n${grouped(own.total)} bytes over all tiles\n${grouped(own.fullest_tile_bytes)} on its fullest, tile ${own.fullest_tile}`;
+      column.dataset.tip = saidOfLayer(own);
       column.addEventListener('click', () => choose({ layer: place }));
       return { x: (place + .5) / layers.length * width, text: short(printable(layerName(own.name)), 12) };
     });
