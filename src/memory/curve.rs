@@ -66,7 +66,7 @@ impl MemoryModel<'_> {
             let fixed_here = fixed[*tile as usize];
             let mut all_tiles = CurveSums::new(self.model.steps());
             let mut on_tile = CurveSums::new(self.model.steps());
-            for (phase, steps) in self.phases().into_iter().enumerate() {
+            for (phase, steps) in self.phases.iter().enumerate() {
                 let steps = Some(&[(steps.start, steps.end)][..]);
                 let waiting = |tile: &[u64; PHASES]| tile[phase];
                 all_tiles.add(steps, memory.waiting.iter().map(waiting).sum());
@@ -157,7 +157,7 @@ impl MemoryModel<'_> {
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
-        let of_pipeline = |tile: &Parts| tile.of_pipeline() - tile.waiting;
+        let of_pipeline = |tile: &Parts| tile.of_pipeline() - tile.waiting - tile.passing;
         let fixed = |(code, tile): (Parts, &Parts)| code.total() + tile.gaps + of_pipeline(tile);
         tiles.map(fixed).collect()
     }

@@ -48,10 +48,10 @@ pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 pub use update::Streamed;
 
-use crate::model::{Model, NO_LAYER, PlaceSet, PlaceSets, Placement, TooManyPlaces};
+use crate::model::{Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;
 pub(crate) use pipeline::LayerChoice;
-use pipeline::{Flows, LivesAgain, PHASES, Reruns};
+use pipeline::{Flows, PHASES, PartOfLife, StageLives};
 use std::ops::Range;
 use std::sync::Arc;
 use update::UpdatePhase;
@@ -74,6 +74,8 @@ pub struct MemoryModel<'a> {
     update: Option<Arc<UpdatePhase>>,
     /// The calibrated correction of each stage; `None` without a calibration.
     correction: Option<Arc<Correction>>,
+    /// The steps of each phase of a stage, as far as it has any.
+    phases: [Range<u32>; PHASES],
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
     uses: CountedUses<'a>,
@@ -106,6 +108,7 @@ impl<'a> MemoryModel<'a> {
             pipeline: Pipeline::default(),
             update: None,
             correction: None,
+            phases: phases(model, placement),
             windows: windows(model, placement),
             uses: CountedUses::new(model, placement),
         })
@@ -135,7 +138,7 @@ impl<'a> MemoryModel<'a> {
         let mut sets = None;
         let flows = flows.in_pipeline(pipeline, |flows| {
             let sets = sets.insert((*self.sets).clone());
-            Reruns::new(model, placement, flows, sets)
+            StageLives::new(model, placement, flows, sets)
         })?;
         placed.flows = Some(flows);
         placed.sets = sets.map_or(placed.sets, Arc::new);
@@ -151,8 +154,9 @@ impl<'a> MemoryModel<'a> {
         let mut chosen = self.clone();
         if let Some(flows) = &self.flows {
             let mut sets = (*self.sets).clone();
-            let again = |flows: &Flows| Reruns::new(self.model, self.placement, flows, &mut sets);
-            chosen.flows = Some(flows.choosing(choices, again)?);
+            let lives =
+                |flows: &Flows| StageLives::new(self.model, self.placement, flows, &mut sets);
+            chosen.flows = Some(flows.choosing(choices, lives)?);
             chosen.sets = sets.into();
         }
         Ok(chosen)
@@ -220,11 +224,10 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// When the variables of a use are live where layers run again, if that is not as in
-    /// the profile.
+    /// When the variables of a use are live in a stage, if that is not as in the profile.
     #[inline]
-    fn again(&self, number: u32) -> Option<&LivesAgain> {
-        self.flows.as_ref()?.again(number)
+    fn stage_lives(&self, number: u32) -> Option<&[PartOfLife]> {
+        self.flows.as_ref()?.lives(number)
     }
 
     /// Calls `visit` with the places where variables of a use count, and the half-open
@@ -239,13 +242,11 @@ impl<'a> MemoryModel<'a> {
             return;
         }
         let counted = self.uses.known(number).counted;
-        let Some(again) = self.again(number) else {
+        let Some(parts) = self.stage_lives(number) else {
             return visit(counted, self.live_ranges(number));
         };
-        visit(counted, Some(&again.always));
-        let (places, more) = &again.more;
-        if !more.is_empty() {
-            visit(*places, Some(more));
+        for part in parts.iter().filter(|part| !part.steps.is_empty()) {
+            visit(part.places.unwrap_or(counted), Some(&part.steps));
         }
     }
 
@@ -255,22 +256,6 @@ impl<'a> MemoryModel<'a> {
     fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
         let known = self.uses.known(number);
         known.life.ranges(&self.model.classes, known.class)
-    }
-
-    /// The steps of each phase of a stage, as far as it has any: of one phase where there is
-    /// no backward pass.
-    fn phases(&self) -> [Range<u32>; PHASES] {
-        let steps = self.model.steps();
-        let start = self
-            .model
-            .backward_start
-            .filter(|_| self.rules == Rules::Full);
-        let start = start.map_or(steps, |start| start.min(steps));
-        let turn = match start == steps {
-            true => steps,
-            false => start.saturating_sub(1),
-        };
-        [0..turn, turn..start, start..steps]
     }
 
     fn all_steps(&self) -> Option<(u32, u32)> {
@@ -298,6 +283,25 @@ impl<'a> MemoryModel<'a> {
 fn join(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     let windows = windows.iter().flatten().copied();
     windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+/// The steps of each phase of a stage: of one phase where there is no backward pass. What
+/// comes after both passes begins after the last operation of them that has a place.
+fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
+    let steps = model.steps();
+    let start = model.backward_start;
+    let start = start.filter(|_| placement.rules == Rules::Full);
+    let start = start.map_or(steps, |start| start.min(steps));
+    if start == steps {
+        return [0..steps, steps..steps, steps..steps, steps..steps];
+    }
+    let operations = model.operations.iter().zip(&placement.operations);
+    let in_passes = operations
+        .filter(|(operation, placed)| placed.reason.is_own() && operation.pass != Pass::Update);
+    let ends = in_passes.filter_map(|(operation, _)| Some(operation.window?.1 + 1));
+    let end = ends.max().map_or(steps, |end| end.clamp(start, steps));
+    let turn = start.saturating_sub(1);
+    [0..turn, turn..start, start..end, end..steps]
 }
 
 /// The windows of the positions, of the operations that are of one position.

@@ -19,8 +19,8 @@ pub(in crate::memory) struct Additions {
     pub(in crate::memory) state: u64,
     /// By phase: tensors that wait for another stage.
     pub(in crate::memory) waiting: [u64; PHASES],
-    /// Tensors on their way to another stage.
-    pub(in crate::memory) passing: u64,
+    /// By phase: tensors on their way to another stage.
+    pub(in crate::memory) passing: [u64; PHASES],
 }
 
 impl Additions {
@@ -36,8 +36,7 @@ impl Additions {
 
     /// By phase: all that a stage needs beside what it needs at least.
     pub(in crate::memory) fn beside_least(&self) -> [u64; PHASES] {
-        self.waiting
-            .map(|waiting| self.stash + waiting + self.passing)
+        std::array::from_fn(|phase| self.stash + self.waiting[phase] + self.passing[phase])
     }
 }
 
@@ -56,7 +55,8 @@ pub(super) struct Area {
 #[derive(Debug, Clone, Copy)]
 struct AreaBytes<const N: usize> {
     stashed: [u64; N],
-    passes: [u64; N],
+    passes_forward: [u64; N],
+    passes_backward: [u64; N],
     enters: [u64; N],
     leaves: [u64; N],
     gradient_in: [u64; N],
@@ -67,7 +67,8 @@ struct AreaBytes<const N: usize> {
 impl<const N: usize> AreaBytes<N> {
     const NONE: Self = Self {
         stashed: [0; N],
-        passes: [0; N],
+        passes_forward: [0; N],
+        passes_backward: [0; N],
         enters: [0; N],
         leaves: [0; N],
         gradient_in: [0; N],
@@ -84,6 +85,8 @@ impl<const N: usize> AreaBytes<N> {
             leaves: self.leaves[lane],
             gradient_in: self.gradient_in[lane],
             gradient_out: self.gradient_out[lane],
+            passes_forward: self.passes_forward[lane],
+            passes_backward: self.passes_backward[lane],
             largest_kept: self.largest_kept[lane],
         }
     }
@@ -144,7 +147,7 @@ impl Flows {
                     None => self.waiting(&transfers),
                     Some(out) => self.waiting_beside_out(&transfers, &out),
                 },
-                passing: sums.passes[lane],
+                passing: self.passing(&transfers),
                 ..least(lane)
             }
         })
@@ -203,13 +206,17 @@ impl Flows {
                 continue;
             }
             let bytes = tiles.bytes(flow);
+            let passes = match self.list[flow as usize].life {
+                Life::Backward => &mut sums.passes_backward,
+                Life::Forward | Life::AcrossPasses => &mut sums.passes_forward,
+            };
             for (is_so, sum) in [
+                (part.passes, passes),
                 (part.stashed, &mut sums.stashed),
                 (part.enters, &mut sums.enters),
                 (part.leaves, &mut sums.leaves),
                 (part.gradient_in, &mut sums.gradient_in),
                 (part.gradient_out, &mut sums.gradient_out),
-                (part.passes, &mut sums.passes),
             ] {
                 if is_so {
                     lanes::add_up(sum, &bytes);

@@ -20,7 +20,7 @@ mod waiting;
 pub use choice::PipelineOptions;
 
 pub(super) use additions::{Additions, StageFlows};
-pub(super) use flows::{Flows, LivesAgain, Reruns, TileFlows};
+pub(super) use flows::{Flows, PartOfLife, StageLives, TileFlows};
 pub(super) use patterns::Patterns;
 pub(super) use ranges::RangeAdditions;
 pub(super) use waiting::PHASES;
@@ -74,11 +74,6 @@ impl Schedule {
             Schedule::TfGrouped => 2 * stages,
             Schedule::TfInterleaved | Schedule::Sequential => stages,
         }
-    }
-
-    /// Do several stages work at the same time?
-    pub(super) fn overlaps(self) -> bool {
-        !matches!(self, Schedule::None | Schedule::Sequential)
     }
 }
 

@@ -14,9 +14,9 @@ pub(super) enum Quantity {
     Stash,
     /// Times the number of all pipeline stages.
     ForOut,
-    /// Once.
-    Fixed,
-    /// What may wait (see [`Transfers`]).
+    /// What may wait, or be on its way (see [`Transfers`]).
+    PassesForward,
+    PassesBackward,
     Enters,
     Leaves,
     GradientIn,
@@ -25,7 +25,7 @@ pub(super) enum Quantity {
     Accumulators,
 }
 
-pub(super) const QUANTITIES: usize = 8;
+pub(super) const QUANTITIES: usize = 9;
 
 /// From the starts `starts` (both inclusive) it counts in ranges with a last
 /// position in `lasts` (both inclusive).
@@ -149,13 +149,13 @@ impl<'a> Pattern<'a> {
         if start > lowest && start <= highest {
             self.add(Quantity::GradientOut, segment, highest, self.end);
         }
-        self.pass(segment, lowest, next);
+        self.pass(Quantity::PassesBackward, segment, (lowest, next));
     }
 
     /// On its way through a range between two users.
-    fn pass(&mut self, segment: Segment, lowest: u32, next: Option<u32>) {
+    fn pass(&mut self, passes: Quantity, segment: Segment, (lowest, next): (u32, Option<u32>)) {
         if let Some(next) = next.filter(|&next| segment.starts.0 > lowest && next > 0) {
-            self.add(Quantity::Fixed, segment, segment.starts.0, next - 1);
+            self.add(passes, segment, segment.starts.0, next - 1);
         }
     }
 
@@ -177,7 +177,7 @@ impl<'a> Pattern<'a> {
         if let Some(enters) = enters {
             self.add(Quantity::Enters, segment, enters, self.end);
         }
-        self.pass(segment, lowest, next);
+        self.pass(Quantity::PassesForward, segment, (lowest, next));
     }
 
     /// The last place up to `place` that has a backward pass.

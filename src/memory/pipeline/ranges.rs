@@ -235,6 +235,8 @@ impl<const N: usize> RangeAdditions<N> {
             leaves: self.sum(Quantity::Leaves, lane),
             gradient_in: self.sum(Quantity::GradientIn, lane),
             gradient_out: self.sum(Quantity::GradientOut, lane),
+            passes_forward: self.sum(Quantity::PassesForward, lane),
+            passes_backward: self.sum(Quantity::PassesBackward, lane),
             largest_kept: self.largest[lane],
             backward: self.backward,
             is_kept: false,
@@ -244,8 +246,11 @@ impl<const N: usize> RangeAdditions<N> {
             None => flows.waiting(&transfers),
             Some(out) => flows.waiting_beside_out(&transfers, &out[lane]),
         };
-        let fixed = self.copies_on(flows, depth, lane) + self.sum(Quantity::Fixed, lane);
-        waiting.map(|waiting| fixed + waiting)
+        let (stash, passing) = (
+            self.copies_on(flows, depth, lane),
+            flows.passing(&transfers),
+        );
+        std::array::from_fn(|phase| stash + waiting[phase] + passing[phase])
     }
 
     /// All copies for the micro-batches that are under way.

@@ -5,10 +5,16 @@ use super::flows::Flows;
 use super::{Recompute, Schedule};
 
 /// Phases of the steps: the forward pass but for its last step, that step, at which all is
-/// there that is kept, and the backward pass.
-pub(in crate::memory) const PHASES: usize = 3;
+/// there that is kept, the backward pass, and what comes after both, when no micro-batch is
+/// under way.
+pub(in crate::memory) const PHASES: usize = 4;
 
-/// Bytes that may wait in a stage.
+/// The same bytes in both passes.
+fn in_passes(bytes: u64) -> [u64; PHASES] {
+    [bytes, bytes, bytes, 0]
+}
+
+/// Bytes that may wait in a stage or be on their way through it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transfers {
     /// Made before the stage, and used in its forward pass.
@@ -19,6 +25,10 @@ pub(super) struct Transfers {
     pub(super) gradient_in: u64,
     /// Gradients for earlier stages.
     pub(super) gradient_out: u64,
+    /// On its way to a later stage.
+    pub(super) passes_forward: u64,
+    /// On its way to an earlier one.
+    pub(super) passes_backward: u64,
     /// The largest variable that is kept.
     pub(super) largest_kept: u64,
     /// How the stage runs backward.
@@ -73,6 +83,7 @@ impl Flows {
             largest_kept,
             backward,
             is_kept,
+            ..
         } = *moves;
         // What waits in frozen layers is live when these end.
         if !self.has_phases() || backward == BackwardPass::None {
@@ -85,7 +96,8 @@ impl Flows {
         let (forward, turn, in_backward) = match (self.pipeline.schedule, recompute) {
             (Schedule::None, _) => (0, 0, 0),
             // Only a whole stage runs again while gradients wait for it.
-            (Schedule::Sequential, _) => (gradient_in, 0, 0),
+            (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
+            (Schedule::Sequential, _) => (0, 0, 0),
             (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
             (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
             // What waits while a layer runs again is live on its steps.
@@ -109,10 +121,27 @@ impl Flows {
             (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
             (Schedule::TfInterleaved, Recompute::Layer | Recompute::Chosen) => (0, leaves, 0),
         };
-        let phases = [forward, turn.max(forward), in_backward];
+        let phases = [forward, turn.max(forward), in_backward, 0];
         match backward {
             BackwardPass::InFunctions => self.in_any_phase(moves, phases),
             BackwardPass::None | BackwardPass::Own => phases,
+        }
+    }
+
+    /// By phase: the bytes that are on their way through a stage. Where a stage runs one pass
+    /// at a time, they leave it at the end of that.
+    pub(super) fn passing(&self, moves: &Transfers) -> [u64; PHASES] {
+        let (forward, backward) = (moves.passes_forward, moves.passes_backward);
+        let in_turn = [Schedule::TfInterleaved, Schedule::Sequential];
+        if !in_turn.contains(&self.pipeline.schedule) {
+            return in_passes(forward + backward);
+        }
+        let most = forward.max(backward);
+        match (moves.backward, self.pipeline.recompute) {
+            (BackwardPass::InFunctions, _) => in_passes(most),
+            (_, Recompute::None) => [forward, forward, backward, 0],
+            // The steps of the forward pass stand for both runs.
+            _ => [most, most, backward, 0],
         }
     }
 
@@ -120,14 +149,16 @@ impl Flows {
     fn in_any_phase(&self, moves: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
         let waits = match self.pipeline.schedule {
             _ if !self.has_phases() => 0,
-            Schedule::None => 0,
-            Schedule::Sequential => moves.gradient_in,
+            Schedule::Sequential if self.pipeline.recompute == Recompute::Stage => {
+                moves.gradient_in
+            }
+            Schedule::None | Schedule::Sequential => 0,
             Schedule::Popart => moves.leaves.max(moves.gradient_in),
             Schedule::TfGrouped | Schedule::TfInterleaved => {
                 moves.gradient_out + moves.largest_kept.max(moves.enters + moves.leaves)
             }
         };
-        [phases.into_iter().fold(waits, u64::max); PHASES]
+        in_passes(phases.into_iter().fold(waits, u64::max))
     }
 
     /// The same where a later stage is on the same IPU, and has work between that of this
@@ -135,6 +166,6 @@ impl Flows {
     pub(super) fn waiting_beside_out(&self, moves: &Transfers, out: &Transfers) -> [u64; PHASES] {
         let [of_out, ..] = self.in_any_phase(out, [0; PHASES]);
         let of_own = self.in_any_phase(moves, self.waiting(moves));
-        of_own.map(|waiting| waiting + of_out)
+        std::array::from_fn(|phase| of_own[phase] + in_passes(of_out)[phase])
     }
 }

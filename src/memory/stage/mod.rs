@@ -18,7 +18,7 @@ mod plan;
 pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
-use super::pipeline::{PHASES, PlacedStage};
+use super::pipeline::{Additions, PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
 use peaks::{PhasePeak, StagePeak};
@@ -34,7 +34,7 @@ pub struct StageMemory {
     /// By tile: the first step at which all its bytes are most; `None` when
     /// the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// By tile and phase: what waits for other stages there.
+    /// By tile and phase: what waits for other stages there, or is on its way to them.
     pub(super) waiting: Vec<[u64; PHASES]>,
     /// Bytes on the fullest tile when the pipeline restores what it stashed as late
     /// as it can, which its compiler is free to do; `None` where that makes no
@@ -213,7 +213,12 @@ impl MemoryModel<'_> {
             steps.push(plan.has_steps(stage).then_some(on_tile.step));
             *parts = on_tile.parts;
         }
-        let waiting = |peaks: &Vec<StagePeak>| peaks[stage].additions.waiting;
+        let waiting = |peaks: &Vec<StagePeak>| {
+            let Additions {
+                waiting, passing, ..
+            } = &peaks[stage].additions;
+            std::array::from_fn(|phase| waiting[phase] + passing[phase])
+        };
         StageMemory {
             late_restores: None,
             correction: match plan.wanted {

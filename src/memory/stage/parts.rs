@@ -112,7 +112,7 @@ impl Parts {
             accumulators: additions.accumulators,
             state: additions.state,
             waiting: additions.waiting[phase],
-            passing: additions.passing,
+            passing: additions.passing[phase],
             ..Self::default()
         }
     }

@@ -65,7 +65,7 @@ impl<'a> StagesToCompute<'a> {
             wanted,
             stages_of: memory.stages_of_sets(&ranges),
             steps: memory.model.steps(),
-            phases: memory.phases(),
+            phases: memory.phases.clone(),
             windows,
             starts,
             flows: memory.stage_flows(stages, wanted),
@@ -111,8 +111,8 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with how the variables of a use count, and when they are live: twice
-    /// where they are live at other steps in some stages.
+    /// Calls `visit` with how the variables of a use count, and when they are live: several
+    /// times where they are live at other steps in some stages.
     pub(super) fn each_row<'b>(
         &self,
         memory: &'b MemoryModel<'_>,
@@ -130,13 +130,14 @@ impl<'a> StagesToCompute<'a> {
             counted: memory.uses.known(number).counted,
             kept_late: late.and_then(|flows| flows.of(number)),
         };
-        let Some(again) = memory.again(number).filter(|_| self.with_overhead) else {
+        let lives = memory.stage_lives(number);
+        let Some(parts) = lives.filter(|_| self.with_overhead) else {
             return visit(row, memory.live_ranges(number));
         };
-        let (places, more) = &again.more;
-        visit(row, Some(&again.always));
-        let counted = *places;
-        visit(StageRow { counted, ..row }, Some(more));
+        for part in parts {
+            let counted = part.places.unwrap_or(row.counted);
+            visit(StageRow { counted, ..row }, Some(&part.steps));
+        }
     }
 }
 

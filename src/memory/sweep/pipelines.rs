@@ -64,7 +64,9 @@ impl<'a> PipelineSweep<'a> {
     /// Do the same variables count in the passes, at the same steps?
     pub(super) fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
-        model.recomputes_layers() == other.recomputes_layers() && model.is_away_as(other)
+        model.flows.is_some() == other.flows.is_some()
+            && model.recomputes_layers() == other.recomputes_layers()
+            && model.is_away_as(other)
     }
 
     /// Takes what is added on some tiles with these flows.

@@ -95,7 +95,7 @@ impl<const N: usize> SweepVariables<N> {
             self.edges.add(first);
             self.edges.add(last);
         }
-        let phases = model.phases();
+        let phases = &model.phases;
         for phase in phases.iter().filter(|phase| !phase.is_empty()) {
             self.edges.add(phase.start);
             self.edges.add(phase.end - 1);

@@ -206,7 +206,7 @@ fn the_first_screen_has_the_answers() {
     let head = head.as_str().expect("a text");
     for part in [
         "The model fits on 4 IPUs",
-        "243,386 of 262,144 bytes; tile 7 of IPU 0",
+        "242,990 of 262,144 bytes; tile 7 of IPU 0",
         "IPU 2: 90.6 %",
         "85.8 ms",
         "slowest is IPU 2",

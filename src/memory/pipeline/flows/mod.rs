@@ -1,18 +1,22 @@
 //! Which stages a tensor is made in, used in, kept in and passed through.
 
 mod accumulators;
+mod lives;
+mod own_steps;
 mod part;
 mod reruns;
 mod tile;
 mod users;
 
+pub(in crate::memory) use lives::{PartOfLife, StageLives};
 pub(super) use part::{Flow, Life, Part};
-pub(in crate::memory) use reruns::{LivesAgain, Reruns};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{LayerChoice, Pipeline, Recompute, Storage};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
+use own_steps::{OfPosition, OwnSteps};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 pub(super) use users::PassWindows;
@@ -34,8 +38,10 @@ pub(in crate::memory) struct Flows {
     of_uses: Arc<[UseInPipeline]>,
     /// When each place runs.
     pub(super) windows: Arc<PassWindows>,
-    /// What runs again layer by layer, where the pipeline does.
-    reruns: Option<Arc<Reruns>>,
+    /// By number of the use, where positions need its variables at different steps.
+    own_steps: Arc<FxHashMap<u32, Vec<OfPosition>>>,
+    /// When variables are live in stages of the pipeline; `None` until there is one.
+    lives: Option<Arc<StageLives>>,
     /// By place, what is chosen; empty where all layers are recomputed.
     choices: Arc<[LayerChoice]>,
 }
@@ -67,6 +73,7 @@ impl Flows {
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement, &by_pass);
         let of_uses = of_uses(model, &windows, &by_pass, &mut known);
+        let own_steps = own_steps(model, placement, &by_pass, (&known.list, &of_uses));
         Ok(Self {
             pipeline,
             is_training: model.backward_start.is_some(),
@@ -75,45 +82,44 @@ impl Flows {
             list: known.list.into(),
             of_uses,
             windows: windows.into(),
-            reruns: None,
+            own_steps: own_steps.into(),
+            lives: None,
             choices: Arc::default(),
         })
     }
 
-    /// The same tensors flow in every pipeline that is on. `reruns` are what layers run
-    /// again.
+    /// The same tensors flow in every pipeline that is on. `lives` says when they are live,
+    /// which depends on whether layers run again.
     ///
     /// # Errors
-    /// Those of `reruns`.
+    /// Those of `lives`.
     pub(in crate::memory) fn in_pipeline(
         &self,
         pipeline: Pipeline,
-        reruns: impl FnOnce(&Self) -> Result<Reruns, TooManyPlaces>,
+        lives: impl FnOnce(&Self) -> Result<StageLives, TooManyPlaces>,
     ) -> Result<Self, TooManyPlaces> {
         let mut flows = self.clone();
-        flows.pipeline = pipeline;
-        if !self.choices.is_empty() {
-            (flows.choices, flows.reruns) = (Arc::default(), None);
+        (flows.pipeline, flows.choices) = (pipeline, Arc::default());
+        let is_alike = self.choices.is_empty();
+        let is_alike = is_alike && self.recomputes_layers() == flows.recomputes_layers();
+        if !is_alike || flows.lives.is_none() {
+            flows.lives = Some(lives(&flows)?.into());
         }
-        flows.reruns = match self.reruns.clone().filter(|_| flows.recomputes_layers()) {
-            None if flows.recomputes_layers() => Some(reruns(&flows)?.into()),
-            known => known,
-        };
         Ok(flows)
     }
 
     /// The same with what is chosen for each place.
     ///
     /// # Errors
-    /// Those of `reruns`.
+    /// Those of `lives`.
     pub(in crate::memory) fn choosing(
         &self,
         choices: &[LayerChoice],
-        reruns: impl FnOnce(&Self) -> Result<Reruns, TooManyPlaces>,
+        lives: impl FnOnce(&Self) -> Result<StageLives, TooManyPlaces>,
     ) -> Result<Self, TooManyPlaces> {
         let mut flows = self.clone();
         flows.choices = choices.into();
-        flows.reruns = Some(reruns(&flows)?.into());
+        flows.lives = Some(lives(&flows)?.into());
         Ok(flows)
     }
 
@@ -127,11 +133,10 @@ impl Flows {
         }
     }
 
-    /// When the variables of a use are live where layers run again, if that is not as
-    /// in the profile.
+    /// When the variables of a use are live in a stage, if that is not as in the profile.
     #[inline]
-    pub(in crate::memory) fn again(&self, number: u32) -> Option<&LivesAgain> {
-        self.reruns.as_ref()?.of(number)
+    pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
+        self.lives.as_ref()?.of(number)
     }
 
     /// The positions of places, ascending.
@@ -263,9 +268,7 @@ impl Flows {
 
     /// Is what waits for other stages more in one phase than in another?
     pub(in crate::memory) fn has_phases(&self) -> bool {
-        let is_again = self.pipeline.recompute == Recompute::Stage;
-        let waits = self.pipeline.schedule.overlaps() || is_again;
-        self.is_training && waits
+        self.is_training && self.pipeline.is_on()
     }
 }
 
@@ -296,6 +299,25 @@ fn of_uses(
     model.variables.uses().iter().map(flow).collect()
 }
 
+/// By number of the use, when positions need its variables, where that is not alike in all.
+fn own_steps(
+    model: &Model,
+    placement: &Placement,
+    by_pass: &PassPlaces,
+    (list, of_uses): (&[Flow], &[UseInPipeline]),
+) -> FxHashMap<u32, Vec<OfPosition>> {
+    let own = OwnSteps::new(model, placement, by_pass);
+    let uses = (0u32..).zip(model.variables.uses()).zip(of_uses);
+    let of_use = |((number, variable), of_use): ((u32, &VariableUse), &UseInPipeline)| {
+        let &UseInPipeline::Flow(flow) = of_use else {
+            return None;
+        };
+        let own = own.of(variable, &list[flow as usize]);
+        (!own.is_empty()).then_some((number, own))
+    };
+    uses.filter_map(of_use).collect()
+}
+
 /// Does the host send a variable of this class, which these operation groups copy
 /// from or to it? Then it begins to be live as it is copied.
 fn is_streamed(model: &Model, streams: &[u32], class: u32) -> bool {
@@ -324,7 +346,8 @@ impl Flows {
             list: list.into(),
             of_uses: Arc::default(),
             windows: Arc::default(),
-            reruns: None,
+            own_steps: Arc::default(),
+            lives: None,
             choices: Arc::default(),
         }
     }

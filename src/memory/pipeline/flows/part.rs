@@ -72,6 +72,11 @@ pub(in crate::memory::pipeline) struct Part {
 }
 
 impl Flow {
+    /// The place that makes it in the forward pass, if the host does not send it.
+    pub(in crate::memory::pipeline) fn maker(&self) -> Option<u32> {
+        self.forward.first().copied().filter(|_| !self.is_streamed)
+    }
+
     /// Do only places that use it, in both passes, count what of it is of `set`? Then it
     /// is known which of them make it again where layers run again.
     pub(in crate::memory::pipeline) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
@@ -139,8 +144,7 @@ impl Flow {
         let layers = users.iter().copied().filter(|&user| user > 0);
         let runs_once = |maker: u32| !flows.may_run_again(maker, &(0..flows.places));
         let is_made_once = |maker| places.contains(&maker) && runs_once(maker);
-        let maker = self.forward.first().copied();
-        let maker = maker.filter(|_| !self.is_streamed);
+        let maker = self.maker();
         let mut backward = self.backward.iter().filter(|user| places.contains(user));
         // What a layer that is kept whole needs must be there before anything runs again.
         let is_needed = backward.any(|&user| flows.choice(user) == LayerChoice::Kept);

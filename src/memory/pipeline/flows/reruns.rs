@@ -14,14 +14,12 @@
 //! Whether something is a checkpoint depends on the stage, but only on which of the places
 //! that use it are there: so each use is parted in two, which count in different places.
 
+use super::own_steps::OfPosition;
 use super::{Flow, Flows, Life};
-use crate::limits;
 use crate::memory::pipeline::LayerChoice;
-use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
-use rustc_hash::FxHashMap;
 
 /// Half-open ranges of steps, ascending and apart.
-type Steps = Vec<(u32, u32)>;
+pub(super) type Steps = Vec<(u32, u32)>;
 
 /// A run of a place for the backward pass.
 #[derive(Debug, Clone, Copy)]
@@ -105,8 +103,8 @@ impl Segments {
 
     /// When variables with this flow are live in every stage that counts them, and in
     /// those with certain places of theirs.
-    fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
-        let maker = flow.forward.first().copied().filter(|_| !flow.is_streamed);
+    pub(super) fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
+        let maker = flow.maker();
         match flow.life {
             Life::Forward => {
                 let runs = |place: u32| self.first_step(place).is_some();
@@ -141,6 +139,16 @@ impl Segments {
         }
     }
 
+    /// These steps of a position, with those before it runs again where it was given the
+    /// variable for its forward pass.
+    pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &OfPosition) -> Steps {
+        let is_given = flow.forward.contains(position) && flow.maker() != Some(*position);
+        let until = self.first_step(*position).filter(|_| is_given);
+        let kept = steps.first().zip(until);
+        let kept = kept.map(|(&(from, _), until)| (from, until));
+        joined(steps.iter().copied().chain(kept).collect())
+    }
+
     /// The first step of the backward pass of a place that runs again.
     fn first_step(&self, place: u32) -> Option<u32> {
         let reruns = self.reruns.iter().filter(|rerun| rerun.place == place);
@@ -150,11 +158,11 @@ impl Segments {
 
 /// When variables are live.
 #[derive(Debug, Default, PartialEq)]
-struct Lives {
-    always: Steps,
+pub(super) struct Lives {
+    pub(super) always: Steps,
     /// Only in stages with any of `others`.
-    more: Steps,
-    others: Vec<u32>,
+    pub(super) more: Steps,
+    pub(super) others: Vec<u32>,
 }
 
 impl Lives {
@@ -163,80 +171,6 @@ impl Lives {
             always,
             ..Self::default()
         }
-    }
-}
-
-/// What segments that run again change of when variables are live.
-#[derive(Debug)]
-pub(in crate::memory) struct Reruns {
-    /// By number of the use: its place in `lives`, if anything changes.
-    of_uses: Box<[Option<u32>]>,
-    lives: Vec<LivesAgain>,
-}
-
-/// When the variables of a use are live in stages that count them: half-open steps.
-#[derive(Debug)]
-pub(in crate::memory) struct LivesAgain {
-    /// In all of them.
-    pub(in crate::memory) always: Box<[(u32, u32)]>,
-    /// Beside that, in those with some of these places.
-    pub(in crate::memory) more: (PlaceSet, Box<[(u32, u32)]>),
-}
-
-impl Reruns {
-    /// Those of `model`, where each layer runs again; `sets` get what is needed for that.
-    ///
-    /// # Errors
-    /// When layers share variables in more ways than those of any real model.
-    pub(in crate::memory) fn new(
-        model: &Model,
-        placement: &Placement,
-        flows: &Flows,
-        sets: &mut PlaceSets,
-    ) -> Result<Self, TooManyPlaces> {
-        let positions = &placement.positions;
-        let has_out = positions.out().is_some() || positions.out_is_first();
-        let segments = Segments::layers(flows, has_out);
-        let mut known = FxHashMap::default();
-        let mut lives = Vec::new();
-        let mut left = limits::ENTRIES;
-        let mut of_use = |number: u32, variable: &VariableUse| {
-            let Some(flow) = flows.of(number) else {
-                return Ok(None);
-            };
-            let own_flow = &flows.list[flow as usize];
-            let is_layered = own_flow.is_layered(placement, variable.set);
-            if let Some(&known) = known.get(&(variable.class, flow, is_layered)) {
-                return Ok(known);
-            }
-            let ranges = model.classes.ranges(variable.class);
-            let found = segments.lives(own_flow, is_layered, ranges);
-            let is_new = found.always != ranges || !found.more.is_empty();
-            let number = is_new.then_some(lives.len() as u32);
-            if is_new {
-                let steps = found.always.len() + found.more.len();
-                left = left.checked_sub(steps).ok_or(TooManyPlaces)?;
-                let at = sets.intern(&flows.positions_of(found.others));
-                lives.push(LivesAgain {
-                    always: found.always.into(),
-                    more: (at, found.more.into()),
-                });
-            }
-            known.insert((variable.class, flow, is_layered), number);
-            Ok(number)
-        };
-        let uses = (0u32..).zip(model.variables.uses());
-        let of_uses = uses.map(|(number, variable)| of_use(number, variable));
-        let of_uses = of_uses.collect::<Result<_, _>>()?;
-        sets.check()?;
-        Ok(Self { of_uses, lives })
-    }
-
-    /// When the variables of a use are live, if that is not as in the profile.
-    #[inline]
-    pub(in crate::memory) fn of(&self, number: u32) -> Option<&LivesAgain> {
-        let life = *self.of_uses.get(number as usize)?;
-        Some(&self.lives[life? as usize])
     }
 }
 

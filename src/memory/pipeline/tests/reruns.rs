@@ -1,22 +1,33 @@
-//! Layers that run again, against the rules applied to each variable, stage and step by
-//! themselves.
+//! When variables are live in stages, against the rules applied to each variable, stage and
+//! step by themselves.
 
 use super::*;
 use crate::analysis::Analysis;
 use crate::memory::pipeline::flows::Life;
 use crate::memory::stage::meets;
-use crate::model::{EVERYWHERE, LayerOptions};
+use crate::model::{EVERYWHERE, LayerOptions, PassPlaces};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 
 /// The memory of a model whose layers run again.
 struct Again<'a> {
     memory: &'a MemoryModel<'a>,
+    /// Do layers run again at all?
+    is_again: bool,
     /// Places that run again: all but Out, as far as it is known when they run.
     places: Vec<u32>,
+    by_pass: PassPlaces,
+    /// By class and use set: [`Again::own_ranges`] of each position that counts it.
+    known: RefCell<FxHashMap<(u32, u32), OwnRanges>>,
 }
 
 /// Half-open.
 type Steps = Range<u32>;
+
+/// Half-open live ranges, by position.
+type OwnRanges = Rc<Vec<(u32, Vec<(u32, u32)>)>>;
 
 impl<'a> Again<'a> {
     fn new(memory: &'a MemoryModel<'a>) -> Self {
@@ -26,7 +37,10 @@ impl<'a> Again<'a> {
         let places = 0..flows.places - u32::from(has_out);
         let mut rules = Self {
             memory,
+            is_again: flows.recomputes_layers(),
             places: Vec::new(),
+            by_pass: PassPlaces::new(memory.model, memory.placement),
+            known: RefCell::default(),
         };
         rules.places = places.filter(|&place| rules.is_known(place)).collect();
         rules
@@ -82,7 +96,7 @@ impl<'a> Again<'a> {
         from..starts.expect("one").min(self.backward(next).end)
     }
 
-    /// Is what a variable is at a step in a stage with these positions, by the rules word
+    /// Is a variable live at a step in a stage with these positions, by the rules word
     /// by word?
     fn is_live(&self, stage: &Range<usize>, (class, set): (u32, u32), step: u32) -> bool {
         let (memory, classes) = (self.memory, &self.memory.model.classes);
@@ -90,37 +104,139 @@ impl<'a> Again<'a> {
         if counted != EVERYWHERE && !meets(memory.sets.places(counted), stage) {
             return false;
         }
-        let is_live = classes.is_live(class, step);
         let number = memory.uses.of_data(class, set);
         let Some(flow) = number.and_then(|number| self.flows().of(number)) else {
-            return is_live;
+            return classes.is_live(class, step);
         };
         let flow = &self.flows().list[flow as usize];
         let ranges = classes.ranges(class);
-        let maker = flow.forward.first().copied().filter(|_| !flow.is_streamed);
-        match flow.life {
-            Life::Forward => {
-                let again = |place: &&u32| Some(**place) != maker && self.places.contains(place);
-                let again: Vec<u32> = flow.forward.iter().filter(again).copied().collect();
-                let until = again.iter().map(|&place| self.backward(place).start).min();
-                let is_kept = again.iter().any(|&place| self.has(stage, place))
-                    && until.is_some_and(|until| (ranges[0].0..until).contains(&step));
-                is_live || is_kept
-            }
-            Life::AcrossPasses if flow.is_layered(memory.placement, set) => {
-                let maker = maker.filter(|maker| self.places.contains(maker));
-                let users = flow.forward.iter().chain(&flow.backward);
-                let mut others = users.filter(|&&user| Some(user) != maker);
-                match maker {
-                    Some(maker) if !others.any(|&user| self.has(stage, user)) => {
-                        (is_live || self.waits(ranges, step, Some(maker.max(1))))
-                            && !self.gap(maker).contains(&step)
-                    }
-                    _ => is_live || self.waits(ranges, step, None),
+        let positions = memory.sets.places(counted);
+        let own = |&position: &u32| (position, self.own_ranges(position, (class, set), flow));
+        let mut known = self.known.borrow_mut();
+        let known = known.entry((class, set));
+        let all = || Rc::new(positions.iter().map(own).collect());
+        let own = known.or_insert_with(all).clone();
+        if own.iter().all(|(_, own)| own == ranges) {
+            let [always, more] = self.lives(flow, set, ranges, step);
+            return always || more && self.has_other(stage, flow);
+        }
+        let given = |(position, own): &(u32, Vec<(u32, u32)>)| {
+            let is_given = flow.maker() != Some(*position) && flow.forward.contains(position);
+            let until = match self.is_again && is_given && self.knows(*position) {
+                true => self.backward(*position).start,
+                false => 0,
+            };
+            let mut kept: Vec<(u32, u32)> = Vec::new();
+            for &(from, to) in own {
+                match kept.last_mut() {
+                    None => kept.push((from, to.max(until))),
+                    Some(last) if last.1 >= from => last.1 = last.1.max(to),
+                    Some(_) => kept.push((from, to)),
                 }
             }
-            _ => is_live || self.waits(ranges, step, None),
+            (*position, self.lives(flow, set, &kept, step))
+        };
+        let lives: Vec<(u32, [bool; 2])> = own.iter().map(given).collect();
+        let is_always = |&(position, [always, _]): &(u32, [bool; 2])| {
+            always && stage.contains(&(position as usize))
+        };
+        let more = lives.iter().filter(|(_, [_, more])| *more);
+        let more: Vec<u32> = more.map(|(position, _)| *position).collect();
+        let is_other = |&position: &u32| {
+            let position = position as usize;
+            self.has_other(&(position..position + 1), flow)
+        };
+        let is_more = match more.iter().all(is_other) {
+            true => meets(&more, stage),
+            false => self.has_other(stage, flow),
+        };
+        lives.iter().any(is_always) || is_more
+    }
+
+    /// When a position needs a variable: of its live ranges those in which operations of the
+    /// position use it, if any do, up to the last of these if it is kept for the backward
+    /// pass, or up to the end of the forward pass where it goes on to another place.
+    fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
+        let (model, placement) = (self.memory.model, self.memory.placement);
+        let ends = |position: u32, (from, to): (u32, u32)| {
+            let operations = model.operations.iter().zip(&placement.operations);
+            let own = operations.filter(|(operation, placed)| {
+                let mut users = model.use_sets.groups(set);
+                let places = self.by_pass.sets.places(placed.places).iter();
+                let mut places = places.map(|&place| placement.positions.of_place(place));
+                users.any(|group| group == operation.group)
+                    && (!placed.reason.is_own() || places.any(|at| at == position as usize))
+            });
+            let steps = own.filter_map(|(operation, _)| operation.window);
+            let here = steps.filter(|&(first, last)| first < to && last >= from);
+            here.map(|(_, last)| to.min(last + 1)).max()
+        };
+        let positions = self.memory.sets.places(self.memory.counted(set));
+        let ranges = model.classes.ranges(class);
+        if positions.len() < 2 || (ranges.len() < 2 && flow.life != Life::AcrossPasses) {
+            return ranges.to_vec();
         }
+        let is_used = ranges.iter().any(|&range| ends(position, range).is_some());
+        let mut own = Vec::new();
+        for &(from, to) in ranges {
+            let all = positions.iter().filter_map(|&at| ends(at, (from, to)));
+            let (last, end) = (all.max(), ends(position, (from, to)));
+            let turn = model.backward_start.unwrap_or(0);
+            let is_over_turn = from < turn && turn < to && flow.life == Life::AcrossPasses;
+            let has_out = position == 0 && placement.positions.out_is_first();
+            own.extend(match end {
+                None if is_used && last.is_some() => None,
+                Some(end) if is_over_turn && !has_out && Some(end) != last => {
+                    let goes_on = end <= turn && flow.forward.last() != Some(&position);
+                    Some((from, if goes_on { turn } else { end }))
+                }
+                _ => Some((from, to)),
+            });
+        }
+        own
+    }
+
+    /// Is what is live at these steps live at a step where layers run again: in every stage,
+    /// or only in those with others of its users than the maker?
+    fn lives(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)], step: u32) -> [bool; 2] {
+        let is_live = ranges.iter().any(|&(from, to)| (from..to).contains(&step));
+        let waits = |without| is_live || self.waits(ranges, step, without);
+        match flow.life {
+            _ if !self.is_again => [is_live, false],
+            Life::Forward => {
+                let others = self.others(flow);
+                let until = others.iter().map(|&place| self.backward(place).start).min();
+                let first = ranges.first().map(|&(from, _)| from);
+                let kept = first.zip(until);
+                let is_kept = kept.is_some_and(|(from, until)| (from..until).contains(&step));
+                [is_live, is_kept && !is_live]
+            }
+            Life::AcrossPasses if flow.is_layered(self.memory.placement, set) => {
+                let maker = flow.maker().filter(|maker| self.knows(*maker));
+                let Some(maker) = maker else {
+                    return [waits(None), false];
+                };
+                let is_free = self.gap(maker).contains(&step);
+                let always = waits(Some(maker.max(1))) && !is_free;
+                [always, waits(None) && !always]
+            }
+            _ => [waits(None), false],
+        }
+    }
+
+    /// The users beside the one that makes it; of what the forward pass alone uses, those
+    /// that run again.
+    fn others(&self, flow: &Flow) -> Vec<u32> {
+        let is_forward = flow.life == Life::Forward;
+        let backward = flow.backward.iter().filter(|_| !is_forward);
+        let users = flow.forward.iter().chain(backward).copied();
+        let users = users.filter(|&user| Some(user) != flow.maker());
+        let others = users.filter(|&user| !is_forward || self.knows(user));
+        others.collect()
+    }
+
+    fn has_other(&self, stage: &Range<usize>, flow: &Flow) -> bool {
+        self.others(flow).iter().any(|&user| self.has(stage, user))
     }
 
     /// Has a stage this place?
@@ -168,10 +284,14 @@ impl<'a> Again<'a> {
     }
 }
 
-fn layer_by_layer<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
+fn recomputing<'a>(
+    recompute: Recompute,
+    model: &'a Model,
+    placement: &'a Placement,
+) -> MemoryModel<'a> {
     let pipeline = Pipeline {
         schedule: Schedule::Sequential,
-        recompute: Recompute::Layer,
+        recompute,
         accumulator: Accumulator::AsWeight,
         ..Pipeline::default()
     };
@@ -184,11 +304,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn layers_that_run_again_have_what_the_rules_say(mut case in in_passes()) {
+    fn stages_have_what_their_operations_need(mut case in in_passes()) {
         case.3 = case.3.or(Some(STEPS / 2));
         let (model, layering) = model(&case);
         for placement in placements(&model, &layering) {
-            Again::new(&layer_by_layer(&model, &placement)).check(1);
+            for recompute in [Recompute::None, Recompute::Layer] {
+                Again::new(&recomputing(recompute, &model, &placement)).check(1);
+            }
         }
     }
 }
@@ -203,11 +325,13 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
         let layering = Layering::new(&model.operations, &LayerOptions::default());
         let placement = Placement::full(&model, &layering, &PlacementOptions::default());
         let placement = placement.expect("few places");
-        let again = layer_by_layer(&model, &placement);
+        let [kept, again] = [Recompute::None, Recompute::Layer]
+            .map(|recompute| recomputing(recompute, &model, &placement));
+        Again::new(&kept).check(7);
         Again::new(&again).check(7);
         // And a part is free while other layers run, where the peak is in their passes.
         let whole = std::slice::from_ref(&(0..again.layers())).to_vec();
-        let [kept, free] = [memory(&model, &placement), again].map(|memory| {
+        let [kept, free] = [kept, again].map(|memory| {
             let peak = memory.stages(&whole).remove(0);
             peak.sums().variables
         });

@@ -16,21 +16,15 @@ use crate::support::models::seeds;
 const MODELS: u64 = 64;
 
 /// By how much the fullest tile may be predicted too high: in 95 of 100 stages, and
-/// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %; small stages next to an
-/// end, with a norm over all gradients, are beyond that.
+/// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %. Beyond that are small
+/// stages next to an end, with a compute set over all gradients or weights whose vertices
+/// nothing tells apart, and late restores with `none`.
 fn most_over(recompute: Recompute) -> (f64, f64) {
     match recompute {
-        Recompute::None => (0.12, 0.40),
-        Recompute::Stage => (0.30, 1.20),
-        Recompute::Layer => (0.10, 0.40),
+        Recompute::None => (0.07, 0.32),
+        Recompute::Stage => (0.08, 0.33),
+        Recompute::Layer => (0.10, 0.35),
     }
-}
-
-/// Can each stage of a split hold all places of the weights that it has? Those of shared
-/// weights are told apart by the search, not by hand.
-fn has_whole_weights(seed: u64) -> bool {
-    let drawn = drawn::with_forms(seed);
-    !drawn.options.iter().any(|option| option.contains("shared"))
 }
 
 fn print(all: &[Errors]) {
@@ -59,9 +53,7 @@ fn print(all: &[Errors]) {
 /// more than [`most_over`].
 #[test]
 fn stages_of_all_forms_need_what_the_simulation_needs() {
-    let seeds: Vec<u64> = seeds(MODELS)
-        .filter(|&seed| has_whole_weights(seed))
-        .collect();
+    let seeds: Vec<u64> = seeds(MODELS).collect();
     let of_seed = |&seed: &u64| Errors::of_model(seed, &drawn::with_forms(seed));
     let all: Vec<Errors> = each(&seeds, of_seed).into_iter().flatten().collect();
     print(&all);

@@ -1,0 +1,158 @@
+//! When the operations of each position need a variable, of which a stage has only some
+//! (docs/model.md, "Pipelines").
+//!
+//! * The variables of a body are live at each call of it, in a stage at its own calls.
+//! * A tensor that is kept for the backward pass is live until the last operation of the
+//!   stage that uses it. If it leaves the stage, it is until the end of the forward pass.
+
+use super::reruns::Steps;
+use super::{Flow, Life};
+use crate::model::{Model, PassPlaces, PlaceSet, Placement, VariableUse};
+
+/// The steps of an operation, half-open, and the places of its own.
+type OperationSteps = ((u32, u32), Option<PlaceSet>);
+
+/// The steps at which one position needs a variable.
+pub(super) type OfPosition = (u32, Steps);
+
+/// When operations run, by group.
+pub(super) struct OwnSteps<'a> {
+    model: &'a Model,
+    placement: &'a Placement,
+    by_pass: &'a PassPlaces,
+    of_groups: Vec<Vec<OperationSteps>>,
+}
+
+impl<'a> OwnSteps<'a> {
+    pub(super) fn new(model: &'a Model, placement: &'a Placement, by_pass: &'a PassPlaces) -> Self {
+        let mut of_groups = vec![Vec::new(); model.operation_groups.len()];
+        for (operation, placed) in model.operations.iter().zip(&placement.operations) {
+            let Some((first, last)) = operation.window else {
+                continue;
+            };
+            let own = placed.reason.is_own().then_some(placed.places);
+            of_groups[operation.group as usize].push(((first, last + 1), own));
+        }
+        Self {
+            model,
+            placement,
+            by_pass,
+            of_groups,
+        }
+    }
+
+    /// By position that counts the variables of a use: when it needs them; none where all
+    /// need them whenever they are live.
+    pub(super) fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<OfPosition> {
+        let counted = self.placement.counted[variable.set as usize];
+        let positions = self.placement.sets.places(counted);
+        let ranges = self.model.classes.ranges(variable.class);
+        let is_over_turn = flow.life == Life::AcrossPasses;
+        if positions.len() < 2 || (ranges.len() < 2 && !is_over_turn) {
+            return Vec::new();
+        }
+        let ends: Vec<_> = ranges
+            .iter()
+            .map(|&range| self.ends(variable.set, range, positions))
+            .collect();
+        let needs = |(at, &position): (usize, &u32)| {
+            let is_used = ends.iter().any(|ends| ends[at].is_some());
+            let steps = ranges.iter().zip(&ends).filter_map(|(&range, ends)| {
+                let is_elsewhere = is_used && ends[at].is_none();
+                let is_elsewhere = is_elsewhere && ends.iter().any(Option::is_some);
+                (!is_elsewhere).then(|| (range.0, self.end(range, (at, position), ends, flow)))
+            });
+            (position, steps.collect())
+        };
+        let own: Vec<OfPosition> = positions.iter().enumerate().map(needs).collect();
+        match own.iter().all(|(_, steps)| steps == ranges) {
+            true => Vec::new(),
+            false => own,
+        }
+    }
+
+    /// Where the last operation of each of these positions ends that uses variables of a set
+    /// in a live range.
+    fn ends(&self, set: u32, (from, to): (u32, u32), positions: &[u32]) -> Vec<Option<u32>> {
+        let mut ends = vec![None; positions.len()];
+        let groups = self.model.use_sets.groups(set);
+        let operations = groups.flat_map(|group| &self.of_groups[group as usize]);
+        for &((first, end), own) in operations {
+            if first >= to || end <= from {
+                continue;
+            }
+            let mut raise = |at: usize| ends[at] = ends[at].max(Some(end.min(to)));
+            let Some(own) = own else {
+                (0..positions.len()).for_each(raise);
+                continue;
+            };
+            for &place in self.by_pass.sets.places(own) {
+                let position = self.placement.positions.of_place(place) as u32;
+                if let Ok(at) = positions.binary_search(&position) {
+                    raise(at);
+                }
+            }
+        }
+        ends
+    }
+
+    /// Until when one of the positions needs a variable of a live range.
+    fn end(
+        &self,
+        (from, to): (u32, u32),
+        (at, position): (usize, u32),
+        ends: &[Option<u32>],
+        flow: &Flow,
+    ) -> u32 {
+        let turn = self.model.backward_start;
+        let turn = turn.filter(|turn| (from + 1..to).contains(turn));
+        let (Some(turn), Some(end)) = (turn, ends[at]) else {
+            return to;
+        };
+        let last = ends.iter().flatten().max();
+        // Out on the first IPU has work between that of the first stage.
+        let has_out = position == 0 && self.placement.positions.out_is_first();
+        if flow.life != Life::AcrossPasses || has_out || last == Some(&end) {
+            return to;
+        }
+        match end <= turn && flow.forward.last() != Some(&position) {
+            true => turn,
+            false => end,
+        }
+    }
+}
+
+/// The same by the positions that need the variables together: with each of these sets the
+/// steps at which one of it, and no other, needs them.
+pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
+    let mut changes = Vec::new();
+    for (number, (_, steps)) in own.iter().enumerate() {
+        for &(from, to) in steps.iter().filter(|(from, to)| from < to) {
+            changes.extend([(from, number, true), (to, number, false)]);
+        }
+    }
+    changes.sort_unstable();
+    let mut found: Vec<(Vec<u32>, Steps)> = Vec::new();
+    let mut active = vec![false; own.len()];
+    let mut here = changes.chunk_by(|a, b| a.0 == b.0).peekable();
+    while let Some(at) = here.next() {
+        // What ends and begins again at a step comes in both orders.
+        for is_begin in [false, true] {
+            let changed = at.iter().filter(|change| change.2 == is_begin);
+            changed.for_each(|&(_, number, _)| active[number] = is_begin);
+        }
+        let Some(next) = here.peek() else { break };
+        let numbered = own.iter().zip(&active).filter(|(_, is_active)| **is_active);
+        let positions: Vec<u32> = numbered.map(|((position, _), _)| *position).collect();
+        let steps = (at[0].0, next[0].0);
+        match found.iter_mut().find(|(known, _)| *known == positions) {
+            _ if positions.is_empty() => {}
+            Some((_, known)) => match known.last_mut() {
+                Some(last) if last.1 == steps.0 => last.1 = steps.1,
+                _ => known.push(steps),
+            },
+            None => found.push((positions, vec![steps])),
+        }
+    }
+    found
+}
