@@ -72,27 +72,18 @@ pub(super) fn request(
 pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     let asked = options.pipeline.options(options.time.replicas);
     if let Some(what) = of_original(options) {
-        let asked = [
-            (
-                asked.schedule.is_some_and(|given| given != Schedule::None),
-                "--schedule",
-            ),
+        let has_schedule = asked.schedule.is_some_and(|given| given != Schedule::None);
+        let has_state = options.pipeline.optimizer_state.is_some();
+        let option = first(&[
+            (has_schedule, "--schedule"),
             (asked.recompute.is_some(), "--recompute"),
             (asked.accumulator != Accumulator::default(), "--accumulator"),
-            (
-                options.pipeline.optimizer_state.is_some(),
-                "--optimizer-state",
-            ),
+            (has_state, "--optimizer-state"),
             (asked.accumulators != Storage::OnChip, "--accumulators"),
             (asked.stash != Storage::OnChip, "--stash"),
-        ];
-        return match asked.into_iter().find(|&(is_asked, _)| is_asked) {
-            Some((_, option)) => Err(usage(format!(
-                "{option}: {what}, as the original tool has it, knows no pipeline; leave one of \
-                 both out"
-            ))),
-            None => Ok(Pipeline::default()),
-        };
+        ]);
+        let refusal = option.map(|option| no_pipeline(option, what));
+        return refusal.map_or(Ok(Pipeline::default()), Err);
     }
     if !options.wants_search() {
         return Ok(Pipeline::default());
@@ -104,12 +95,11 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
         false => chosen,
     };
     refuse_impossible(chosen)?;
-    let several = [
+    let several = first(&[
         (options.results.plan, "--plan"),
         (options.results.sweep, "--sweep"),
-    ];
-    let several = several.into_iter().find(|&(is_asked, _)| is_asked);
-    if let Some((_, option)) = several.filter(|_| chosen.recompute == Recompute::Chosen) {
+    ]);
+    if let Some(option) = several.filter(|_| chosen.recompute == Recompute::Chosen) {
         return Err(usage(format!(
             "--recompute chosen: {option} looks at many splits, and layers are chosen for one; give \
              none, stage or layer, or leave {option} out"
@@ -160,10 +150,7 @@ pub(super) fn correction(
         return Ok(None);
     };
     if let Some(what) = of_original(options) {
-        return Err(usage(format!(
-            "--calibration: {what}, as the original tool has it, knows no pipeline; leave one of \
-             both out"
-        )));
+        return Err(no_pipeline("--calibration", what));
     }
     let belongs = calibration.check(model, positions);
     let correction = belongs.and_then(|()| calibration.correction(positions, pipeline));
@@ -174,15 +161,23 @@ pub(super) fn correction(
 /// The option by which the original tool's ways are requested, which know no
 /// pipeline.
 fn of_original(options: &Options) -> Option<&'static str> {
-    let of_original = [
+    let is_classic = options.limits.memory_model == Rules::Classic;
+    first(&[
         (options.search.solver == Solver::Greedy, "--solver greedy"),
-        (
-            options.limits.memory_model == Rules::Classic,
-            "--memory-model classic",
-        ),
-    ];
-    let found = of_original.into_iter().find(|&(is_so, _)| is_so);
-    found.map(|(_, what)| what)
+        (is_classic, "--memory-model classic"),
+    ])
+}
+
+/// The first of these that is so.
+fn first(all: &[(bool, &'static str)]) -> Option<&'static str> {
+    let found = all.iter().find(|(is_so, _)| *is_so);
+    found.map(|&(_, what)| what)
+}
+
+fn no_pipeline(option: &str, original: &str) -> anyhow::Error {
+    usage(format!(
+        "{option}: {original}, as the original tool has it, knows no pipeline; leave one of both out"
+    ))
 }
 
 /// The memory of a tile, by option or else of the target: one number, or one for each
@@ -230,7 +225,7 @@ fn ipus(options: &Options, limits: usize, given: Option<&Plan>) -> Result<IpuCou
 /// The greedy search knows one limit and nothing else.
 fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()> {
     let is_auto = matches!(ipus, IpuCount::UpTo(_));
-    let asked = [
+    let asked = first(&[
         (
             options.search.has_constraints(),
             "constraints (--pin, --together, --cut-after, --no-cut-after)",
@@ -243,13 +238,12 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
         (options.exports.export_lp.is_some(), "--export-lp"),
         (is_auto, "--num-ipus auto"),
         (limits > 1, "several amounts of --mem-per-tile"),
-    ];
-    match asked.into_iter().find(|&(is_asked, _)| is_asked) {
-        Some((_, what)) => Err(usage(format!(
+    ]);
+    asked.map_or(Ok(()), |what| {
+        Err(usage(format!(
             "--solver greedy, the search of the original tool, does not know {what}; leave it out"
-        ))),
-        None => Ok(()),
-    }
+        )))
+    })
 }
 
 fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constraint>> {
@@ -258,13 +252,8 @@ fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constrain
     for pin in &options.search.pin {
         let source = format!("--pin {pin}");
         let position = position(positions, &pin.layer, &source)?;
-        add(
-            Rule::Pin {
-                position,
-                ipu: pin.ipu,
-            },
-            source,
-        );
+        let ipu = pin.ipu;
+        add(Rule::Pin { position, ipu }, source);
     }
     for pair in &options.search.together {
         let source = format!("--together {pair}");
@@ -274,21 +263,13 @@ fn constraints(options: &Options, positions: &Positions) -> Result<Vec<Constrain
     }
     for layer in &options.search.cut_after {
         let source = format!("--cut-after {layer}");
-        add(
-            Rule::CutAfter {
-                position: position(positions, layer, &source)?,
-            },
-            source,
-        );
+        let position = position(positions, layer, &source)?;
+        add(Rule::CutAfter { position }, source);
     }
     for layer in &options.search.no_cut_after {
         let source = format!("--no-cut-after {layer}");
-        add(
-            Rule::NoCutAfter {
-                position: position(positions, layer, &source)?,
-            },
-            source,
-        );
+        let position = position(positions, layer, &source)?;
+        add(Rule::NoCutAfter { position }, source);
     }
     Ok(constraints)
 }

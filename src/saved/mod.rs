@@ -3,7 +3,7 @@
 //! The file holds a [`Model`] before layers are named, so a loaded one serves
 //! any regexes and order, and equals the saved one in everything.
 //!
-//! # The format, version 10
+//! # The format
 //!
 //! Numbers of fixed size are little-endian.
 //!

@@ -9,14 +9,8 @@ pub(super) struct LayerEntry<What> {
 
 /// Entries by the first start from which they count: one more than the last
 /// layer before theirs that has the same.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Entries<What>(Vec<Vec<LayerEntry<What>>>);
-
-impl<What> Default for Entries<What> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
 
 impl<What: Copy> Entries<What> {
     /// Forgets everything, for so many layers.

@@ -10,7 +10,7 @@ use crate::memory::pipeline::PHASES;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// A stretch of the list of steps on which the variables of a use are live.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub(super) from: u32,
     pub(super) to: u32,
