@@ -85,7 +85,15 @@ impl FlowUses {
         index: &UseSetIndex,
         (sets, sites): (usize, &FxHashMap<Path, Path>),
     ) -> Result<Self, ModelError> {
-        let mut runs = OpenNodes::new(profile, found, steps, index, sites);
+        let mut runs = OpenNodes {
+            profile,
+            found,
+            steps,
+            index,
+            sites,
+            sets: FxHashMap::default(),
+            all: Vec::new(),
+        };
         runs.find();
         runs.join_copies();
         let mut uses = Self {
@@ -221,25 +229,7 @@ struct OpenNodes<'a> {
 /// results.
 const MAX_AROUND: usize = 16;
 
-impl<'a> OpenNodes<'a> {
-    fn new(
-        profile: &'a Profile,
-        found: &'a UnnamedOperations,
-        steps: &'a StepIndex,
-        index: &'a UseSetIndex,
-        sites: &'a FxHashMap<Path, Path>,
-    ) -> Self {
-        Self {
-            profile,
-            found,
-            steps,
-            index,
-            sites,
-            sets: FxHashMap::default(),
-            all: Vec::new(),
-        }
-    }
-
+impl OpenNodes<'_> {
     /// Neighbours among the steps that use variables, by operation or call.
     fn find(&mut self) {
         let paths = self.steps.walk_paths(&self.found.walk.paths);

@@ -3,7 +3,7 @@
 use super::by_layer::{of_named, of_sets, places_of_groups};
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
-use super::touches::{SetBytes, bytes_of_sets, isolated};
+use super::touches::{bytes_of_sets, isolated};
 use super::variables::{VariablePlaces, code_places};
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie,
@@ -16,26 +16,12 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
     let out = layering.names.len() as u32;
     let mut sets = PlaceSets::new(out);
     let bytes = bytes_of_sets(model);
-    let found = FoundPlaces::new(model, layering, &bytes);
+    let found = FoundPlaces::new(model, layering);
     let isolated = isolated(model, &bytes, &mut sets);
-    let (operations, preceding) = found.operations(&isolated, &mut sets);
-    let is_at_end = |reason| matches!(reason, Reason::BeforeLayers | Reason::AfterLayers);
-    let is_called = |reason| matches!(reason, Reason::Layer | Reason::Call);
-    let is_seeded = |reason| is_called(reason) || is_at_end(reason) || reason == Reason::Variables;
-    let tied = found.users(&operations, &mut sets, |own, pass| {
-        is_called(own) || is_at_end(own) || own == Reason::Variables && pass == Pass::Forward
-    });
-    let seeded = found.users(&operations, &mut sets, |own, _| is_seeded(own));
-    let variables = VariablePlaces::new(
-        model,
-        layering,
-        &operations,
-        (&bytes, &preceding),
-        seeded,
-        &mut sets,
-    );
+    let mut operations = found.operations(&isolated, &mut sets);
+    let tied = found.users_of_weights(&operations, &mut sets);
+    let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
     let (of_group, of_piece) = code_places(model, &operations, &variables, &bytes, &mut sets);
-    let mut operations = operations;
     for (operation, own) in model.operations.iter().zip(&mut operations) {
         if own.is_open() {
             own.places = of_group[operation.group as usize];
@@ -89,14 +75,12 @@ struct FoundPlaces<'a> {
     shared: Vec<Vec<Level>>,
     /// From the first operation of a layer to the last before the backward pass.
     layers: std::ops::RangeInclusive<usize>,
-    /// By place: the level.
-    levels: Vec<Level>,
     /// By level: the place. In and Out are the first and the last of both.
     places: Vec<u32>,
 }
 
 impl<'a> FoundPlaces<'a> {
-    fn new(model: &'a Model, layering: &'a Layering, bytes: &[SetBytes]) -> Self {
+    fn new(model: &'a Model, layering: &'a Layering) -> Self {
         let named = named(model, layering);
         let places = places_by_level(model, layering, &named);
         let mut level_of = vec![0; places.len()];
@@ -107,7 +91,7 @@ impl<'a> FoundPlaces<'a> {
         let levels: Vec<Option<Level>> = named.iter().map(|own| own.map(level)).collect();
         let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
         let out = places.len() as u32 - 1;
-        let (nodes, shared) = Levels::find(model, bytes, (&levels, out), parameter);
+        let (nodes, shared) = Levels::find(model, (&levels, out), parameter);
         let layered = |own: &Option<u32>| own.is_some();
         let first = named.iter().position(layered).unwrap_or(0);
         let is_forward = |own: &usize| model.operations[*own].pass != Pass::Backward;
@@ -119,32 +103,27 @@ impl<'a> FoundPlaces<'a> {
             layers: first..=last,
             of_operation: of_operations(model, &nodes),
             shared,
-            levels: level_of,
             places,
         }
     }
 
-    /// By operation its place, and the place of what precedes it in the program.
-    fn operations(
-        &self,
-        isolated: &[bool],
-        sets: &mut PlaceSets,
-    ) -> (Vec<OperationPlace>, Vec<PlaceSet>) {
+    /// By operation its place.
+    fn operations(&self, isolated: &[bool], sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut caller = before;
-        let (mut operations, mut preceding) = (Vec::new(), Vec::new());
+        let mut operations = Vec::new();
         for (number, operation) in self.model.operations.iter().enumerate() {
-            preceding.push(if operation.is_nested { caller } else { before });
-            let own = self.operation(number, isolated, preceding[number], sets);
-            if sets.only(own.places).is_some() {
-                before = own.places;
+            let preceding = if operation.is_nested { caller } else { before };
+            let found = self.operation(number, isolated, preceding, sets);
+            if sets.only(found.places).is_some() {
+                before = found.places;
             }
             if !operation.is_nested {
                 caller = before;
             }
-            operations.push(own);
+            operations.push(found);
         }
-        (operations, preceding)
+        operations
     }
 
     fn operation(
@@ -160,10 +139,7 @@ impl<'a> FoundPlaces<'a> {
             return self.outside(number, sets);
         }
         let is_called = own.call != NO_CALL;
-        let found = match self.called(number) {
-            Reach::Unknown => self.of_operation[number],
-            found => found,
-        };
+        let found = self.of_operation[number];
         // Inputs of a layer are also those of what comes after it, such as a pooler: the
         // flow of data knows better.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
@@ -228,24 +204,6 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// Where the body is that a Call runs: that of the next operation with a place, if it is
-    /// in a function.
-    fn called(&self, number: usize) -> Reach {
-        let operations = &self.model.operations;
-        if operations[number].is_nested || !operations[number].name.starts_with("Call") {
-            return Reach::Unknown;
-        }
-        let bodies = (number + 1..operations.len()).take_while(|&own| operations[own].is_nested);
-        let mut found = bodies.map(|own| match self.layering.own_layer(own) {
-            Some(layer) if operations[own].call == NO_CALL => {
-                Reach::At(self.levels[layer as usize])
-            }
-            _ => self.of_operation[own],
-        });
-        let is_there = |found: &Reach| matches!(found, Reach::At(_));
-        found.find(is_there).unwrap_or_default()
-    }
-
     /// Where an operation outside the layers is that no data flows through: before or after
     /// them, if it computes in the forward pass.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
@@ -260,24 +218,28 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// By use set: the places of the operations that are there for such reasons.
-    fn users(
+    /// By use set: the places of the operations that may use its variables as a weight:
+    /// those of layers and ends, and others of the forward pass, such as casts.
+    fn users_of_weights(
         &self,
         operations: &[OperationPlace],
         sets: &mut PlaceSets,
-        is_wanted: impl Fn(Reason, Pass) -> bool,
     ) -> Vec<PlaceSet> {
         let all = operations.iter().zip(&self.model.operations);
-        let wanted = all.map(|(own, operation)| OperationPlace {
-            places: if is_wanted(own.reason, operation.pass) {
-                own.places
-            } else {
-                NOWHERE
-            },
-            reason: own.reason,
+        let users = all.map(|(found, operation)| {
+            let is_user = match found.reason {
+                Reason::Layer | Reason::Call => true,
+                Reason::BeforeLayers | Reason::AfterLayers => true,
+                Reason::Variables => operation.pass == Pass::Forward,
+                _ => false,
+            };
+            OperationPlace {
+                places: if is_user { found.places } else { NOWHERE },
+                ..*found
+            }
         });
-        let wanted: Vec<OperationPlace> = wanted.collect();
-        let of_group = places_of_groups(self.model, &wanted, sets);
+        let users: Vec<OperationPlace> = users.collect();
+        let of_group = places_of_groups(self.model, &users, sets);
         of_sets(&self.model.use_sets, &of_group, sets)
     }
 }
@@ -322,26 +284,16 @@ fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) ->
 /// By operation: where its nodes are in the forward pass or, without any there, after it.
 fn of_operations(model: &Model, nodes: &[Reach]) -> Vec<Reach> {
     let backward_start = model.backward_start.unwrap_or(u32::MAX);
-    let mut forward = vec![Reach::Unknown; model.operations.len()];
-    let mut backward = forward.clone();
-    for (node, &found) in model.flow.nodes.iter().zip(nodes) {
-        let side = if node.first < backward_start {
-            &mut forward
-        } else {
-            &mut backward
-        };
-        for &operation in &node.operations {
-            let own = &mut side[operation as usize];
-            *own = own.join(found);
+    let mut found = vec![Reach::Unknown; model.operations.len()];
+    let mut is_forward = vec![false; model.operations.len()];
+    for (node, &at) in model.flow.nodes.iter().zip(nodes) {
+        for operation in node.operations.iter().map(|&own| own as usize) {
+            // What is recomputed, in the order of steps after the forward pass.
+            if node.first < backward_start || !is_forward[operation] {
+                found[operation] = found[operation].join(at);
+                is_forward[operation] |= node.first < backward_start && !at.is_unknown();
+            }
         }
     }
-    let both = forward.into_iter().zip(backward);
-    both.map(|(first, second)| {
-        if first == Reach::Unknown {
-            second
-        } else {
-            first
-        }
-    })
-    .collect()
+    found
 }

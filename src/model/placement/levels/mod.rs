@@ -3,10 +3,8 @@
 
 mod parameters;
 mod phases;
-mod undirected;
 mod updates;
 
-use super::touches::SetBytes;
 use crate::model::{FlowEdge, Model, NO_NODE};
 use rustc_hash::FxHashMap;
 
@@ -71,7 +69,6 @@ type Seed = Option<(Level, Level)>;
 /// The levels of all nodes.
 pub(super) struct Levels<'a> {
     model: &'a Model,
-    bytes: &'a [SetBytes],
     out: Level,
     seeds: Vec<Seed>,
     phases: Vec<Phase>,
@@ -101,11 +98,10 @@ impl<'a> Levels<'a> {
     /// weight's name.
     pub(super) fn find(
         model: &'a Model,
-        bytes: &'a [SetBytes],
         (levels, out): (&[Option<Level>], Level),
         parameter_level: impl Fn(u32) -> Option<Level>,
     ) -> (Vec<Reach>, Vec<Vec<Level>>) {
-        let mut own = Self::new(model, bytes, (levels, out));
+        let mut own = Self::new(model, (levels, out));
         // What layers with names tell of the others, before these are placed.
         own.spread(Phase::Forward);
         let parameters = model.flow.parameters.iter();
@@ -130,11 +126,7 @@ impl<'a> Levels<'a> {
         (own.found, own.shared)
     }
 
-    fn new(
-        model: &'a Model,
-        bytes: &'a [SetBytes],
-        (levels, out): (&[Option<Level>], Level),
-    ) -> Self {
+    fn new(model: &'a Model, (levels, out): (&[Option<Level>], Level)) -> Self {
         let flow = &model.flow;
         let none = || vec![Vec::new(); flow.nodes.len()];
         let (mut incoming, mut undirected, mut parameters) = (none(), none(), none());
@@ -164,7 +156,6 @@ impl<'a> Levels<'a> {
         let nodes = || flow.nodes.iter();
         let mut own = Self {
             model,
-            bytes,
             out,
             seeds: nodes().map(|node| seed(&node.operations)).collect(),
             phases: Vec::new(),
@@ -311,15 +302,15 @@ impl<'a> Levels<'a> {
         shared.all(|levels| levels.is_empty() || levels.contains(&level))
     }
 
-    /// Does a node use what the forward pass makes or uses at a level?
-    fn uses_stash_of(&self, node: usize, level: Level) -> bool {
+    /// Does a node use what the forward pass makes or uses in In?
+    fn uses_stash_of_in(&self, node: usize) -> bool {
         let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
         let mut nodes = edges.flat_map(|edge| edge.to.iter().chain([&edge.from]));
         let is_there = |&other: &u32| {
             let other = other as usize;
-            self.phases[other] == Phase::Forward && self.found[other] == Reach::At(level)
+            self.phases[other] == Phase::Forward && self.found[other] == Reach::At(0)
         };
-        self.can_be_at(node, level) && nodes.any(is_there)
+        self.can_be_at(node, 0) && nodes.any(is_there)
     }
 
     fn forward(&mut self) {
@@ -366,11 +357,6 @@ impl<'a> Levels<'a> {
                 }
             }
         }
-        for &parameter in &self.parameters[node] {
-            let (set, _) = self.model.flow.parameters[parameter as usize];
-            let bytes = self.bytes[set as usize].parameters;
-            add(self.parameter_found[parameter as usize], bytes);
-        }
         let most = bytes.into_iter().filter(|&(_, bytes)| bytes > 0);
         let before = self.before[node];
         let most = most.max_by_key(|&(level, bytes)| (bytes, Some(level) == before, level));
@@ -379,7 +365,6 @@ impl<'a> Levels<'a> {
 
     /// What runs in the backward pass, but for what follows that of the layers.
     fn backward(&mut self) {
-        let out = self.out;
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
                 (Some(_), _) if self.sums_gradients(node) => self.last_summed(node),
@@ -387,46 +372,35 @@ impl<'a> Levels<'a> {
                 (None, Some(after)) => {
                     Reach::At(self.most(node, (after, self.out)).unwrap_or(self.out))
                 }
-                // Next to an end, it is part of that which has what it uses.
-                (Some(_), Some(0)) if self.uses_stash_of(node, 0) => Reach::At(0),
-                (Some(before), Some(_)) if before == out && self.uses_stash_of(node, out) => {
-                    Reach::At(out)
-                }
+                // Next to In, it is part of In if it uses what In keeps.
+                (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
                 (Some(high), Some(low)) if low <= high => {
                     Reach::At(self.most(node, (low, high)).unwrap_or(low))
                 }
                 (Some(_), Some(_)) => Reach::Several,
-                // The gradient of a weight leads to nothing but an accumulator.
-                (_, None) => self.next_to_gradient(node),
+                // The gradient of a weight leads to nothing but an accumulator: `updates`.
+                (_, None) => Reach::Unknown,
             };
         }
-    }
-
-    /// The nodes that write what a node uses, ascending.
-    fn distinct_producers(&self, node: usize) -> Vec<usize> {
-        let mut producers: Vec<usize> = self.producers(node).collect();
-        producers.sort_unstable();
-        producers.dedup();
-        producers
     }
 
     /// Does a node join gradients that nothing uses later, and use nothing else that others
     /// use too? A norm leaves them to the updates.
     fn sums_gradients(&self, node: usize) -> bool {
-        let producers = self.distinct_producers(node);
         // Where no context tells the passes, the backward pass of Out is of the forward phase.
-        let is_gradient = |&from: &usize| {
+        let is_gradient = |from: usize| {
             self.phases[from] == Phase::Backward || self.found[from] == Reach::At(self.out)
         };
         let mut edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
-        let is_last = edges.all(|edge| edge.to.last() == Some(&(node as u32)));
-        let is_sum = producers.len() > 1 && is_last && producers.iter().all(is_gradient);
-        is_sum && self.shared_parameters(node).next().is_none()
+        edges.all(|edge| edge.to.last() == Some(&(node as u32)))
+            && self.producers(node).min() != self.producers(node).max()
+            && self.producers(node).all(is_gradient)
+            && self.shared_parameters(node).next().is_none()
     }
 
     /// Where the last is made of the gradients that a node joins.
     fn last_summed(&self, node: usize) -> Reach {
-        let last = self.distinct_producers(node).pop();
+        let last = self.producers(node).max();
         last.map_or(Reach::Unknown, |last| self.found[last])
     }
 
@@ -434,18 +408,5 @@ impl<'a> Levels<'a> {
     fn shared_parameters(&self, node: usize) -> impl Iterator<Item = u32> + '_ {
         let parameters = self.parameters[node].iter().copied();
         parameters.filter(|&own| self.model.flow.parameters[own as usize].1.len() > 1)
-    }
-
-    /// Where the nearest gradient is that a node uses; those of weights, which updates use
-    /// later, may be from elsewhere.
-    fn next_to_gradient(&self, node: usize) -> Reach {
-        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
-        let is_late = |&to: &u32| self.phases[to as usize] == Phase::Late;
-        let edges = edges.filter(|edge| !edge.to.iter().any(is_late));
-        let producers = edges.map(|edge| edge.from as usize);
-        let backward = producers.filter(|&from| self.phases[from] == Phase::Backward);
-        let levels = backward.filter_map(|from| self.found[from].level());
-        let nearest = levels.min().filter(|&level| self.can_be_at(node, level));
-        nearest.map_or(Reach::Unknown, Reach::At)
     }
 }

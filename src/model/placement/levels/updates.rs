@@ -1,6 +1,7 @@
 //! What follows the backward pass of the layers.
 
 use super::{Levels, Phase, Reach};
+use crate::model::NO_NODE;
 
 /// Where the parameters are that descend from a node.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,18 +92,40 @@ impl Levels<'_> {
         users.filter(move |&to| to > node && self.phases[to] == Phase::Late)
     }
 
-    /// What changes no parameter is where its inputs are.
+    /// What changes no parameter, such as the gradient of a weight that the host reads, is
+    /// between In and the nearest gradient that it uses, where most bytes are, else where its
+    /// inputs are.
     fn after_inputs(&self, node: usize) -> Reach {
-        let last = self.before[node].unwrap_or(self.out);
         match self.before[node] {
             None if self.phases[node] == Phase::Late => {
                 let found = self.producers(node).map(|from| self.found[from]);
                 found.fold(Reach::Unknown, Reach::join)
             }
-            before => match self.most(node, (0, last)).or(before) {
-                Some(level) => Reach::At(level),
-                None => Reach::Unknown,
-            },
+            before => {
+                let level = self.most(node, (0, before.unwrap_or(self.out)));
+                level.or(before).map_or(Reach::Unknown, Reach::At)
+            }
+        }
+    }
+
+    /// What is left is where the variables are that it uses with others.
+    pub(super) fn without_direction(&mut self) {
+        for node in 0..self.found.len() {
+            if !self.found[node].is_unknown() {
+                continue;
+            }
+            let parameters = self.parameters_of(node);
+            let edges = self.undirected[node].iter().chain(&self.incoming[node]);
+            let edges = edges
+                .map(|&edge| self.edge(edge))
+                .chain(self.outgoing(node));
+            let others = edges.flat_map(|edge| {
+                let from = Some(edge.from).filter(|&from| from != NO_NODE);
+                from.into_iter().chain(edge.to.iter().copied())
+            });
+            let others = others.filter(|&other| !self.is_outside[other as usize]);
+            let others = others.map(|other| self.found[other as usize]);
+            self.found[node] = parameters.chain(others).fold(Reach::Unknown, Reach::join);
         }
     }
 }

@@ -13,6 +13,7 @@ mod operations;
 mod planted;
 mod prediction;
 mod ranges;
+mod rules;
 mod splits;
 
 use std::collections::BTreeMap;

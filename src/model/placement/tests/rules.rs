@@ -1,0 +1,89 @@
+//! Rules that no generated form needs, each with a form that a real model may have.
+
+use super::case::{Case, Training};
+use crate::model::placement::*;
+
+/// The weight is all that tells: as many bytes lead to layer 1 as to layer 2.
+#[test]
+fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
+    let mut case = Case::default();
+    let [first, dense, second] = case.operations(["layer/1/x", "dense", "layer/2/x"]);
+    case.passing(&[first, dense], "");
+    case.passing(&[dense, second], "");
+    let weight = case.lasting(&[dense], "layer/2/kernel");
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(dense), ("2".into(), Reason::Variables));
+    assert_eq!(placed.variable(weight), "2");
+}
+
+/// Such as metrics, or all of a head where the profile has no classes of variables.
+#[test]
+fn without_flow_to_a_layer_the_order_of_the_program_tells() {
+    let mut case = Case::default();
+    let [table, table_sum, first, second, metric, metric_sum] = case.operations([
+        "table",
+        "table sum",
+        "layer/1/x",
+        "layer/2/x",
+        "metric",
+        "metric sum",
+    ]);
+    for (from, to) in [(table, table_sum), (first, second), (metric, metric_sum)] {
+        case.passing(&[from, to], "");
+    }
+    let placed = case.placed(&PlacementOptions::default());
+    for before in [table, table_sum] {
+        let place = placed.operation(before);
+        assert_eq!(place, ("In".into(), Reason::BeforeLayers));
+    }
+    for after in [metric, metric_sum] {
+        let place = placed.operation(after);
+        assert_eq!(place, ("Out".into(), Reason::AfterLayers));
+    }
+}
+
+/// Where each loss begins a backward pass of its own, such as a fill with ones, nothing
+/// leads there from Out.
+#[test]
+fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
+    let mut training = Training::new();
+    let ones = training.case.operation("ones of a loss grad");
+    let operation = training.case.operations.remove(ones);
+    training.case.operations.insert(5, operation);
+    // That of layer 2.
+    training.case.passing(&[ones, 7], "");
+    let placed = training.placed();
+    assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
+}
+
+/// It joins what layer 1 and In make, which tells nothing after the forward pass.
+#[test]
+fn what_is_recomputed_is_where_it_ran_first() {
+    let mut training = Training::new();
+    let sum = training.case.operation("residual sum");
+    let operation = training.case.operations.remove(sum);
+    training.case.operations.insert(2, operation);
+    training.case.passing(&[training.forward[0], sum], "");
+    training.case.passing(&[training.forward[1], sum], "");
+    training.case.passing(&[sum, training.forward[2]], "");
+    training.case.recomputed.push(sum);
+    let placed = training.placed();
+    assert_eq!(placed.operation(2), ("1".into(), Reason::Variables));
+}
+
+/// Its gradient is used by layer 1 too.
+#[test]
+fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
+    let mut training = Training::new();
+    let bias = training.case.operation("bias grad");
+    let operation = training.case.operations.remove(bias);
+    training.case.operations.insert(8, operation);
+    let host = training.case.operation("move out");
+    training.case.groups[host].host_copies.push(0);
+    let derivative = training.case.passing(&[7, bias, 8], "");
+    let gradient = training.case.passing(&[bias, host], "");
+    let placed = training.placed();
+    assert_eq!(placed.operation(8), ("2".into(), Reason::Variables));
+    assert_eq!(placed.variable(gradient), "2");
+    assert_eq!(placed.variable(derivative), "1 2");
+}

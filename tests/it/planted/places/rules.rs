@@ -1,0 +1,152 @@
+//! A form of models for each rule of placement, which fails without it: each was switched
+//! off once, and what is named here failed. A rule without a form can go.
+
+use super::operations::Wrong;
+use super::planted::Planted;
+use super::{Errors, drawn, forms};
+
+/// What fails without a rule.
+enum Needs {
+    /// Operations, ranges or splits of the model with forms of this seed.
+    Form(u64),
+    /// A small model made by hand, in `src/model/placement/tests`.
+    Test(&'static str),
+}
+
+use Needs::{Form, Test};
+
+/// The rules, in the words of docs/model.md.
+const RULES: [(&str, Needs); 33] = [
+    (
+        "where most nodes without a layer stand between two of the highest layer",
+        Form(3),
+    ),
+    (
+        "unless another level uses them in the forward pass, by its own name or by what leads to it",
+        Form(16),
+    ),
+    (
+        "A node without a seed is where its parameters are, if these agree",
+        Test("what_has_no_name_is_at_the_layer_that_its_weight_is_named_after"),
+    ),
+    (
+        "in the backward pass, where those parameters and the forward variables are that it uses",
+        Form(1),
+    ),
+    ("a head between layers: at *before*", Form(24)),
+    (
+        "between both where most bytes are that it uses and makes",
+        Test("what_sums_gradients_between_two_layers_is_of_the_one_before_it"),
+    ),
+    (
+        "What is made of weights alone, such as a cast, goes with its consumers",
+        Form(16),
+    ),
+    ("of several, they are shared by these", Form(24)),
+    (
+        "what uses them between two levels is at one of these",
+        Form(157),
+    ),
+    (
+        "from *after* up to Out where most bytes are, else Out",
+        Test("the_first_gradient_of_a_head_between_layers_is_not_of_out"),
+    ),
+    (
+        "In, and the node uses what In's forward pass does",
+        Form(66),
+    ),
+    ("A sum of gradients, which nothing uses later", Form(0)),
+    ("over later updates that use what it uses", Form(27)),
+    (
+        "a late node is at the levels that share it, unless others are elsewhere",
+        Form(24),
+    ),
+    (
+        "What changes no parameter is between In and the nearest gradient that it uses",
+        Test("a_gradient_that_only_the_host_reads_is_where_it_is_made"),
+    ),
+    (
+        "What updates alone use, some of which no name places, is nowhere",
+        Form(194),
+    ),
+    ("*State.* What no data flows through", Form(30)),
+    ("and else only its own, is on every IPU", Form(4)),
+    (
+        "What is left is where the other users of its variables are, if they agree",
+        Test("others_go_with_what_they_use_or_with_the_operation_before"),
+    ),
+    (
+        "where their nodes of the forward pass are, or without any there, those after it",
+        Test("what_is_recomputed_is_where_it_ran_first"),
+    ),
+    (
+        "An operation that uses nothing that others compute with is in every stage",
+        Form(3),
+    ),
+    ("In a function: with its caller.", Form(2)),
+    (
+        "What computes before the layers is in In, and after them in Out",
+        Test("without_flow_to_a_layer_the_order_of_the_program_tells"),
+    ),
+    (
+        "to the layer that its own name or tensor gives",
+        Test("a_name_decides_before_what_a_variable_is_used_with"),
+    ),
+    (
+        "or the place of the weight that it is named after",
+        Form(66),
+    ),
+    (
+        "to the place of the other variables of an operation that uses it",
+        Form(56),
+    ),
+    (
+        "to that of the variables of one of its programs",
+        Test("what_reaches_over_the_model_adds_no_place"),
+    ),
+    ("to that of its partner", Form(18)),
+    (
+        "to all places that the operations which use it touch",
+        Test("moving_weights_in_and_out_adds_no_place"),
+    ),
+    ("Rules 1 to 4 are gone through twice", Form(277)),
+    (
+        "are those of the variables with the fewest places",
+        Form(56),
+    ),
+    ("also through a cast in the forward pass", Form(16)),
+    (
+        "or that none does and that is named after a layer",
+        Form(38),
+    ),
+];
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_rule_of_placement_has_a_form() {
+    let document = words(include_str!("../../../../docs/model.md"));
+    let by_hand = [
+        include_str!("../../../../src/model/placement/tests/mod.rs"),
+        include_str!("../../../../src/model/placement/tests/rules.rs"),
+    ];
+    for (rule, needs) in &RULES {
+        assert!(document.contains(rule), "no rule: {rule}");
+        match needs {
+            Test(name) => {
+                let test = format!("#[test]\nfn {name}() {{");
+                assert!(by_hand.iter().any(|file| file.contains(&test)), "{name}");
+            }
+            // The first ones are those of `forms_are_placed_as_planted`.
+            Form(seed) if *seed < forms::MODELS => {}
+            Form(seed) => {
+                let model = Errors::new(*seed, Planted::with(drawn::with_forms(*seed)));
+                let misplaced = model.operations.wrong.iter().map(Wrong::to_string);
+                let misses: Vec<String> = model.misses().into_iter().chain(misplaced).collect();
+                assert!(misses.is_empty(), "{rule}: {}", misses.join("\n"));
+            }
+        }
+    }
+}
