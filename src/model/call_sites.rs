@@ -41,8 +41,8 @@ impl CallSites {
     pub(super) fn outermost(&self) -> FxHashMap<Path, Path> {
         let mut sites: FxHashMap<Path, Path> = FxHashMap::default();
         for &(path, outer, function) in &self.all {
-            let own = function.map(|_| path);
-            if let Some(site) = sites.get(&outer).copied().or(own) {
+            let called = function.map(|_| path);
+            if let Some(site) = sites.get(&outer).copied().or(called) {
                 sites.insert(path, site);
             }
         }
@@ -62,14 +62,14 @@ impl CallSites {
         let mut call_of: FxHashMap<Path, u32> = FxHashMap::default();
         for &(path, outer, function) in &self.all {
             let outer = call_of.get(&outer).copied();
-            let own = function.filter(|_| !has_pairs(path)).map(|function| {
+            let new_call = function.filter(|_| !has_pairs(path)).map(|function| {
                 calls.push(function);
                 calls.len() as u32 - 1
             });
-            call_of.extend(own.or(outer).map(|call| (path, call)));
+            call_of.extend(new_call.or(outer).map(|call| (path, call)));
         }
-        for (operation, own) in operations.iter_mut().zip(&found.operations) {
-            operation.call = call_of.get(&own.path).copied().unwrap_or(NO_CALL);
+        for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
+            operation.call = call_of.get(&unnamed.path).copied().unwrap_or(NO_CALL);
         }
         calls
     }

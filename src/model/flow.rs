@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 
-/// What runs without a break, and what flows from one such run to others.
+/// Runs of steps without a break, and the data that flows between them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// In the order of their first steps.
@@ -112,7 +112,7 @@ impl FlowUses {
         Ok(uses)
     }
 
-    /// What flows, by the live ranges of all variables that some operation uses.
+    /// The flow, by the live ranges of all variables that some operation uses.
     pub(super) fn flow(
         self,
         classes: &LiveClasses,
@@ -122,13 +122,13 @@ impl FlowUses {
         let mut edges: FxHashMap<Edge, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);
-        for own in uses {
-            let users = &self.by_set[own.set as usize];
-            if classes.lasts(own.class) || is_weight(own.set) {
-                parameters.push(own.set);
+        for variable in uses {
+            let users = &self.by_set[variable.set as usize];
+            if classes.lasts(variable.class) || is_weight(variable.set) {
+                parameters.push(variable.set);
                 continue;
             }
-            for &(from, to) in classes.ranges(own.class) {
+            for &(from, to) in classes.ranges(variable.class) {
                 let begin = users.partition_point(|user| user.step < from);
                 let end = users.partition_point(|user| user.step < to);
                 for (edge, looks) in edges_of(&users[begin..end.max(begin)], from) {
@@ -138,7 +138,7 @@ impl FlowUses {
                     if let Entry::Vacant(_) = known {
                         ends_left = ends_left.checked_sub(size).ok_or(ModelError::TooMuchFlow)?;
                     }
-                    *known.or_default() += own.bytes;
+                    *known.or_default() += variable.bytes;
                 }
             }
         }
@@ -169,16 +169,16 @@ impl FlowUses {
 fn edges_of(users: &[Use], start: u32) -> impl Iterator<Item = (Edge, usize)> {
     let early = users
         .iter()
-        .take_while(|own| own.step - start < FIRST_STEPS);
-    let is_hosts = users.first().is_some_and(|own| own.role == Role::Host);
-    let writes = |own: &Use| matches!(own.role, Role::Computes | Role::Destination);
+        .take_while(|user| user.step - start < FIRST_STEPS);
+    let is_hosts = users.first().is_some_and(|user| user.role == Role::Host);
+    let writes = |user: &Use| matches!(user.role, Role::Computes | Role::Destination);
     let producer = early.clone().position(writes).filter(|_| !is_hosts);
     let first = producer.map_or((NO_NODE, 0), |at| (users[at].node, at + 1));
     let later = users.iter().enumerate().skip(first.1);
-    let later = later.filter(move |(_, own)| producer.is_some() && own.role == Role::Destination);
+    let later = later.filter(move |(_, user)| producer.is_some() && user.role == Role::Destination);
     let writers = [first]
         .into_iter()
-        .chain(later.map(|(at, own)| (own.node, at + 1)));
+        .chain(later.map(|(at, user)| (user.node, at + 1)));
     let mut last = None;
     writers.filter_map(move |(from, at)| {
         if last.replace(from) == Some(from) {
@@ -197,7 +197,7 @@ fn ascending(nodes: impl Iterator<Item = u32>) -> Box<[u32]> {
     nodes.into()
 }
 
-/// What makes steps one node.
+/// Steps that follow each other with the same key are one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     /// All of one call, by the first step in it and the operation of the Call.
@@ -234,7 +234,7 @@ impl OpenNodes<'_> {
     fn find(&mut self) {
         let paths = self.steps.walk_paths(&self.found.walk.paths);
         let mut open: Option<(Key, Path)> = None;
-        for (step, own) in (0u32..).zip(&self.profile.steps) {
+        for (step, entry) in (0u32..).zip(&self.profile.steps) {
             let path = paths[step as usize];
             let site = path.and_then(|path| self.sites.get(&path).copied());
             open = match (open, site) {
@@ -243,8 +243,8 @@ impl OpenNodes<'_> {
                     site.map(|site| (Key::Call(step, self.operation_above(step, &paths)), site))
                 }
             };
-            let sets = self.sets.entry(own.program);
-            let sets = sets.or_insert_with(|| self.index.roles(self.profile, own.program));
+            let sets = self.sets.entry(entry.program);
+            let sets = sets.or_insert_with(|| self.index.roles(self.profile, entry.program));
             if sets.is_empty() {
                 continue;
             }
@@ -281,13 +281,13 @@ impl OpenNodes<'_> {
             let Key::Call(_, operation) = self.all[call].key else {
                 continue;
             };
-            let own = self.all[call].steps.iter();
-            let used = own.flat_map(|&(step, _)| self.sets_of(step).iter().map(|own| own.0));
+            let steps = self.all[call].steps.iter();
+            let used = steps.flat_map(|&(step, _)| self.sets_of(step).iter().map(|set| set.0));
             let used: FxHashSet<u32> = used.collect();
             let mut copies = self.copies((0..call).rev(), (call, operation), &used);
             copies.extend(self.copies(call + 1..self.all.len(), (call, operation), &used));
             for &(run, copy) in &copies {
-                self.all[run].steps.retain(|own| own.0 != copy.0);
+                self.all[run].steps.retain(|step| step.0 != copy.0);
             }
             let steps = &mut self.all[call].steps;
             steps.extend(copies.into_iter().map(|(_, copy)| copy));
@@ -311,9 +311,9 @@ impl OpenNodes<'_> {
             if run < call {
                 steps.reverse();
             }
-            let is_copy = |&(step, own): &(u32, u32)| {
+            let is_copy = |&(step, part_of): &(u32, u32)| {
                 let mut sets = self.sets_of(step).iter();
-                let is_calls = own == operation && own != NO_OPERATION;
+                let is_calls = part_of == operation && part_of != NO_OPERATION;
                 (is_calls || self.moves(step)) && sets.any(|(set, _)| used.contains(set))
             };
             let room = MAX_AROUND - found.len();
@@ -343,7 +343,7 @@ impl OpenNodes<'_> {
             let operations = run.steps.iter().map(|&(_, operation)| operation);
             FlowNode {
                 first: run.steps[0].0,
-                operations: ascending(operations.filter(|&own| own != NO_OPERATION)),
+                operations: ascending(operations.filter(|&operation| operation != NO_OPERATION)),
             }
         };
         self.all.iter().map(node).collect()

@@ -42,7 +42,7 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// What is known of the labels of a set's variables: not any yet, or not only one.
+/// In place of the label of a set's variables: none was seen yet, or several.
 const UNSEEN: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
@@ -137,7 +137,7 @@ fn partners(
     only.flatten().collect()
 }
 
-/// What pairing needs to know.
+/// All that pairing looks at.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],

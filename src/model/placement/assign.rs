@@ -22,9 +22,9 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
     let tied = found.users_of_weights(&operations, &mut sets);
     let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
     let (of_group, of_piece) = code_places(model, &operations, &variables, &bytes, &mut sets);
-    for (operation, own) in model.operations.iter().zip(&mut operations) {
-        if own.is_open() {
-            own.places = of_group[operation.group as usize];
+    for (operation, place) in model.operations.iter().zip(&mut operations) {
+        if place.is_open() {
+            place.places = of_group[operation.group as usize];
         }
     }
     let ties = weights::ties((model, layering), &bytes, (&sets, &tied), &options.untie);
@@ -88,15 +88,17 @@ impl<'a> FoundPlaces<'a> {
             level_of[place as usize] = level;
         }
         let level = |layer: u32| level_of[layer as usize];
-        let levels: Vec<Option<Level>> = named.iter().map(|own| own.map(level)).collect();
+        let levels: Vec<Option<Level>> = named.iter().map(|layer| layer.map(level)).collect();
         let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
         let out = places.len() as u32 - 1;
         let (nodes, shared) = Levels::find(model, (&levels, out), parameter);
-        let layered = |own: &Option<u32>| own.is_some();
+        let layered = |layer: &Option<u32>| layer.is_some();
         let first = named.iter().position(layered).unwrap_or(0);
-        let is_forward = |own: &usize| model.operations[*own].pass != Pass::Backward;
+        let is_forward = |operation: &usize| model.operations[*operation].pass != Pass::Backward;
         let mut last = (0..named.len()).rev().filter(is_forward);
-        let last = last.find(|&own| named[own].is_some()).unwrap_or(0);
+        let last = last
+            .find(|&operation| named[operation].is_some())
+            .unwrap_or(0);
         Self {
             model,
             layering,
@@ -133,28 +135,28 @@ impl<'a> FoundPlaces<'a> {
         preceding: PlaceSet,
         sets: &mut PlaceSets,
     ) -> OperationPlace {
-        let own = &self.model.operations[number];
-        let only_streams = self.model.operation_groups[own.group as usize].only_streams();
-        if own.is_tensor || (only_streams && !own.is_anonymous) {
+        let operation = &self.model.operations[number];
+        let only_streams = self.model.operation_groups[operation.group as usize].only_streams();
+        if operation.is_tensor || (only_streams && !operation.is_anonymous) {
             return self.outside(number, sets);
         }
-        let is_called = own.call != NO_CALL;
+        let is_called = operation.call != NO_CALL;
         let found = self.of_operation[number];
         // Inputs of a layer are also those of what comes after it, such as a pooler: the
         // flow of data knows better.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
-        let is_compilers =
-            isolated[own.group as usize] && (own.is_anonymous || !own.is_nested && !is_called);
+        let is_compilers = isolated[operation.group as usize]
+            && (operation.is_anonymous || !operation.is_nested && !is_called);
         let (places, reason) = match (layer, found) {
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
                 // Updates are of no pass.
-                let is_backward = own.is_backward || own.is_nested;
-                let is_update = match own.pass {
+                let is_backward = operation.is_backward || operation.is_nested;
+                let is_update = match operation.pass {
                     Pass::Update => true,
                     Pass::Backward => !is_backward,
                     Pass::Forward | Pass::Both => false,
@@ -170,7 +172,8 @@ impl<'a> FoundPlaces<'a> {
             }
             (None, Reach::Shared(parameter)) => {
                 let levels = self.shared[parameter as usize].iter();
-                let mut places: Vec<u32> = levels.map(|&own| self.places[own as usize]).collect();
+                let mut places: Vec<u32> =
+                    levels.map(|&level| self.places[level as usize]).collect();
                 places.sort_unstable();
                 places.dedup();
                 (sets.intern(&places), Reason::Touched)
@@ -179,10 +182,10 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
             // A body may be listed for one of its calls alone.
-            (None, Reach::Unknown) if own.is_nested || self.layers.contains(&number) => {
+            (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
-            (None, Reach::Unknown) if own.is_anonymous => (NOWHERE, Reason::Touched),
+            (None, Reach::Unknown) if operation.is_anonymous => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) => self.by_order(number, sets),
         };
         OperationPlace { places, reason }
@@ -207,9 +210,9 @@ impl<'a> FoundPlaces<'a> {
     /// Where an operation outside the layers is that no data flows through: before or after
     /// them, if it computes in the forward pass.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
-        let own = &self.model.operations[number];
-        let computes = self.model.operation_groups[own.group as usize].computes();
-        let is_forward = matches!(own.pass, Pass::Forward | Pass::Both) && computes;
+        let operation = &self.model.operations[number];
+        let computes = self.model.operation_groups[operation.group as usize].computes();
+        let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both) && computes;
         let out = self.layering.names.len() as u32;
         match number {
             _ if !is_forward || self.layering.is_empty() => (NOWHERE, Reason::Touched),
@@ -249,8 +252,8 @@ impl<'a> FoundPlaces<'a> {
 /// must do. Names in functions are those of the first call.
 fn named(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: &dyn Fn(Note) -> bool| -> Vec<Option<u32>> {
-        let layer = |(number, own): (usize, &crate::model::Operation)| {
-            let is_said = own.call == NO_CALL && wanted(layering.notes[number]);
+        let layer = |(number, operation): (usize, &crate::model::Operation)| {
+            let is_said = operation.call == NO_CALL && wanted(layering.notes[number]);
             Some(layering.layers[number]).filter(|&layer| is_said && layer != NO_LAYER)
         };
         model.operations.iter().enumerate().map(layer).collect()
@@ -271,7 +274,7 @@ fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) ->
         let layers = node
             .operations
             .iter()
-            .filter_map(|&own| named[own as usize]);
+            .filter_map(|&operation| named[operation as usize]);
         for layer in layers {
             first[layer as usize] = node.first;
         }
@@ -287,7 +290,7 @@ fn of_operations(model: &Model, nodes: &[Reach]) -> Vec<Reach> {
     let mut found = vec![Reach::Unknown; model.operations.len()];
     let mut is_forward = vec![false; model.operations.len()];
     for (node, &at) in model.flow.nodes.iter().zip(nodes) {
-        for operation in node.operations.iter().map(|&own| own as usize) {
+        for operation in node.operations.iter().map(|&operation| operation as usize) {
             // What is recomputed, in the order of steps after the forward pass.
             if node.first < backward_start || !is_forward[operation] {
                 found[operation] = found[operation].join(at);

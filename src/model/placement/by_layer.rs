@@ -137,9 +137,9 @@ pub(super) fn places_of_groups(
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
     let mut of_group = vec![NOWHERE; model.operation_groups.len()];
-    for (operation, own) in model.operations.iter().zip(operations) {
+    for (operation, place) in model.operations.iter().zip(operations) {
         let known = &mut of_group[operation.group as usize];
-        *known = sets.union(*known, own.places);
+        *known = sets.union(*known, place.places);
     }
     of_group
 }

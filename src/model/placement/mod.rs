@@ -48,7 +48,7 @@ use std::fmt;
 /// By use set: bytes of its variables over all tiles.
 pub(super) fn bytes_of_sets(model: &Model) -> Vec<u64> {
     let sums = touches::bytes_of_sets(model);
-    sums.into_iter().map(|own| own.all).collect()
+    sums.into_iter().map(|bytes| bytes.all).collect()
 }
 
 /// Which rules say what a stage needs.
@@ -98,7 +98,7 @@ pub enum OutOn {
 /// How places are found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
-    /// What becomes of operations without a layer.
+    /// The places of operations without a layer.
     pub layerless: Layerless,
     /// On which IPU Out runs.
     pub out_on: OutOn,
@@ -206,7 +206,7 @@ pub struct Placement {
     pub ties: Vec<WeightTie>,
     /// The sets that everything else refers to.
     pub sets: PlaceSets,
-    /// The same sets with Out apart, where it is in one position with In.
+    /// The sets with Out apart, where it is in one position with In.
     pub(crate) apart: Option<PlaceSets>,
     /// By operation group: where its code counts.
     pub(crate) of_group: Vec<PlaceSet>,

@@ -29,14 +29,14 @@ impl PassPlaces {
         let (mut forward, mut backward) = (none(), none());
         for (number, operation) in model.operations.iter().enumerate() {
             let group = operation.group as usize;
-            let own = &placement.operations[number];
-            if !own.reason.is_own() || model.operation_groups[group].only_streams() {
+            let place = &placement.operations[number];
+            if !place.reason.is_own() || model.operation_groups[group].only_streams() {
                 continue;
             }
             let (is_forward, is_backward) = sides(operation.pass);
             for (of_group, is_so) in [(&mut forward, is_forward), (&mut backward, is_backward)] {
                 if is_so {
-                    of_group[group] = sets.union(of_group[group], own.places);
+                    of_group[group] = sets.union(of_group[group], place.places);
                 }
             }
         }
@@ -71,14 +71,14 @@ fn sides(pass: Pass) -> (bool, bool) {
 fn streams(model: &Model) -> Vec<Box<[u32]>> {
     let mut of_set: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
     for (set, smaller, group) in model.use_sets.iter() {
-        let mut own = of_set[smaller as usize].to_vec();
+        let mut copying = of_set[smaller as usize].to_vec();
         if !model.operation_groups[group as usize]
             .host_copies
             .is_empty()
         {
-            own.push(group);
+            copying.push(group);
         }
-        of_set[set as usize] = own.into();
+        of_set[set as usize] = copying.into();
     }
     of_set
 }

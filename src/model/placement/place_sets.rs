@@ -151,21 +151,21 @@ impl PlaceSets {
     /// first. What has one of these places already tells nothing more, such as a number
     /// that many places share.
     pub(super) fn touched(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
-        let mut distinct: Vec<PlaceSet> = of.into_iter().filter(|&own| own != NOWHERE).collect();
-        let size = |own: &PlaceSet| match *own {
+        let mut distinct: Vec<PlaceSet> = of.into_iter().filter(|&set| set != NOWHERE).collect();
+        let size = |set: &PlaceSet| match *set {
             EVERYWHERE => usize::MAX,
-            own => self.places(own).len(),
+            set => self.places(set).len(),
         };
-        distinct.sort_unstable_by_key(|own| (size(own), *own));
+        distinct.sort_unstable_by_key(|set| (size(set), *set));
         distinct.dedup();
         let mut places: Vec<u32> = Vec::new();
         for alike in distinct.chunk_by(|a, b| size(a) == size(b)) {
             if alike == [EVERYWHERE] && places.is_empty() {
                 return EVERYWHERE;
             }
-            let new = alike.iter().map(|&own| self.places(own));
+            let new = alike.iter().map(|&set| self.places(set));
             let new =
-                new.filter(|own| !own.iter().any(|place| places.binary_search(place).is_ok()));
+                new.filter(|more| !more.iter().any(|place| places.binary_search(place).is_ok()));
             places = [places.clone(), new.flatten().copied().collect()].concat();
             places.sort_unstable();
             places.dedup();
@@ -178,7 +178,7 @@ impl PlaceSets {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// The same sets, by the same numbers, with place `from` read as `to`.
+    /// The sets, by their numbers, with place `from` read as `to`.
     /// Sets that become equal stay apart.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {

@@ -34,7 +34,7 @@ pub enum PseudoLayers {
     OutWithIn,
 }
 
-/// What a position of the layer order means.
+/// The meaning of a position of the layer order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PositionName<'a> {
     /// All operations without a layer (classic model).
@@ -116,7 +116,7 @@ impl Positions {
         self.pseudo_layers
     }
 
-    /// What a position means.
+    /// The meaning of a position.
     ///
     /// # Panics
     /// When there is no such position.
@@ -130,7 +130,7 @@ impl Positions {
         }
     }
 
-    /// What all positions stand for, in their order.
+    /// The names of all positions, in their order.
     pub fn names(&self) -> Vec<String> {
         let names = (0..self.len()).map(|position| self.name(position).to_string());
         names.collect()
@@ -147,7 +147,7 @@ impl Positions {
         }
     }
 
-    /// What a place means, with In and Out apart.
+    /// The meaning of a place, with In and Out apart.
     pub fn name_of_place(&self, place: u32) -> PositionName<'_> {
         match self.name(self.of_place(place)) {
             PositionName::InAndOut if place == 0 => PositionName::In,

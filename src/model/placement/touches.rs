@@ -19,11 +19,11 @@ pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     let classes = &model.classes;
     let is_weight = |set: u32| model.label_of(set).kind == TensorKind::Variable;
     let mut sums = vec![SetBytes::default(); model.use_sets.len()];
-    for own in model.variables.uses() {
-        let sum = &mut sums[own.set as usize];
-        sum.all += own.bytes;
-        if is_weight(own.set) || classes.lasts(own.class) {
-            sum.parameters += own.bytes;
+    for item in model.variables.uses() {
+        let sum = &mut sums[item.set as usize];
+        sum.all += item.bytes;
+        if is_weight(item.set) || classes.lasts(item.class) {
+            sum.parameters += item.bytes;
         }
     }
     sums
@@ -68,10 +68,12 @@ pub(super) fn touched(
         return vec![EVERYWHERE; groups];
     };
     let mut used: Vec<Vec<PlaceSet>> = vec![Vec::new(); groups];
-    for (group, own) in pairs {
-        used[group as usize].push(own);
+    for (group, places) in pairs {
+        used[group as usize].push(places);
     }
-    used.into_iter().map(|own| sets.touched(own)).collect()
+    used.into_iter()
+        .map(|places| sets.touched(places))
+        .collect()
 }
 
 /// The operation groups that are wanted, with the places of the variables that each uses;

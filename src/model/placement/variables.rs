@@ -43,8 +43,8 @@ impl VariablePlaces {
         let of_group = places_of_groups(model, operations, sets);
         let mut counted = of_sets(&model.use_sets, &of_group, sets);
         let mut is_reaching = vec![false; model.operation_groups.len()];
-        for (operation, own) in model.operations.iter().zip(operations) {
-            is_reaching[operation.group as usize] |= own.is_open();
+        for (operation, place) in model.operations.iter().zip(operations) {
+            is_reaching[operation.group as usize] |= place.is_open();
         }
         let wanted = |group: u32| is_reaching[group as usize];
         let mut all_touched = Vec::new();
@@ -189,8 +189,12 @@ pub(super) fn code_places(
         if !is_reaching[number] {
             continue;
         }
-        let own = sets.union(of_group[number], all[number]);
-        let whole = if own == NOWHERE { EVERYWHERE } else { own };
+        let of_operations = sets.union(of_group[number], all[number]);
+        let whole = if of_operations == NOWHERE {
+            EVERYWHERE
+        } else {
+            of_operations
+        };
         of_group[number] = whole;
         for piece in &group.pieces {
             let used = piece

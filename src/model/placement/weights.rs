@@ -31,8 +31,8 @@ impl WeightTie {
         if self.is_untied {
             return None;
         }
-        let own = self.places.iter().map(|&place| positions.of_place(place));
-        let (first, last) = (own.clone().min()?, own.max()?);
+        let all = self.places.iter().map(|&place| positions.of_place(place));
+        let (first, last) = (all.clone().min()?, all.max()?);
         (first < last).then_some((first, last))
     }
 }

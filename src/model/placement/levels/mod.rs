@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// of them.
 pub(super) type Level = u32;
 
-/// What is known of where something runs.
+/// How far it is known where something runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Nothing.
@@ -101,29 +101,29 @@ impl<'a> Levels<'a> {
         (levels, out): (&[Option<Level>], Level),
         parameter_level: impl Fn(u32) -> Option<Level>,
     ) -> (Vec<Reach>, Vec<Vec<Level>>) {
-        let mut own = Self::new(model, (levels, out));
-        // What layers with names tell of the others, before these are placed.
-        own.spread(Phase::Forward);
+        let mut levels = Self::new(model, (levels, out));
+        // Layers with names tell of the others, before these are placed.
+        levels.spread(Phase::Forward);
         let parameters = model.flow.parameters.iter();
         let named = parameters.map(|(set, nodes)| {
-            let level = parameter_level(*set).filter(|&level| !own.is_used_beyond(level, nodes));
+            let level = parameter_level(*set).filter(|&level| !levels.is_used_beyond(level, nodes));
             level.map_or(Reach::Unknown, Reach::At)
         });
-        own.parameter_found = named.collect();
-        own.seed_by_use(Phase::Forward);
-        own.spread(Phase::Forward);
-        own.forward();
-        own.made_of_parameters();
-        own.place_parameters(Some(Phase::Forward));
-        own.advance_state();
-        own.seed_by_use(Phase::Backward);
-        own.spread(Phase::Backward);
-        own.backward();
-        own.place_parameters(None);
-        own.updates();
-        own.place_parameters(None);
-        own.without_direction();
-        (own.found, own.shared)
+        levels.parameter_found = named.collect();
+        levels.seed_by_use(Phase::Forward);
+        levels.spread(Phase::Forward);
+        levels.forward();
+        levels.made_of_parameters();
+        levels.place_parameters(Some(Phase::Forward));
+        levels.advance_state();
+        levels.seed_by_use(Phase::Backward);
+        levels.spread(Phase::Backward);
+        levels.backward();
+        levels.place_parameters(None);
+        levels.updates();
+        levels.place_parameters(None);
+        levels.without_direction();
+        (levels.found, levels.shared)
     }
 
     fn new(model: &'a Model, (levels, out): (&[Option<Level>], Level)) -> Self {
@@ -144,17 +144,19 @@ impl<'a> Levels<'a> {
             }
         }
         let is_of_model = |&operation: &u32| {
-            let own = &model.operations[operation as usize];
-            !own.is_tensor && !model.operation_groups[own.group as usize].only_streams()
+            let operation = &model.operations[operation as usize];
+            !operation.is_tensor && !model.operation_groups[operation.group as usize].only_streams()
         };
         let outside =
             |operations: &[u32]| !operations.is_empty() && !operations.iter().any(is_of_model);
         let seed = |operations: &[u32]| -> Seed {
-            let own = operations.iter().filter_map(|&own| levels[own as usize]);
-            Some((own.clone().min()?, own.max()?))
+            let named = operations
+                .iter()
+                .filter_map(|&operation| levels[operation as usize]);
+            Some((named.clone().min()?, named.max()?))
         };
         let nodes = || flow.nodes.iter();
-        let mut own = Self {
+        let mut levels = Self {
             model,
             out,
             seeds: nodes().map(|node| seed(&node.operations)).collect(),
@@ -171,18 +173,18 @@ impl<'a> Levels<'a> {
             last_layer: 0,
             found: vec![Reach::Unknown; flow.nodes.len()],
         };
-        own.find_phases();
-        for (node, seed) in own.seeds.iter().enumerate() {
+        levels.find_phases();
+        for (node, seed) in levels.seeds.iter().enumerate() {
             if let &Some((low, high)) = seed {
-                own.found[node] = if low == high {
+                levels.found[node] = if low == high {
                     Reach::At(low)
                 } else {
                     Reach::Several
                 };
             }
         }
-        own.last_layer = own.first_of_last_layer();
-        own
+        levels.last_layer = levels.first_of_last_layer();
+        levels
     }
 
     fn edge(&self, number: u32) -> &'a FlowEdge {
@@ -209,8 +211,7 @@ impl<'a> Levels<'a> {
         to.filter(|&to| !self.is_outside[to])
     }
 
-    /// What the nodes of a phase have before and after them: the nearest level on each
-    /// side.
+    /// Gives the nodes of a phase the nearest levels before and after them.
     fn spread(&mut self, phase: Phase) {
         let is_up = phase == Phase::Forward;
         let nodes = self.found.len();
@@ -219,8 +220,8 @@ impl<'a> Levels<'a> {
         }
         for node in (0..nodes).rev().filter(|&node| self.phases[node] == phase) {
             let consumers = self.consumers(node);
-            let own = consumers.filter(|&to| self.phases[to] == phase);
-            let levels = own.filter_map(|to| match self.seeds[to] {
+            let in_phase = consumers.filter(|&to| self.phases[to] == phase);
+            let levels = in_phase.filter_map(|to| match self.seeds[to] {
                 Some((low, high)) => Some(if is_up { low } else { high }),
                 None => self.after[to],
             });
@@ -232,8 +233,8 @@ impl<'a> Levels<'a> {
     /// The nearest level before a node in its phase, by what it uses.
     fn nearest_producer(&self, node: usize, phase: Phase) -> Option<Level> {
         let producers = self.producers(node);
-        let own = producers.filter(|&from| self.phases[from] == phase);
-        let levels = own.filter_map(|from| match self.seeds[from] {
+        let in_phase = producers.filter(|&from| self.phases[from] == phase);
+        let levels = in_phase.filter_map(|from| match self.seeds[from] {
             Some((low, high)) => Some(if phase == Phase::Forward { high } else { low }),
             None => self.before[from],
         });
@@ -258,11 +259,13 @@ impl<'a> Levels<'a> {
     /// and nothing that it uses comes from beyond.
     fn seed_by_use(&mut self, phase: Phase) {
         for node in self.open(phase) {
-            let own = self.parameters_of(node);
+            let parameters = self.parameters_of(node);
             let is_backward = phase == Phase::Backward;
             let stash = self.stash(node).filter(|_| is_backward);
             // What several share does not tell them apart.
-            let single = own.chain(stash).filter(|&found| found != Reach::Several);
+            let single = parameters
+                .chain(stash)
+                .filter(|&found| found != Reach::Several);
             let found = single.fold(Reach::Unknown, Reach::join);
             self.before[node] = self.nearest_producer(node, phase);
             if let Reach::At(level) = found
@@ -277,7 +280,7 @@ impl<'a> Levels<'a> {
     /// Where the parameters are that a node uses.
     fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
         let parameters = self.parameters[node].iter();
-        parameters.map(|&own| self.parameter_found[own as usize])
+        parameters.map(|&parameter| self.parameter_found[parameter as usize])
     }
 
     /// Where the variables of the forward pass are used there that a node uses.
@@ -298,7 +301,7 @@ impl<'a> Levels<'a> {
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let mut shared = self.parameters[node]
             .iter()
-            .map(|&own| &self.shared[own as usize]);
+            .map(|&parameter| &self.shared[parameter as usize]);
         shared.all(|levels| levels.is_empty() || levels.contains(&level))
     }
 
@@ -363,7 +366,7 @@ impl<'a> Levels<'a> {
         most.map(|(level, _)| level)
     }
 
-    /// What runs in the backward pass, but for what follows that of the layers.
+    /// Places the backward pass of layers and ends.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
@@ -407,6 +410,6 @@ impl<'a> Levels<'a> {
     /// The parameters of a node that others use too: a constant of its own tells nothing.
     fn shared_parameters(&self, node: usize) -> impl Iterator<Item = u32> + '_ {
         let parameters = self.parameters[node].iter().copied();
-        parameters.filter(|&own| self.model.flow.parameters[own as usize].1.len() > 1)
+        parameters.filter(|&parameter| self.model.flow.parameters[parameter as usize].1.len() > 1)
     }
 }

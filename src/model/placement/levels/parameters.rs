@@ -43,7 +43,9 @@ impl Levels<'_> {
             is_made[node] = has_inputs
                 && producers.all(|from| is_made[from])
                 && !self.undirected[node].iter().any(is_input)
-                && self.parameters[node].iter().all(|&own| self.is_weight(own));
+                && self.parameters[node]
+                    .iter()
+                    .all(|&parameter| self.is_weight(parameter));
         }
         let open: Vec<usize> = self.open(Phase::Forward).collect();
         for node in open.into_iter().rev().filter(|&node| is_made[node]) {
@@ -65,13 +67,13 @@ impl Levels<'_> {
 
     /// Parameters are where the nodes of a phase use them or, without one, any.
     pub(super) fn place_parameters(&mut self, phase: Option<Phase>) {
-        let in_phase = |own: Phase| phase.is_none_or(|phase| own == phase);
+        let in_phase = |of_node: Phase| phase.is_none_or(|phase| of_node == phase);
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let nodes = nodes.iter().map(|&node| node as usize);
             if self.parameter_found[number].is_unknown() && !self.is_open_to_updates(nodes.clone())
             {
-                let own = nodes.filter(|&node| in_phase(self.phases[node]));
-                let found = own.map(|node| self.found[node]);
+                let users = nodes.filter(|&node| in_phase(self.phases[node]));
+                let found = users.map(|node| self.found[node]);
                 let all = found.clone().fold(Reach::Unknown, Reach::join);
                 let levels = found.filter_map(Reach::level);
                 if all == Reach::Several && phase.is_some() {
@@ -86,7 +88,7 @@ impl Levels<'_> {
     /// tell nothing of what all share, such as a learning rate.
     fn is_open_to_updates(&self, nodes: impl Iterator<Item = usize>) -> bool {
         let mut nodes = nodes.filter(|&node| !self.is_outside[node]).peekable();
-        let is_update = |&own: &u32| self.model.operations[own as usize].is_update;
+        let is_update = |&operation: &u32| self.model.operations[operation as usize].is_update;
         let operations = |node: usize| self.model.flow.nodes[node].operations.iter();
         let mut is_open = false;
         nodes.peek().is_some()
@@ -102,7 +104,8 @@ impl Levels<'_> {
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             let shared: Vec<u32> = self.shared_parameters(node).collect();
-            let is_several = |&own: &u32| self.parameter_found[own as usize] == Reach::Several;
+            let is_several =
+                |&parameter: &u32| self.parameter_found[parameter as usize] == Reach::Several;
             let is_state = !shared.is_empty()
                 && shared.iter().all(is_several)
                 && self.incoming[node].is_empty()

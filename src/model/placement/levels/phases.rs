@@ -11,8 +11,9 @@ impl Levels<'_> {
             .unwrap_or(u32::MAX);
         let phase = |(number, node): (usize, &FlowNode)| {
             let mut operations = node.operations.iter();
-            let is_backward = |&own: &u32| self.model.operations[own as usize].is_backward;
-            let is_nested = |&own: &u32| self.model.operations[own as usize].is_nested;
+            let is_backward =
+                |&operation: &u32| self.model.operations[operation as usize].is_backward;
+            let is_nested = |&operation: &u32| self.model.operations[operation as usize].is_nested;
             match node.first {
                 first if first < backward_start => Phase::Forward,
                 _ if by_context.is_none() && self.ends_in_parameters(number) => Phase::Late,
@@ -84,12 +85,12 @@ impl Levels<'_> {
         for node in 0..before {
             match seeds[node] {
                 Some((_, level)) if level == top => {
-                    if let Some(between) = open.replace(0).filter(|&own| own > widest.0) {
+                    if let Some(between) = open.replace(0).filter(|&between| between > widest.0) {
                         widest = (between, nodes[node].first);
                     }
                 }
                 Some(_) => open = None,
-                None if !self.is_outside[node] => open = open.map(|own: u32| own + 1),
+                None if !self.is_outside[node] => open = open.map(|between: u32| between + 1),
                 None => {}
             }
         }

@@ -1,4 +1,4 @@
-//! What follows the backward pass of the layers.
+//! Updates, and all else that follows the backward pass of the layers.
 
 use super::{Levels, Phase, Reach};
 use crate::model::NO_NODE;
@@ -42,10 +42,14 @@ impl Levels<'_> {
                 Some(_) if self.phases[node] == Phase::Late => Descend::at(self.found[node]),
                 Some(_) => Descend::default(),
                 None => {
-                    let own = self.parameters[node].iter().map(|&own| self.descend(own));
+                    let parameters = self.parameters[node]
+                        .iter()
+                        .map(|&parameter| self.descend(parameter));
                     let consumers = self.consumers(node).chain(self.later_users(node));
                     let consumers = consumers.map(|to| descend[to]);
-                    own.chain(consumers).fold(Descend::default(), Descend::join)
+                    parameters
+                        .chain(consumers)
+                        .fold(Descend::default(), Descend::join)
                 }
             };
         }
@@ -61,7 +65,9 @@ impl Levels<'_> {
     /// Where a node is that no layer's backward pass follows.
     fn after_layers(&self, node: usize, descend: Descend) -> Reach {
         let is_late = self.phases[node] == Phase::Late;
-        let shared = descend.shared.map(|own| &self.shared[own as usize]);
+        let shared = descend
+            .shared
+            .map(|parameter| &self.shared[parameter as usize]);
         match (descend.found, shared) {
             (Reach::At(level), Some(levels)) if !levels.contains(&level) => Reach::Several,
             (Reach::Unknown | Reach::At(_), Some(_)) if is_late => {
@@ -78,7 +84,8 @@ impl Levels<'_> {
         match self.parameter_found[parameter as usize] {
             Reach::Several => Descend {
                 found: Reach::Unknown,
-                shared: Some(parameter).filter(|&own| !self.shared[own as usize].is_empty()),
+                shared: Some(parameter)
+                    .filter(|&parameter| !self.shared[parameter as usize].is_empty()),
             },
             found => Descend::at(found),
         }
@@ -108,7 +115,7 @@ impl Levels<'_> {
         }
     }
 
-    /// What is left is where the variables are that it uses with others.
+    /// Nodes that nothing else places are where the variables are that they share.
     pub(super) fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if !self.found[node].is_unknown() {
