@@ -190,11 +190,12 @@ fn edges_of(users: &[Use], start: u32) -> impl Iterator<Item = (Edge, usize)> {
     })
 }
 
-fn ascending(nodes: impl Iterator<Item = u32>) -> Box<[u32]> {
-    let mut nodes: Vec<u32> = nodes.collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    nodes.into()
+/// All of these, ascending, each once.
+pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
+    let mut all: Vec<u32> = all.into_iter().collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into()
 }
 
 /// Steps that follow each other with the same key are one node.

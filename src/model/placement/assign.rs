@@ -9,6 +9,7 @@ use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie,
     weights,
 };
+use crate::model::flow::ascending;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
 
 /// Gives everything its places.
@@ -136,19 +137,24 @@ impl<'a> FoundPlaces<'a> {
         sets: &mut PlaceSets,
     ) -> OperationPlace {
         let operation = &self.model.operations[number];
-        let only_streams = self.model.operation_groups[operation.group as usize].only_streams();
-        if operation.is_tensor || (only_streams && !operation.is_anonymous) {
-            return self.outside(number, sets);
-        }
+        let group = operation.group as usize;
+        // What only makes a tensor, or copies from and to the host, counts with what it
+        // touches, but for what the name of a copy says.
+        let only_streams = self.model.operation_groups[group].only_streams();
+        let is_outside = operation.is_tensor || only_streams && !operation.is_anonymous;
         let is_called = operation.call != NO_CALL;
-        let found = self.of_operation[number];
+        let found = match is_outside {
+            true => Reach::Several,
+            false => self.of_operation[number],
+        };
         // Inputs of a layer are also those of what comes after it, such as a pooler: the
         // flow of data knows better.
-        let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
+        let is_certain =
+            is_outside || self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
-        let is_compilers = isolated[operation.group as usize]
-            && (operation.is_anonymous || !operation.is_nested && !is_called);
+        let is_compilers =
+            isolated[group] && (operation.is_anonymous || !operation.is_nested && !is_called);
         let (places, reason) = match (layer, found) {
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
@@ -172,10 +178,7 @@ impl<'a> FoundPlaces<'a> {
             }
             (None, Reach::Shared(parameter)) => {
                 let levels = self.shared[parameter as usize].iter();
-                let mut places: Vec<u32> =
-                    levels.map(|&level| self.places[level as usize]).collect();
-                places.sort_unstable();
-                places.dedup();
+                let places = ascending(levels.map(|&level| self.places[level as usize]));
                 (sets.intern(&places), Reason::Touched)
             }
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
@@ -189,22 +192,6 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Unknown) => self.by_order(number, sets),
         };
         OperationPlace { places, reason }
-    }
-
-    /// What only makes a tensor, or copies from and to the host, counts with what it
-    /// touches, but for what the name of a copy says.
-    fn outside(&self, number: usize, sets: &mut PlaceSets) -> OperationPlace {
-        let layer = self.layering.own_layer(number);
-        match layer.filter(|_| self.model.operations[number].call == NO_CALL) {
-            Some(layer) => OperationPlace {
-                places: sets.one(layer),
-                reason: Reason::Layer,
-            },
-            None => OperationPlace {
-                places: NOWHERE,
-                reason: Reason::Touched,
-            },
-        }
     }
 
     /// Where an operation outside the layers is that no data flows through: before or after
@@ -229,20 +216,14 @@ impl<'a> FoundPlaces<'a> {
         sets: &mut PlaceSets,
     ) -> Vec<PlaceSet> {
         let all = operations.iter().zip(&self.model.operations);
-        let users = all.map(|(found, operation)| {
-            let is_user = match found.reason {
-                Reason::Layer | Reason::Call => true,
-                Reason::BeforeLayers | Reason::AfterLayers => true,
-                Reason::Variables => operation.pass == Pass::Forward,
-                _ => false,
-            };
-            OperationPlace {
-                places: if is_user { found.places } else { NOWHERE },
-                ..*found
+        let users = all.map(|(place, operation)| match place.reason {
+            Reason::Layer | Reason::Call | Reason::BeforeLayers | Reason::AfterLayers => {
+                place.places
             }
+            Reason::Variables if operation.pass == Pass::Forward => place.places,
+            _ => NOWHERE,
         });
-        let users: Vec<OperationPlace> = users.collect();
-        let of_group = places_of_groups(self.model, &users, sets);
+        let of_group = places_of_groups(self.model, users, sets);
         of_sets(&self.model.use_sets, &of_group, sets)
     }
 }

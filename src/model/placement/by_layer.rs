@@ -3,6 +3,7 @@
 
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use super::{OperationPlace, Placement, Positions, Reason, Rules};
+use crate::model::flow::ascending;
 use crate::model::{Layering, Model, NO_LAYER, UseSets};
 
 /// All operations count, those without a layer as a pseudo-layer whose
@@ -109,11 +110,7 @@ fn of_groups(
     for (index, operation) in model.operations.iter().enumerate() {
         places[operation.group as usize].extend(place(index));
     }
-    let set = |mut places: Vec<u32>| {
-        places.sort_unstable();
-        places.dedup();
-        sets.intern(&places)
-    };
+    let set = |places: Vec<u32>| sets.intern(&ascending(places));
     places.into_iter().map(set).collect()
 }
 
@@ -130,16 +127,16 @@ pub(super) fn of_sets(
     of_set
 }
 
-/// By operation group: the places of its operations.
+/// By operation group: the places of its operations, of which `places` has those of each.
 pub(super) fn places_of_groups(
     model: &Model,
-    operations: &[OperationPlace],
+    places: impl Iterator<Item = PlaceSet>,
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
     let mut of_group = vec![NOWHERE; model.operation_groups.len()];
-    for (operation, place) in model.operations.iter().zip(operations) {
+    for (operation, places) in model.operations.iter().zip(places) {
         let known = &mut of_group[operation.group as usize];
-        *known = sets.union(*known, place.places);
+        *known = sets.union(*known, places);
     }
     of_group
 }

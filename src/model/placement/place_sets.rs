@@ -1,6 +1,7 @@
 //! Sets of places, each kept once.
 
 use crate::limits;
+use crate::model::flow::ascending;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -121,9 +122,7 @@ impl PlaceSets {
         if let Some(&known) = self.unions.get(&(a, b)) {
             return known;
         }
-        let mut both = [self.places(a), self.places(b)].concat();
-        both.sort_unstable();
-        both.dedup();
+        let both = ascending([self.places(a), self.places(b)].concat());
         let union = self.intern(&both);
         self.unions.insert((a, b), union);
         union
@@ -138,12 +137,8 @@ impl PlaceSets {
         if distinct.contains(&EVERYWHERE) || self.left.is_none() {
             return EVERYWHERE;
         }
-        let mut places: Vec<u32> = Vec::new();
-        for &set in &distinct {
-            places.extend_from_slice(self.places(set));
-        }
-        places.sort_unstable();
-        places.dedup();
+        let places = distinct.iter().flat_map(|&set| self.places(set));
+        let places = ascending(places.copied());
         self.intern(&places)
     }
 
@@ -158,7 +153,7 @@ impl PlaceSets {
         };
         distinct.sort_unstable_by_key(|set| (size(set), *set));
         distinct.dedup();
-        let mut places: Vec<u32> = Vec::new();
+        let mut places: Box<[u32]> = Box::default();
         for alike in distinct.chunk_by(|a, b| size(a) == size(b)) {
             if alike == [EVERYWHERE] && places.is_empty() {
                 return EVERYWHERE;
@@ -166,9 +161,7 @@ impl PlaceSets {
             let new = alike.iter().map(|&set| self.places(set));
             let new =
                 new.filter(|more| !more.iter().any(|place| places.binary_search(place).is_ok()));
-            places = [places.clone(), new.flatten().copied().collect()].concat();
-            places.sort_unstable();
-            places.dedup();
+            places = ascending(places.iter().chain(new.flatten()).copied());
         }
         self.intern(&places)
     }
@@ -183,10 +176,7 @@ impl PlaceSets {
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             let place = |&place: &u32| if place == from { to } else { place };
-            let mut places: Vec<u32> = places.iter().map(place).collect();
-            places.sort_unstable();
-            places.dedup();
-            places.into()
+            ascending(places.iter().map(place)).into()
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();

@@ -55,47 +55,27 @@ pub(super) fn isolated(model: &Model, bytes: &[SetBytes], sets: &mut PlaceSets) 
 }
 
 /// By operation group that is wanted: the places that it touches with its variables, when use
-/// sets have the places `of_set`.
+/// sets have the places `of_set`. Gives up where these are more than in any real model.
 pub(super) fn touched(
     model: &Model,
     bytes: &[SetBytes],
     (sets, of_set): (&mut PlaceSets, &[PlaceSet]),
-    wanted: impl Fn(u32) -> bool,
+    is_wanted: &[bool],
 ) -> Vec<PlaceSet> {
-    let groups = model.operation_groups.len();
-    let Some(pairs) = pairs(model, bytes, of_set, wanted) else {
-        sets.give_up();
-        return vec![EVERYWHERE; groups];
-    };
-    let mut used: Vec<Vec<PlaceSet>> = vec![Vec::new(); groups];
-    for (group, places) in pairs {
-        used[group as usize].push(places);
+    let mut used: Vec<FxHashSet<PlaceSet>> = vec![FxHashSet::default(); is_wanted.len()];
+    let (mut left, mut pairs_left) = (limits::LOOKS, limits::PAIRS);
+    for (set, _) in (0u32..).zip(bytes).filter(|(_, bytes)| bytes.all > 0) {
+        for group in model.use_sets.groups(set).map(|group| group as usize) {
+            let is_new = is_wanted[group] && used[group].insert(of_set[set as usize]);
+            if left == 0 || pairs_left == 0 {
+                sets.give_up();
+                return vec![EVERYWHERE; is_wanted.len()];
+            }
+            left -= 1;
+            pairs_left -= usize::from(is_new);
+        }
     }
     used.into_iter()
         .map(|places| sets.touched(places))
         .collect()
-}
-
-/// The operation groups that are wanted, with the places of the variables that each uses;
-/// `None` where these are more than in any real model.
-fn pairs(
-    model: &Model,
-    bytes: &[SetBytes],
-    of_set: &[PlaceSet],
-    wanted: impl Fn(u32) -> bool,
-) -> Option<FxHashSet<(u32, PlaceSet)>> {
-    let mut left = limits::LOOKS;
-    let mut pairs = FxHashSet::default();
-    for (set, _) in (0u32..).zip(bytes).filter(|(_, bytes)| bytes.all > 0) {
-        for group in model.use_sets.groups(set) {
-            left = left.checked_sub(1)?;
-            if wanted(group) {
-                pairs.insert((group, of_set[set as usize]));
-            }
-        }
-        if pairs.len() > limits::PAIRS {
-            return None;
-        }
-    }
-    Some(pairs)
 }

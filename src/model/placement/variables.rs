@@ -40,16 +40,15 @@ impl VariablePlaces {
         bytes: &[SetBytes],
         sets: &mut PlaceSets,
     ) -> Self {
-        let of_group = places_of_groups(model, operations, sets);
+        let of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
         let mut counted = of_sets(&model.use_sets, &of_group, sets);
         let mut is_reaching = vec![false; model.operation_groups.len()];
         for (operation, place) in model.operations.iter().zip(operations) {
             is_reaching[operation.group as usize] |= place.is_open();
         }
-        let wanted = |group: u32| is_reaching[group as usize];
         let mut all_touched = Vec::new();
         for _ in 0..2 {
-            all_touched = touched(model, bytes, (sets, &counted), wanted);
+            all_touched = touched(model, bytes, (sets, &counted), &is_reaching);
             decide(
                 (model, layering),
                 &is_reaching,
@@ -180,11 +179,10 @@ pub(super) fn code_places(
     bytes: &[SetBytes],
     sets: &mut PlaceSets,
 ) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
-    let mut of_group = places_of_groups(model, operations, sets);
+    let mut of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
     let mut of_piece = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.is_reaching;
-    let wanted = |group: u32| is_reaching[group as usize];
-    let all = touched(model, bytes, (sets, &variables.counted), wanted);
+    let all = touched(model, bytes, (sets, &variables.counted), is_reaching);
     for (number, group) in model.operation_groups.iter().enumerate() {
         if !is_reaching[number] {
             continue;
