@@ -1,6 +1,7 @@
 //! The answer of a search, or why there is none; how a split that was given
 //! compares; and the best split for each number of IPUs.
 
+use super::LiveVariable;
 use crate::search::Advice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,8 +120,15 @@ pub struct AdviceFacts {
     /// The layer that is too large alone or else those of the stage that is the furthest over
     /// its limit.
     pub layers: LayerNames,
-    /// Their bytes on the fullest tile.
+    /// Their fullest tile.
+    #[serde(default)]
+    pub tile: u32,
+    /// Their bytes on it.
     pub bytes: u64,
+    /// The largest variables that are live there at the peak; none where names are not known,
+    /// such as from a saved model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub largest: Vec<LiveVariable>,
     /// The changes, the most certain first.
     pub changes: Vec<Advice>,
 }

@@ -290,7 +290,7 @@ fn refusal(report: &Report, _: Form) -> Vec<Block> {
         let under = obstacles.ranges.into_iter().chain(obstacles.others);
         blocks.extend(under.map(Block::Under));
     }
-    if let Some((where_to, changes)) = sentences::advice(refusal) {
+    if let Some((where_to, changes)) = sentences::advice(report) {
         blocks.push(Block::Paragraph(where_to));
         blocks.extend(changes.into_iter().map(Block::Under));
     }

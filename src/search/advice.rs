@@ -54,8 +54,8 @@ pub struct AdviceFor {
     /// The layer that is too large alone or else the stage of the split that is the furthest
     /// over its limit.
     pub stage: PlacedStage,
-    /// Its bytes on its fullest tile.
-    pub bytes: u64,
+    /// Its memory.
+    pub fullest: StageMemory,
     /// What frees memory there.
     pub advice: Vec<Advice>,
 }
@@ -102,8 +102,8 @@ impl AdviceFor {
         add(Change::HalfPrecision, None, reducible.wide / 2);
         advice.retain(|item| item.frees > bytes / MIN_SHARE);
         Ok(Some(Self {
+            fullest: fullest.clone(),
             stage,
-            bytes,
             advice,
         }))
     }

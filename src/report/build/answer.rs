@@ -108,7 +108,9 @@ impl Inputs<'_> {
     fn advice(&self, advice: &AdviceFor) -> AdviceFacts {
         AdviceFacts {
             layers: self.names(advice.stage.positions.clone()),
-            bytes: advice.bytes,
+            tile: advice.fullest.max_tile() as u32,
+            bytes: advice.fullest.max_tile_bytes(),
+            largest: Vec::new(),
             changes: advice.advice.clone(),
         }
     }

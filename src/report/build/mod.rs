@@ -66,6 +66,7 @@ impl Report {
     /// Makes the report. No file is read here.
     pub fn new(mut inputs: Inputs<'_>) -> Self {
         let peaks = std::mem::take(&mut inputs.peaks);
+        let lacking = peaks.lacking(&inputs);
         let (liveness, stages) = peaks.into_sections(&inputs);
         let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
         let search = inputs.search;
@@ -85,10 +86,14 @@ impl Report {
             contradictions: inputs.model.contradictions.clone(),
             ..Self::of_memory(inputs.recorded(), inputs.provenance.clone())
         };
-        let report = match search {
+        let mut report = match search {
             Some(found) => report.with_search(&inputs, found, stages, shared),
             None => report,
         };
+        let refusal = report.refusal.as_mut();
+        if let Some(advice) = refusal.and_then(|refusal| refusal.advice.as_mut()) {
+            advice.largest = lacking;
+        }
         report.without_unearned_verdict()
     }
 

@@ -6,7 +6,7 @@
 use super::live_steps::Whole;
 use super::recorded::first_highest;
 use super::{Detail, Inputs};
-use crate::memory::{self, LiveCurves, MemoryModel, PlacedStage};
+use crate::memory::{self, LiveCurves, MemoryModel, PlacedStage, StageMemory};
 use crate::model::{
     CodeKind, LivePlace, LiveVariables, MemoryPeak, Model, NamedVariable, Positions, ProfileLookup,
 };
@@ -23,6 +23,8 @@ const MAX_POINTS: usize = 1000;
 const MAX_STAGE_POINTS: usize = 12_000;
 /// How many of the variables that are live at a peak are named.
 const MAX_VARIABLES: usize = 20;
+/// How many of those are named where the most is lacking.
+const MAX_LACKING: usize = 3;
 /// How many of the variables that a stage stashes are named.
 const MAX_STASHED: usize = 5;
 
@@ -47,6 +49,8 @@ pub struct NamedAtPeaks {
     live_in_stages: Vec<Option<(LivePlace, LiveVariables)>>,
     /// By stage: the largest variables that it stashes on its fullest tile.
     stashed: Vec<Vec<NamedVariable>>,
+    /// Where nothing fits: what is live where the most is lacking.
+    lacking: Option<(LivePlace, LiveVariables)>,
 }
 
 /// The sections of a stage.
@@ -84,7 +88,7 @@ impl Peaks {
         peaks
     }
 
-    /// Looks up what is live at all peaks at once; nothing without steps.
+    /// Looks up what is live at all peaks at once.
     ///
     /// # Errors
     /// When the profile cannot be read again, or is not what it was.
@@ -95,32 +99,40 @@ impl Peaks {
         memory: &MemoryModel<'_>,
         search: Option<&SearchResult>,
     ) -> Result<Option<NamedAtPeaks>, ProfileError> {
-        let Some((tile, curves)) = &self.whole else {
+        let advice = search.and_then(|found| found.advice.as_ref());
+        let lacking = advice.map(|advice| {
+            let place = place_of_peak(&advice.fullest);
+            (place, Some(&advice.stage.positions))
+        });
+        let whole = self.whole.as_ref().map(|(tile, curves)| {
+            let step = curves.on_tile.peak().1;
+            (LivePlace { tile: *tile, step }, None)
+        });
+        // Of stages only where there are curves too.
+        let full = search.filter(|_| whole.is_some());
+        let stages = full.map_or(&[][..], |found| &found.stages);
+        let computed = full.map_or(&[][..], |found| &found.memory);
+        let of_stages = computed.iter().map(place_of_peak);
+        let of_stages = of_stages.zip(stages.iter().map(Some));
+        let places = lacking.into_iter().chain(whole).chain(of_stages);
+        let (places, ranges): (Vec<LivePlace>, Vec<_>) = places.unzip();
+        if places.is_empty() {
             return Ok(None);
-        };
-        let mut places = vec![LivePlace {
-            tile: *tile,
-            step: curves.on_tile.peak().1,
-        }];
-        let stages = search.map_or(&[][..], |found| &found.stages);
-        let computed = search.map_or(&[][..], |found| &found.memory);
-        places.extend(computed.iter().map(|stage| LivePlace {
-            tile: stage.max_tile() as u32,
-            step: stage.peak_step().unwrap_or(0),
-        }));
+        }
         let is_live = |place: usize, kind: (u32, u32), category: &str| {
             let step = places[place].step;
-            match place.checked_sub(1) {
+            match ranges[place] {
                 None => model.classes.is_live(kind.0, step),
-                Some(stage) => {
+                Some(range) => {
                     let is_code = CodeKind::of_category(category).is_some();
-                    memory.is_live_in(&stages[stage], kind, (step, is_code))
+                    memory.is_live_in(range, kind, (step, is_code))
                 }
             }
         };
         let found = lookup.live_at(&places, MAX_VARIABLES, is_live)?;
-        let mut found = places.into_iter().zip(found);
-        let live = found.next();
+        let mut found = places.iter().copied().zip(found);
+        let lacking = lacking.and_then(|_| found.next());
+        let live = whole.and_then(|_| found.next());
         let of_stages = found.zip(computed);
         let live_in_stages = of_stages.map(|(live, stage)| stage.peak_step().map(|_| live));
         let live_in_stages = live_in_stages.collect();
@@ -140,6 +152,7 @@ impl Peaks {
             live,
             live_in_stages,
             stashed,
+            lacking,
         }))
     }
 
@@ -148,6 +161,15 @@ impl Peaks {
         if let Some(found) = found {
             self.named = found;
         }
+    }
+
+    /// Where nothing fits: the largest variables where the most is lacking.
+    pub(super) fn lacking(&self, inputs: &Inputs<'_>) -> Vec<LiveVariable> {
+        let lacking = self.named.lacking.as_ref();
+        let found = lacking.map(|(place, live)| inputs.peak_variables(*place, live).largest);
+        let mut largest = found.unwrap_or_default();
+        largest.truncate(MAX_LACKING);
+        largest
     }
 
     /// The fullest tile of each stage.
@@ -206,6 +228,14 @@ impl Peaks {
             }
         };
         (whole, (0..count).map(stage).collect())
+    }
+}
+
+/// Where a stage has its peak.
+fn place_of_peak(stage: &StageMemory) -> LivePlace {
+    LivePlace {
+        tile: stage.max_tile() as u32,
+        step: stage.peak_step().unwrap_or(0),
     }
 }
 

@@ -3,7 +3,7 @@ declare namespace Json {
   type Report = { configuration?: Configuration[]; constraints?: string[]; contradictions?: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables?: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights?: TiedWeightFacts[]; version: 2; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
   type Advice = { change: Change; frees: number; weight?: string | null; };
-  type AdviceFacts = { bytes: number; changes: Advice[]; layers: (string | null)[]; };
+  type AdviceFacts = { bytes: number; changes: Advice[]; largest?: LiveVariable[]; layers: (string | null)[]; tile?: number; };
   type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
   type BestSplit = { ends: number[]; fits: boolean; ipus: number; };

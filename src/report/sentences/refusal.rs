@@ -2,7 +2,9 @@
 
 use super::{Sentence, alternatives, other_split, say};
 use crate::report::text::counted;
-use crate::report::{Advice, Change, OverLimit, Refusal, RefusalReason, RelaxationFacts, Report};
+use crate::report::{
+    Advice, AdviceFacts, Change, OverLimit, Refusal, RefusalReason, RelaxationFacts, Report,
+};
 
 /// The reasons why there is no split.
 pub(in crate::report) struct Obstacles {
@@ -119,17 +121,39 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
 }
 
 /// Where the most is lacking, and what would free memory there: each change with its bytes.
-pub(in crate::report) fn advice(refusal: &Refusal) -> Option<(Sentence, Vec<Sentence>)> {
-    let advice = refusal.advice.as_ref();
+pub(in crate::report) fn advice(report: &Report) -> Option<(Sentence, Vec<Sentence>)> {
+    let advice = report.refusal.as_ref()?.advice.as_ref();
     let advice = advice.filter(|advice| !advice.changes.is_empty())?;
-    let head = say("where the most is lacking, ")
+    let mut head = say("where the most is lacking, ")
         .layers(&advice.layers)
         .text(" with ")
         .amount(advice.bytes)
-        .text(", these would free memory");
+        .text(format!(" on tile {}", advice.tile));
+    head.phrases.extend(largest(report, advice).phrases);
+    let head = head.text(", these would free memory");
     let changes = advice.changes.iter();
     let changes = changes.map(|change| frees(change).amount(change.frees));
     Some((head, changes.collect()))
+}
+
+/// The largest variables where the most is lacking, or how to see them, in parentheses.
+fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
+    let all = advice.largest.iter().map(|variable| {
+        let name = Sentence::default().name(&variable.name);
+        name.text(" ").amount(variable.bytes)
+    });
+    let all = Sentence::join(all, ", ");
+    if advice.largest.is_empty() {
+        let has_no_names = report.provenance.files.saved_model || report.liveness.is_some();
+        let hint = Sentence::default().text(" (");
+        return match has_no_names {
+            true => all,
+            false => hint.code("--explain").text(" names the variables)"),
+        };
+    }
+    let mut line = Sentence::default().text(" (the largest: ");
+    line.phrases.extend(all.phrases);
+    line.text(")")
 }
 
 /// A change, up to the bytes that it frees.

@@ -51,6 +51,32 @@ fn options_free_what_is_said() {
 }
 
 #[test]
+fn the_largest_variables_where_the_most_is_lacking_are_named() {
+    let refused = report("impossible", &["--num-ipus=4"]);
+    let advice = &refused["refusal"]["advice"];
+    let stages = refused["split"]["stages"].as_array().expect("stages");
+    let stage = stages
+        .iter()
+        .find(|stage| stage["layers"] == advice["layers"]);
+    let of_stage = &stage.expect("a layer alone in a stage")["peak_variables"];
+    assert_eq!(advice["tile"], of_stage["tile"]);
+    let largest = advice["largest"].as_array().expect("variables");
+    let expected = of_stage["largest"].as_array().expect("variables");
+    assert_eq!(largest, &expected[..3]);
+    let options = ["--solve", "--num-ipus=4"];
+    let run = run_fixture("impossible", &options);
+    let hint = "In with 477,969 bytes on tile 1 (--explain names the variables), these";
+    assert!(run.err.contains(hint), "{}", run.err);
+    let run = run_fixture("impossible", &[&options[..], &["--explain"]].concat());
+    let first = largest[0]["name"].as_str().expect("a name");
+    assert!(
+        run.err.contains(&format!("(the largest: {first} ")),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
 fn nothing_is_advised_where_an_option_makes_it_fit() {
     for question in [
         ["--num-ipus=4", "--recompute=none"],
