@@ -56,8 +56,9 @@ impl MemoryModel<'_> {
         let stages_of = self.stages_of_sets(&ranges);
         let windows = ranges.iter().map(|range| self.window(range.clone()));
         let windows: Vec<_> = windows.collect();
-        let counts = |stage: u32, counted: PlaceSet| {
-            counted == EVERYWHERE || stages_of[counted.index()].contains(&stage)
+        let counts = |stage: u32, (counted, with): (PlaceSet, Option<u32>)| {
+            let counts = counted == EVERYWHERE || stages_of[counted.index()].contains(&stage);
+            counts && with.is_none_or(|with| ranges[stage as usize].contains(&(with as usize)))
         };
         let curves = |(stage, window): (u32, &Option<(u32, u32)>)| {
             let window = (*window)?;
@@ -140,9 +141,10 @@ impl MemoryModel<'_> {
             return counts(self.counted(set)) && self.model.classes.is_live(class, step);
         };
         let mut is_live = false;
-        self.each_life(number, |counted, live| {
+        self.each_life(number, |(counted, with), live| {
             let has = |&(from, to): &(u32, u32)| from <= step && step < to;
-            is_live |= counts(counted) && live.is_none_or(|live| live.iter().any(has));
+            let has_other = with.is_none_or(|with| stage.contains(&(with as usize)));
+            is_live |= has_other && counts(counted) && live.is_none_or(|live| live.iter().any(has));
         });
         is_live
     }

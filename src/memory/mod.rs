@@ -48,7 +48,9 @@ pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 pub use update::Streamed;
 
-use crate::model::{Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces};
+use crate::model::{
+    EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces,
+};
 use code::CodeItem;
 pub(crate) use pipeline::LayerChoice;
 use pipeline::{Flows, PHASES, PartOfLife, StageLives};
@@ -230,23 +232,26 @@ impl<'a> MemoryModel<'a> {
         self.flows.as_ref()?.lives(number)
     }
 
-    /// Calls `visit` with the places where variables of a use count, and the half-open
-    /// step ranges at which they are live in stages with these; `None` for all steps.
+    /// Calls `visit` with the places where variables of a use count, with a position that
+    /// stages must have too, if any, and with the half-open step ranges at which they are
+    /// live in these stages; `None` for all steps.
     #[inline]
     fn each_life<'b>(
         &'b self,
         number: u32,
-        mut visit: impl FnMut(PlaceSet, Option<&'b [(u32, u32)]>),
+        mut visit: impl FnMut((PlaceSet, Option<u32>), Option<&'b [(u32, u32)]>),
     ) {
         if self.is_away(number) {
             return;
         }
         let counted = self.uses.known(number).counted;
         let Some(parts) = self.stage_lives(number) else {
-            return visit(counted, self.live_ranges(number));
+            return visit((counted, None), self.live_ranges(number));
         };
         for part in parts.iter().filter(|part| !part.steps.is_empty()) {
-            visit(part.places.unwrap_or(counted), Some(&part.steps));
+            let counted = part.places.unwrap_or(counted);
+            let with = part.with.filter(|_| counted != EVERYWHERE);
+            visit((counted, with), Some(&part.steps));
         }
     }
 

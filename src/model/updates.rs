@@ -9,8 +9,9 @@ use crate::profile::LiveClasses;
 pub(super) const NUMBER_BYTES: u64 = 16;
 
 /// Marks the operations that update weights by what they do, where none has a name that
-/// tells: after the start of the backward pass they use a parameter and what is none, and
-/// only parameters outlive them. What they do would be lost otherwise.
+/// tells: after the start of the backward pass they use a parameter and what is none, but
+/// nothing that the forward pass made, and only parameters outlive them. What they do would
+/// be lost otherwise.
 pub(super) fn mark(
     (groups, sets): (&[OperationGroup], &UseSets),
     (variables, classes): (&VariableGroups, &LiveClasses),
@@ -24,7 +25,8 @@ pub(super) fn mark(
     let number = NUMBER_BYTES * u64::from(variables.tiles());
     for operation in operations {
         let uses = &found[operation.group as usize];
-        if uses.has_parameter && uses.has_other && uses.outliving < number {
+        let is_last = uses.outliving < number && uses.from_forward < number;
+        if uses.has_parameter && uses.has_other && is_last {
             operation.is_update = true;
             operation.pass = Pass::Update;
         }
@@ -39,6 +41,9 @@ struct Uses {
     has_other: bool,
     /// Bytes of what is no parameter and lives on after its last step.
     outliving: u64,
+    /// Bytes of what is none and was made in the forward pass: only gradients are computed
+    /// from that.
+    from_forward: u64,
 }
 
 impl Uses {
@@ -59,9 +64,12 @@ impl Uses {
         let mut found = vec![Self::default(); groups.len()];
         let mut left = limits::ENTRIES;
         for variable_use in variables.uses() {
-            let Some(&(_, end)) = classes.ranges(variable_use.class).last() else {
+            let ranges = classes.ranges(variable_use.class);
+            let Some(&(_, end)) = ranges.last() else {
                 continue;
             };
+            let is_over = |&(from, to): &(u32, u32)| from < backward_start && to > backward_start;
+            let is_from_forward = ranges.iter().any(is_over);
             let is_parameter = classes.lasts(variable_use.class);
             for group in sets.groups(variable_use.set) {
                 // Of a file that is made to take long, no update is found.
@@ -75,8 +83,12 @@ impl Uses {
                 let uses = &mut found[group as usize];
                 uses.has_parameter |= is_parameter;
                 uses.has_other |= !is_parameter;
+                let bytes = variable_use.bytes;
                 if !is_parameter && end > last + 1 {
-                    uses.outliving = uses.outliving.saturating_add(variable_use.bytes);
+                    uses.outliving = uses.outliving.saturating_add(bytes);
+                }
+                if !is_parameter && is_from_forward {
+                    uses.from_forward = uses.from_forward.saturating_add(bytes);
                 }
             }
         }

@@ -42,6 +42,8 @@ pub(super) struct StageRow {
     /// The row of the use.
     pub(super) of_use: u32,
     counted: PlaceSet,
+    /// A position that stages must have too.
+    with: Option<u32>,
     /// The flow of which a stage that restores late what it keeps has nothing, if it keeps
     /// that.
     kept_late: Option<u32>,
@@ -105,7 +107,9 @@ impl<'a> StagesToCompute<'a> {
             let is_late = row
                 .kept_late
                 .is_some_and(|flow| self.flows[stage].keeps(flow));
-            if !is_late {
+            let positions = &self.stages[stage].positions;
+            let has = |position: u32| positions.contains(&(position as usize));
+            if !is_late && row.with.is_none_or(has) {
                 visit(Some(stage));
             }
         }
@@ -128,6 +132,7 @@ impl<'a> StagesToCompute<'a> {
         let row = StageRow {
             of_use,
             counted: memory.uses.known(number).counted,
+            with: None,
             kept_late: late.and_then(|flows| flows.of(number)),
         };
         let lives = memory.stage_lives(number);
@@ -136,7 +141,12 @@ impl<'a> StagesToCompute<'a> {
         };
         for part in parts {
             let counted = part.places.unwrap_or(row.counted);
-            visit(StageRow { counted, ..row }, Some(&part.steps));
+            let part_row = StageRow {
+                counted,
+                with: part.with.filter(|_| counted != EVERYWHERE),
+                ..row
+            };
+            visit(part_row, Some(&part.steps));
         }
     }
 }

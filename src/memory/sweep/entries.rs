@@ -29,6 +29,27 @@ impl<What: Copy> Entries<What> {
         }
     }
 
+    /// Enters what those ranges have that have one of `layers` and `with` too: at the later of
+    /// both. Ranges that start after `with` take it back, by `undo`.
+    pub(super) fn enter_with(&mut self, layers: &[u32], with: u32, what: What, undo: What) {
+        let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
+        let mut enter = |start: u32, layer: u32, what| {
+            self.0[start as usize].push(LayerEntry { layer, what });
+        };
+        let mut start = 0;
+        if let Some(&last) = before.last() {
+            enter(0, with, what);
+            start = last + 1;
+            if last < with {
+                enter(start, with, undo);
+            }
+        }
+        if let Some(&layer) = after.first().filter(|_| start <= with) {
+            enter(start, layer, what);
+            enter(with + 1, layer, undo);
+        }
+    }
+
     /// The sums from `start` on.
     pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, What)> {
         let entries = self.0[start].iter();

@@ -21,9 +21,9 @@ pub(super) struct Stretch {
 /// Where the variables of some tiles enter ranges of layers; used again for the next.
 #[derive(Debug, Default)]
 pub(super) struct SweepVariables<const N: usize> {
-    /// Rows of the uses, each with where it counts: once, or twice where it is live at
-    /// other steps in some stages.
-    counted: Vec<(u32, PlaceSet)>,
+    /// Rows of the uses, each with where it counts and what position ranges must have too:
+    /// once, or several times where it is live at other steps in some stages.
+    counted: Vec<(u32, (PlaceSet, Option<u32>))>,
     /// By entry of these.
     /// First as steps, then as places.
     live: LiveRanges,
@@ -66,7 +66,7 @@ impl<const N: usize> SweepVariables<N> {
         self.live.clear();
         for (row, &number) in (0u32..).zip(uses.numbers()) {
             model.each_life(number, |counted, live| {
-                if counted == EVERYWHERE || !model.sets.places(counted).is_empty() {
+                if counted.0 == EVERYWHERE || !model.sets.places(counted.0).is_empty() {
                     self.counted.push((row, counted));
                     self.live.push(live);
                 }
@@ -132,7 +132,7 @@ impl<const N: usize> SweepVariables<N> {
         self.always_everywhere = ByLane::default();
         let mut left = limits::ENTRIES;
         let mut sums = [0; N];
-        for (entry, &(row, counted)) in self.counted.iter().enumerate() {
+        for (entry, &(row, (counted, with))) in self.counted.iter().enumerate() {
             let layers = model.sets.places(counted);
             let is_everywhere = counted == EVERYWHERE;
             let bytes = uses.bytes(row as usize).map(u64::from);
@@ -154,7 +154,15 @@ impl<const N: usize> SweepVariables<N> {
                     self.everywhere.push(what);
                 }
                 add_up(&mut sums, &bytes);
-                self.moving.enter(layers, what);
+                match with {
+                    None => self.moving.enter(layers, what),
+                    Some(with) => {
+                        // What begins where it ended, and the reverse, takes it back.
+                        let (from, to) = (to, from);
+                        let undo = Stretch { from, to, row };
+                        self.moving.enter_with(layers, with, what, undo);
+                    }
+                }
             }
         }
         self.most = lanes::highest(&sums);

@@ -20,11 +20,27 @@ pub(in crate::memory) struct StageLives {
 #[derive(Debug)]
 pub(in crate::memory) struct PartOfLife {
     pub(in crate::memory) places: Option<PlaceSet>,
+    /// A position that the stages must have too.
+    pub(in crate::memory) with: Option<u32>,
     pub(in crate::memory) steps: Box<[(u32, u32)]>,
 }
 
 /// The same with the places as a list.
-type PartInPlaces = (Option<Vec<u32>>, Steps);
+struct PartInPlaces {
+    places: Option<Vec<u32>>,
+    with: Option<u32>,
+    steps: Steps,
+}
+
+impl PartInPlaces {
+    fn new(places: Option<Vec<u32>>, steps: Steps) -> Self {
+        Self {
+            places,
+            with: None,
+            steps,
+        }
+    }
+}
 
 impl StageLives {
     /// Those of `model`; `sets` get what is needed for that.
@@ -69,12 +85,13 @@ impl StageLives {
             };
             let mut number = None;
             if !parts.is_empty() {
-                let steps: usize = parts.iter().map(|(_, steps)| steps.len()).sum();
+                let steps: usize = parts.iter().map(|part| part.steps.len()).sum();
                 left = left.checked_sub(steps).ok_or(TooManyPlaces)?;
                 number = Some(lives.len() as u32);
-                let part = |(places, steps): PartInPlaces| PartOfLife {
-                    places: places.map(|places| sets.intern(&places)),
-                    steps: steps.into(),
+                let part = |part: PartInPlaces| PartOfLife {
+                    places: part.places.map(|places| sets.intern(&places)),
+                    with: part.with,
+                    steps: part.steps.into(),
                 };
                 lives.push(parts.into_iter().map(part).collect());
             }
@@ -107,11 +124,23 @@ impl Flows {
         ranges: &[(u32, u32)],
     ) -> Vec<PartInPlaces> {
         let found = segments.lives(flow, is_layered, ranges);
-        if found.always == ranges && found.more.is_empty() {
-            return Vec::new();
+        let others = self.positions_of(found.others);
+        let part = |others: Option<&Vec<u32>>, with: Option<u32>, steps: Steps| PartInPlaces {
+            with,
+            ..PartInPlaces::new(others.cloned(), steps)
+        };
+        let is_as_recorded = found.always == ranges;
+        let mut parts = vec![part(None, None, found.always)];
+        parts.push(part(Some(&others), None, found.more));
+        let waits = found.waits.into_iter();
+        parts.extend(waits.map(|(with, steps)| part(None, with, steps)));
+        let waits = found.more_waits.into_iter();
+        parts.extend(waits.map(|(with, steps)| part(Some(&others), with, steps)));
+        parts.retain(|part| !part.steps.is_empty());
+        if is_as_recorded && parts.len() == 1 {
+            parts.clear();
         }
-        let others = Some(self.positions_of(found.others));
-        vec![(None, found.always), (others, found.more)]
+        parts
     }
 
     /// The same where positions need the variables at steps of their own.
@@ -124,7 +153,7 @@ impl Flows {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for of_position in own {
             let steps = segments.until_rerun(flow, of_position);
-            let found = segments.lives(flow, is_layered, &steps);
+            let found = segments.lives(flow, is_layered, &steps).anywhere();
             always.push((of_position.0, found.always));
             more.push((of_position.0, found.more));
             others = found.others;
@@ -133,7 +162,7 @@ impl Flows {
         // What the maker needs only beside another one counts where the others are.
         let beside = |(places, steps): (Vec<u32>, Steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
-            (Some(if is_known { places } else { others.clone() }), steps)
+            PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)
         };
         let more = together(&more).into_iter().map(beside);
         listed(together(&always)).chain(more).collect()
@@ -142,5 +171,5 @@ impl Flows {
 
 fn listed(parts: Vec<(Vec<u32>, Steps)>) -> impl Iterator<Item = PartInPlaces> {
     let parts = parts.into_iter();
-    parts.map(|(places, steps)| (Some(places), steps))
+    parts.map(|(places, steps)| PartInPlaces::new(Some(places), steps))
 }

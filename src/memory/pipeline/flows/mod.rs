@@ -16,6 +16,7 @@ use super::{LayerChoice, Pipeline, Recompute, Storage};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
 use own_steps::{OfPosition, OwnSteps};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -307,13 +308,13 @@ fn own_steps(
     (list, of_uses): (&[Flow], &[UseInPipeline]),
 ) -> FxHashMap<u32, Vec<OfPosition>> {
     let own = OwnSteps::new(model, placement, by_pass);
-    let uses = (0u32..).zip(model.variables.uses()).zip(of_uses);
-    let of_use = |((number, variable), of_use): ((u32, &VariableUse), &UseInPipeline)| {
+    let uses = model.variables.uses().par_iter().zip(of_uses).enumerate();
+    let of_use = |(number, (variable, of_use)): (usize, (&VariableUse, &UseInPipeline))| {
         let &UseInPipeline::Flow(flow) = of_use else {
             return None;
         };
         let own = own.of(variable, &list[flow as usize]);
-        (!own.is_empty()).then_some((number, own))
+        (!own.is_empty()).then_some((number as u32, own))
     };
     uses.filter_map(of_use).collect()
 }

@@ -51,10 +51,7 @@ impl<'a> OwnSteps<'a> {
         if positions.len() < 2 || (ranges.len() < 2 && !is_over_turn) {
             return Vec::new();
         }
-        let ends: Vec<_> = ranges
-            .iter()
-            .map(|&range| self.ends(variable.set, range, positions))
-            .collect();
+        let ends = self.ends(variable.set, ranges, positions);
         let needs = |(at, &position): (usize, &u32)| {
             let is_used = ends.iter().any(|ends| ends[at].is_some());
             let steps = ranges.iter().zip(&ends).filter_map(|(&range, ends)| {
@@ -71,29 +68,31 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Where the last operation of each of these positions ends that uses variables of a set
-    /// in a live range.
-    fn ends(&self, set: u32, (from, to): (u32, u32), positions: &[u32]) -> Vec<Option<u32>> {
-        let mut ends = vec![None; positions.len()];
+    /// By live range, where the last operation of each of these positions ends that uses
+    /// variables of a set in it.
+    fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
+        let mut ends = vec![vec![None; positions.len()]; ranges.len()];
         let groups = self.model.use_sets.groups(set);
         let operations = groups.flat_map(|group| &self.of_groups[group as usize]);
         for &((first, end), own) in operations {
-            if first >= to || end <= from {
-                continue;
-            }
-            let mut raise = |at: usize| ends[at] = ends[at].max(Some(end.min(to)));
-            let Some(own) = own else {
-                (0..positions.len()).for_each(raise);
-                continue;
-            };
-            for &place in self.by_pass.sets.places(own) {
-                let position = self.placement.positions.of_place(place) as u32;
-                if let Ok(at) = positions.binary_search(&position) {
-                    raise(at);
+            let met = ranges.partition_point(|&(_, to)| to <= first);
+            let met = ranges.iter().zip(&mut ends).skip(met);
+            for (&(_, to), ends) in met.take_while(|((from, _), _)| *from < end) {
+                let mut raise = |at: usize| ends[at] = ends[at].max(Some(end.min(to)));
+                match own {
+                    None => (0..positions.len()).for_each(raise),
+                    Some(own) => self.positions_of(own, positions).for_each(&mut raise),
                 }
             }
         }
         ends
+    }
+
+    /// Where the positions of some places are in a list.
+    fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
+        let places = self.by_pass.sets.places(places).iter();
+        let found = places.map(move |&place| self.placement.positions.of_place(place) as u32);
+        found.filter_map(move |position| positions.binary_search(&position).ok())
     }
 
     /// Until when one of the positions needs a variable of a live range.
@@ -110,9 +109,7 @@ impl<'a> OwnSteps<'a> {
             return to;
         };
         let last = ends.iter().flatten().max();
-        // Out on the first IPU has work between that of the first stage.
-        let has_out = position == 0 && self.placement.positions.out_is_first();
-        if flow.life != Life::AcrossPasses || has_out || last == Some(&end) {
+        if flow.life != Life::AcrossPasses || last == Some(&end) {
             return to;
         }
         match end <= turn && flow.forward.last() != Some(&position) {

@@ -9,12 +9,12 @@
 //!   as in the one-IPU compilation, and where only forward passes use it, until
 //!   the first of these has run again.
 //! * What waits over the first step of a segment's backward pass is live on all steps of
-//!   its forward pass.
+//!   its forward pass, in stages that have the segment.
 //!
 //! Whether something is a checkpoint depends on the stage, but only on which of the places
 //! that use it are there: so each use is parted in two, which count in different places.
 
-use super::own_steps::OfPosition;
+use super::own_steps::{OfPosition, together};
 use super::{Flow, Flows, Life};
 use crate::memory::pipeline::LayerChoice;
 
@@ -25,6 +25,8 @@ pub(super) type Steps = Vec<(u32, u32)>;
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
     place: u32,
+    /// Whose forward pass that is: In runs with the first layer.
+    of: u32,
     /// The first step of the backward pass that follows.
     before: u32,
     /// The steps of the forward pass; half-open.
@@ -55,6 +57,7 @@ impl Segments {
             let (_, (before, _)) = known(with)?;
             Some(Rerun {
                 place: with,
+                of: place,
                 before,
                 steps: (first, starts(place + 1).max(last + 1)),
             })
@@ -88,17 +91,30 @@ impl Segments {
         self.gaps.get(place as usize)?.as_deref()
     }
 
-    /// These ranges and, but for the runs of the layer `without`, all steps that run again
-    /// while what has them waits.
-    fn with_reruns(&self, ranges: &[(u32, u32)], without: Option<u32>) -> Steps {
-        let waits = |rerun: &&Rerun| {
+    /// The steps that run again while what has these ranges waits, beside these, for the
+    /// backward passes `is_of`: in stages with the place whose steps they are, `None` where
+    /// they are those of several.
+    fn waits(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Wait> {
+        let mut by_place: Vec<OfPosition> = Vec::new();
+        for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
             let begun = ranges.partition_point(|&(from, _)| from < rerun.before);
             let last = begun.checked_sub(1).map(|last| ranges[last]);
-            // In runs with the first layer.
-            Some(rerun.place.max(1)) != without && last.is_some_and(|(_, to)| rerun.before < to)
-        };
-        let reruns = self.reruns.iter().filter(waits).map(|rerun| rerun.steps);
-        joined(ranges.iter().copied().chain(reruns).collect())
+            if last.is_none_or(|(_, to)| rerun.before >= to) {
+                continue;
+            }
+            let steps = without(&[rerun.steps], ranges);
+            match by_place.iter_mut().find(|(place, _)| *place == rerun.of) {
+                Some((_, known)) => *known = joined([&known[..], &steps].concat()),
+                None => by_place.push((rerun.of, steps)),
+            }
+        }
+        let waits = together(&by_place).into_iter();
+        waits
+            .map(|(places, steps)| match places[..] {
+                [place] => (Some(place), steps),
+                _ => (None, steps),
+            })
+            .collect()
     }
 
     /// When variables with this flow are live in every stage that counts them, and in
@@ -118,24 +134,51 @@ impl Segments {
                     more: without(kept.as_slice(), ranges),
                     always: ranges.to_vec(),
                     others,
+                    ..Lives::default()
                 }
             }
             Life::AcrossPasses if is_layered => {
-                let all = self.with_reruns(ranges, None);
                 let found = maker.and_then(|maker| Some((maker, self.gap(maker)?)));
                 let Some((maker, gap)) = found else {
-                    return Lives::of(all);
+                    return self.waiting(ranges);
                 };
-                let rest = self.with_reruns(ranges, Some(maker.max(1)));
-                let always = without(&rest, gap);
+                // In runs with the first layer.
+                let is_own = |place: u32| place.max(1) == maker.max(1);
+                let of_others = self.waits(ranges, |place| !is_own(place));
+                let all = of_others
+                    .iter()
+                    .flat_map(|(_, steps)| steps.iter().copied());
+                let all = joined(all.collect());
+                let of_own = self.waits(ranges, is_own).into_iter();
+                let mut more_waits: Vec<Wait> = of_own
+                    .map(|(place, steps)| (place, without(&steps, &all)))
+                    .collect();
+                let mut waits = Vec::new();
+                for (place, steps) in of_others {
+                    let kept = without(&steps, gap);
+                    more_waits.push((place, without(&steps, &kept)));
+                    waits.push((place, kept));
+                }
+                let always = without(ranges, gap);
                 let users = flow.forward.iter().chain(&flow.backward).copied();
                 Lives {
-                    more: without(&all, &always),
+                    more: without(ranges, &always),
                     always,
                     others: users.filter(|&user| user != maker).collect(),
+                    waits,
+                    more_waits,
                 }
             }
-            Life::AcrossPasses | Life::Backward => Lives::of(self.with_reruns(ranges, None)),
+            Life::AcrossPasses | Life::Backward => self.waiting(ranges),
+        }
+    }
+
+    /// When variables are live that wait for backward passes.
+    fn waiting(&self, ranges: &[(u32, u32)]) -> Lives {
+        Lives {
+            always: ranges.to_vec(),
+            waits: self.waits(ranges, |_| true),
+            ..Lives::default()
         }
     }
 
@@ -156,19 +199,32 @@ impl Segments {
     }
 }
 
+/// Steps at which variables wait while a place runs again that a stage must have too, if one
+/// is told.
+pub(super) type Wait = (Option<u32>, Steps);
+
 /// When variables are live.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Lives {
     pub(super) always: Steps,
+    pub(super) waits: Vec<Wait>,
     /// Only in stages with any of `others`.
     pub(super) more: Steps,
+    pub(super) more_waits: Vec<Wait>,
     pub(super) others: Vec<u32>,
 }
 
 impl Lives {
-    fn of(always: Steps) -> Self {
+    /// The same in stages with whatever places run again.
+    pub(super) fn anywhere(self) -> Self {
+        let all = |steps: Steps, waits: Vec<Wait>| {
+            let waits = waits.into_iter().flat_map(|(_, steps)| steps);
+            joined(steps.into_iter().chain(waits).collect())
+        };
         Self {
-            always,
+            always: all(self.always, self.waits),
+            more: all(self.more, self.more_waits),
+            others: self.others,
             ..Self::default()
         }
     }

@@ -117,8 +117,10 @@ impl<'a> Again<'a> {
         let all = || Rc::new(positions.iter().map(own).collect());
         let own = known.or_insert_with(all).clone();
         if own.iter().all(|(_, own)| own == ranges) {
-            let [always, more] = self.lives(flow, set, ranges, step);
-            return always || more && self.has_other(stage, flow);
+            let has_other = self.has_other(stage, flow);
+            let stage = Some(stage).filter(|_| counted != EVERYWHERE);
+            let [always, more] = self.lives(flow, set, (ranges, stage), step);
+            return always || more && has_other;
         }
         let given = |(position, own): &(u32, Vec<(u32, u32)>)| {
             let is_given = flow.maker() != Some(*position) && flow.forward.contains(position);
@@ -134,7 +136,7 @@ impl<'a> Again<'a> {
                     Some(_) => kept.push((from, to)),
                 }
             }
-            (*position, self.lives(flow, set, &kept, step))
+            (*position, self.lives(flow, set, (&kept, None), step))
         };
         let lives: Vec<(u32, [bool; 2])> = own.iter().map(given).collect();
         let is_always = |&(position, [always, _]): &(u32, [bool; 2])| {
@@ -183,10 +185,9 @@ impl<'a> Again<'a> {
             let (last, end) = (all.max(), ends(position, (from, to)));
             let turn = model.backward_start.unwrap_or(0);
             let is_over_turn = from < turn && turn < to && flow.life == Life::AcrossPasses;
-            let has_out = position == 0 && placement.positions.out_is_first();
             own.extend(match end {
                 None if is_used && last.is_some() => None,
-                Some(end) if is_over_turn && !has_out && Some(end) != last => {
+                Some(end) if is_over_turn && Some(end) != last => {
                     let goes_on = end <= turn && flow.forward.last() != Some(&position);
                     Some((from, if goes_on { turn } else { end }))
                 }
@@ -197,10 +198,25 @@ impl<'a> Again<'a> {
     }
 
     /// Is what is live at these steps live at a step where layers run again: in every stage,
-    /// or only in those with others of its users than the maker?
-    fn lives(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)], step: u32) -> [bool; 2] {
+    /// or only in those with others of its users than the maker? What waits while one place
+    /// runs again is in those with that place, if the stage is told.
+    fn lives(
+        &self,
+        flow: &Flow,
+        set: u32,
+        (ranges, stage): (&[(u32, u32)], Option<&Range<usize>>),
+        step: u32,
+    ) -> [bool; 2] {
         let is_live = ranges.iter().any(|&(from, to)| (from..to).contains(&step));
-        let waits = |without| is_live || self.waits(ranges, step, without);
+        let is_in = |again: &[u32]| match (again, stage) {
+            ([], _) => false,
+            ([place], Some(stage)) => self.has(stage, *place),
+            _ => true,
+        };
+        let waits = |is_of: &dyn Fn(u32) -> bool| match is_live {
+            true => Vec::new(),
+            false => self.waits(ranges, step, is_of),
+        };
         match flow.life {
             _ if !self.is_again => [is_live, false],
             Life::Forward => {
@@ -214,13 +230,16 @@ impl<'a> Again<'a> {
             Life::AcrossPasses if flow.is_layered(self.memory.placement, set) => {
                 let maker = flow.maker().filter(|maker| self.knows(*maker));
                 let Some(maker) = maker else {
-                    return [waits(None), false];
+                    return [is_live || is_in(&waits(&|_| true)), false];
                 };
                 let is_free = self.gap(maker).contains(&step);
-                let always = waits(Some(maker.max(1))) && !is_free;
-                [always, waits(None) && !always]
+                let is_own = |place: u32| place.max(1) == maker.max(1);
+                let (of_others, of_own) = (waits(&|place| !is_own(place)), waits(&is_own));
+                let is_kept = is_live || is_in(&of_others);
+                let is_run_again = of_others.is_empty() && is_in(&of_own);
+                [is_kept && !is_free, is_kept && is_free || is_run_again]
             }
-            _ => [waits(None), false],
+            _ => [is_live || is_in(&waits(&|_| true)), false],
         }
     }
 
@@ -245,17 +264,23 @@ impl<'a> Again<'a> {
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// Does what has these live ranges wait while a place runs again, but for one?
-    fn waits(&self, ranges: &[(u32, u32)], step: u32, without: Option<u32>) -> bool {
-        self.places.iter().any(|&place| {
+    /// The places that run again at a step, for the backward passes `is_of`, while what has
+    /// these live ranges waits.
+    fn waits(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
+        let mut again = Vec::new();
+        for &place in self.places.iter().filter(|place| is_of(**place)) {
             let before = self.backward(place).start;
-            let waits = ranges
-                .iter()
-                .any(|&(from, to)| from < before && before < to);
-            let with_in = place == 1 && self.knows(0) && self.again(0).contains(&step);
-            let is_own = Some(place) == without || (place == 0 && without == Some(1));
-            waits && !is_own && (with_in || self.again(place).contains(&step))
-        })
+            let is_over = |&(from, to): &(u32, u32)| from < before && before < to;
+            if !ranges.iter().any(is_over) {
+                continue;
+            }
+            let with_in = (place == 1 && self.knows(0)).then_some(0);
+            let run = [Some(place), with_in].into_iter().flatten();
+            again.extend(run.filter(|&place| self.again(place).contains(&step)));
+        }
+        again.sort_unstable();
+        again.dedup();
+        again
     }
 
     /// By tile: the most that is live of a stage, with what every stage has.
@@ -327,8 +352,8 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
         let placement = placement.expect("few places");
         let [kept, again] = [Recompute::None, Recompute::Layer]
             .map(|recompute| recomputing(recompute, &model, &placement));
-        Again::new(&kept).check(7);
-        Again::new(&again).check(7);
+        Again::new(&kept).check(29);
+        Again::new(&again).check(29);
         // And a part is free while other layers run, where the peak is in their passes.
         let whole = std::slice::from_ref(&(0..again.layers())).to_vec();
         let [kept, free] = [kept, again].map(|memory| {
