@@ -14,6 +14,7 @@ mod tools;
 mod viewer;
 mod what_if;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::support::{FIXTURES, popliner, profile};
@@ -217,4 +218,103 @@ fn the_first_screen_has_the_answers() {
     let bottom = browser.value("document.getElementById('bar').getBoundingClientRect().bottom");
     assert!(bottom.as_f64() < Some(500.0), "{bottom}");
     assert_eq!(report["heading"], "The model fits on 4 IPUs");
+}
+
+/// Numbers of a thousand and more in sight that do not say where in the report they stand:
+/// each with what is before it in its element.
+const OTHERS: &str = r"(() => {
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (node) =>
+        node.parentElement.closest('script, style, svg, pre, code, option, [data-json]') || !node.parentElement.checkVisibility()
+            ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+    const found = [];
+    while (walk.nextNode()) {
+        const own = walk.currentNode.textContent;
+        for (const one of own.matchAll(/\d{1,3}(,\d{3})+/g)) found.push([own.slice(0, one.index), one[0].replaceAll(',', '')]);
+    }
+    return found;
+})()";
+
+/// All numbers of a report, those in its texts too.
+fn all_numbers(value: &Value, found: &mut HashSet<String>) {
+    match value {
+        Value::Number(number) => drop(found.insert(number.to_string().replace('-', ""))),
+        Value::String(text) => {
+            let digits = text.replace(',', "");
+            let numbers = digits.split(|own: char| !own.is_ascii_digit());
+            found.extend(numbers.map(String::from));
+        }
+        Value::Array(list) => list.iter().for_each(|own| all_numbers(own, found)),
+        Value::Object(map) => map.values().for_each(|own| all_numbers(own, found)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// What the page adds up: curves on what is the same at all steps, the work of each IPU in a
+/// step, and the variables of a tile that are not listed.
+fn sums(report: &Value, found: &mut HashSet<String>) {
+    if let (Some(bytes), true) = (report["bytes"].as_array(), report["fixed"].is_u64()) {
+        let base = number(&report["fixed"]) + number(&report["always_live"]);
+        let points = bytes.iter().map(|moving| base + number(moving));
+        found.extend(points.chain([base]).map(|sum| sum.to_string()));
+    }
+    let step = &report["step"];
+    let [whole, copies, update, batches] =
+        ["cycles", "copy_cycles", "update_cycles", "micro_batches"].map(|name| number(&step[name]));
+    let drawn = whole.saturating_sub(copies + update);
+    for stage in list(&report["execution"]["stages"]) {
+        let passes = ["forward", "backward", "recomputed"];
+        let passes = passes.map(|pass| number(&stage["passes"][pass]) * batches);
+        let idle = drawn.saturating_sub(passes.iter().sum());
+        let all = passes.into_iter().chain([idle, drawn]);
+        found.extend(all.map(|cycles| cycles.to_string()));
+    }
+    let live = &report["live_steps"];
+    for tile in [live].into_iter().chain(list(&live["others"])) {
+        for (step, all) in list(&live["steps"]).zip(list(&tile["bytes"])) {
+            let is_live = |own: &&Value| {
+                let mut spans = list(&own["live"]);
+                spans.any(|span| (number(&span[0])..=number(&span[1])).contains(&number(step)))
+            };
+            let listed = list(&tile["variables"]).filter(is_live);
+            let listed: u64 = listed.map(|own| number(&own["bytes"])).sum();
+            found.insert((number(all) - listed).to_string());
+        }
+    }
+    match report {
+        Value::Array(list) => list.iter().for_each(|own| sums(own, found)),
+        Value::Object(map) => map.values().for_each(|own| sums(own, found)),
+        _ => {}
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// Every number in sight is one of the report, or one of the sums that are made of these here.
+#[test]
+fn no_other_number_is_shown() {
+    let Some(program) = find() else { return };
+    let mut browser = Browser::start(&program);
+    for fixture in ["training-pipeline", "popart-bert-inference", "impossible"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = ["--sweep", "--explain", "--num-ipus=4"];
+        let (page, report) = export(&profile(fixture), &options, folder.path());
+        let mut known = HashSet::new();
+        all_numbers(&report, &mut known);
+        sums(&report, &mut known);
+        browser.open(&page, 1440);
+        for view in views(&mut browser) {
+            show(&mut browser, &view);
+            let found = browser.value(OTHERS);
+            let found: Vec<(String, String)> = serde_json::from_value(found).expect("numbers");
+            let others = found.iter().filter(|(_, number)| !known.contains(number));
+            let others: Vec<_> = others.collect();
+            assert!(others.is_empty(), "{fixture}: {view}: {others:?}");
+        }
+    }
 }

@@ -187,11 +187,12 @@ const addSums = (parent, name, all, place, root, choose) => {
   parent.replaceChildren();
   if (!all.length) return;
   const percent = shares(all.map((own) => own.bytes[place]));
+  const numberOf = (/** @type {Row} */ row) => Number(row.at.split('/').pop());
   const rows = all.map((own, number) => ({ at: `${root}/${number}`, number, look: own.look, cells: [own.title, own.bytes[place], ...(choose ? [] : [percent[number]])] }))
     .filter((row) => Number(row.cells[1]) > 0);
   addTable(parent, name, columnsOf([[name, 'text'], ['Bytes', 'bytes', `/bytes/${place}`], ...(choose ? [] : [/** @type {[string, string]} */ (['Share', 'percent'])])]), rows, {
     most: 12, look: (column, _, row) => column.name === name ? rows.find((own) => own.at === row.at)?.look ?? '' : '',
-    ...(choose ? { choose: (/** @type {Row} */ row) => choose(Number(row.at.split('/').pop())) } : {}),
+    ...(choose ? { choose: (/** @type {Row} */ row) => choose(numberOf(row)), isChosen: (/** @type {Row} */ row) => numberOf(row) === chosen.layer } : {}),
   });
 };
 

@@ -39,7 +39,7 @@ const addChosenStage = (parent) => {
 const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
   const layers = (stage ?? compiled)?.layers;
   const step = tile.peak_step ?? null;
-  const line = addLine(box, 'p', [layers ? `Layers ${layerList(layers)}. Tile ` : 'Tile ', [tile.tile, `${root}/fullest_tile/tile`],
+  const line = addLine(box, 'p', [layers ? `Layer${layers.length === 1 ? '' : 's'} ${layerList(layers)}. Tile ` : 'Tile ', [tile.tile, `${root}/fullest_tile/tile`],
     ' is its fullest, with ', [tile.bytes, `${root}/fullest_tile/bytes`], ` bytes, ${ofLimit(tile.bytes, tile.limit)} of the limit`,
     ...(step === null ? [] : /** @type {[string, [number, string]]} */ ([', at step ', [step, `${root}/fullest_tile/peak_step`]])), '. ']);
   addButton(line, 'Show this tile in Memory', () => choose({ view: 'memory', tile: tile.tile, step: step ?? chosen.step }));
