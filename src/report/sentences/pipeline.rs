@@ -143,7 +143,9 @@ pub(in crate::report) fn chosen(facts: &PipelineFacts) -> Sentence {
 
 /// The numbers that are less exact because of how the profile was recorded.
 fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
-    if !facts.trains() || facts.recorded_accumulation && !facts.recorded_recomputation {
+    let has_state_elsewhere = facts.recorded_state_off_chip || facts.recorded_state_sharded;
+    let is_usual = facts.recorded_accumulation && !facts.recorded_recomputation;
+    if !facts.trains() || is_usual && !has_state_elsewhere {
         return None;
     }
     let with = |is_so| if is_so { "with" } else { "without" };
@@ -166,7 +168,8 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
     Some(
         match (facts.recorded_accumulation, facts.recorded_recomputation) {
             (false, false) => line.text(format!(": {accumulation}")),
-            (true, _) => line.text(format!(": {recomputation}")),
+            (true, false) => line.text(": it has these only while they are used"),
+            (true, true) => line.text(format!(": {recomputation}")),
             (false, true) => line.text(format!(": {accumulation}; {recomputation}")),
         },
     )

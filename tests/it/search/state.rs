@@ -1,6 +1,7 @@
 //! State of the optimizer, accumulators and stash that are elsewhere while they are not used.
 
-use crate::support::{Run, run_fixture};
+use crate::support::models::generate;
+use crate::support::{Run, change_texts, popliner, run_fixture};
 use serde_json::Value;
 
 const TRAINING: &str = "training-pipeline";
@@ -217,4 +218,81 @@ fn configurations_have_the_switches_of_their_framework() {
             );
         }
     }
+}
+
+/// A model of PopART that trains with moments, with other texts in its contexts.
+fn recorded(change: impl Fn(&mut String)) -> (String, Value) {
+    let options = "--framework popart --mode training --optimiser adam-each --accumulation \
+                   --layers 4 --tiles 4 --vars-per-layer-tile 6 --page-size 1024 --seed 5";
+    let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let [profile, debug] = generate(folder.path(), &options);
+    let bytes = std::fs::read(&debug).expect("contexts");
+    let mut contexts = ciborium::from_reader(&*bytes).expect("CBOR");
+    change_texts(&mut contexts, &mut |text| change(text));
+    let mut bytes = Vec::new();
+    ciborium::into_writer(&contexts, &mut bytes).expect("CBOR");
+    std::fs::write(debug, bytes).expect("a file");
+    let report = folder.path().join("report.json");
+    let options = ["--solve", "--num-ipus=2", "--mem-per-tile=9000000"].map(Into::into);
+    let files = [
+        profile.into_os_string(),
+        "--export-json".into(),
+        (&report).into(),
+    ];
+    let run = popliner(files.into_iter().chain(options));
+    assert_eq!(run.code, 0, "{run:?}");
+    let report = std::fs::read(report).expect("a report");
+    (run.err, serde_json::from_slice(&report).expect("JSON"))
+}
+
+/// PopART loads state by operations of their own, into tensors whose names have an end that
+/// says so, and gathers from replicas what these share out.
+#[test]
+fn profiles_recorded_with_state_elsewhere_are_recognised() {
+    let ends_with = |text: &mut String, end: &str| {
+        if text.starts_with("Accl1___") || text.starts_with("Accl2___") {
+            text.push_str(end);
+        }
+    };
+    let update = |text: &mut String| {
+        *text = text.replace("AdamVarUpdate:1", "RemoteLoad:1");
+    };
+    let both = |text: &mut String| {
+        let end = if text.starts_with("Accl1___") {
+            "__l0"
+        } else {
+            "__g0"
+        };
+        ends_with(text, end);
+    };
+    let found = |change: &dyn Fn(&mut String)| {
+        let (message, report) = recorded(change);
+        let facts = ["recorded_state_off_chip", "recorded_state_sharded"];
+        let facts = facts.map(|name| report["pipeline"][name] == true);
+        let line = message
+            .lines()
+            .find(|line| line.starts_with("Recorded with"));
+        (facts, line.unwrap_or_default().to_owned())
+    };
+    let says = |of: &str| {
+        format!(
+            "Recorded with gradient accumulation and without recomputation, and with tensors \
+             that are {of}: it has these only while they are used"
+        )
+    };
+    assert_eq!(found(&|_| {}), ([false, false], String::new()));
+    let loaded = says("loaded from outside the IPUs");
+    assert_eq!(found(&update), ([true, false], loaded.clone()));
+    assert_eq!(
+        found(&|text| ends_with(text, "__l0")),
+        ([true, false], loaded)
+    );
+    let gathered = says("gathered from replicas");
+    assert_eq!(
+        found(&|text| ends_with(text, "__g0")),
+        ([false, true], gathered)
+    );
+    let together = says("loaded from outside the IPUs and gathered from replicas");
+    assert_eq!(found(&both), ([true, true], together));
 }
