@@ -99,8 +99,8 @@ impl Levels<'_> {
             && is_open
     }
 
-    /// What no data flows through, but what changes a parameter that several levels use,
-    /// works for all of them: every IPU has a state of its own.
+    /// A node that no data of a layer flows through, and that changes a parameter which
+    /// several levels use, works for all of them: every IPU has a state of its own.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             let shared: Vec<u32> = self.shared_parameters(node).collect();
@@ -108,10 +108,8 @@ impl Levels<'_> {
                 |&parameter: &u32| self.parameter_found[parameter as usize] == Reach::Several;
             let is_state = !shared.is_empty()
                 && shared.iter().all(is_several)
-                && self.incoming[node].is_empty()
-                && self.undirected[node].is_empty()
-                && self.outgoing(node).is_empty();
-            if is_state && self.found[node].is_unknown() {
+                && self.found[node].is_unknown();
+            if is_state {
                 self.found[node] = Reach::Everywhere;
             }
         }

@@ -42,6 +42,44 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
+/// Contexts say which parameters are weights: it is none that the host gives, such as a mask.
+#[test]
+fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
+    let mut training = Training::new();
+    let prepare = training.case.operation("prepare the mask");
+    let operation = training.case.operations.remove(prepare);
+    training.case.operations.insert(1, operation);
+    training.case.lasting(&[prepare], "mask of the host");
+    training.case.passing(&[prepare, training.forward[2]], "");
+    training
+        .case
+        .lasting(&[training.embedding], "weight of words");
+    let placed = training.placed();
+    assert_eq!(placed.operation(1), ("In".into(), Reason::BeforeLayers));
+}
+
+/// As in a model whose layers all have the same weights: the embedding has one of its own.
+#[test]
+fn what_scales_a_shared_gradient_and_another_is_nowhere() {
+    let mut training = Training::new();
+    let layers = training.forward[1..4].to_vec();
+    let shared = training.case.lasting(&layers, "shared");
+    let [scale, of_shared, of_words] =
+        training
+            .case
+            .operations(["scale", "update of shared", "update of words"]);
+    training.case.passing(&[scale, of_shared], "");
+    training.case.passing(&[scale, of_words], "");
+    training.uses(of_shared, &[shared]);
+    let words = training.weights[0];
+    training.uses(of_words, &[words]);
+    let placed = training.placed();
+    assert_eq!(placed.operation(of_shared).0, "1 2 3");
+    assert_eq!(placed.operation(of_words).0, "In");
+    assert!(placed.placement.operations[scale].reason == Reason::Touched);
+    assert_eq!(placed.operation(scale).0, "In 1 2 3");
+}
+
 /// Where each loss begins a backward pass of its own, such as a fill with ones, nothing
 /// leads there from Out.
 #[test]
