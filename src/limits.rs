@@ -83,8 +83,8 @@ pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
-/// Sets of the pieces of all operation groups together, for each program.
-pub const SETS_OF_PIECES: Growing = Growing {
+/// Sets of the program clusters of all operation groups together, for each program.
+pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
@@ -178,7 +178,7 @@ pub fn table() -> Vec<(&'static str, String)> {
         ),
         (
             "such groups in all pieces of operations",
-            growing(SETS_OF_PIECES, "program"),
+            growing(SETS_OF_CLUSTERS, "program"),
         ),
         (
             "runs of tiles in the code of all operations",

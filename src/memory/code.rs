@@ -65,8 +65,8 @@ pub(super) fn collect(model: &Model, placement: &Placement, sets: &mut PlaceSets
     items
 }
 
-/// The code of all operation groups with its places: piece by piece where the
-/// pieces of a group have places of their own.
+/// The code of all operation groups with its places: cluster by cluster where the
+/// clusters of a group have places of their own.
 fn placed<'a>(
     model: &'a Model,
     placement: &'a Placement,
@@ -74,11 +74,11 @@ fn placed<'a>(
     let groups = model.operation_groups.iter().enumerate();
     groups.flat_map(|(number, group)| {
         let of_piece = &placement.of_piece[number];
-        let pieces = group.pieces.iter().map(|piece| &piece.code);
-        let pieces = pieces.zip(of_piece.iter().copied());
+        let clusters = group.clusters.iter().map(|cluster| &cluster.code);
+        let clusters = clusters.zip(of_piece.iter().copied());
         let whole = of_piece.is_empty();
         let whole = whole.then(|| (&group.code, placement.of_group[number]));
-        pieces.chain(whole)
+        clusters.chain(whole)
     })
 }
 

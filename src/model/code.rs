@@ -126,7 +126,7 @@ impl GroupCode {
 /// more of them, more than the budget could come together.
 const AT_ONCE: usize = 16;
 
-/// The code of each of `groups`: operation groups, or pieces of them, each with
+/// The code of each of `groups`: operation groups, or clusters of them, each with
 /// its uid and its distinct programs.
 pub(super) fn of_all(
     programs: &Programs,
@@ -149,38 +149,40 @@ pub(super) fn of_all(
 
 /// Programs of one operation that use variables of the same use sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
+pub struct ProgramCluster {
     /// The use sets that its variables have, ascending.
     pub sets: Box<[u32]>,
     /// Its code and vertex state by tile.
     pub code: GroupCode,
 }
 
-/// By operation group: its pieces; none where all of its programs use the same
+/// By operation group: its clusters; none where all of its programs use the same
 /// sets.
-pub(super) fn pieces(
+pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
     use_set_index: &UseSetIndex,
     budget: &mut Budget,
-) -> Result<Vec<Vec<Piece>>, ModelError> {
+) -> Result<Vec<Vec<ProgramCluster>>, ModelError> {
     let programs = &profile.programs;
     let split: Vec<ProgramsBySets> = groups
         .par_iter()
         .map(|group| split(profile, group, use_set_index))
         .collect();
-    let max = limits::SETS_OF_PIECES.of(programs.all.len());
+    let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
-        return Err(ModelError::TooManyPieces { max });
+        return Err(ModelError::TooManyClusters { max });
     }
     let uids = groups.iter().map(|group| group.uid);
     let with_uid = |(uid, split)| ProgramsBySets::values(split).map(move |all| (uid, &all[..]));
     let clusters: Vec<(u64, &[u32])> = uids.zip(&split).flat_map(with_uid).collect();
     let mut codes = of_all(programs, &clusters, &profile.target, budget)?.into_iter();
     let found = split.into_iter().map(|split| {
-        let pieces = split.into_keys().zip(&mut codes);
-        pieces.map(|(sets, code)| Piece { sets, code }).collect()
+        let clusters = split.into_keys().zip(&mut codes);
+        clusters
+            .map(|(sets, code)| ProgramCluster { sets, code })
+            .collect()
     });
     Ok(found.collect())
 }

@@ -66,7 +66,7 @@ pub enum ModelError {
         "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
          groups of variables together, more than in any real model; {OVER_BOUND}"
     )]
-    TooManyPieces {
+    TooManyClusters {
         /// The maximum number of groups that they may use.
         max: usize,
     },

@@ -43,7 +43,7 @@ mod windows;
 pub use belonging::Belonging;
 use call_sites::CallSites;
 pub use call_sites::NO_CALL;
-pub use code::{CodeKind, GroupCode, Piece};
+pub use code::{CodeKind, GroupCode, ProgramCluster};
 pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles, PassCycles};
 pub use error::ModelError;
 use flow::FlowUses;
@@ -188,8 +188,8 @@ pub struct OperationGroup {
     /// The steps at which it copies from or to the host, ascending.
     pub host_copies: Vec<u32>,
     /// Its programs by the variables that they use, where they use different
-    /// ones; empty where it has only one piece.
-    pub pieces: Vec<Piece>,
+    /// ones; empty where it has only one cluster.
+    pub clusters: Vec<ProgramCluster>,
 }
 
 impl OperationGroup {
@@ -327,14 +327,14 @@ impl Model {
                 window: operations[group.first as usize].window,
                 host_copies: host_copies(programs, &group.programs, steps),
                 code,
-                pieces: Vec::new(),
+                clusters: Vec::new(),
             })
             .collect();
         let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
         let index = refine::refine(profile, &found.groups, &computes, &mut users);
-        let pieces = code::pieces(profile, &found.groups, &index, &mut budget)?;
-        for (group, pieces) in groups.iter_mut().zip(pieces) {
-            group.pieces = pieces;
+        let clusters = code::clusters(profile, &found.groups, &index, &mut budget)?;
+        for (group, clusters) in groups.iter_mut().zip(clusters) {
+            group.clusters = clusters;
         }
         Ok((groups, users, index))
     }

@@ -132,9 +132,9 @@ impl Referents<'_> {
             is_below(step, self.0.steps() as usize, "step")
         })?;
         self.code(&group.code)?;
-        each("piece", &group.pieces, |piece| {
-            self.are_sets(&piece.sets)?;
-            self.code(&piece.code)
+        each("piece", &group.clusters, |cluster| {
+            self.are_sets(&cluster.sets)?;
+            self.code(&cluster.code)
         })
     }
 

@@ -321,7 +321,7 @@ impl PlainGroup {
                 control_code: self.control.iter().copied().collect(),
             },
             host_copies: Vec::new(),
-            pieces: Vec::new(),
+            clusters: Vec::new(),
         }
     }
 }

@@ -210,7 +210,7 @@ pub struct Placement {
     pub(crate) apart: Option<PlaceSets>,
     /// By operation group: where its code counts.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// By operation group: where the code of each of its pieces counts; empty
+    /// By operation group: where the code of each of its clusters counts; empty
     /// where it counts as a whole.
     pub(crate) of_piece: Vec<Vec<PlaceSet>>,
     /// By use set: where its variables count.

@@ -155,13 +155,13 @@ fn by_program(
     let mut places = vec![NOWHERE; seeded.len()];
     let groups = model.operation_groups.iter().zip(is_reaching);
     for (group, _) in groups.filter(|&(_, &is_reaching)| is_reaching) {
-        for piece in &group.pieces {
-            let used = piece.sets.iter().map(|&set| seeded[set as usize]);
+        for cluster in &group.clusters {
+            let used = cluster.sets.iter().map(|&set| seeded[set as usize]);
             let one = sets.touched(used);
             if sets.only(one).is_none() {
                 continue;
             }
-            for &set in &piece.sets {
+            for &set in &cluster.sets {
                 places[set as usize] = sets.union(places[set as usize], one);
             }
         }
@@ -170,7 +170,7 @@ fn by_program(
 }
 
 /// By operation group where its code counts, and where that of each of its
-/// pieces does, if it reaches over the model. Code that nothing places is in
+/// clusters does, if it reaches over the model. Code that nothing places is in
 /// every stage: never too little.
 pub(super) fn code_places(
     model: &Model,
@@ -194,8 +194,8 @@ pub(super) fn code_places(
             of_operations
         };
         of_group[number] = whole;
-        for piece in &group.pieces {
-            let used = piece
+        for cluster in &group.clusters {
+            let used = cluster
                 .sets
                 .iter()
                 .map(|&set| variables.counted[set as usize]);

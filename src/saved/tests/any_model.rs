@@ -5,7 +5,7 @@ use crate::message::Warning;
 use crate::model::{
     CycleSource, Flow, FlowEdge, FlowNode, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_NODE,
     NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass,
-    Piece, Recording, TensorKind, UseSets, VariableGroup, VariableGroups,
+    ProgramCluster, Recording, TensorKind, UseSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{
     BuildInfo, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile, TileBytes,
@@ -205,17 +205,17 @@ fn any_tile_bytes(tiles: u32) -> impl Strategy<Value = TileBytes> {
 
 fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = OperationGroup> {
     let window = (0..sizes.steps.max(1), 0..sizes.steps.max(1));
-    let pieces = vec(
+    let clusters = vec(
         (
             proptest::collection::btree_set(0..sets, 0..3),
             any_code(sizes),
         ),
         0..3,
     );
-    let parts = (any::<u64>(), option::of(window), any_code(sizes), pieces);
-    parts.prop_map(move |(uid, window, code, pieces)| {
+    let parts = (any::<u64>(), option::of(window), any_code(sizes), clusters);
+    parts.prop_map(move |(uid, window, code, clusters)| {
         let window = window.filter(|_| sizes.steps > 0);
-        let piece = |(sets, code): (std::collections::BTreeSet<u32>, GroupCode)| Piece {
+        let cluster = |(sets, code): (std::collections::BTreeSet<u32>, GroupCode)| ProgramCluster {
             sets: sets.into_iter().collect(),
             code,
         };
@@ -224,7 +224,7 @@ fn any_body(sizes: Sizes, sets: u32) -> impl Strategy<Value = OperationGroup> {
             window: window.map(|(a, b)| (a.min(b), a.max(b))),
             code,
             host_copies: Vec::new(),
-            pieces: pieces.into_iter().map(piece).collect(),
+            clusters: clusters.into_iter().map(cluster).collect(),
         }
     })
 }

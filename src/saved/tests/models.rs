@@ -4,7 +4,8 @@ use crate::message::Warning;
 use crate::model::{
     CycleSource, Flow, FlowEdge, FlowNode, Framework, GroupCode, Label, MemoryPeak, Model, NO_CALL,
     NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind,
-    OwnedProgram, Pass, Piece, Recording, TensorKind, UseSets, VariableGroup, VariableGroups,
+    OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets, VariableGroup,
+    VariableGroups,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
@@ -183,7 +184,7 @@ fn bodies() -> Vec<OperationGroup> {
         exchange_code: by_tile(&[7, 0, 7, 7]),
         control_code: by_tile(&[4, 4, 4, 4]),
     };
-    let piece = Piece {
+    let cluster = ProgramCluster {
         sets: [1, 2].into(),
         code: code.clone(),
     };
@@ -192,12 +193,12 @@ fn bodies() -> Vec<OperationGroup> {
         window,
         code,
         host_copies: vec![0, 1],
-        pieces: Vec::new(),
+        clusters: Vec::new(),
     };
     let first = body(u64::MAX, Some((2, 8)), code);
     vec![
         OperationGroup {
-            pieces: vec![piece],
+            clusters: vec![cluster],
             ..first
         },
         body(3, None, GroupCode::default()),

@@ -119,7 +119,7 @@ fn add(model: &mut Model, name: &str) -> u32 {
         window: None,
         code: Default::default(),
         host_copies: Vec::new(),
-        pieces: Vec::new(),
+        clusters: Vec::new(),
     };
     model.operation_groups.push(empty);
     model.operations.push(named_operation(group, name));

@@ -3,7 +3,8 @@
 use crate::model::placement::*;
 use crate::model::{
     Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, NO_NODE, NO_USERS,
-    Operation, OperationGroup, Piece, TensorKind, UseSets, VariableGroup, VariableGroups, testing,
+    Operation, OperationGroup, ProgramCluster, TensorKind, UseSets, VariableGroup, VariableGroups,
+    testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
@@ -45,7 +46,7 @@ impl Case {
                 ..GroupCode::default()
             },
             host_copies: Vec::new(),
-            pieces: Vec::new(),
+            clusters: Vec::new(),
         });
         self.operations.push(Operation {
             is_anonymous: name.starts_with("made"),
@@ -117,11 +118,11 @@ impl Case {
         let items: Vec<(u16, VariableGroup)> = items.collect();
         let mut groups = self.groups.clone();
         for (operation, programs) in &self.programs {
-            let piece = |variables: &Vec<usize>| Piece {
+            let cluster = |variables: &Vec<usize>| ProgramCluster {
                 sets: variables.iter().map(|&variable| set_of[variable]).collect(),
                 code: GroupCode::default(),
             };
-            groups[*operation].pieces = programs.iter().map(piece).collect();
+            groups[*operation].clusters = programs.iter().map(cluster).collect();
         }
         let model = Model {
             operations: self.operations.clone(),
