@@ -95,15 +95,13 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
         false => chosen,
     };
     refuse_impossible(chosen)?;
-    let several = first(&[
-        (options.results.plan, "--plan"),
-        (options.results.sweep, "--sweep"),
-    ]);
-    if let Some(option) = several.filter(|_| chosen.recompute == Recompute::Chosen) {
-        return Err(usage(format!(
-            "--recompute chosen: {option} looks at many splits, and layers are chosen for one; give \
-             none, stage or layer, or leave {option} out"
-        )));
+    let memories = options.limits.mem_per_tile.as_ref();
+    let has_several = memories.is_some_and(|MemPerTile(all)| all.len() > 1);
+    if options.results.plan && has_several && chosen.recompute == Recompute::Chosen {
+        return Err(usage(
+            "--recompute chosen: --plan chooses where all IPUs have as much memory; give one amount of \
+             --mem-per-tile, or none, stage or layer",
+        ));
     }
     Ok(chosen)
 }

@@ -124,6 +124,19 @@ impl RangeCosts {
         peak.filter(|&peak| peak < u64::MAX)
     }
 
+    /// Puts other bytes in place of what a range with so many stages after it needs, if that
+    /// is known; `u64::MAX` is more than any limit.
+    pub(crate) fn put(&mut self, range: &Range<usize>, after: usize, bytes: u64) {
+        let Some(ByDepth { stages, peaks }) = &mut self.pipeline else {
+            return;
+        };
+        let place = (range.len().max(1) - 1) * *stages + after;
+        let row = peaks.get_mut(range.start).filter(|_| after < *stages);
+        if let Some(known) = row.and_then(|row| row.get_mut(place)) {
+            *known = bytes;
+        }
+    }
+
     /// The bytes that `range` (end exclusive) needs at least, wherever it is in a split;
     /// `None` when they were over the limit. They never fall when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {

@@ -26,6 +26,8 @@ mod pipeline;
 mod stage;
 mod sweep;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod traffic;
 mod update;
@@ -44,6 +46,7 @@ pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace, Storage,
 };
+pub(crate) use stage::{Freed, StageOnTiles};
 pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 pub use update::Streamed;
@@ -140,7 +143,8 @@ impl<'a> MemoryModel<'a> {
         let mut sets = None;
         let flows = flows.in_pipeline(pipeline, |flows| {
             let sets = sets.insert((*self.sets).clone());
-            StageLives::new(model, placement, flows, sets)
+            let all = 0..model.variables.uses().len() as u32;
+            StageLives::new((model, placement), flows, sets, all)
         })?;
         placed.flows = Some(flows);
         placed.sets = sets.map_or(placed.sets, Arc::new);
@@ -153,11 +157,24 @@ impl<'a> MemoryModel<'a> {
     /// # Errors
     /// As [`MemoryModel::new`].
     pub(crate) fn choosing(&self, choices: &[LayerChoice]) -> Result<Self, TooManyPlaces> {
+        self.choosing_for(choices, None)
+    }
+
+    /// The same, for no other uses of data than these numbers.
+    fn choosing_for(
+        &self,
+        choices: &[LayerChoice],
+        only: Option<&[u32]>,
+    ) -> Result<Self, TooManyPlaces> {
         let mut chosen = self.clone();
         if let Some(flows) = &self.flows {
             let mut sets = (*self.sets).clone();
-            let lives =
-                |flows: &Flows| StageLives::new(self.model, self.placement, flows, &mut sets);
+            let at = (self.model, self.placement);
+            let all = 0..self.model.variables.uses().len() as u32;
+            let lives = |flows: &Flows| match only {
+                Some(only) => StageLives::new(at, flows, &mut sets, only.iter().copied()),
+                None => StageLives::new(at, flows, &mut sets, all),
+            };
             chosen.flows = Some(flows.choosing(choices, lives)?);
             chosen.sets = sets.into();
         }
@@ -198,6 +215,16 @@ impl<'a> MemoryModel<'a> {
         let flows = self.flows.as_ref().filter(|_| has_copies);
         let flow = flows.and_then(|flows| Some((flows, flows.of(self.uses.of_data(class, set)?)?)));
         flow.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
+    }
+
+    /// The position of Out, if it has one of its own.
+    pub(crate) fn out(&self) -> Option<usize> {
+        self.placement.positions.out()
+    }
+
+    /// The numbers of the uses of the variables on a tile, with their bytes.
+    pub(crate) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.uses.numbered_on_tile(tile)
     }
 
     /// How many positions the layer order has.

@@ -113,6 +113,13 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
+    /// Leaves only the rows of some uses.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(u32) -> bool) {
+        let rows = self.numbers.iter().zip(&self.bytes);
+        let rows = rows.filter(|&(&number, _)| is_kept(number));
+        (self.numbers, self.bytes) = rows.map(|(&number, &bytes)| (number, bytes)).unzip();
+    }
+
     /// The numbers of the uses by row, in order.
     pub(super) fn numbers(&self) -> &[u32] {
         &self.numbers

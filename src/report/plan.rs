@@ -82,6 +82,9 @@ pub struct PlanRow {
     pub stages: Vec<LayerNames>,
     /// Where each stage ends, in positions of the layer order; the end exclusive.
     pub ends: Vec<u32>,
+    /// With `chosen`: the layers that are kept whole. All others are recomputed.
+    #[serde(default)]
+    pub kept: LayerNames,
     /// The command that gives it alone; empty without a command.
     pub command: String,
 }
@@ -208,12 +211,16 @@ fn bottlenecks(row: &PlanRow) -> Sentence {
         Some(batches) => counted(batches, "micro-batch"),
         None => return line,
     };
-    match row.milliseconds {
+    let line = match row.milliseconds {
         Some(time) => line.text(format!(
             "; a step of {batches} takes {} ms",
             three_digits(time)
         )),
         None => line,
+    };
+    match row.kept.is_empty() {
+        true => line,
+        false => line.text("; kept whole are ").layers(&row.kept),
     }
 }
 
@@ -238,7 +245,7 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
     };
     Some(say(format!(
         "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other places for \
-         accumulators and stash, checkpoints of single layers, other micro-batches",
+         accumulators and stash, other micro-batches",
         tried(|pipeline| pipeline.schedule.to_string()),
         tried(|pipeline| pipeline.recompute.to_string()),
         tried(|pipeline| pipeline.state.to_string())

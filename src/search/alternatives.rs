@@ -33,11 +33,16 @@ impl<'a> OtherPipeline<'a> {
         pipeline: Pipeline,
         limit: u64,
     ) -> Result<Self, SearchError> {
-        Ok(Self {
-            memory: in_other(memory, pipeline)?,
+        Ok(Self::of(in_other(memory, pipeline)?, limit))
+    }
+
+    /// The same for the model of a pipeline.
+    pub(super) fn of(memory: MemoryModel<'a>, limit: u64) -> Self {
+        Self {
+            memory,
             limit,
             costs: RangeCosts::default(),
-        })
+        }
     }
 
     /// The pipeline.
@@ -51,7 +56,7 @@ impl<'a> OtherPipeline<'a> {
     }
 
     /// What is to be computed of it.
-    pub(super) fn wanted(&self) -> (&MemoryModel<'_>, u64) {
+    pub(super) fn wanted(&self) -> (&MemoryModel<'a>, u64) {
         (&self.memory, self.limit)
     }
 

@@ -1,12 +1,13 @@
 //! A request, with what the solver needs to know for it, and the solver's answer.
 
 use super::alternatives::{self, OtherPipeline};
+use super::chosen::{is_chosen, solve_together};
 use super::swept::taken;
 use super::{
     IpuCount, MAX_TRIED_POSITIONS, MOST_STAGES, Outcome, SearchError, SearchRequest, Solver, rough,
     ties,
 };
-use crate::memory::{MemoryModel, RangeCosts, Recompute};
+use crate::memory::{MemoryModel, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Constraint, Limits, Problem, Solution};
@@ -77,8 +78,7 @@ impl CostedRequest {
         mut request: SearchRequest,
     ) -> Result<Self, SearchError> {
         // What is chosen is not known of other splits.
-        let is_chosen = memory.pipeline().recompute == Recompute::Chosen;
-        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS && !is_chosen;
+        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS && !is_chosen(memory);
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));
@@ -233,7 +233,11 @@ impl CostedRequest {
             )));
         }
         let task = progress.begin("solving", Unit::Rows, 0);
-        if let Some(solution) = solve::solve(&self.problem())? {
+        let best = match solve_together(self, memory, progress)? {
+            None => solve::solve(&self.problem())?,
+            together => together,
+        };
+        if let Some(solution) = best {
             return Ok(Outcome::Best(Box::new(solution)));
         }
         drop(task);

@@ -2,15 +2,21 @@
 //! else fits that is better in all of IPUs, time and memory.
 
 use super::alternatives::{OtherPipeline, compute_costs};
-use super::{CostedRequest, SearchError, free_bytes};
+use super::chosen::together::{CostsByChoice, Together, none_and_open};
+use super::{Chosen, CostedRequest, SearchError, free_bytes};
 use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Fitting, Goal, Problem};
 use crate::time::StageTimes;
+use rayon::prelude::*;
 
 /// How many numbers of ranges are kept at a time, of 8 bytes each.
 const MAX_NUMBERS: usize = 1 << 25;
+/// For how many stages it is chosen at most in one pipeline, and how many are tried for each
+/// split on the way.
+const MAX_CHOSEN: usize = 200;
+const MAX_STAGES_TRIED: u64 = 20_000;
 /// How many configurations of one number of IPUs are kept.
 const MAX_OF_NUMBER: usize = 8;
 
@@ -27,6 +33,8 @@ pub struct Configuration {
     pub replicas: usize,
     /// The stage that leaves the least free of its limit; the first of several.
     pub fullest_stage: usize,
+    /// Which layers are kept whole, where that is chosen.
+    pub chosen: Option<Chosen>,
 }
 
 /// The configurations that fit, the one that gets the most micro-batches done in a time
@@ -49,16 +57,28 @@ pub(super) fn front(
     let micro_batches = most.map(|times| times.micro_batches(ipus)).max();
     let mut found = Vec::new();
     for some in pipelines.chunks(at_once(costed)) {
-        let limit = costed.request.highest_limit();
-        let others = some
-            .iter()
-            .map(|&pipeline| OtherPipeline::new(memory, pipeline, limit));
-        let mut others: Vec<OtherPipeline<'_>> = others.collect::<Result<_, _>>()?;
-        compute_costs(&mut others, costed, progress)?;
-        let task = progress.begin("trying configurations", Unit::Rows, others.len() as u64);
-        for other in &others {
-            let times = of_pipeline(&other.pipeline()).map(|times| times.with(micro_batches));
-            found.extend(of_costs(costed, other, times, (&numbers, ipus))?);
+        let mut others = Others::new(memory, some, costed.request.highest_limit())?;
+        compute_costs(&mut others.models, costed, progress)?;
+        let task = progress.begin("trying configurations", Unit::Rows, some.len() as u64);
+        let times = |other: &OtherPipeline<'_>| {
+            of_pipeline(&other.pipeline()).map(|times| times.with(micro_batches))
+        };
+        let plain = others.models[..some.len()].par_iter();
+        let plain = plain.filter(|other| other.pipeline().recompute != Recompute::Chosen);
+        let plain = plain.map(|other| {
+            task.add(1);
+            of_costs(costed, other, times(other), (&numbers, ipus))
+        });
+        for of_pipeline in plain.collect::<Result<Vec<_>, _>>()? {
+            found.extend(of_pipeline);
+        }
+        for (number, companions) in &others.chosen {
+            let other = &others.models[*number];
+            if let Some(times) = times(other) {
+                let costs = others.costs((*number, *companions));
+                let chosen = chosen_in(costed, (other, costs), times, (&numbers, ipus), &found)?;
+                found.extend(chosen);
+            }
             task.add(1);
         }
     }
@@ -85,6 +105,77 @@ fn at_once(costed: &CostedRequest) -> usize {
     (MAX_NUMBERS / numbers.max(1)).max(1)
 }
 
+/// The models of some pipelines, and those that tell of what is chosen.
+struct Others<'a> {
+    /// Those of the pipelines come first.
+    models: Vec<OtherPipeline<'a>>,
+    /// Where layers are chosen: where the pipeline is, and the models with nothing recomputed
+    /// and with everything open.
+    chosen: Vec<(usize, [usize; 2])>,
+}
+
+impl<'a> Others<'a> {
+    fn new(
+        memory: &MemoryModel<'a>,
+        pipelines: &[Pipeline],
+        limit: u64,
+    ) -> Result<Self, SearchError> {
+        let other = |&pipeline: &Pipeline| OtherPipeline::new(memory, pipeline, limit);
+        let mut models = pipelines.iter().map(other).collect::<Result<Vec<_>, _>>()?;
+        let mut chosen = Vec::new();
+        for (number, pipeline) in pipelines.iter().enumerate() {
+            if pipeline.recompute != Recompute::Chosen {
+                continue;
+            }
+            let [none, open] = none_and_open(models[number].wanted().0)?;
+            let known = pipelines.iter().position(|&other| other == none.pipeline());
+            let at = models.len();
+            let none_at = known.unwrap_or(at + 1);
+            models.push(OtherPipeline::of(open, limit));
+            if known.is_none() {
+                models.push(OtherPipeline::of(none, limit));
+            }
+            chosen.push((number, [none_at, at]));
+        }
+        Ok(Self { models, chosen })
+    }
+
+    /// What is known of a pipeline that chooses.
+    fn costs(&self, (layer, [none, open]): (usize, [usize; 2])) -> CostsByChoice<'_> {
+        let [none, layer, open] = [none, layer, open].map(|number| self.models[number].costs());
+        CostsByChoice { none, layer, open }
+    }
+}
+
+/// The question for one pipeline.
+fn problem<'p>(
+    costed: &'p CostedRequest,
+    other: &'p OtherPipeline<'_>,
+    times: Option<&'p StageTimes>,
+    ipus: usize,
+) -> Problem<'p> {
+    Problem {
+        costs: other.costs(),
+        times,
+        ipus: ipus.min(costed.cut_bytes.len() + 1),
+        limits: solve::Limits::new(&costed.request.limits).first(ipus),
+        goal: match times {
+            Some(_) => Goal::Time,
+            None => Goal::Peak,
+        },
+        ..costed.problem()
+    }
+}
+
+/// The numbers of IPUs that there may be in a pipeline: state is shared out by as many
+/// replicas as there are IPUs for.
+fn possible(pipeline: Pipeline, (numbers, ipus): (&[usize], usize)) -> Vec<usize> {
+    let replicas = |stages: usize| (ipus / stages.max(1)) as u64;
+    let is_possible =
+        |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
+    numbers.iter().copied().filter(is_possible).collect()
+}
+
 /// The configurations of one pipeline.
 fn of_costs(
     costed: &CostedRequest,
@@ -93,22 +184,8 @@ fn of_costs(
     (numbers, ipus): (&[usize], usize),
 ) -> Result<Vec<Configuration>, SearchError> {
     let pipeline = other.pipeline();
-    let problem = Problem {
-        costs: other.costs(),
-        times: times.as_ref(),
-        ipus: ipus.min(costed.cut_bytes.len() + 1),
-        limits: solve::Limits::new(&costed.request.limits).first(ipus),
-        goal: match times {
-            Some(_) => Goal::Time,
-            None => Goal::Peak,
-        },
-        ..costed.problem()
-    };
-    // State is shared out by as many replicas as there are IPUs for.
-    let replicas = |stages: usize| (ipus / stages.max(1)) as u64;
-    let is_possible =
-        |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
-    let numbers: Vec<usize> = numbers.iter().copied().filter(is_possible).collect();
+    let problem = problem(costed, other, times.as_ref(), ipus);
+    let numbers = possible(pipeline, (numbers, ipus));
     let splits = solve::fitting(&problem, &numbers)?.into_iter();
     let configuration = |split: Fitting| Configuration {
         pipeline,
@@ -116,8 +193,58 @@ fn of_costs(
         times: times.clone(),
         fullest_stage: fullest_stage(&problem, &split),
         split,
+        chosen: None,
     };
     Ok(splits.map(configuration).collect())
+}
+
+/// The fastest configurations of a pipeline that chooses what it recomputes, for each number
+/// of IPUs where that is faster than all with as many that were `found`.
+fn chosen_in(
+    costed: &CostedRequest,
+    (other, costs): (&OtherPipeline<'_>, CostsByChoice<'_>),
+    times: StageTimes,
+    (numbers, ipus): (&[usize], usize),
+    found: &[Configuration],
+) -> Result<Vec<Configuration>, SearchError> {
+    let pipeline = other.pipeline();
+    let problem = problem(costed, other, Some(&times), ipus);
+    let limits = (costed.request.highest_limit(), MAX_CHOSEN);
+    let mut together = Together::new(other.wanted().0, &times, costs, limits)?;
+    let mut chosen = Vec::new();
+    for stages in possible(pipeline, (numbers, ipus)) {
+        if stages > problem.ipus {
+            break;
+        }
+        let problem = Problem {
+            ipus: stages,
+            ..problem
+        };
+        let is_wanted = |split: &Fitting| {
+            let mut same = found
+                .iter()
+                .filter(|other| other.pipeline.state == pipeline.state);
+            let is_slower = |other: &Configuration| {
+                let (step, known) = (split.score.step, other.split.score.step);
+                step.zip(known)
+                    .is_some_and(|(step, known)| !step.is_faster_than(&known))
+            };
+            let is_no_better = |other: &Configuration| other.ipus() <= stages && is_slower(other);
+            split.plan.stages().len() == stages && !same.any(is_no_better)
+        };
+        let Some(best) = together.best(&problem, MAX_STAGES_TRIED, is_wanted)? else {
+            continue;
+        };
+        chosen.push(Configuration {
+            pipeline,
+            replicas: ipus / stages,
+            times: Some(times.keeping(&best.chosen.kept)),
+            fullest_stage: best.fullest_stage,
+            split: best.split,
+            chosen: Some(best.chosen),
+        });
+    }
+    Ok(chosen)
 }
 
 /// The stage that leaves the least free of its limit; the first of several.
@@ -157,9 +284,12 @@ fn pipelines(
     let first = memory.pipeline();
     let wanted = costed.request.pipeline;
     let mut all = vec![first];
+    let by_layer = matches!(memory.framework(), Framework::Popart | Framework::Poptorch);
+    let chooses = by_layer && costed.times.is_some() && costed.request.limits.len() == 1;
     for pipeline in first.alternatives() {
         let others = [Recompute::None, Recompute::Stage, Recompute::Layer];
-        all.extend(others.map(|recompute| Pipeline {
+        let chosen = chooses.then_some(Recompute::Chosen);
+        all.extend(others.into_iter().chain(chosen).map(|recompute| Pipeline {
             recompute,
             ..pipeline
         }));

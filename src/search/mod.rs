@@ -175,7 +175,10 @@ pub(crate) fn search_with(
         .plan
         .then(|| front::front(&costed, memory, progress));
     let plan = plan.transpose()?;
-    let sweep = costed.sweep()?;
+    let mut sweep = costed.sweep()?;
+    if let Some(answers) = sweep.as_mut().filter(|_| chosen::is_chosen(memory)) {
+        chosen::choose_in_sweep(&costed, memory, answers, progress)?;
+    }
     let on_more_ipus = costed.on_more_ipus(&outcome, memory.framework())?;
     let fewest_ipus = costed.fewest_beside(&outcome, sweep.as_deref(), memory.framework())?;
     let _task = progress.begin("computing stages", Unit::Rows, 0);

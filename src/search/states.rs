@@ -2,9 +2,9 @@
 //! micro-batch.
 
 use super::alternatives::in_other;
-use super::chosen::choose;
-use super::{Estimate, SearchError, SearchRequest, SearchResult, search_with};
-use crate::memory::{MemoryModel, Recompute};
+use super::chosen::{choose, is_chosen};
+use super::{Estimate, Outcome, SearchError, SearchRequest, SearchResult, search_with};
+use crate::memory::MemoryModel;
 use crate::model::Placement;
 use crate::progress::{Progress, Unit};
 
@@ -38,13 +38,18 @@ fn in_states<'a>(
     progress: &Progress,
 ) -> Result<(MemoryModel<'a>, SearchResult), SearchError> {
     let (memory, mut found) = first_fit(memory, placement, request, progress)?;
-    let is_chosen = memory.pipeline().recompute == Recompute::Chosen && memory.is_training();
-    if !is_chosen || !found.costed.request.split || !found.fits() {
+    if !found.costed.request.split || !may_be_chosen(&memory, &found) {
         return Ok((memory, found));
     }
     let _task = progress.begin("choosing what to recompute", Unit::Rows, 0);
-    let memory = choose(&memory, placement, &mut found)?;
-    Ok((memory, found))
+    let chosen = choose(&memory, &mut found)?;
+    Ok((chosen.unwrap_or(memory), found))
+}
+
+/// Is there a split that may fit where layers are chosen?
+fn may_be_chosen(memory: &MemoryModel<'_>, found: &SearchResult) -> bool {
+    let is_best = matches!(found.outcome, Outcome::Best(_));
+    is_chosen(memory) && is_best && !found.stages.is_empty()
 }
 
 fn first_fit<'a>(
@@ -57,13 +62,14 @@ fn first_fit<'a>(
     let replicas = request.pipeline.replicas;
     let first = search_with(memory, placement, request.clone(), progress)?;
     // A plan has all places beside each other.
-    if states.len() < 2 || first.fits() || !request.split || request.plan {
+    let fits = first.fits() || may_be_chosen(memory, &first);
+    if states.len() < 2 || fits || !request.split || request.plan {
         return Ok((memory.clone(), first));
     }
     for &state in &states[1..] {
         let other = in_other(memory, memory.pipeline().with_state(state, replicas))?;
         let found = search_with(&other, placement, request.clone(), progress)?;
-        if found.fits() {
+        if found.fits() || may_be_chosen(&other, &found) {
             return Ok((other, found));
         }
     }

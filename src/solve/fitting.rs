@@ -71,7 +71,19 @@ fn best(
         },
         ..*problem
     };
-    let checked = match CheckedProblem::new(&problem) {
+    quickest(&problem, MAX_TRIED)
+}
+
+/// The best split by the dynamic program alone and, if the shortest step is the goal, by
+/// trying others of so many stages at most; `None` where nothing fits.
+///
+/// # Errors
+/// As those of [`solve`](super::solve).
+pub(crate) fn quickest(
+    problem: &Problem<'_>,
+    max_tried: u64,
+) -> Result<Option<Fitting>, SolveError> {
+    let checked = match CheckedProblem::new(problem) {
         // A pin to an IPU that is not there.
         Err(SolveError::Contradiction(_)) => return Ok(None),
         checked => checked?,
@@ -80,15 +92,22 @@ fn best(
         return Ok(None);
     };
     let faster = match problem.goal {
-        Goal::Time => fastest_within(&checked, &start, MAX_TRIED),
+        Goal::Time => fastest_within(&checked, &start, max_tried),
         _ => None,
     };
     let (plan, step) = match faster {
         Some(faster) => (faster.plan, Some(faster.proof)),
         None => (start, None),
     };
-    let score = Score::of(&problem, &plan);
+    let score = Score::of(problem, &plan);
     Ok(score.map(|score| Fitting { plan, score, step }))
+}
+
+/// The same split by the costs and times of another problem; `None` where these do not
+/// have it.
+pub(crate) fn rescored(problem: &Problem<'_>, split: Fitting) -> Option<Fitting> {
+    let score = Score::of(problem, &split.plan)?;
+    Some(Fitting { score, ..split })
 }
 
 #[cfg(test)]

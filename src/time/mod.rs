@@ -4,6 +4,7 @@
 //! pipeline recomputes. [`StepTime`] is what one step takes: all micro-batches through all
 //! stages, the copies between them, and the update.
 
+mod by_range;
 mod order;
 mod slots;
 mod split;
@@ -19,6 +20,7 @@ pub(crate) use slots::{SlotKind, Slots};
 
 use crate::memory::{Pipeline, Recompute, Streamed};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
+use by_range::RecomputedByRange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -81,6 +83,8 @@ pub struct StageTimes {
     most_stages: usize,
     /// By position, is it kept whole, where that is chosen? Empty where nothing is.
     kept: Arc<[bool]>,
+    /// What ranges recompute, where it is chosen for each of them.
+    by_range: Option<Arc<RecomputedByRange>>,
 }
 
 /// The cycles of a micro-batch by position: those of a stage are the sums over its positions
@@ -165,6 +169,7 @@ impl StageTimes {
             streamed: Streams::default(),
             most_stages: 1,
             kept: Arc::default(),
+            by_range: None,
         }
     }
 
@@ -274,7 +279,11 @@ impl StageTimes {
             forward,
             backward,
             streaming: [streams.forward, streams.backward].map(|sum| self.streaming_cycles(sum)),
-            recomputed: self.recomputed(range, is_last),
+            recomputed: self
+                .by_range
+                .as_ref()
+                .and_then(|known| known.of(range, after))
+                .unwrap_or_else(|| self.recomputed(range, is_last)),
             update: update.saturating_add(self.streaming_cycles(streams.update)),
         })
     }

@@ -14,7 +14,7 @@ mod patterns;
 mod ranges;
 mod recomputation;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod waiting;
 
 pub use choice::PipelineOptions;

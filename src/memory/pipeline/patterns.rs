@@ -204,7 +204,7 @@ impl<'a> Pattern<'a> {
         let maker = self.flow.forward.first().copied();
         let maker = maker.filter(|&maker| !self.flow.is_streamed && maker >= start);
         let made_once = kept.zip(maker).map(|(kept, maker)| kept.max(maker));
-        let runs_once = |maker| !self.flows.runs_again(maker, &(0..self.flows.places));
+        let runs_once = |maker| !self.flows.may_run_again(maker, &(0..self.flows.places));
         let made_once = made_once.filter(|_| maker.is_some_and(runs_once));
         [enters, between, made_once].into_iter().flatten().min()
     }

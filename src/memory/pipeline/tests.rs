@@ -1,7 +1,7 @@
 //! The sweep against single stages, and the rules on models small enough to count
 //! by hand.
 
-mod chosen;
+pub(in crate::memory) mod chosen;
 mod corrections;
 mod reruns;
 
@@ -48,7 +48,8 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
 }
 
 /// A model whose operations are in any pass, of training or inference.
-fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
+pub(in crate::memory) fn in_passes()
+-> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
     let backward_start = proptest::option::weighted(0.8, 1..STEPS);
@@ -56,7 +57,7 @@ fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32
 }
 
 /// The model, with layers; the passes are given round.
-fn model(
+pub(in crate::memory) fn model(
     (plain, passes, streams, backward_start): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
 ) -> (Model, Layering) {
     let (mut model, layering) = plain.model();

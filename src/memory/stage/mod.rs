@@ -9,12 +9,14 @@
 //! by a range. So both share what leads to them (uses of neighbours, lanes, flows, updates),
 //! and tests hold them against each other and against a reference model.
 
+mod few_tiles;
 mod live_changes;
 mod live_sums;
 mod parts;
 mod peaks;
 mod plan;
 
+pub(crate) use few_tiles::{Freed, StageOnTiles};
 pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
@@ -294,10 +296,14 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Does the pipeline recompute activations layer by layer?
-    pub(in crate::memory) fn recomputes_layers(&self) -> bool {
-        let flows = self.flows.as_ref();
-        flows.is_some_and(|flows| flows.recomputes_layers())
+    /// Does the pipeline recompute activations layer by layer, the same layers as another?
+    pub(in crate::memory) fn runs_again_as(&self, other: &Self) -> bool {
+        let again = |memory: &Self| {
+            let flows = memory.flows.as_ref();
+            let flows = flows.filter(|flows| flows.recomputes_layers());
+            flows.map(|flows| flows.choices().to_vec())
+        };
+        again(self) == again(other)
     }
 
     /// By [`CodeKind`](crate::model::CodeKind): the code on `tile` that every stage
@@ -323,9 +329,14 @@ impl MemoryModel<'_> {
         range: &Range<usize>,
         with_overhead: bool,
     ) -> Vec<Parts> {
-        let tiles = self.model.target.num_tiles as usize;
-        let mut layered = vec![[0u64; 4]; tiles];
-        let mut common = vec![[0u64; 4]; tiles];
+        self.code_on(0..self.model.target.num_tiles, range, with_overhead)
+    }
+
+    /// The same by tile of `tiles`.
+    fn code_on(&self, tiles: Range<u32>, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
+        let mut layered = vec![[0u64; 4]; tiles.len()];
+        let mut common = vec![[0u64; 4]; tiles.len()];
+        let place = |tile: u32| (tile.clamp(tiles.start, tiles.end) - tiles.start) as usize;
         for item in &*self.code {
             let sums = if item.set == EVERYWHERE && with_overhead {
                 &mut common
@@ -335,12 +346,12 @@ impl MemoryModel<'_> {
                 continue;
             };
             for sum in &item.bytes {
-                for tile in &mut sums[sum.from as usize..sum.to as usize] {
+                for tile in &mut sums[place(sum.from)..place(sum.to)] {
                     tile[item.kind as usize] += sum.bytes;
                 }
             }
         }
-        let tiles = layered.into_iter().zip(common).enumerate();
+        let tiles = (tiles.start as usize..).zip(layered.into_iter().zip(common));
         let parts = |(tile, (layered, common)): (usize, ([u64; 4], [u64; 4]))| {
             let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
             let both = self.overhead.capped(tile, both);

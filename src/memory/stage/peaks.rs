@@ -7,8 +7,8 @@ use super::plan::{StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{ByLane, Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
-use crate::memory::pipeline::{Additions, PHASES, TileFlows};
-use crate::memory::update::{TileUpdates, Updating};
+use crate::memory::pipeline::{Additions, Flows, PHASES, TileFlows};
+use crate::memory::update::{TileUpdates, UpdatePhase, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -61,8 +61,8 @@ type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, Sta
 
 /// Sums of some tiles. Bytes are by lane.
 #[derive(Default)]
-struct StageScratch<B, const N: usize> {
-    uses: NeighbourUses<N>,
+pub(super) struct StageScratch<B, const N: usize> {
+    pub(super) uses: NeighbourUses<N>,
     /// How the rows of `uses` count.
     rows: Vec<StageRow>,
     /// By entry of these.
@@ -130,16 +130,50 @@ impl MemoryModel<'_> {
         if scratch.uses.most() > B::HIGHEST {
             return None;
         }
+        self.load_additions(plan, scratch);
+        Some(self.peaks_of_loaded(plan, scratch, tiles.len()))
+    }
+
+    /// Takes what pipelines and updates have on the tiles that were gathered.
+    pub(super) fn load_additions<B: Bytes, const N: usize>(
+        &self,
+        plan: &StagesToCompute<'_>,
+        scratch: &mut StageScratch<B, N>,
+    ) {
+        if let Some(flows) = self.flows_in(plan) {
+            scratch.flows.load(self, flows, &scratch.uses);
+        }
+        if let Some(phase) = self.update_in(plan) {
+            scratch.updates.load(self, phase, &scratch.uses);
+        }
+    }
+
+    /// The peaks on so many tiles that were gathered, with what was loaded of them.
+    pub(super) fn peaks_of_loaded<B: Bytes, const N: usize>(
+        &self,
+        plan: &StagesToCompute<'_>,
+        scratch: &mut StageScratch<B, N>,
+        tiles: usize,
+    ) -> Vec<Vec<StagePeak>> {
         self.look_up(plan, scratch);
         scratch.add_always(plan);
         scratch.step_through(plan);
-        let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles.len()];
+        let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles];
         for stage in 0..plan.stages.len() {
             scratch.show(stage, plan, &mut peaks);
         }
         self.add_pipeline(plan, scratch, &mut peaks);
         self.add_update(plan, scratch, &mut peaks);
-        Some(peaks)
+        peaks
+    }
+
+    fn flows_in(&self, plan: &StagesToCompute<'_>) -> Option<&Flows> {
+        self.flows.as_ref().filter(|_| !plan.flows.is_empty())
+    }
+
+    fn update_in(&self, plan: &StagesToCompute<'_>) -> Option<&UpdatePhase> {
+        let update = self.update.as_deref();
+        update.filter(|_| plan.wanted != Wanted::Layers)
     }
 
     /// Looks up what depends on the uses of variables alone.
@@ -170,13 +204,12 @@ impl MemoryModel<'_> {
     fn add_pipeline<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
-        scratch: &mut StageScratch<B, N>,
+        scratch: &StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let Some(flows) = self.flows.as_ref().filter(|_| !plan.flows.is_empty()) else {
+        let Some(flows) = self.flows_in(plan) else {
             return;
         };
-        scratch.flows.load(self, flows, &scratch.uses);
         for (number, stage) in plan.flows.iter().enumerate() {
             let additions = flows.additions(self, stage, &scratch.flows);
             for (peaks, added) in peaks.iter_mut().zip(additions) {
@@ -194,14 +227,9 @@ impl MemoryModel<'_> {
         scratch: &mut StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let Some(phase) = self
-            .update
-            .as_ref()
-            .filter(|_| plan.wanted != Wanted::Layers)
-        else {
+        let Some(phase) = self.update_in(plan) else {
             return;
         };
-        scratch.updates.load(self, phase, &scratch.uses);
         for (number, stage) in plan.stages.iter().enumerate() {
             let found = scratch.updates.in_stage(self, phase, &stage.positions);
             for (lane, (peaks, updating)) in peaks.iter_mut().zip(found).enumerate() {

@@ -95,6 +95,11 @@ impl<'a> StagesToCompute<'a> {
         self.windows[stage].contains(&step)
     }
 
+    /// Do variables that count in these places count in any stage?
+    pub(super) fn counts(&self, places: PlaceSet) -> bool {
+        (self.with_overhead && places == EVERYWHERE) || !self.stages_of[places.index()].is_empty()
+    }
+
     /// Calls `visit` with each stage that has the variables, and with `None` if every stage
     /// has them.
     #[inline]

@@ -128,6 +128,23 @@ impl MemoryModel<'_> {
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
+    /// What all ranges need on one tile, in a pipeline of at most `stages` stages.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::range_costs`].
+    pub(crate) fn costs_on_tile(
+        &self,
+        tile: u32,
+        stages: usize,
+    ) -> Result<RangeCosts, TooManyPlaces> {
+        let task = Progress::new().begin("computing a tile", Unit::Tiles, 0);
+        let only = tile..tile + 1;
+        let tiles = self.model.variables.tiles();
+        let order = Vec::from([only]);
+        let costs = Self::costs_on((order, tiles), &[(self, u64::MAX)], stages, &task)?;
+        Ok(costs.into_iter().next().unwrap_or_default())
+    }
+
     /// The costs on the tiles of `order` in each of these pipelines. Code is sought among
     /// that of `at_once` neighbours.
     fn costs_on(
@@ -167,6 +184,12 @@ impl MemoryModel<'_> {
         let heaviest = |tiles: &Range<u32>| tiles.clone().map(|tile| self.recorded_on(tile)).max();
         order.sort_by_cached_key(|tiles| Reverse(heaviest(tiles)));
         order
+    }
+
+    /// As many tiles, those of which the compiler recorded the most.
+    pub(crate) fn heaviest_tiles(&self, count: usize) -> Vec<u32> {
+        let order = self.heaviest_first(1).into_iter();
+        order.map(|tile| tile.start).take(count).collect()
     }
 
     /// Bytes that the compiler recorded of a tile.

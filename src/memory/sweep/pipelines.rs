@@ -65,7 +65,7 @@ impl<'a> PipelineSweep<'a> {
     pub(super) fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         model.flows.is_some() == other.flows.is_some()
-            && model.recomputes_layers() == other.recomputes_layers()
+            && model.runs_again_as(other)
             && model.is_away_as(other)
     }
 

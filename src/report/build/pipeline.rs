@@ -6,7 +6,7 @@ use crate::report::step::nanoseconds;
 use crate::report::{
     LayerNames, OtherSplit, PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate,
 };
-use crate::search::{Alternative, SearchResult, Solver, free_bytes};
+use crate::search::{Alternative, Chosen, SearchResult, Solver, free_bytes};
 use crate::solve::Solution;
 use crate::time::narrow;
 use std::ops::Range;
@@ -127,9 +127,18 @@ impl Inputs<'_> {
     /// The layers of a stage that are chosen to be kept whole.
     fn kept(&self, positions: &Range<usize>) -> LayerNames {
         let chosen = self.search.and_then(|found| found.chosen.as_ref());
+        self.kept_among(positions.clone(), chosen)
+    }
+
+    /// Those of these positions.
+    pub(super) fn kept_among(
+        &self,
+        positions: impl Iterator<Item = usize>,
+        chosen: Option<&Chosen>,
+    ) -> LayerNames {
         let kept = chosen.map_or(&[][..], |own| &own.kept);
         let is_kept = |position: &usize| kept.get(*position).is_some_and(|&own| own);
-        self.names(positions.clone().filter(is_kept))
+        self.names(positions.filter(is_kept))
     }
 
     /// The place of a stage in the pipeline, its copies and its update.

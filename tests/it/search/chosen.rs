@@ -86,17 +86,84 @@ fn the_configuration_names_what_is_kept() {
 }
 
 #[test]
-fn what_looks_at_many_splits_does_not_choose() {
+fn splits_are_found_with_what_is_chosen() {
+    let fastest = |recompute: &str| {
+        let recompute = format!("--recompute={recompute}");
+        let found = report(&["--num-ipus=4", "--objective=time", &recompute]);
+        found["step"]["cycles"].as_u64().expect("cycles")
+    };
+    let chosen = report(&["--num-ipus=4", "--objective=time", "--recompute=chosen"]);
+    let cycles = chosen["step"]["cycles"].as_u64().expect("cycles");
+    assert!(cycles <= fastest("layer") && cycles < fastest("stage"));
+    assert_eq!(chosen["pipeline"]["choice_is_optimal"], true);
+    assert_eq!(chosen["step"]["at_least_cycles"], chosen["step"]["cycles"]);
+    // Its split by itself, and the same number of IPUs of a sweep, take as long.
+    let is_number = |name: &&Value| {
+        name.as_str()
+            .is_some_and(|name| name.parse::<u32>().is_ok())
+    };
+    let count = |stage: &Value| {
+        let layers = stage["layers"].as_array().expect("layers").iter();
+        layers.filter(is_number).count().to_string()
+    };
+    let stages = chosen["split"]["stages"].as_array().expect("stages");
+    let counts: Vec<String> = stages.iter().map(count).collect();
+    let given = format!("--layers-per-ipu={}", counts.join(","));
+    let given = report(&[&given, "--recompute=chosen"]);
+    assert_eq!(given["step"]["cycles"], chosen["step"]["cycles"]);
+    assert_eq!(
+        (peaks(&given), kept(&given)),
+        (peaks(&chosen), kept(&chosen))
+    );
+    let sweep = report(&[
+        "--num-ipus=4",
+        "--objective=time",
+        "--recompute=chosen",
+        "--sweep",
+    ]);
+    let rows = sweep["sweep"]["rows"].as_array().expect("rows");
+    let last = rows.last().expect("a row");
+    assert_eq!(last["step_cycles"], chosen["step"]["cycles"]);
+    assert_eq!(
+        last["fullest_tile_bytes"].as_u64(),
+        peaks(&chosen).into_iter().max()
+    );
+}
+
+#[test]
+fn plans_have_what_is_chosen() {
+    let plan = report(&["--plan", "--num-ipus=4"]);
+    let rows = plan["plan"]["rows"].as_array().expect("rows");
+    let chosen: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["recompute"] == "chosen")
+        .collect();
+    assert!(!chosen.is_empty());
+    for row in chosen {
+        assert!(
+            row["kept"].as_array().is_some_and(|kept| !kept.is_empty()),
+            "{row}"
+        );
+        let command = row["command"].as_str().expect("a command");
+        assert!(command.contains("--recompute=chosen"), "{command}");
+    }
+}
+
+#[test]
+fn what_cannot_be_chosen_is_refused() {
     for (fixture, more, why) in [
-        (FIXTURE, "--plan", "--plan looks at many splits"),
-        (FIXTURE, "--sweep", "--sweep looks at many splits"),
+        (
+            FIXTURE,
+            &["--plan", "--mem-per-tile=200000,300000"][..],
+            "--plan chooses where all IPUs have as much memory",
+        ),
         (
             "tensorflow-cnn",
-            "--solve",
+            &["--solve"],
             "TensorFlow recomputes all stages or none",
         ),
     ] {
-        let run = run_fixture(fixture, &["--recompute=chosen", more]);
+        let run = run_fixture(fixture, &[&["--recompute=chosen"], more].concat());
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.err.contains(why), "{run:?}");
     }

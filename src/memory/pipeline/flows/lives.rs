@@ -43,15 +43,16 @@ impl PartInPlaces {
 }
 
 impl StageLives {
-    /// Those of `model`; `sets` get what is needed for that.
+    /// Those of `model`, of the uses with the numbers `only`; `sets` get what is needed for
+    /// that.
     ///
     /// # Errors
     /// When layers share variables in more ways than those of any real model.
     pub(in crate::memory) fn new(
-        model: &Model,
-        placement: &Placement,
+        (model, placement): (&Model, &Placement),
         flows: &Flows,
         sets: &mut PlaceSets,
+        only: impl IntoIterator<Item = u32>,
     ) -> Result<Self, TooManyPlaces> {
         let positions = &placement.positions;
         let has_out = positions.out().is_some() || positions.out_is_first();
@@ -100,10 +101,15 @@ impl StageLives {
             }
             Ok(number)
         };
-        let uses = (0u32..).zip(model.variables.uses());
-        let of_uses = uses.map(|(number, variable)| of_use(number, variable));
-        let of_uses = of_uses.collect::<Result<_, _>>()?;
+        let uses = model.variables.uses();
+        let mut of_uses = vec![None; uses.len()];
+        for number in only {
+            if let Some(variable) = uses.get(number as usize) {
+                of_uses[number as usize] = of_use(number, variable)?;
+            }
+        }
         sets.check()?;
+        let of_uses = of_uses.into();
         Ok(Self { of_uses, lives })
     }
 

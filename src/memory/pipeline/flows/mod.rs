@@ -124,6 +124,11 @@ impl Flows {
         Ok(flows)
     }
 
+    /// By place, what is chosen; empty where all layers are recomputed.
+    pub(in crate::memory) fn choices(&self) -> &[LayerChoice] {
+        &self.choices
+    }
+
     /// What is chosen for a place. Out, which is beyond the positions where it is on the first
     /// IPU, is kept.
     pub(super) fn choice(&self, place: u32) -> LayerChoice {
@@ -166,6 +171,36 @@ impl Flows {
             UseInPipeline::Flow(flow) => Some(flow),
             UseInPipeline::Lasting(_) | UseInPipeline::Other => None,
         }
+    }
+
+    /// Of the variables of a use that both passes have: the place that makes them, and those
+    /// that use them in the backward pass and do not run again from them.
+    pub(in crate::memory) fn kept(&self, number: u32) -> (Option<u32>, Vec<u32>) {
+        let flow = self.of(number).map(|flow| &self.list[flow as usize]);
+        let Some(flow) = flow.filter(|flow| flow.life == Life::AcrossPasses) else {
+            return (None, Vec::new());
+        };
+        let maker = flow.forward.first().copied();
+        // What runs again from it has it stashed in any case.
+        let runs_once = |user: &&u32| !flow.forward.contains(user) || !self.goes_back(**user);
+        let users = flow.backward.iter().filter(runs_once);
+        (
+            maker.filter(|_| !flow.is_streamed),
+            users.copied().collect(),
+        )
+    }
+
+    /// Does any of these positions use the variables of a use, in whatever pass?
+    pub(in crate::memory) fn is_used(&self, number: u32, positions: &Range<usize>) -> bool {
+        let flow = self.of(number).map(|flow| &self.list[flow as usize]);
+        let at = |place: &u32| match *place + 1 == self.places && self.out_is_first {
+            true => 0,
+            false => *place as usize,
+        };
+        flow.is_some_and(|flow| {
+            let mut users = flow.forward.iter().chain(&flow.backward);
+            users.any(|place| positions.contains(&at(place)))
+        })
     }
 
     /// Are the variables of a use weights, and if so, does something update them?

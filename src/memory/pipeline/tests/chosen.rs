@@ -1,6 +1,9 @@
 //! Layers of which some are kept and others recomputed: between all and none of them.
 
 use super::*;
+use crate::memory::StageOnTiles;
+use crate::memory::tests::reference_model::TILES;
+use std::slice::from_ref;
 
 /// Models, places and what may be chosen for each position; 2 leaves it open.
 type Case = (
@@ -18,9 +21,26 @@ fn any_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The memory of each stage with each number of stages after it.
-fn all_stages(memory: &MemoryModel<'_>) -> Vec<u64> {
-    let layers = memory.layers();
+const CHOSEN: Pipeline = Pipeline {
+    schedule: Schedule::Popart,
+    recompute: Recompute::Chosen,
+    accumulator: Accumulator::AsWeight,
+    state: StatePlace::OnChip,
+    accumulators: Storage::OnChip,
+    stash: Storage::OnChip,
+    replicas: 0,
+};
+
+fn state(number: &u8) -> LayerChoice {
+    match number {
+        0 => LayerChoice::Kept,
+        1 => LayerChoice::Recomputed,
+        _ => LayerChoice::Open,
+    }
+}
+
+/// All stages with each number of stages after them.
+pub(in crate::memory) fn placed(layers: usize) -> Vec<PlacedStage> {
     let stages = ranges(layers).into_iter().flat_map(|positions| {
         let after = after(&positions, layers);
         after.map(move |after| PlacedStage {
@@ -28,8 +48,12 @@ fn all_stages(memory: &MemoryModel<'_>) -> Vec<u64> {
             after: Some(after),
         })
     });
-    let stages: Vec<PlacedStage> = stages.collect();
-    let computed = memory.placed_stages(&stages);
+    stages.collect()
+}
+
+/// The memory of each stage with each number of stages after it.
+fn all_stages(memory: &MemoryModel<'_>) -> Vec<u64> {
+    let computed = memory.placed_stages(&placed(memory.layers()));
     computed.iter().map(|peak| peak.max_tile_bytes()).collect()
 }
 
@@ -66,18 +90,8 @@ proptest! {
     #[test]
     fn what_is_open_needs_no_more_than_each_way_to_close_it((case, states, closed) in any_case()) {
         let (model, layering) = model(&case);
-        let state = |&number: &u8| match number {
-            0 => LayerChoice::Kept,
-            1 => LayerChoice::Recomputed,
-            _ => LayerChoice::Open,
-        };
         for placement in placements(&model, &layering) {
-            let pipeline = Pipeline {
-                schedule: Schedule::Popart,
-                recompute: Recompute::Chosen,
-                ..Pipeline::default()
-            };
-            let chosen = memory(&model, &placement).in_pipeline(pipeline).unwrap();
+            let chosen = memory(&model, &placement).in_pipeline(CHOSEN).unwrap();
             let mut open: Vec<LayerChoice> = states.iter().map(state).collect();
             open.truncate(chosen.layers());
             let mut all = open.clone();
@@ -89,6 +103,39 @@ proptest! {
             let [open, all] = [open, all].map(|each| all_stages(&chosen.choosing(&each).unwrap()));
             let no_more = open.iter().zip(&all).all(|(open, closed)| open <= closed);
             prop_assert!(no_more, "{:?} {:?}", open, all);
+        }
+    }
+
+    #[test]
+    fn few_tiles_have_what_the_whole_stage_has((case, states, ..) in any_case()) {
+        let (model, layering) = model(&case);
+        for placement in placements(&model, &layering) {
+            let chosen = memory(&model, &placement).in_pipeline(CHOSEN).unwrap();
+            let layers = chosen.layers();
+            let choices: Vec<LayerChoice> = states.iter().map(state).take(layers).collect();
+            let is_kept = |position: &usize| choices[*position] == LayerChoice::Kept;
+            for stage in placed(layers) {
+                let mut on_tiles = StageOnTiles::new(&chosen, stage.clone());
+                prop_assert!((0..TILES).all(|tile| on_tiles.add(tile)) && !on_tiles.add(0));
+                let found = on_tiles.peaks(&choices).unwrap();
+                let whole = &chosen.choosing(&choices).unwrap().placed_stages(from_ref(&stage))[0];
+                let whole = (0..TILES as usize).map(|tile| whole.tile_bytes(tile));
+                prop_assert_eq!(&found, &whole.collect::<Vec<_>>());
+                let closed = choices.iter().map(|choice| match choice {
+                    LayerChoice::Kept => LayerChoice::Kept,
+                    LayerChoice::Recomputed | LayerChoice::Open => LayerChoice::Recomputed,
+                });
+                let found = on_tiles.peaks(&closed.collect::<Vec<_>>()).unwrap();
+                let mut kept = choices.clone();
+                kept[stage.positions.clone()].fill(LayerChoice::Kept);
+                let kept = on_tiles.peaks(&kept).unwrap();
+                for ((freed, kept), found) in on_tiles.freed().iter().zip(kept).zip(found) {
+                    let places = stage.positions.clone().zip(freed);
+                    let again = places.filter(|(position, _)| !is_kept(position));
+                    let freed: u64 = again.map(|(_, freed)| freed).sum();
+                    prop_assert!(found + freed >= kept, "{:?} {} {} {}", stage, found, freed, kept);
+                }
+            }
         }
     }
 }

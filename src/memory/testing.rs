@@ -1,0 +1,35 @@
+//! Random models for tests of other rooms.
+
+use super::PlacedStage;
+use super::pipeline::tests::{chosen, in_passes, model};
+use crate::model::{Layering, Model};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use std::ops::Range;
+
+/// Those of `SEEDS`, written `from..to`, or else so many.
+pub(crate) fn seeds(count: u64) -> Range<u64> {
+    let Ok(seeds) = std::env::var("SEEDS") else {
+        return 0..count;
+    };
+    let (from, to) = seeds.split_once("..").expect("SEEDS=from..to");
+    from.parse().expect("a seed")..to.parse().expect("a seed")
+}
+
+/// A training model of some layers on three tiles, with operations in any pass.
+pub(crate) fn random_training(seed: u64) -> (Model, Layering) {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), random);
+    let tree = in_passes().new_tree(&mut runner).expect("a model");
+    let mut case = tree.current();
+    case.3 = case.3.or(Some(7));
+    model(&case)
+}
+
+/// All stages of so many positions, with each number of stages after them.
+pub(crate) fn placed(positions: usize) -> Vec<PlacedStage> {
+    chosen::placed(positions)
+}
