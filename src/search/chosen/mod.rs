@@ -17,7 +17,7 @@ use crate::solve::{Problem, Solution};
 use crate::time::StageTimes;
 use branches::best;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use together::{CostsByChoice, Together, none_and_open};
 
@@ -226,6 +226,8 @@ struct Chooser<'m, 'a> {
     tiles: Vec<u32>,
     /// `None` where nothing fits.
     known: FxHashMap<LimitedStage, Option<StageChoice>>,
+    /// Those for which nothing that was tried fits, though something may.
+    undecided: FxHashSet<LimitedStage>,
 }
 
 impl<'m, 'a> Chooser<'m, 'a> {
@@ -247,6 +249,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
             others,
             tiles: all.into_iter().take(first).collect(),
             known: FxHashMap::default(),
+            undecided: FxHashSet::default(),
         }
     }
 
@@ -299,7 +302,8 @@ impl<'m, 'a> Chooser<'m, 'a> {
             let before = self.known.remove(stage).flatten();
             has_more |= before.is_some();
             // Where the tile was looked at, other stages have what was not counted.
-            if self.tiles.contains(&tile) || before.is_none() {
+            let is_certain = !self.undecided.contains(stage);
+            if is_certain && (self.tiles.contains(&tile) || before.is_none()) {
                 self.known.insert(stage.clone(), None);
             }
         }
@@ -311,17 +315,33 @@ impl<'m, 'a> Chooser<'m, 'a> {
 
     /// Chooses for stages that are not known yet.
     fn find(&mut self, stages: &[LimitedStage]) -> Result<(), TooManyPlaces> {
-        let unknown = stages
-            .par_iter()
-            .filter(|stage| !self.known.contains_key(stage));
+        let unknown = stages.par_iter().filter(|stage| !self.is_tried(stage));
         let found = unknown.map(|stage| Ok((stage.clone(), self.choice(stage)?)));
         let found: Vec<_> = found.collect::<Result<_, TooManyPlaces>>()?;
-        self.known.extend(found);
+        for (stage, choice) in found {
+            match choice {
+                Some(choice) => {
+                    self.known.insert(stage, choice);
+                }
+                None => {
+                    self.undecided.insert(stage);
+                }
+            }
+        }
         Ok(())
     }
 
-    /// What is best for a stage; `None` where nothing fits.
-    fn choice(&self, (stage, limit): &LimitedStage) -> Result<Option<StageChoice>, TooManyPlaces> {
+    /// Was it chosen for this stage, or given up?
+    fn is_tried(&self, stage: &LimitedStage) -> bool {
+        self.known.contains_key(stage) || self.undecided.contains(stage)
+    }
+
+    /// What is best for a stage, which is `None` where nothing fits; `None` where nothing that
+    /// was tried does, though something may.
+    fn choice(
+        &self,
+        (stage, limit): &LimitedStage,
+    ) -> Result<Option<Option<StageChoice>>, TooManyPlaces> {
         let units = units(self.times, self.out, &stage.positions);
         let mut on_tiles = StageOnTiles::new(self.memory, stage.clone());
         for &tile in &self.tiles {
@@ -335,7 +355,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
         };
         let best = best(&weights, (*limit, &rows), MAX_TRIED, &mut bytes)?;
         let Some(is_kept) = best.kept else {
-            return Ok(None);
+            return Ok(best.is_complete.then_some(None));
         };
         let state = |&is_kept: &bool| match is_kept {
             true => LayerChoice::Kept,
@@ -353,12 +373,12 @@ impl<'m, 'a> Chooser<'m, 'a> {
             .filter(|(_, is_kept)| **is_kept);
         let of_kept: u128 = of_kept.map(|(weight, _)| weight).sum();
         let all: u128 = weights.iter().sum();
-        Ok(Some(StageChoice {
+        Ok(Some(Some(StageChoice {
             peak: bytes(&states)?,
             kept,
             recomputed: all - of_kept,
             at_least: all - of_kept.max(best.untried),
-        }))
+        })))
     }
 
     /// What each tile must have freed, and what units free there.

@@ -98,6 +98,7 @@ fn check(memory: &MemoryModel<'_>, stages: &[PlacedStage]) -> (usize, usize) {
             let least = fitting.map(|(_, states)| weight(states)).min();
             let stage = (stage.clone(), limit);
             let found = chooser.choice(&stage).expect("few sets");
+            let found = found.expect("all was tried");
             let again = found.as_ref().map(|found| found.recomputed);
             assert_eq!(again, least, "{stage:?}");
             let kept = found

@@ -10,7 +10,7 @@ use crate::memory::{Freed, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Re
 use crate::model::TooManyPlaces;
 use crate::search::SearchError;
 use crate::search::alternatives::in_other;
-use crate::solve::{self, Fitting, Problem, Score, Solution, StepProof};
+use crate::solve::{self, Fitting, Objective, Problem, Score, Solution, StepProof};
 use crate::time::StageTimes;
 use std::ops::Range;
 
@@ -168,11 +168,17 @@ impl<'m, 'a> Together<'m, 'a> {
                 self.choose(&open)?;
                 continue;
             }
-            let split = match open.is_empty() {
-                true => Some(lower.clone()),
-                false => self.best_known(problem, max_tried)?,
+            // Where it was given up for a stage, nothing of it is known to fit.
+            let decided = Some(&lower).filter(|_| open.is_empty());
+            let decided = decided.and_then(|split| self.known(problem, split.clone(), &lower));
+            let is_decided = decided.is_some();
+            let split = match decided {
+                Some(split) => Some(split),
+                None => {
+                    let known = self.best_known(problem, max_tried)?;
+                    known.and_then(|split| self.known(problem, split, &lower))
+                }
             };
-            let split = split.and_then(|split| self.known(problem, split, &lower));
             let Some(split) = split.filter(&is_wanted) else {
                 return Ok(None);
             };
@@ -188,7 +194,7 @@ impl<'m, 'a> Together<'m, 'a> {
                 peak,
                 ..split.score
             };
-            let is_optimal = found.chosen.is_optimal && open.is_empty();
+            let is_optimal = found.chosen.is_optimal && is_decided;
             let chosen = Chosen {
                 is_optimal,
                 ..found.chosen
@@ -243,9 +249,7 @@ impl<'m, 'a> Together<'m, 'a> {
                 return Ok(None);
             };
             let stages = self.stages(solution.plan.stages());
-            let is_new = stages
-                .iter()
-                .any(|stage| !self.chooser.known.contains_key(stage));
+            let is_new = stages.iter().any(|stage| !self.chooser.is_tried(stage));
             let split = self.chooser.split(&stages)?;
             if is_new || split.is_changed {
                 self.take(&stages);
@@ -255,7 +259,11 @@ impl<'m, 'a> Together<'m, 'a> {
                 true => solution.step,
                 false => found.split.step,
             };
-            return Ok(Some(Solution { step, ..solution }));
+            let peak = split.peaks().max().unwrap_or(0);
+            return Ok(Some(Solution {
+                step,
+                ..on_all_tiles(solution, peak)
+            }));
         }
     }
 
@@ -272,7 +280,7 @@ impl<'m, 'a> Together<'m, 'a> {
             let cycles = |side: &Side| side.times.cycles(range, after);
             let is_known = self.upper.costs.peak(range.clone(), after).is_some();
             let is_closed = is_known && cycles(&self.lower) == cycles(&self.upper);
-            !is_closed && !self.chooser.known.contains_key(limited)
+            !is_closed && !self.chooser.is_tried(limited)
         };
         let stages = self.stages(split.plan.stages()).into_iter();
         stages.filter(is_open).collect()
@@ -306,6 +314,22 @@ impl<'m, 'a> Together<'m, 'a> {
             }
         }
     }
+}
+
+/// A solution with the peak of all tiles. Where that of those that were looked at is less, it
+/// proves nothing of peaks.
+fn on_all_tiles(mut solution: Solution, peak: u64) -> Solution {
+    if peak != solution.score.peak {
+        let is_of_peaks = |objective| matches!(objective, Objective::Peak | Objective::Squares);
+        solution
+            .proofs
+            .retain(|proof| !is_of_peaks(proof.objective));
+        solution
+            .bottlenecks
+            .retain(|proof| !is_of_peaks(proof.objective));
+        solution.score.peak = peak;
+    }
+    solution
 }
 
 impl Side {
