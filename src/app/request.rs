@@ -5,7 +5,7 @@ use super::given::{given, position};
 use super::{Options, layers, refused, usage};
 use crate::analysis::{Layers, displayed};
 use crate::memory::{Accumulator, Correction, Pipeline, Recompute, Schedule, StatePlace, Storage};
-use crate::model::{Model, NoCycles, Positions, Rules};
+use crate::model::{Model, NoClock, NoCycles, Positions, Rules};
 use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Plan, Rule};
@@ -43,6 +43,12 @@ pub(super) fn request(
     let cycles = model.layer_cycles(&layers.placement);
     if let Some(option) = options.needing_cycles().filter(|_| cycles.is_none()) {
         return Err(refused(&NoCycles).context(option));
+    }
+    let has_clock = cycles
+        .as_ref()
+        .is_some_and(|cycles| cycles.clock_hertz.is_some());
+    if options.time.max_step_ms.is_some() && !has_clock {
+        return Err(refused(&NoClock).context("--max-step-ms"));
     }
     Ok(Some(SearchRequest {
         ipus,

@@ -162,6 +162,14 @@ pub struct CyclesByLayer {
 )]
 pub struct NoCycles;
 
+/// The profile does not say how long a cycle takes, but the request needs that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the profile does not hold the clock of its target (clock_frequency of target_info), so a step \
+     has cycles but no milliseconds; leave the option out, and compare the cycles of the report"
+)]
+pub struct NoClock;
+
 impl Model {
     /// The cycles of each layer when operations count where `placement` puts
     /// them, those of several places in equal parts; `None` when the profile

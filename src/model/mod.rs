@@ -44,7 +44,7 @@ pub use belonging::Belonging;
 use call_sites::CallSites;
 pub use call_sites::NO_CALL;
 pub use code::{CodeKind, GroupCode, ProgramCluster};
-pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles, PassCycles};
+pub use cycles::{CycleSource, CyclesByLayer, NoClock, NoCycles, OperationCycles, PassCycles};
 pub use error::ModelError;
 use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};

@@ -5,7 +5,7 @@ use crate::oracle::layers::Rules;
 use crate::oracle::{self, Oracle};
 use crate::support::models::{Random, generate, options};
 use crate::support::vary;
-use crate::support::{self, copy, root};
+use crate::support::{self, copy, popliner, root};
 use popliner::debug_info::DebugInfo;
 use popliner::message::Warning;
 use popliner::model::{
@@ -379,4 +379,22 @@ fn a_profile_need_not_say_how_it_was_made() {
     let profile = Profile::read(&profile).unwrap();
     assert_eq!(profile.made, Default::default());
     assert!(profile.warnings.is_empty(), "{:?}", profile.warnings);
+}
+
+#[test]
+fn a_budget_is_not_passed_over_where_a_cycle_has_no_time() {
+    let folder = TempDir::new().unwrap();
+    let [profile, debug] = copy(EXECUTED, folder.path());
+    let without = "ALTER TABLE target_info DROP COLUMN clock_frequency";
+    let connection = Connection::open(&profile).unwrap();
+    connection.execute_batch(without).unwrap();
+    drop(connection);
+    let paths = [profile, debug].map(|path| path.display().to_string());
+    let options = ["--solve", "--num-ipus=4", "--max-step-ms=1000000"].map(String::from);
+    let run = popliner(paths.iter().chain(&options));
+    assert_eq!((run.code, &*run.out), (2, ""), "{}", run.err);
+    let reason = "--max-step-ms: the profile does not hold the clock of its target";
+    assert!(run.err.contains(reason), "{}", run.err);
+    let run = popliner(paths.iter().chain(&options[..2]));
+    assert!(run.code < 2 && !run.out.is_empty(), "{}", run.err);
 }
