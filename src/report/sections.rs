@@ -1,6 +1,6 @@
 //! The sections of a report: what each says, in which forms, and in which order. The
-//! terminal, Markdown, CSV and the page walk this one table; a new section is one line
-//! here.
+//! terminal, Markdown and CSV walk this one table, where a new section is one line; the page
+//! has all of it as data, and shows a section where a script asks for its name.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Sentence, say};
@@ -136,6 +136,12 @@ impl Section {
             forms,
             blocks,
         }
+    }
+
+    /// Does this form have it?
+    #[cfg(test)]
+    pub(super) fn is_in(&self, form: Form) -> bool {
+        self.forms.contains(&form)
     }
 
     /// Its blocks in a form; none where the form or the report does not have it.

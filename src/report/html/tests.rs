@@ -1,6 +1,8 @@
 //! The page as text; in a browser it is tested by `tests/it/page`.
 
 use super::*;
+use crate::report::sections::SECTIONS;
+use crate::report::table::Form;
 use crate::report::testing::{compiled, hostile, hostile_compiled, report};
 use crate::report::{TileCategory, TileMap, TileTotals, TileVariables, VariableKind};
 use flate2::read::GzDecoder;
@@ -207,5 +209,14 @@ fn hostile_names_stay_text() {
         assert_eq!(page.matches("</script>").count(), begun);
         assert_eq!(page.matches("</title>").count(), 1);
         assert_eq!(data(&page), json(&report));
+    }
+}
+
+#[test]
+fn scripts_ask_for_every_section_of_the_page() {
+    let on_page = SECTIONS.iter().filter(|section| section.is_in(Form::Page));
+    for section in on_page {
+        let asked = format!("'{}'", section.id);
+        assert!(SCRIPT.contains(&asked), "no script asks for {asked}");
     }
 }

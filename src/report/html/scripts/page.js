@@ -19,6 +19,7 @@ const buildPlan = (parent) => {
   if (report.plan) {
     const plan = addPart(parent, 'plan', 'Configurations that fit');
     add(plan, 'p', 'The best come first, and what is said is said of the first. The other views show the split of this run.', 'soft');
+    addSentences(plan, 'recommendation');
     addSentences(plan, 'plan');
     addSentences(plan, 'tried');
     addTablesOf(plan, 'plan');

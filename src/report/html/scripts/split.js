@@ -9,6 +9,7 @@ const buildSplit = (parent) => {
   addTriedSplit(tried);
   addChosenStage(parent);
   const stages = addPart(parent, 'stages', 'Stages as they were searched');
+  addSentences(stages, 'estimate');
   addSentences(stages, 'pipeline');
   addSentences(stages, 'learnt');
   addTablesOf(stages, 'split', undefined, { choose: (_, ipu) => choose({ ipu }) });
