@@ -144,11 +144,13 @@ fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
     });
     let all = Sentence::join(all, ", ");
     if advice.largest.is_empty() {
-        let has_no_names = report.provenance.files.saved_model || report.liveness.is_some();
+        let has_no_names = report.liveness.is_some();
         let hint = Sentence::default().text(" (");
         return match has_no_names {
             true => all,
-            false => hint.code("--explain").text(" names the variables)"),
+            false => hint
+                .code("--explain")
+                .text(" with the profile names the variables)"),
         };
     }
     let mut line = Sentence::default().text(" (the largest: ");

@@ -65,7 +65,8 @@ fn the_largest_variables_where_the_most_is_lacking_are_named() {
     assert_eq!(largest, &expected[..3]);
     let options = ["--solve", "--num-ipus=4"];
     let run = run_fixture("impossible", &options);
-    let hint = "In with 477,969 bytes on tile 1 (--explain names the variables), these";
+    let hint =
+        "In with 477,969 bytes on tile 1 (--explain with the profile names the variables), these";
     assert!(run.err.contains(hint), "{}", run.err);
     let run = run_fixture("impossible", &[&options[..], &["--explain"]].concat());
     let first = largest[0]["name"].as_str().expect("a name");
