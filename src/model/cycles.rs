@@ -20,7 +20,6 @@ use super::{Model, Pass, Placement};
 use crate::profile::{Cycles, Executed, ProgramKind, Programs};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use thiserror::Error;
 
 /// Where cycles come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,29 +150,10 @@ pub struct CyclesByLayer {
     pub clock_hertz: Option<u64>,
 }
 
-/// The profile says nothing of cycles, but the request needs them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "the profile says nothing of cycles: it holds neither executed steps nor the compiler's \
-     estimates; record it again with \
-     POPLAR_ENGINE_OPTIONS='{{\"autoReport.all\":\"true\",\"profiler.includeCycleEstimates\":\"true\"}}' \
-     for estimates, or run the model with the engine option autoReport.outputExecutionProfile \
-     set to true for measured cycles"
-)]
-pub struct NoCycles;
-
-/// The profile does not say how long a cycle takes, but the request needs that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error(
-    "the profile does not hold the clock of its target (clock_frequency of target_info), so a step \
-     has cycles but no milliseconds; leave the option out, and compare the cycles of the report"
-)]
-pub struct NoClock;
-
 impl Model {
     /// The cycles of each layer when operations count where `placement` puts
     /// them, those of several places in equal parts; `None` when the profile
-    /// says nothing of cycles ([`NoCycles`]).
+    /// says nothing of cycles ([`NoCycles`](super::NoCycles)).
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let runs = match cycles.source {
