@@ -28,6 +28,14 @@ pub(super) struct Case {
 }
 
 impl Case {
+    /// An operation that runs as the one with this number from the start, in place of the last.
+    pub(super) fn operation_at(&mut self, place: usize, name: &str) -> usize {
+        let number = self.operation(name);
+        let operation = self.operations.remove(number);
+        self.operations.insert(place, operation);
+        number
+    }
+
     /// Adds an operation by its name; `layer/1/x` is one of layer 1. It
     /// computes unless its name begins with `move`, the compiler made it when
     /// it begins with `made`, and `grad` and `update` are what they say.

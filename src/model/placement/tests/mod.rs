@@ -125,10 +125,8 @@ fn a_name_decides_before_what_a_variable_is_used_with() {
 #[test]
 fn moving_weights_in_and_out_adds_no_place() {
     let mut training = Training::new();
-    let upload = training.case.operation("move up");
-    let first = training.case.operations.remove(upload);
     // The upload runs first.
-    training.case.operations.insert(0, first);
+    let upload = training.case.operation_at(0, "move up");
     let weights = training.weights.clone();
     training.uses(upload, &weights);
     let buffer = training.case.passing(&[upload], "");
@@ -184,9 +182,7 @@ fn others_go_with_what_they_use_or_with_the_operation_before() {
 #[test]
 fn a_cast_of_a_layers_weight_before_the_layers_is_not_of_in() {
     let mut training = Training::new();
-    let cast = training.case.operation("cast");
-    let first = training.case.operations.remove(cast);
-    training.case.operations.insert(0, first);
+    let cast = training.case.operation_at(0, "cast");
     let weight = training.weights[2];
     training.uses(cast, &[weight]);
     let copy = training.case.lasting(&[cast], "");

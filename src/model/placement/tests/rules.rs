@@ -46,9 +46,7 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
-    let prepare = training.case.operation("prepare the mask");
-    let operation = training.case.operations.remove(prepare);
-    training.case.operations.insert(1, operation);
+    let prepare = training.case.operation_at(1, "prepare the mask");
     training.case.lasting(&[prepare], "mask of the host");
     training.case.passing(&[prepare, training.forward[2]], "");
     training
@@ -85,9 +83,7 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
 #[test]
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
-    let ones = training.case.operation("ones of a loss grad");
-    let operation = training.case.operations.remove(ones);
-    training.case.operations.insert(5, operation);
+    let ones = training.case.operation_at(5, "ones of a loss grad");
     // That of layer 2.
     training.case.passing(&[ones, 7], "");
     let placed = training.placed();
@@ -98,9 +94,7 @@ fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
 #[test]
 fn what_is_recomputed_is_where_it_ran_first() {
     let mut training = Training::new();
-    let sum = training.case.operation("residual sum");
-    let operation = training.case.operations.remove(sum);
-    training.case.operations.insert(2, operation);
+    let sum = training.case.operation_at(2, "residual sum");
     training.case.passing(&[training.forward[0], sum], "");
     training.case.passing(&[training.forward[1], sum], "");
     training.case.passing(&[sum, training.forward[2]], "");
@@ -113,9 +107,7 @@ fn what_is_recomputed_is_where_it_ran_first() {
 #[test]
 fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     let mut training = Training::new();
-    let bias = training.case.operation("bias grad");
-    let operation = training.case.operations.remove(bias);
-    training.case.operations.insert(8, operation);
+    let bias = training.case.operation_at(8, "bias grad");
     let host = training.case.operation("move out");
     training.case.groups[host].host_copies.push(0);
     let derivative = training.case.passing(&[7, bias, 8], "");
