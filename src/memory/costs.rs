@@ -1,6 +1,6 @@
 //! The table that the solver works on: numbers for each range of layers.
 
-use super::{Correction, PlacedStage};
+use super::{ByDepth, Correction, PlacedStage};
 use std::ops::Range;
 
 /// The memory on the fullest tile of every contiguous range of layers that
@@ -16,16 +16,8 @@ use std::ops::Range;
 pub struct RangeCosts {
     /// `least[from][n]` is what the range `from..from + n + 1` needs at least.
     least: Vec<Vec<u64>>,
-    pipeline: Option<ByDepth>,
-}
-
-/// Bytes of ranges by how many stages come after them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ByDepth {
-    /// How many stages a split has at most.
-    stages: usize,
-    /// By start: for each range in turn the bytes with 0, 1, ... stages after it.
-    peaks: Vec<Vec<u64>>,
+    /// The bytes of ranges by how many stages come after them.
+    pipeline: Option<ByDepth<u64>>,
 }
 
 impl RangeCosts {
@@ -56,14 +48,9 @@ impl RangeCosts {
         stages: usize,
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
-        let row = |(from, row): (usize, &Vec<u64>)| {
-            let ranges = (0..row.len()).map(|n| from..from + n + 1);
-            let all = ranges.flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
-            all.map(|(range, after)| peaks(range, after)).collect()
-        };
-        let peaks = least.iter().enumerate().map(row).collect();
+        let lengths = least.iter().map(Vec::len);
         Self {
-            pipeline: Some(ByDepth { stages, peaks }),
+            pipeline: Some(ByDepth::new(lengths, stages, peaks)),
             ..Self::new(least)
         }
     }
@@ -103,7 +90,7 @@ impl RangeCosts {
 
     /// How many stages a split may have for its costs to be known.
     pub fn stages(&self) -> usize {
-        let known = self.pipeline.as_ref().map(|by_depth| by_depth.stages);
+        let known = self.pipeline.as_ref().map(ByDepth::stages);
         known.unwrap_or(usize::MAX)
     }
 
@@ -112,28 +99,20 @@ impl RangeCosts {
     /// for, and where there cannot be as many.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let least = self.least(range.clone())?;
-        let Some(ByDepth { stages, peaks }) = &self.pipeline else {
+        let Some(by_depth) = &self.pipeline else {
             return Some(least);
         };
         let is_last = range.end == self.layers();
-        if after >= *stages || is_last != (after == 0) {
-            return None;
-        }
-        let row = &peaks[range.start];
-        let peak = row.get((range.len() - 1) * stages + after).copied();
+        let peak = by_depth.get(&range, after);
+        let peak = peak.filter(|_| is_last == (after == 0));
         peak.filter(|&peak| peak < u64::MAX)
     }
 
     /// Puts other bytes in place of what a range with so many stages after it needs, if that
     /// is known; `u64::MAX` is more than any limit.
     pub(crate) fn put(&mut self, range: &Range<usize>, after: usize, bytes: u64) {
-        let Some(ByDepth { stages, peaks }) = &mut self.pipeline else {
-            return;
-        };
-        let place = (range.len().max(1) - 1) * *stages + after;
-        let row = peaks.get_mut(range.start).filter(|_| after < *stages);
-        if let Some(known) = row.and_then(|row| row.get_mut(place)) {
-            *known = bytes;
+        if let Some(by_depth) = &mut self.pipeline {
+            by_depth.put(range, after, bytes);
         }
     }
 
@@ -169,10 +148,7 @@ impl RangeCosts {
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         let of_stage = |(range, least): (Range<usize>, u64)| {
             let by_depth = self.pipeline.as_ref();
-            let row = by_depth.map(|costs| {
-                let first = (range.len() - 1) * costs.stages;
-                &costs.peaks[range.start][first..first + costs.stages]
-            });
+            let row = by_depth.and_then(|costs| costs.of_range(&range));
             let known = row.map(|row| row.iter().filter(|&&peak| peak < u64::MAX));
             let highest = known.and_then(|known| known.copied().max());
             (range, highest.unwrap_or(0).max(least))

@@ -10,6 +10,7 @@
 
 mod advice;
 mod breakdown;
+mod by_depth;
 mod code;
 mod correction;
 mod costs;
@@ -35,6 +36,7 @@ mod uses;
 
 pub use crate::model::Rules;
 pub use advice::Reducible;
+pub(crate) use by_depth::ByDepth;
 pub use correction::Correction;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};

@@ -4,7 +4,6 @@
 //! pipeline recomputes. [`StepTime`] is what one step takes: all micro-batches through all
 //! stages, the copies between them, and the update.
 
-mod by_range;
 mod order;
 mod slots;
 mod split;
@@ -18,9 +17,8 @@ pub use step::StepTime;
 pub(crate) use order::Order;
 pub(crate) use slots::{SlotKind, Slots};
 
-use crate::memory::{Pipeline, Recompute, Streamed};
+use crate::memory::{ByDepth, Pipeline, Recompute, Streamed};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
-use by_range::RecomputedByRange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -84,7 +82,7 @@ pub struct StageTimes {
     /// By position, is it kept whole, where that is chosen? Empty where nothing is.
     kept: Arc<[bool]>,
     /// What ranges recompute, where it is chosen for each of them.
-    by_range: Option<Arc<RecomputedByRange>>,
+    by_range: Option<Arc<ByDepth<u64>>>,
 }
 
 /// The cycles of a micro-batch by position: those of a stage are the sums over its positions
@@ -218,6 +216,28 @@ impl StageTimes {
         }
     }
 
+    /// The times where the ranges up to these lengths, by start, recompute so many cycles with
+    /// 0, 1, ... of at most `stages` stages after them.
+    pub(crate) fn recomputing(
+        &self,
+        lengths: impl Iterator<Item = usize>,
+        stages: usize,
+        cycles: impl Fn(Range<usize>, usize) -> u128,
+    ) -> Self {
+        let cycles = |range: Range<usize>, after| narrow(cycles(range, after));
+        Self {
+            by_range: Some(ByDepth::new(lengths, stages, cycles).into()),
+            ..self.clone()
+        }
+    }
+
+    /// Puts other cycles in place of those that such a range recomputes.
+    pub(crate) fn recompute(&mut self, range: &Range<usize>, after: usize, cycles: u128) {
+        if let Some(known) = self.by_range.as_mut().map(Arc::make_mut) {
+            known.put(range, after, narrow(cycles));
+        }
+    }
+
     /// The times where stages may stream these bytes.
     pub fn streaming(self, streamed: &Streamed) -> Self {
         Self {
@@ -282,7 +302,8 @@ impl StageTimes {
             recomputed: self
                 .by_range
                 .as_ref()
-                .and_then(|known| known.of(range, after))
+                .and_then(|known| known.get(range, after))
+                .map(u128::from)
                 .unwrap_or_else(|| self.recomputed(range, is_last)),
             update: update.saturating_add(self.streaming_cycles(streams.update)),
         })

@@ -17,7 +17,7 @@ use crate::solve::{Problem, Solution};
 use crate::time::StageTimes;
 use branches::best;
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use together::{CostsByChoice, Together, none_and_open};
 
@@ -190,6 +190,26 @@ struct StageChoice {
     at_least: u128,
 }
 
+/// What is known of the choices for one stage.
+#[derive(Debug, Clone)]
+enum Tried {
+    /// This one fits.
+    Best(StageChoice),
+    /// None fits.
+    Impossible,
+    /// None that was tried fits, though another may.
+    GivenUp,
+}
+
+impl Tried {
+    fn best(&self) -> Option<&StageChoice> {
+        match self {
+            Self::Best(choice) => Some(choice),
+            Self::Impossible | Self::GivenUp => None,
+        }
+    }
+}
+
 /// A split with what is chosen for it.
 struct ChosenSplit<'a> {
     memory: MemoryModel<'a>,
@@ -224,10 +244,7 @@ struct Chooser<'m, 'a> {
     others: Vec<LayerChoice>,
     /// Where stages are computed.
     tiles: Vec<u32>,
-    /// `None` where nothing fits.
-    known: FxHashMap<LimitedStage, Option<StageChoice>>,
-    /// Those for which nothing that was tried fits, though something may.
-    undecided: FxHashSet<LimitedStage>,
+    known: FxHashMap<LimitedStage, Tried>,
 }
 
 impl<'m, 'a> Chooser<'m, 'a> {
@@ -249,7 +266,6 @@ impl<'m, 'a> Chooser<'m, 'a> {
             others,
             tiles: all.into_iter().take(first).collect(),
             known: FxHashMap::default(),
-            undecided: FxHashSet::default(),
         }
     }
 
@@ -264,7 +280,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
             let mut is_optimal = true;
             for stage in stages {
                 let positions = stage.0.positions.clone();
-                let Some(choice) = self.known.get(stage).and_then(Option::as_ref) else {
+                let Some(choice) = self.known.get(stage).and_then(Tried::best) else {
                     is_optimal = false;
                     continue;
                 };
@@ -299,12 +315,17 @@ impl<'m, 'a> Chooser<'m, 'a> {
         let over: Vec<_> = over.collect();
         let mut has_more = false;
         for &(stage, tile) in &over {
-            let before = self.known.remove(stage).flatten();
-            has_more |= before.is_some();
+            let is_chosen = match self.known.remove(stage) {
+                Some(Tried::GivenUp) => {
+                    self.known.insert(stage.clone(), Tried::GivenUp);
+                    continue;
+                }
+                before => matches!(before, Some(Tried::Best(_))),
+            };
+            has_more |= is_chosen;
             // Where the tile was looked at, other stages have what was not counted.
-            let is_certain = !self.undecided.contains(stage);
-            if is_certain && (self.tiles.contains(&tile) || before.is_none()) {
-                self.known.insert(stage.clone(), None);
+            if self.tiles.contains(&tile) || !is_chosen {
+                self.known.insert(stage.clone(), Tried::Impossible);
             }
         }
         self.tiles.extend(over.into_iter().map(|(_, tile)| tile));
@@ -315,33 +336,17 @@ impl<'m, 'a> Chooser<'m, 'a> {
 
     /// Chooses for stages that are not known yet.
     fn find(&mut self, stages: &[LimitedStage]) -> Result<(), TooManyPlaces> {
-        let unknown = stages.par_iter().filter(|stage| !self.is_tried(stage));
+        let unknown = stages
+            .par_iter()
+            .filter(|stage| !self.known.contains_key(stage));
         let found = unknown.map(|stage| Ok((stage.clone(), self.choice(stage)?)));
         let found: Vec<_> = found.collect::<Result<_, TooManyPlaces>>()?;
-        for (stage, choice) in found {
-            match choice {
-                Some(choice) => {
-                    self.known.insert(stage, choice);
-                }
-                None => {
-                    self.undecided.insert(stage);
-                }
-            }
-        }
+        self.known.extend(found);
         Ok(())
     }
 
-    /// Was it chosen for this stage, or given up?
-    fn is_tried(&self, stage: &LimitedStage) -> bool {
-        self.known.contains_key(stage) || self.undecided.contains(stage)
-    }
-
-    /// What is best for a stage, which is `None` where nothing fits; `None` where nothing that
-    /// was tried does, though something may.
-    fn choice(
-        &self,
-        (stage, limit): &LimitedStage,
-    ) -> Result<Option<Option<StageChoice>>, TooManyPlaces> {
+    /// What is best for a stage.
+    fn choice(&self, (stage, limit): &LimitedStage) -> Result<Tried, TooManyPlaces> {
         let units = units(self.times, self.out, &stage.positions);
         let mut on_tiles = StageOnTiles::new(self.memory, stage.clone());
         for &tile in &self.tiles {
@@ -355,7 +360,10 @@ impl<'m, 'a> Chooser<'m, 'a> {
         };
         let best = best(&weights, (*limit, &rows), MAX_TRIED, &mut bytes)?;
         let Some(is_kept) = best.kept else {
-            return Ok(best.is_complete.then_some(None));
+            return Ok(match best.is_complete {
+                true => Tried::Impossible,
+                false => Tried::GivenUp,
+            });
         };
         let state = |&is_kept: &bool| match is_kept {
             true => LayerChoice::Kept,
@@ -373,12 +381,12 @@ impl<'m, 'a> Chooser<'m, 'a> {
             .filter(|(_, is_kept)| **is_kept);
         let of_kept: u128 = of_kept.map(|(weight, _)| weight).sum();
         let all: u128 = weights.iter().sum();
-        Ok(Some(Some(StageChoice {
+        Ok(Tried::Best(StageChoice {
             peak: bytes(&states)?,
             kept,
             recomputed: all - of_kept,
             at_least: all - of_kept.max(best.untried),
-        })))
+        }))
     }
 
     /// What each tile must have freed, and what units free there.

@@ -5,8 +5,8 @@
 //! where both are the same for its stages: so it is chosen only for stages of such splits.
 
 use super::branches::SortedRow;
-use super::{Chooser, Chosen, LimitedStage, Row, units};
-use crate::memory::{Freed, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Recompute};
+use super::{Chooser, Chosen, LimitedStage, Row, Tried, units};
+use crate::memory::{ByDepth, Freed, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Recompute};
 use crate::model::TooManyPlaces;
 use crate::search::SearchError;
 use crate::search::alternatives::in_other;
@@ -93,21 +93,13 @@ impl<'m, 'a> Together<'m, 'a> {
                     (u64::MAX, 0)
                 }
             };
-            let of_start = |(start, row): (usize, &Vec<u64>)| {
-                let ranges = (0..row.len()).map(|n| start..start + n + 1);
-                let all =
-                    ranges.flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
-                all.map(|(range, after)| within(range, after)).collect()
-            };
-            let known: Vec<Vec<(u64, u128)>> = rows.iter().enumerate().map(of_start).collect();
-            let at = |range: Range<usize>, after: usize| {
-                known[range.start][(range.len() - 1) * stages + after]
-            };
             let lengths = rows.iter().map(Vec::len);
+            let known = ByDepth::new(lengths.clone(), stages, within);
+            let at = |range: &Range<usize>, after| known.get(range, after).unwrap_or((u64::MAX, 0));
             Side {
-                times: times.recomputing(lengths, stages, |range, after| at(range, after).1),
+                times: times.recomputing(lengths, stages, |range, after| at(&range, after).1),
                 costs: RangeCosts::in_pipeline(rows.clone(), stages, |range, after| {
-                    at(range, after).0
+                    at(&range, after).0
                 }),
             }
         };
@@ -249,7 +241,9 @@ impl<'m, 'a> Together<'m, 'a> {
                 return Ok(None);
             };
             let stages = self.stages(solution.plan.stages());
-            let is_new = stages.iter().any(|stage| !self.chooser.is_tried(stage));
+            let is_new = stages
+                .iter()
+                .any(|stage| !self.chooser.known.contains_key(stage));
             let split = self.chooser.split(&stages)?;
             if is_new || split.is_changed {
                 self.take(&stages);
@@ -280,7 +274,7 @@ impl<'m, 'a> Together<'m, 'a> {
             let cycles = |side: &Side| side.times.cycles(range, after);
             let is_known = self.upper.costs.peak(range.clone(), after).is_some();
             let is_closed = is_known && cycles(&self.lower) == cycles(&self.upper);
-            !is_closed && !self.chooser.is_tried(limited)
+            !is_closed && !self.chooser.known.contains_key(limited)
         };
         let stages = self.stages(split.plan.stages()).into_iter();
         stages.filter(is_open).collect()
@@ -302,12 +296,14 @@ impl<'m, 'a> Together<'m, 'a> {
             };
             let (range, after) = (&stage.0.positions, stage.0.after.unwrap_or(0));
             match choice {
-                Some(choice) => {
+                Tried::Best(choice) => {
                     self.lower.put(range, after, (choice.peak, choice.at_least));
                     self.upper
                         .put(range, after, (choice.peak, choice.recomputed));
                 }
-                None => {
+                // Something that was not tried may fit.
+                Tried::GivenUp => {}
+                Tried::Impossible => {
                     self.lower.put(range, after, (u64::MAX, 0));
                     self.upper.put(range, after, (u64::MAX, 0));
                 }
