@@ -245,15 +245,20 @@ impl MemoryModel<'_> {
         let Some(update) = &peak.update else {
             return found;
         };
-        let taken = update.updating.taken;
         let live = (update.variables, update.overhead);
-        let gaps = self.fragmentation_on(tile, code.total() + live.0 + live.1, plan);
-        let mut parts = of_layers(code, live, gaps, plan);
-        parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
+        let with = |taken: u64| {
+            let bytes = code.total() + live.0 + live.1 + taken;
+            let gaps = self.fragmentation_on(tile, bytes, plan);
+            let mut parts = of_layers(code, live, gaps, plan);
+            parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
+            parts
+        };
+        let taken = update.updating.taken;
+        let parts = with(taken);
         let bytes = parts.total();
         found.update = Some(UpdateOnTile {
             bytes,
-            at_least: bytes - taken + update.updating.taken_at_least,
+            at_least: with(update.updating.taken_at_least).total(),
             in_passes: found.parts.total(),
             taken,
             update: update.updating.update.map(|(number, _)| number),

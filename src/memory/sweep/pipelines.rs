@@ -192,8 +192,8 @@ impl<'a> PipelineSweep<'a> {
         }
         let mut least = *fixed;
         lanes::add_up(&mut least, scratch.updates.holes());
-        self.model.overhead.add_fragmentation_on(tiles, &mut least);
         lanes::add_up(&mut least, scratch.updates.taken());
+        self.model.overhead.add_fragmentation_on(tiles, &mut least);
         lanes::add_up(&mut least, &scratch.least);
         self.peaks.of(start, last).raise(&least, &scratch.kept);
         self.stop_beyond_limit((start, last), &least, scratch);
