@@ -32,7 +32,7 @@ pub enum Witness {
     AlwaysLive,
     /// The maximum of all other variables at one step is what a tile has of these.
     NotAlwaysLive,
-    /// What is live is part of the total of a tile.
+    /// Live bytes are part of the total of a tile.
     LiveInTotal,
     /// The regions of a tile's memory make up its total.
     Regions,
@@ -42,7 +42,7 @@ pub enum Witness {
     Apart,
     /// The variables of a category take what was recorded of it.
     Categories,
-    /// What is live at a step beside always-live variables, on all tiles, is what was
+    /// The live bytes at a step beside always-live variables, on all tiles, are those that were
     /// recorded of it.
     LiveBySteps,
     /// Some program uses each variable that holds user data.
@@ -51,7 +51,7 @@ pub enum Witness {
     Contexts,
     /// A step runs a child of what the step above it runs. Numbers are steps.
     Steps,
-    /// What an exchange moves lies within its variable. Numbers are regions.
+    /// The region that an exchange moves lies within its variable. Numbers are regions.
     WithinVariables,
     /// A variable that lives from the first to the last step has a list of contexts.
     /// Numbers are variables of tensors.
@@ -59,7 +59,7 @@ pub enum Witness {
     /// A step that no step leads to runs the root of the tree of programs, or the body of a
     /// function. Numbers are steps.
     Roots,
-    /// What runs has code, or state: types of vertices, compute sets with vertices, and
+    /// Everything that runs has code, or state: types of vertices, compute sets with vertices, and
     /// exchanges. Numbers are of these; some may do without, so only where most lack it
     /// there is no verdict.
     Code,
@@ -152,9 +152,9 @@ pub struct Contradiction {
     pub tile: Option<u32>,
     /// How many tiles they differ on; 0 where they are of all.
     pub tiles: u32,
-    /// What the table says: bytes, unless the witness counts something else.
+    /// The number in the table: bytes, unless the witness counts something else.
     pub recorded: u64,
-    /// What the rest of the profile says of the same.
+    /// The number that the rest of the profile gives for it.
     pub computed: u64,
     /// The difference as a part of the fullest tile, of the tile itself, or of all, as it
     /// suits the witness: rounded up, such as `98.3 %`.

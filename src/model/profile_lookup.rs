@@ -59,7 +59,7 @@ pub struct TileVariable {
 #[derive(Clone, Default)]
 struct Largest {
     positions: Vec<u32>,
-    /// What has no more bytes is not among them.
+    /// Variables without more bytes are not among them.
     too_few: Option<u32>,
 }
 

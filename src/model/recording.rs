@@ -57,7 +57,7 @@ impl Framework {
     }
 }
 
-/// What the recorded compilation did, and what it was written with.
+/// The facts of the recorded compilation, and the versions that wrote it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
     /// The software that the model was written with, by its contexts.

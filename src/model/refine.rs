@@ -49,7 +49,7 @@ const SEVERAL: u32 = u32::MAX - 1;
 /// Splits the sets whose variables have different labels.
 fn apart(set_of: &mut [u32], sets: &mut UseSets, label: impl Fn(usize) -> u32 + Sync) {
     let mut label_of = labels_of_sets(set_of, sets.len(), &label);
-    // What no operation uses is in every stage, whatever its name.
+    // A variable that no operation uses is in every stage, whatever its name.
     label_of[0] = 0;
     let whole = (0u32..).zip(&label_of);
     for (set, &label) in whole.filter(|&(_, &label)| label < SEVERAL) {
@@ -131,7 +131,7 @@ fn partners(
         .collect();
     pairs.par_sort_unstable();
     pairs.dedup();
-    // What has different partners in several compute sets, such as a norm, has none.
+    // A variable that has different partners in several compute sets, such as a norm, has none.
     let by_variable = pairs.chunk_by(|a, b| a.0 == b.0);
     let only = by_variable.filter_map(|pairs| <[Pair; 1]>::try_from(pairs).ok());
     only.flatten().collect()

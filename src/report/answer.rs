@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 /// Layers by name; `null` for the first position.
 pub type LayerNames = Vec<Option<String>>;
 
-/// What shows that the split is the best.
+/// The proof that the split is the best.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// What was requested: `peak`, `fewest`, `communication` or `cycles`.
+    /// The requested objective: `peak`, `fewest`, `communication` or `cycles`.
     pub objective: String,
     /// Was the integer program solved to optimality, and does the dynamic
     /// program agree in every number? A split of a search without proof, or one
@@ -20,7 +20,7 @@ pub struct Proof {
     pub optimal: bool,
     /// The numbers that splits are compared by, the first deciding first.
     pub objectives: Vec<ProvenObjective>,
-    /// What shows that the highest number of any stage cannot be lower.
+    /// The ranges which show that the highest number of any stage cannot be lower.
     pub bottlenecks: Vec<ProvenBottleneck>,
 }
 
@@ -28,7 +28,7 @@ pub struct Proof {
 /// since they can be beyond 64 bits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvenObjective {
-    /// What the number is: `peak` (bytes on the fullest tile of any stage),
+    /// The name of the number: `peak` (bytes on the fullest tile of any stage),
     /// `stages`, `squares` (the sum of the squared peaks of all stages),
     /// `cut_bytes` or `cycles` (of the slowest stage).
     pub objective: String,
@@ -41,7 +41,7 @@ pub struct ProvenObjective {
 /// The next lower number, at which there is no split.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvenBottleneck {
-    /// What the number is: `peak` or `cycles`.
+    /// The name of the number: `peak` or `cycles`.
     pub objective: String,
     /// The highest number of any range of layers below the best, as decimal
     /// text.
@@ -54,7 +54,7 @@ pub struct ProvenBottleneck {
 /// Why there is no split that fits, and what would help.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
-    /// What prevents a split.
+    /// The reason why there is no split.
     pub reason: RefusalReason,
     /// Bytes that a stage may take on each tile: the maximum that any IPU
     /// allows.
@@ -64,7 +64,7 @@ pub struct Refusal {
     pub ranges: Vec<OverLimit>,
     /// Layers after which a cut is required, which count as well.
     pub cuts_after: LayerNames,
-    /// What the ranges prove: at least this number of stages is needed. `null`
+    /// The number of stages that the ranges prove to be needed at least. `null`
     /// when no number is enough.
     pub stages_needed: Option<u32>,
     /// The fewest bytes for a stage on each tile with which a split fits on the
@@ -80,10 +80,10 @@ pub struct Refusal {
     /// Constraints and tied weights that keep layers together which are too large as
     /// one stage.
     pub kept_together: Vec<String>,
-    /// What would fit without some constraints or with some weights untied; empty
+    /// Splits that would fit without some constraints or with some weights untied; empty
     /// when nothing would, or when there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
-    /// What would free memory where the most is lacking, if nothing fits on any number of IPUs
+    /// Changes that would free memory where the most is lacking, if nothing fits on any number of IPUs
     /// nor in another pipeline that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFacts>,
@@ -98,7 +98,7 @@ pub struct OtherSplit {
     pub fits: bool,
     /// Bytes on the fullest tile of any stage of its best split.
     pub fullest_tile_bytes: u64,
-    /// What that is more than now, or less.
+    /// The difference from now, below 0 where it is less.
     pub change: i64,
     /// The layers of each stage of that split.
     pub stages: Vec<LayerNames>,
@@ -114,7 +114,7 @@ pub struct OtherSplit {
     pub streamed_bytes: Option<u64>,
 }
 
-/// What would free memory, and where.
+/// The changes that would free memory, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceFacts {
     /// The layer that is too large alone or else those of the stage that is the furthest over
@@ -145,7 +145,7 @@ pub struct RelaxationFacts {
     pub stages: Vec<LayerNames>,
 }
 
-/// What prevents a split.
+/// The reason why there is no split.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalReason {
@@ -158,10 +158,10 @@ pub enum RefusalReason {
     /// There are IPUs enough, but not with these pins and with the limits of
     /// single IPUs.
     PinsOrLimits,
-    /// What the stages need at least would fit; what the pipeline keeps beside
+    /// The least bytes of the stages would fit; what the pipeline keeps beside
     /// that does not.
     Pipeline,
-    /// What the stages need at least would fit; the calibrated
+    /// The least bytes of the stages would fit; the calibrated
     /// correction of their places, with what the pipeline keeps, does not.
     Learnt,
 }

@@ -63,7 +63,7 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
 pub(super) struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// What a document about it is called: does the model fit?
+    /// The heading of a document about it: does the model fit?
     #[schemars(default)]
     heading: String,
     /// Sentences and tables for people.

@@ -12,7 +12,7 @@ pub struct LiveSteps {
     /// The chosen steps, ascending: peaks, where layers and stages begin and end, where
     /// the backward pass begins, and the highest and lowest points between.
     pub steps: Vec<u32>,
-    /// What runs, such as `OnTileExecute encoder/3/MatMul`.
+    /// The programs that run, such as `OnTileExecute encoder/3/MatMul`.
     pub programs: Vec<String>,
     /// The operation that it belongs to; `null` for none, and the first one where
     /// outlined code belongs to several.

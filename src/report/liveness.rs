@@ -33,7 +33,7 @@ pub struct Curve {
     pub first_step: u32,
     /// The last step that counts, inclusive.
     pub last_step: u32,
-    /// What does not change with the step: code, state, and memory that no
+    /// Bytes that do not change with the step: code, state, and memory that no
     /// variable explains.
     pub fixed: u64,
     /// Variables that are live on every step.

@@ -108,7 +108,7 @@ use crate::witnesses::{Contradiction, are_refused, judge};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a document says that it is.
+/// The form and version that a document states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DocumentFormat {
     /// A report of this tool.
@@ -129,7 +129,7 @@ pub struct Report {
     pub version: u32,
     /// From what it was made, and how.
     pub provenance: Provenance,
-    /// What the compiler recorded of memory.
+    /// The memory that the compiler recorded.
     pub memory: RecordedMemory,
     /// Which pseudo-layers are around the layers, and so what the name `null`
     /// means. With `out-with-in` a list of layers that begins with `null` ends
@@ -145,11 +145,11 @@ pub struct Report {
     /// The split and its verdict, when one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
-    /// What all numbers of stages and steps were estimated for, where that is not the
+    /// The micro-batch that all numbers of stages and steps were estimated for, where that is not the
     /// micro-batch of the profile (`--at-micro-batch`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<EstimateFacts>,
-    /// What shows that the split is the best.
+    /// The proof that the split is the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// Why there is no split that fits, and what would help.
@@ -167,13 +167,13 @@ pub struct Report {
     /// Groups of layers that share variables, most bytes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_variables: Vec<SharedVariables>,
-    /// What flows from stage to stage; empty without a split.
+    /// The flows from stage to stage; empty without a split.
     pub cuts: Vec<Cut>,
     /// The memory of the whole model over the steps of the program; absent
     /// when the profile has no steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness: Option<Liveness>,
-    /// What is live at chosen steps, when a page was requested and the profile can be
+    /// The live variables at chosen steps, when a page was requested and the profile can be
     /// read for names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_steps: Option<LiveSteps>,
@@ -183,10 +183,10 @@ pub struct Report {
     /// The whole configurations that fit, when these were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanFacts>,
-    /// What every other split would need, when a split and a page were requested.
+    /// The bytes of every other split, when a split and a page were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
-    /// What one step of the pipeline takes, where the profile has cycles and a split was
+    /// The time of one step of the pipeline, where the profile has cycles and a split was
     /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepFacts>,
@@ -197,7 +197,7 @@ pub struct Report {
     /// requested. Then the report has no layers and no split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// What was unusual about the files or fits the regexes badly, as
+    /// The findings that are unusual about the files or fit the regexes badly, as
     /// sentences.
     pub warnings: Vec<String>,
     /// Where the profile contradicts itself. If one of them is refused, there is no verdict:

@@ -12,7 +12,7 @@ pub struct PipelineFacts {
     /// The order in which stages work on micro-batches; `none` takes them as
     /// parts of the one-IPU compilation.
     pub schedule: Schedule,
-    /// What is computed again in the backward pass.
+    /// The activations that are recomputed in the backward pass.
     pub recompute: Recompute,
     /// The elements of what sums up gradients.
     pub accumulator: Accumulator,
@@ -109,7 +109,7 @@ impl PipelineFacts {
     }
 }
 
-/// What a pipeline does with one stage.
+/// One stage in a pipeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StagePipeline {
     /// How many forward pipeline stages come after it.
@@ -131,7 +131,7 @@ pub struct StagePipeline {
     pub kept: LayerNames,
 }
 
-/// What a stage takes in the update of the weight that takes the most, on the tile where that
+/// The bytes of a stage in the update of the weight that takes the most, on the tile where that
 /// is most in all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageUpdate {
@@ -144,7 +144,7 @@ pub struct StageUpdate {
     pub at_least: u64,
     /// The bytes on the fullest tile in the passes, without the state.
     pub in_passes: u64,
-    /// What of `bytes` is there for this update: state that is loaded, pads, what is gathered
+    /// The part of `bytes` that is there for this update: state that is loaded, pads, what is gathered
     /// and what the update makes.
     pub taken: u64,
     /// The weights that it updates, as far as they have names.

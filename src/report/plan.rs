@@ -35,7 +35,7 @@ pub struct PlanRow {
     pub replicas: u32,
     /// The order of work.
     pub schedule: Schedule,
-    /// What is recomputed.
+    /// The activations that are recomputed.
     pub recompute: Recompute,
     /// Where the state of the optimizer is; where it is shared out, by as many replicas as
     /// there are IPUs for.
@@ -60,7 +60,7 @@ pub struct PlanRow {
     pub slowest_stage: Option<u32>,
     /// The lowest limit of its IPUs.
     pub limit: u64,
-    /// What that leaves free.
+    /// Bytes that this leaves free.
     pub free: i64,
     /// Cycles of a step of one replica; `null` without cycles in the profile.
     pub cycles: Option<u64>,

@@ -61,7 +61,7 @@ pub struct TargetFacts {
 /// An option that is not its default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildOption {
-    /// What it belongs to: `compilation` or `target`.
+    /// The owner of the fact: `compilation` or `target`.
     pub of: String,
     /// Its name.
     pub name: String,

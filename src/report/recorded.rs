@@ -6,7 +6,7 @@ use crate::model::PassCycles;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the compiler recorded of memory.
+/// The memory that the compiler recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's, or those of
@@ -19,7 +19,7 @@ pub struct RecordedMemory {
     /// How much of the fullest tile the model explains; `null` when nothing
     /// was recorded.
     pub coverage: Option<CoverageFacts>,
-    /// What stands on each tile, when a page was requested and the bytes of tiles were
+    /// The bytes on each tile, when a page was requested and the bytes of tiles were
     /// recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tile_map: Option<TileMap>,

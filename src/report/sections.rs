@@ -58,7 +58,7 @@ pub(super) enum Block {
     Under(Sentence),
     /// A sentence that stands alone.
     Paragraph(Sentence),
-    /// What the blocks after it are about, for documents.
+    /// The subject of the blocks after it, for documents.
     Label(&'static str),
     /// A table.
     Table(Table),

@@ -60,7 +60,7 @@ pub(super) enum Phrase {
     Name(String),
     /// Several of these, each cut short by itself.
     List(String),
-    /// What can be typed, such as an option.
+    /// Text that can be typed, such as an option.
     Code(String),
     /// The layers of a stage.
     Layers(LayerNames),

@@ -78,7 +78,7 @@ pub struct Stage {
     pub all_tiles_curve: Option<Curve>,
     /// Its bytes over the steps on its fullest tile.
     pub fullest_tile_curve: Option<Curve>,
-    /// What the pipeline does with it; absent without a pipeline.
+    /// The stage in the pipeline; absent without a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<StagePipeline>,
     /// The largest variables on its fullest tile at the peak there; `null`
@@ -171,13 +171,13 @@ pub struct Cut {
     /// side needs a copy.
     #[serde(default)]
     pub duplicated: u64,
-    /// What moving one layer over the cut would do, for each side that has
+    /// The effect of moving one layer over the cut, for each side that has
     /// another layer to keep; empty when nothing but the split was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<Move>,
 }
 
-/// What moving the layer at a cut to the other side would do.
+/// The effect of moving the layer at a cut to the other side.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Move {
     /// The layer that moves; In and Out where both are one.
@@ -187,7 +187,7 @@ pub struct Move {
     /// Bytes on the fullest tile of the stage before the cut, and of the one
     /// after it, as they would be.
     pub fullest_tile_bytes: [u64; 2],
-    /// What that is more than now, or less.
+    /// The difference from now, below 0 where it is less.
     pub change: [i64; 2],
 }
 

@@ -48,7 +48,7 @@ pub struct StepFacts {
     /// Samples of all replicas in a second, where the samples of a micro-batch and the
     /// clock are known.
     pub samples_per_second: Option<f64>,
-    /// What the step may take (`--max-step-ms`).
+    /// Milliseconds that the step may take (`--max-step-ms`).
     pub max_milliseconds: Option<f64>,
     /// Does it take no more than that?
     pub is_within: bool,

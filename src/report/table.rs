@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// forms are written here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Table {
-    /// What the table is called where several are printed.
+    /// The name of the table where several are printed.
     pub name: &'static str,
     /// How the names of layers in it read.
     #[serde(skip)]
@@ -23,7 +23,7 @@ pub struct Table {
     /// The columns that people see, in their order; all where there are none.
     #[serde(skip)]
     pub for_people: &'static [ForPeople],
-    /// What bars beside the rows show; none where there are none.
+    /// The numbers that bars beside the rows show; none where there are none.
     #[serde(skip)]
     pub bars: Vec<RowBar>,
 }
@@ -33,7 +33,7 @@ pub struct Table {
 pub struct Column {
     /// Its name.
     pub name: Cow<'static, str>,
-    /// What its cells hold.
+    /// The kind of value in its cells.
     pub kind: Kind,
     /// Where its numbers are in the JSON form, as a JSON pointer that goes on
     /// from that of the row, or in which `{}` means what the row has; empty
@@ -79,7 +79,7 @@ pub type ForPeople = (&'static str, bool);
 /// A bar beside a row: bytes, and the limit that they are held against.
 pub type RowBar = (u64, u64);
 
-/// What the cells of a column hold.
+/// The kind of value in the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -93,7 +93,7 @@ pub enum Kind {
     Count,
     /// Bytes.
     Bytes,
-    /// What is left of a limit, in bytes; below 0 when it is passed.
+    /// The rest of a limit, in bytes; below 0 when it is passed.
     Free,
     /// Bytes more than before, or less.
     Change,
@@ -114,7 +114,7 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Cell {
-    /// What is not known.
+    /// A value that is not known.
     Empty,
     /// Text, which may come from a file.
     Text(String),

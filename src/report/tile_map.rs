@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What stands on each tile, by category and by variable, for a page.
+/// The bytes on each tile, by category and by variable, for a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileMap {
     /// The categories that have bytes, those with most first.
@@ -41,7 +41,7 @@ pub struct TileVariables {
     /// The tiles whose variables are listed, the fullest first: all tiles, or as many as
     /// there is room for.
     pub tiles: Vec<u32>,
-    /// What the variables are called: several tiles have variables of one name.
+    /// The names of the variables: several tiles have variables of one name.
     pub kinds: Vec<VariableKind>,
     /// By tile of `tiles`: its largest variables, the largest first and equal ones in the
     /// order of the profile, each as its place in `kinds` and its bytes.

@@ -34,7 +34,7 @@ pub struct WhatIf {
     /// run; where none fits, the one with the lowest peak. Of more than 16 IPUs, without
     /// `--sweep`, only for the powers of 2 and the neighbours of the number of the run.
     pub best: Vec<BestSplit>,
-    /// What a split must keep besides the limits, ties of weights among it.
+    /// The constraints of a split besides the limits, with ties of weights.
     pub constraints: Vec<CheckedConstraint>,
     /// Bytes of a tile that the run was told or the profile states: one number for all
     /// IPUs, or one for each. Empty without a command.
@@ -62,9 +62,9 @@ pub struct BestSplit {
 /// A constraint, so that it can be checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedConstraint {
-    /// What a split is said to break that does not keep it.
+    /// The name of the constraint that a split breaks that does not keep it.
     pub name: String,
-    /// What a split must do.
+    /// The rule that a split must keep.
     #[serde(flatten)]
     pub rule: Rule,
 }

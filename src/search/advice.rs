@@ -1,4 +1,4 @@
-//! What to change in the model where nothing fits, whatever pipeline (docs/model.md,
+//! The changes of the model where nothing fits, whatever pipeline (docs/model.md,
 //! "Advice").
 
 use super::alternatives::{in_other, other_states};
@@ -17,7 +17,7 @@ const MIN_SHARE: u64 = 1000;
 /// A change that frees memory where it is over the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// What to change.
+    /// The change itself.
     pub change: Change,
     /// Of which weight, where it is of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,7 +27,7 @@ pub struct Advice {
     pub frees: u64,
 }
 
-/// What can be changed, what is the most certain to help first.
+/// A change of the model, in the order of how certain they are to help.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -48,7 +48,7 @@ pub enum Change {
     HalfPrecision,
 }
 
-/// What a search advises, and of which positions.
+/// The advice of a search, and its positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdviceFor {
     /// The layer that is too large alone or else the stage of the split that is the furthest
@@ -56,7 +56,7 @@ pub struct AdviceFor {
     pub stage: PlacedStage,
     /// Its memory.
     pub fullest: StageMemory,
-    /// What frees memory there.
+    /// The changes that free memory there.
     pub advice: Vec<Advice>,
 }
 

@@ -1,4 +1,4 @@
-//! What other pipelines would need (`--recompute`, `--schedule`).
+//! The bytes of other pipelines (`--recompute`, `--schedule`).
 
 use super::{CostedRequest, MOST_STAGES, SearchError, rough};
 use crate::memory::{Correction, MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
@@ -55,7 +55,7 @@ impl<'a> OtherPipeline<'a> {
         &self.costs
     }
 
-    /// What is to be computed of it.
+    /// The memory and the limit to compute it with.
     pub(super) fn wanted(&self) -> (&MemoryModel<'a>, u64) {
         (&self.memory, self.limit)
     }

@@ -77,7 +77,7 @@ impl CostedRequest {
         placement: &Placement,
         mut request: SearchRequest,
     ) -> Result<Self, SearchError> {
-        // What is chosen is not known of other splits.
+        // The choice of other splits is not known.
         request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS && !is_chosen(memory);
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {

@@ -10,7 +10,7 @@ use crate::solve::{self, Goal};
 /// More samples of a micro-batch are not looked for.
 const MAX_SAMPLES: u64 = 1 << 20;
 
-/// What an answer was estimated for.
+/// The micro-batch that an answer was estimated for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
     /// From the micro-batch of the profile to that of the answer.
@@ -44,7 +44,7 @@ impl Estimate {
 
 /// The largest number that fits, which all smaller ones do, found from `start` on.
 fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Option<u64>, E> {
-    // What fits, and what is more than that.
+    // The largest that fits, and the smallest beyond it.
     let (mut fitting, mut beyond) = (0, start.clamp(1, MAX_SAMPLES));
     while fits(beyond)? {
         fitting = beyond;

@@ -140,7 +140,7 @@ impl<'a> Others<'a> {
         Ok(Self { models, chosen })
     }
 
-    /// What is known of a pipeline that chooses.
+    /// The costs of a pipeline that chooses, as far as they are known.
     fn costs(&self, (layer, [none, open]): (usize, [usize; 2])) -> CostsByChoice<'_> {
         let [none, layer, open] = [none, layer, open].map(|number| self.models[number].costs());
         CostsByChoice { none, layer, open }
@@ -258,7 +258,7 @@ fn fullest_stage(problem: &Problem<'_>, split: &Fitting) -> usize {
     free.min().map_or(0, |(_, stage)| stage)
 }
 
-/// What was found, and among what.
+/// The front, and the configurations among which it was found.
 #[derive(Debug, Clone)]
 pub struct Front {
     /// The configurations; the recommended one first.

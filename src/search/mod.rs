@@ -68,7 +68,7 @@ impl SearchError {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug)]
 pub struct SearchResult {
     /// The question.
@@ -101,14 +101,14 @@ pub struct SearchResult {
     pub without_recomputation: Option<u64>,
     /// The best whole configurations, when these were requested.
     pub plan: Option<Front>,
-    /// What other pipelines would need, when nothing fits or moves were requested.
+    /// The bytes of other pipelines, when nothing fits or moves were requested.
     pub alternatives: Vec<Alternative>,
-    /// What would free memory, where nothing fits on any number of IPUs and in any pipeline
+    /// The changes that would free memory, where nothing fits on any number of IPUs and in any pipeline
     /// that was tried.
     pub advice: Option<AdviceFor>,
     /// Which layers are kept whole, where that is chosen.
     pub chosen: Option<Chosen>,
-    /// What all this was estimated for, if not for the micro-batch of the profile.
+    /// The estimate of all this, if it is not for the micro-batch of the profile.
     pub estimate: Option<Estimate>,
 }
 

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a search must find. The default is the best split of all layers over at
+/// The request of a search. The default is the best split of all layers over at
 /// most 16 IPUs of 638,976 bytes a tile (638,976 bytes are 624 KiB, the memory of
 /// a tile of a Mk2 IPU), by the lowest peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct SearchRequest {
     /// Bytes that a stage may take on each tile: one number for all IPUs, or
     /// one for each. Never empty.
     pub limits: Vec<u64>,
-    /// What `limits` were lessened by: only what would be enough is computed
+    /// The bytes by which `limits` were lessened: only what would be enough is computed
     /// with it.
     pub reserve: Reserve,
     /// How to search.
@@ -28,14 +28,14 @@ pub struct SearchRequest {
     /// [`Layers::split`](crate::analysis::Layers::split) prepares it;
     /// [`search`](super::search()) itself takes that of the memory model.
     pub pipeline: PipelineOptions,
-    /// What makes one split better than another.
+    /// The number that makes one split better than another.
     pub goal: Goal,
-    /// What a split must do besides fitting. Positions are those of the layer
+    /// The constraints of a split besides fitting. Positions are those of the layer
     /// order.
     pub constraints: Vec<Constraint>,
     /// Cycles by position, when the profile has them.
     pub cycles: Option<CyclesByLayer>,
-    /// What a step depends on beside these.
+    /// The numbers that a step depends on beside these.
     pub step: StepOptions,
     /// The samples of a micro-batch that the answer is to be estimated for; then those of
     /// `step` are of the profile.

@@ -9,11 +9,11 @@ use super::{CostedRequest, SearchError};
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::solve::{self, Plan, Problem};
 
-/// What the split needs that is the best on a few tiles.
+/// The bytes of the split that is the best on a few tiles.
 pub(super) struct Rough {
     /// Bytes on the fullest of them.
     peak: u64,
-    /// What its stages need at least when a layer is moved over a cut; `None` where it
+    /// The least bytes of its stages when a layer is moved over a cut; `None` where it
     /// is not known.
     moved: Option<u64>,
 }
@@ -82,7 +82,7 @@ pub(super) fn has_all(costs: &RangeCosts) -> bool {
     costs.least(0..costs.layers()).is_some() || costs.layers() == 0
 }
 
-/// What the stages of a plan need at least, at most, when the layer on either side of
+/// The highest least bytes of the stages of a plan when the layer on either side of
 /// a cut is moved over it; `None` where that was not computed.
 pub(super) fn least_when_moved(costs: &RangeCosts, plan: &Plan) -> Option<u64> {
     let mut highest = 0;

@@ -17,7 +17,7 @@ pub struct SweepAnswer {
     pub fits: bool,
     /// The split.
     pub solution: Solution,
-    /// What its stages leave free of their limits at least, in bytes; below 0
+    /// The least bytes that its stages leave free of their limits; below 0
     /// when it does not fit.
     pub free: i64,
 }
@@ -104,7 +104,7 @@ pub(super) fn taken(ipus: usize, framework: Framework) -> usize {
     }
 }
 
-/// What the stages of a split leave free of their limits, at least.
+/// The least bytes that the stages of a split leave free of their limits.
 fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
     let stages = solution.plan.with_after().enumerate();
     let free = stages.filter_map(|(stage, (range, after))| {
@@ -115,7 +115,7 @@ fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
     free.min().unwrap_or(0)
 }
 
-/// What is free of `limit` with `bytes` bytes in use; below 0 when they are
+/// The free bytes of `limit` with `bytes` bytes in use; below 0 when they are
 /// more. Beyond what JSON readers take it stays at the last number that they do.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     let free = i128::from(limit) - i128::from(bytes);

@@ -1,10 +1,10 @@
-//! What weights that several layers use ask of a split.
+//! The constraints of a split by weights that several layers use.
 
 use crate::escape::shell;
 use crate::model::{Placement, Positions, WeightTie};
 use crate::solve::{Constraint, TiedWeight};
 
-/// What the weights that bind several positions ask of a split.
+/// The constraints of a split by weights that bind several positions.
 pub(super) fn constraints(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     let positions = &placement.positions;
     placement.ties.iter().filter_map(|tie| {

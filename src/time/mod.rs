@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use streams::Streams;
 
-/// What a step depends on beside the cycles of the layers.
+/// Numbers that a step depends on beside the cycles of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
     /// How many micro-batches gradients are accumulated over, or an inference step has;
@@ -40,7 +40,7 @@ pub struct StepOptions {
     /// Bytes that an IPU loads in a second from memory outside the IPUs, and stores there,
     /// if that is known.
     pub streaming_bandwidth: Option<u64>,
-    /// What a step may take.
+    /// Nanoseconds that a step may take.
     pub max_nanoseconds: Option<u64>,
 }
 
@@ -74,14 +74,14 @@ pub struct StageTimes {
     /// Bytes over a cut after each position but the last, in the forward and in the
     /// backward pass.
     cut_bytes: Vec<[u64; 2]>,
-    /// What stages stream if it is elsewhere: state of the optimizer and accumulators of all
+    /// Bytes that stages stream if they are elsewhere: state of the optimizer and accumulators of all
     /// positions before each, and what ranges stash.
     streamed: Streams,
     /// For how many stages the schedule must have micro-batches enough.
     most_stages: usize,
     /// By position, is it kept whole, where that is chosen? Empty where nothing is.
     kept: Arc<[bool]>,
-    /// What ranges recompute, where it is chosen for each of them.
+    /// Cycles of recomputation by range, where it is chosen for each of them.
     by_range: Option<Arc<ByDepth<u64>>>,
 }
 
@@ -91,16 +91,16 @@ pub struct StageTimes {
 pub struct PositionCycles {
     /// Of the forward and the backward pass.
     pub once: Vec<u64>,
-    /// What is recomputed in a stage that other stages of the pipeline follow.
+    /// Cycles of recomputation in a stage that other stages of the pipeline follow.
     pub recomputed: Vec<u64>,
-    /// What is recomputed in the last stage of the pipeline.
+    /// Cycles of recomputation in the last stage of the pipeline.
     pub recomputed_last: Vec<u64>,
     /// Is Out in the first position? Then the pipeline of several stages ends there, and
     /// something follows each of them.
     pub is_out_first: bool,
 }
 
-/// What is beyond any real number of cycles is the highest.
+/// Cycles beyond any real number become the highest one.
 pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
@@ -278,7 +278,7 @@ impl StageTimes {
         self.pipeline
     }
 
-    /// What a step depends on beside the cycles.
+    /// The numbers that a step depends on beside the cycles.
     pub fn options(&self) -> StepOptions {
         self.options
     }
@@ -309,7 +309,7 @@ impl StageTimes {
         })
     }
 
-    /// What is recomputed of a range in a stage that is the last of the pipeline, or not: all
+    /// Cycles of recomputation of a range in a stage that is the last of the pipeline, or not: of all
     /// but Out, which ends the pipeline.
     fn recomputed(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {

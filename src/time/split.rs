@@ -1,4 +1,4 @@
-//! What one step of a split takes.
+//! The time of one step of a split.
 
 use super::{Passes, Slots, StageTimes, StepTime};
 use crate::memory::Schedule;
@@ -48,7 +48,7 @@ impl StageTimes {
         }
     }
 
-    /// What one step of a split takes; `None` where it has no stage, or positions that
+    /// The time of one step of a split; `None` where it has no stage, or positions that
     /// are not there.
     pub fn step(&self, stages: &[Range<usize>]) -> Option<StepTime> {
         let of_pipeline = self.pipeline_stages(stages)?;

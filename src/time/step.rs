@@ -1,4 +1,4 @@
-//! What one step of a pipeline takes.
+//! The time of one step of a pipeline.
 
 use super::Passes;
 use super::slots::{SlotKind, Slots};

@@ -1,11 +1,11 @@
-//! What stages load from memory outside the IPUs, and store there.
+//! The bytes that stages load from memory outside the IPUs, and store there.
 
 use super::StageTimes;
 use crate::memory::{Pipeline, Storage, Streamed};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What stages stream, in bytes.
+/// Bytes that stages stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Streams {
     state_before: Vec<u128>,
@@ -42,7 +42,7 @@ pub(super) struct StreamedBytes {
 }
 
 impl StageTimes {
-    /// What a stage loads and stores in this pipeline.
+    /// The bytes that a stage loads and stores in this pipeline.
     pub(super) fn streams(&self, range: &Range<usize>) -> StreamedBytes {
         let Pipeline {
             state,

@@ -4,7 +4,7 @@ use super::Generate;
 use crate::report::Units;
 use clap::{ArgAction, Args};
 
-/// What is said.
+/// Messages and progress.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Messages")]
 pub struct MessageOptions {
@@ -23,7 +23,7 @@ pub struct MessageOptions {
     pub verbose: u8,
 }
 
-/// What needs no profile.
+/// Options that need no profile.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The command itself")]
 pub struct About {

@@ -168,7 +168,7 @@ const ORIGINAL: &[&str] = &[
 pub struct Idle {
     /// The option, as it is written.
     pub option: String,
-    /// What it acts on.
+    /// The options that it acts on.
     pub on: String,
     /// Would the original tool have taken the command line?
     pub is_original: bool,

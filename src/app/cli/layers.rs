@@ -10,7 +10,7 @@ use clap::Args;
 use regex::Regex;
 use std::path::PathBuf;
 
-/// What is read.
+/// The files, and how layers are told.
 #[derive(Debug, Clone, Args)]
 pub struct Input {
     /// The profile that Poplar wrote (profile.pop), the report folder with it, or a

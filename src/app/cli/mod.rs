@@ -33,7 +33,7 @@ use clap::Parser;
 #[command(name = "popliner", version, max_term_width = 100)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Options {
-    /// What is read.
+    /// The files, and how layers are told.
     #[command(flatten)]
     pub input: Input,
 
@@ -41,7 +41,7 @@ pub struct Options {
     #[command(flatten)]
     pub results: Results,
 
-    /// What a stage may take.
+    /// Limits of a stage, and the search.
     #[command(flatten)]
     pub limits: Limits,
 
@@ -53,15 +53,15 @@ pub struct Options {
     #[command(flatten)]
     pub exports: Exports,
 
-    /// What the model's code calls its modules.
+    /// Names of the modules in the model's code.
     #[command(flatten)]
     pub modules: Modules,
 
-    /// What a pipeline adds to the memory of the layers.
+    /// The pipeline, which adds to the memory of the layers.
     #[command(flatten)]
     pub pipeline: Pipeline,
 
-    /// What a step depends on beside the cycles of the layers.
+    /// Numbers that a step depends on beside the cycles of the layers.
     #[command(flatten)]
     pub time: Time,
 
@@ -73,7 +73,7 @@ pub struct Options {
     #[command(flatten)]
     pub compiled: Compiled,
 
-    /// What is in the model and its recording.
+    /// Tables of the model and its recording.
     #[command(flatten)]
     pub tables: ModelTables,
 
@@ -81,11 +81,11 @@ pub struct Options {
     #[command(flatten)]
     pub saved: SavedModel,
 
-    /// What is said.
+    /// Messages and progress.
     #[command(flatten)]
     pub messages: MessageOptions,
 
-    /// What needs no profile.
+    /// Options that need no profile.
     #[command(flatten)]
     pub about: About,
 

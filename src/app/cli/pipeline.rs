@@ -9,7 +9,7 @@ use clap::{Args, value_parser};
 /// More micro-batches, samples or replicas are a mistake.
 const MAX_BATCHES: u64 = 1 << 32;
 
-/// What a pipeline adds to the memory of the layers.
+/// Options of the pipeline, which adds to the memory of the layers.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Pipeline")]
 pub struct Pipeline {
@@ -23,7 +23,7 @@ pub struct Pipeline {
           value_parser = or_auto::<Schedule>())]
     pub schedule: OrAuto<Schedule>,
 
-    /// What the pipeline recomputes in the backward pass instead of keeping
+    /// Recompute in the backward pass of the pipeline, instead of keeping
     /// it: nothing (none), whole stages (stage), each layer (layer), or each layer but those
     /// that there is room to keep, so that the least is recomputed (chosen). auto is
     /// layer where the model marks checkpoints, else stage
@@ -56,7 +56,7 @@ pub struct Pipeline {
     pub stash: Storage,
 }
 
-/// What a step depends on beside the cycles of the layers.
+/// Numbers that a step depends on beside the cycles of the layers.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Time")]
 pub struct Time {
@@ -83,24 +83,24 @@ pub struct Time {
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub replicas: u64,
 
-    /// What an IPU sends to another in a second, and receives from it, in GB
+    /// GB that an IPU sends to another in a second, and receives from it
     /// (1,000,000,000 bytes)
     #[arg(long, value_name = "GB", default_value = "29")]
     pub ipu_link_bandwidth: Bandwidth,
 
-    /// What an IPU loads in a second from memory outside the IPUs, and stores there, in GB.
+    /// GB that an IPU loads in a second from memory outside the IPUs, and stores there.
     /// There is no usual number: without it, the bytes are shown, and no time for them
     #[arg(long, value_name = "GB")]
     pub streaming_bandwidth: Option<Bandwidth>,
 
-    /// What a step may take, in milliseconds; the exit code is 1 where the split takes
+    /// Milliseconds that a step may take; the exit code is 1 where the split takes
     /// longer
     #[arg(long, value_name = "MS")]
     pub max_step_ms: Option<Milliseconds>,
 }
 
 impl Pipeline {
-    /// What was requested of the pipeline, with as many replicas.
+    /// The requested pipeline, with as many replicas.
     pub fn options(&self, replicas: u64) -> PipelineOptions {
         PipelineOptions {
             schedule: self.schedule.given(),
@@ -116,7 +116,7 @@ impl Pipeline {
 }
 
 impl Time {
-    /// What a step depends on beside the cycles of the layers.
+    /// Numbers that a step depends on beside the cycles of the layers.
     pub fn options(&self) -> StepOptions {
         StepOptions {
             micro_batches: self.micro_batches,

@@ -7,7 +7,7 @@ use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use clap::Args;
 use std::path::PathBuf;
 
-/// What a compilation is not judged by, beside tables, splits and what acts on these alone.
+/// Options by which no compilation is judged, beside tables, splits and options for these alone.
 const FIT_KNOWS_NO: &[&str] = &[
     "save_to_file",
     "load_from_file",
@@ -96,23 +96,23 @@ impl Results {
     }
 }
 
-/// What the model's code calls its modules.
+/// Names of the modules in the model's code.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Names for --emit")]
 pub struct Modules {
-    /// What the model's code calls the module of a layer, with {} for the layer,
+    /// Name in the model's code of the module of a layer, with {} for the layer,
     /// such as 'model.bert.encoder.layer[{}]'; --emit pipeline-splits
     /// needs it, poptorch has placeholders without it, and keras can use it
     #[arg(long, value_name = "TEMPLATE")]
     pub module: Option<ModuleTemplate>,
 
-    /// What the model's code calls the first module that runs before the layers,
+    /// Name in the model's code of the first module that runs before the layers,
     /// such as model.bert.embeddings: where a stage begins with In, --emit begins
     /// a block there
     #[arg(long, value_name = "NAME")]
     pub module_in: Option<ModuleName>,
 
-    /// What the model's code calls the first module that runs after the layers, such as
+    /// Name in the model's code of the first module that runs after the layers, such as
     /// model.cls: where a stage begins with Out, or Out runs on the first IPU,
     /// --emit begins a block there
     #[arg(long, value_name = "NAME")]
@@ -175,7 +175,7 @@ pub struct Compiled {
     pub calibration: Option<PathBuf>,
 }
 
-/// What is in the model and its recording.
+/// Tables of the model and its recording.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Tables of the model")]
 pub struct ModelTables {

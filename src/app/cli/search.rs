@@ -6,7 +6,7 @@ use crate::search::{Reserve, Solver};
 use crate::solve::Goal;
 use clap::Args;
 
-/// What a stage may take.
+/// Limits of a stage, and the search.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
@@ -39,7 +39,7 @@ pub struct Limits {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Search")]
 pub struct Search {
-    /// What makes a split that fits the best one
+    /// The number by which one split that fits is better than another
     #[arg(long, value_name = "OBJECTIVE", default_value = "peak")]
     pub objective: Goal,
 

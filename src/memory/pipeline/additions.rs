@@ -1,4 +1,4 @@
-//! What a pipeline adds to one stage on each of some tiles, by the rules word by word.
+//! The bytes that a pipeline adds to one stage on each of some tiles, by the rules word by word.
 
 use super::flows::{Flows, Life, Part, TileFlows};
 use super::waiting::{BackwardPass, PHASES, Transfers};
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(in crate::memory) struct Additions {
     /// Copies for the micro-batches that are under way.
     pub(in crate::memory) stash: u64,
-    /// What sums up gradients.
+    /// Accumulators, which sum up gradients.
     pub(in crate::memory) accumulators: u64,
     /// State of the optimizer that is elsewhere between two updates.
     pub(in crate::memory) state: u64,
@@ -40,7 +40,7 @@ impl Additions {
     }
 }
 
-/// What is done with each flow in some places.
+/// The part that some places have in each flow.
 #[derive(Debug)]
 pub(super) struct Area {
     places: Range<u32>,
@@ -76,7 +76,7 @@ impl<const N: usize> AreaBytes<N> {
         largest_kept: [0; N],
     };
 
-    /// What may wait on one tile.
+    /// Tensors that may wait on one tile.
     fn transfers(&self, area: &Area, lane: usize) -> Transfers {
         Transfers {
             backward: area.backward,
@@ -112,7 +112,7 @@ impl StageFlows {
 }
 
 impl Flows {
-    /// What it adds to a stage on each of some tiles, with their flows.
+    /// The bytes that it adds to a stage on each of some tiles, with their flows.
     pub(in crate::memory) fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -153,11 +153,11 @@ impl Flows {
         })
     }
 
-    /// What a stage does with each flow.
+    /// The part of a stage in each flow.
     pub(in crate::memory) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
         let area = |places| match stage.after {
             Some(_) => self.area(places),
-            // What it needs at least is told without.
+            // Its least bytes are known without.
             None => Area {
                 places,
                 backward: BackwardPass::None,
@@ -229,7 +229,7 @@ impl Flows {
         sums
     }
 
-    /// What Out, on the same IPU, takes from the first stage: it waits there for
+    /// Tensors that Out, on the same IPU, takes from the first stage: they wait there for
     /// all stages between (only where the pipeline itself keeps it).
     fn shared_with_out<const N: usize>(
         &self,
@@ -254,7 +254,7 @@ impl Flows {
         lanes::sum(met.map(|&flow| tiles.bytes(flow)))
     }
 
-    /// What may wait in an area on each of some tiles.
+    /// Tensors that may wait in an area on each of some tiles.
     pub(super) fn transfers<const N: usize>(
         &self,
         area: &Area,

@@ -4,13 +4,13 @@
 use super::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::{Framework, Model};
 
-/// What was requested of a pipeline; `None` leaves it to the framework of the
+/// The requested settings of a pipeline; `None` leaves one to the framework of the
 /// model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
     /// The order of work.
     pub schedule: Option<Schedule>,
-    /// What is computed again.
+    /// The activations that are recomputed.
     pub recompute: Option<Recompute>,
     /// The elements of accumulators.
     pub accumulator: Accumulator,
@@ -100,7 +100,7 @@ impl Pipeline {
         }
     }
 
-    /// What a user would try when it does not fit, what costs the least time first: other
+    /// Pipelines that a user would try when it does not fit, the one that costs the least time first: other
     /// recomputation, then other schedules of the same framework.
     pub fn alternatives(self) -> Vec<Self> {
         let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];

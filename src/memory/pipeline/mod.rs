@@ -1,9 +1,9 @@
-//! What a pipeline needs beside its layers (docs/model.md, "Pipelines").
+//! The memory of a pipeline beside its layers (docs/model.md, "Pipelines").
 //!
 //! The profile is that of one IPU, which runs each micro-batch through the whole
 //! model before the next one. The stages of a pipeline work on several at once, so
 //! each keeps copies (`flows`), and more of them the more stages come after it.
-//! What they add up to is told stage by stage (`additions`) and for all ranges of
+//! Their bytes are summed stage by stage (`additions`) and for all ranges of
 //! layers at once (`ranges`).
 
 mod additions;
@@ -77,7 +77,7 @@ impl Schedule {
     }
 }
 
-/// What a training pipeline computes again in the backward pass.
+/// The activations that a training pipeline recomputes in the backward pass.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
 )]
@@ -95,7 +95,7 @@ pub enum Recompute {
     Chosen,
 }
 
-/// What a stage does with the forward pass of a place, where that is chosen.
+/// The forward pass of a place in the backward pass of its stage, where that is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum LayerChoice {
     /// It is recomputed.
@@ -190,7 +190,7 @@ shown_as_option!(Schedule, Recompute, Accumulator, StatePlace, Storage);
 pub struct Pipeline {
     /// The order of work.
     pub schedule: Schedule,
-    /// What is computed again.
+    /// The activations that are recomputed.
     pub recompute: Recompute,
     /// The elements of accumulators.
     pub accumulator: Accumulator,

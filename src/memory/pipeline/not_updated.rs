@@ -1,4 +1,4 @@
-//! What is to be said where no operation updates the weights.
+//! The warning where no operation updates the weights.
 
 use crate::memory::MemoryModel;
 use crate::memory::stage::meets;
@@ -18,7 +18,7 @@ struct Weights {
 }
 
 impl MemoryModel<'_> {
-    /// What is to be said where a pipeline trains, and no operation was found that
+    /// The warning where a pipeline trains, and no operation was found that
     /// updates the weights of any of `stages`, or those of some of them: nothing is
     /// counted then that sums up their gradients.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {

@@ -7,14 +7,14 @@ use super::additions::{Area, StageFlows};
 use super::flows::{Flow, Flows, Life};
 use super::{PlacedStage, Recompute, Schedule};
 
-/// What a flow counts for.
+/// The quantity that a flow counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     /// Times the number of copies.
     Stash,
     /// Times the number of all pipeline stages.
     ForOut,
-    /// What may wait, or be on its way (see [`Transfers`]).
+    /// Tensors that may wait, or be on their way (see [`Transfers`]).
     PassesForward,
     PassesBackward,
     Enters,
@@ -159,7 +159,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// What the forward pass makes in its lowest place.
+    /// The activation that the forward pass makes in its lowest place.
     fn activation(&mut self, segment: Segment) {
         let (start, next) = (segment.starts.0, segment.forward);
         let is_across = self.flow.life == Life::AcrossPasses;
@@ -226,7 +226,7 @@ impl<'a> Pattern<'a> {
         self.for_out(segment, stashed);
     }
 
-    /// What Out takes, where it is on the first IPU.
+    /// Tensors that Out takes, where it is on the first IPU.
     fn for_out(&mut self, segment: Segment, stashed: Option<u32>) {
         let flows = self.flows;
         let is_shared = flows.out_is_first

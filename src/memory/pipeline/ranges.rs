@@ -1,4 +1,4 @@
-//! What a pipeline adds to every range of layers on some tiles, for any number of
+//! The bytes that a pipeline adds to every range of layers on some tiles, for any number of
 //! stages after it.
 //!
 //! Where a flow counts is the same on all tiles and found once ([`Patterns`]); tiles have
@@ -16,11 +16,11 @@ struct Event {
     quantity: usize,
     last: u32,
     is_end: bool,
-    /// What begins or ends to count, as a position in [`RangeAdditions::bytes`].
+    /// The number that begins or ends to count, as a position in [`RangeAdditions::bytes`].
     what: u32,
 }
 
-/// What is added on up to `N` neighbouring tiles; its memory is used again for the next.
+/// The additions on up to `N` neighbouring tiles; their memory is used again for the next.
 /// Bytes are by lane.
 #[derive(Debug)]
 pub(in crate::memory) struct RangeAdditions<const N: usize> {
@@ -38,9 +38,9 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// By place: how it runs backward; how the range does.
     backward_of_place: Vec<BackwardPass>,
     backward: BackwardPass,
-    /// What may wait in Out, where it is on the first IPU.
+    /// Tensors that may wait in Out, where it is on the first IPU.
     out: Option<[Transfers; N]>,
-    /// What all positions need on one IPU beside the least, where Out is on it.
+    /// Bytes of all positions on one IPU beside the least, where Out is on it.
     whole: Option<[[u64; PHASES]; N]>,
     start: usize,
 }
@@ -138,7 +138,7 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// What is kept from the forward to the backward pass, by place.
+    /// Activations that are kept from the forward to the backward pass, by place.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let kept = &flows.list[flow as usize];
         if kept.life == Life::AcrossPasses {
@@ -197,7 +197,7 @@ impl<const N: usize> RangeAdditions<N> {
         self.sums[quantity as usize][lane] as u64
     }
 
-    /// What any stage with this range needs at least.
+    /// The least bytes of any stage with this range.
     pub(in crate::memory) fn least(&self) -> [u64; N] {
         std::array::from_fn(|lane| self.sum(Quantity::Accumulators, lane))
     }
@@ -207,7 +207,7 @@ impl<const N: usize> RangeAdditions<N> {
         std::array::from_fn(|lane| self.sum(Quantity::Stash, lane))
     }
 
-    /// What of it, beside the least, is there in the update too.
+    /// The part of it, beside the least, that is there in the update too.
     pub(in crate::memory) fn kept(&self, flows: &Flows, depth: usize, is_whole: bool) -> [u64; N] {
         match self.whole.is_some() && is_whole {
             true => [0; N],

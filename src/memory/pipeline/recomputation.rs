@@ -1,4 +1,4 @@
-//! What a pipeline cannot know from a profile that was recorded with recomputation.
+//! The warning about a profile that was recorded with recomputation.
 
 use super::Recompute;
 use crate::memory::MemoryModel;
@@ -6,7 +6,7 @@ use crate::message::Warning;
 use crate::model::Framework;
 
 impl MemoryModel<'_> {
-    /// What is to be said where the stages of the pipeline keep activations that the profile
+    /// The warning where the stages of the pipeline keep activations that the profile
     /// does not have, because it was recorded with recomputation (docs/model.md,
     /// "Recomputation"). Where each layer is computed again, little is missing.
     pub fn recording_warning(&self) -> Option<Warning> {

@@ -233,7 +233,7 @@ fn copies_are_those_that_public_tests_assert() {
     assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
     assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
     assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
-    // What a small net of TensorFlow's tests needs: in this order.
+    // A small net of TensorFlow's tests needs more in this order.
     let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
     let order = [
         Schedule::Sequential,

@@ -1,4 +1,4 @@
-//! What waits in a stage for other stages, by the phase of its work
+//! Tensors that wait in a stage for other stages, by the phase of its work
 //! (docs/model.md, "Pipelines").
 
 use super::flows::Flows;
@@ -85,7 +85,7 @@ impl Flows {
             is_kept,
             ..
         } = *moves;
-        // What waits in frozen layers is live when these end.
+        // A tensor that waits in frozen layers is live when these end.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
@@ -100,7 +100,7 @@ impl Flows {
             (Schedule::Sequential, _) => (0, 0, 0),
             (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
             (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
-            // What waits while a layer runs again is live on its steps.
+            // A tensor that waits while a layer runs again is live on its steps.
             (Schedule::Popart, Recompute::Layer | Recompute::Chosen) => {
                 (gradient_in.max(leaves), 0, leaves)
             }

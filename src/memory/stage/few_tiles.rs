@@ -1,6 +1,6 @@
 //! One stage on a few tiles, which is computed again and again with other choices of layers.
 //!
-//! What the tiles have is gathered once, and of it what counts in the stage.
+//! Variables and code of the tiles are gathered once, and of these what counts in the stage.
 
 use super::Parts;
 use super::peaks::StageScratch;
@@ -18,7 +18,7 @@ pub(crate) struct StageOnTiles<'m, 'a> {
     numbers: Vec<u32>,
 }
 
-/// What a tile has.
+/// The variables and code of one tile.
 struct OnTile {
     tile: usize,
     code: Parts,
@@ -103,12 +103,12 @@ impl<'m, 'a> StageOnTiles<'m, 'a> {
     }
 }
 
-/// What a stage frees at most where a position is recomputed, and not kept.
+/// The maximum that a stage frees where a position is recomputed, and not kept.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Freed {
-    /// What it makes for the backward pass, and the copies that are stashed of it.
+    /// Bytes that it makes for the backward pass, with the copies that are stashed of them.
     made: u64,
-    /// What it uses in the backward pass and does not run again from: copies are stashed of it.
+    /// Bytes that it uses in the backward pass and does not run again from: copies are stashed of them.
     used: u64,
 }
 

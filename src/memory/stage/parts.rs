@@ -18,7 +18,7 @@ pub struct Parts {
     pub exchange_code: u64,
     /// Control code.
     pub control_code: u64,
-    /// What every stage needs, code and variables at the same step; 0 by the
+    /// Bytes that every stage needs, code and variables at the same step; 0 by the
     /// classic rules.
     pub overhead: u64,
     /// Gaps between variables: the stage's part of what the compiler recorded
@@ -27,7 +27,7 @@ pub struct Parts {
     /// Copies for the micro-batches of a pipeline that are under way.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stash: u64,
-    /// What sums up gradients over the micro-batches of a pipeline.
+    /// Accumulators, which sum up gradients over the micro-batches of a pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
     /// State of the optimizer that is elsewhere between two updates: what a replica keeps
@@ -48,7 +48,7 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 impl Parts {
-    /// What the parts are called, in the order of [`Parts::bytes`].
+    /// The names of the parts, in the order of [`Parts::bytes`].
     pub const NAMES: [&'static str; 12] = [
         "variables",
         "vertex code",
@@ -87,7 +87,7 @@ impl Parts {
         self.bytes().iter().sum()
     }
 
-    /// What a pipeline adds to the layers themselves.
+    /// The bytes that a pipeline adds to the layers themselves.
     pub fn of_pipeline(&self) -> u64 {
         self.stash + self.accumulators + self.state + self.waiting + self.passing
     }
@@ -105,7 +105,7 @@ impl Parts {
         }
     }
 
-    /// What a pipeline adds in a phase.
+    /// The additions of a pipeline in a phase.
     pub(super) fn of_additions(additions: &Additions, phase: usize) -> Self {
         Self {
             stash: additions.stash,

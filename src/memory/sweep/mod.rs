@@ -128,7 +128,7 @@ impl MemoryModel<'_> {
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
-    /// What all ranges need on one tile, in a pipeline of at most `stages` stages.
+    /// The bytes of all ranges on one tile, in a pipeline of at most `stages` stages.
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].

@@ -157,7 +157,7 @@ impl<const N: usize> SweepVariables<N> {
                 match with {
                     None => self.moving.enter(layers, what),
                     Some(with) => {
-                        // What begins where it ended, and the reverse, takes it back.
+                        // A life that begins where it ended, and the reverse, takes it back.
                         let (from, to) = (to, from);
                         let undo = Stretch { from, to, row };
                         self.moving.enter_with(layers, with, what, undo);

@@ -138,7 +138,7 @@ impl<'a> FoundPlaces<'a> {
     ) -> OperationPlace {
         let operation = &self.model.operations[number];
         let group = operation.group as usize;
-        // What only makes a tensor, or copies from and to the host, counts with what it
+        // An operation that only makes a tensor, or copies from and to the host, counts with what it
         // touches, but for what the name of a copy says.
         let only_streams = self.model.operation_groups[group].only_streams();
         let is_outside = operation.is_tensor || only_streams && !operation.is_anonymous;
@@ -272,7 +272,7 @@ fn of_operations(model: &Model, nodes: &[Reach]) -> Vec<Reach> {
     let mut is_forward = vec![false; model.operations.len()];
     for (node, &at) in model.flow.nodes.iter().zip(nodes) {
         for operation in node.operations.iter().map(|&operation| operation as usize) {
-            // What is recomputed, in the order of steps after the forward pass.
+            // Recomputed operations, in the order of steps after the forward pass.
             if node.first < backward_start || !is_forward[operation] {
                 found[operation] = found[operation].join(at);
                 is_forward[operation] |= node.first < backward_start && !at.is_unknown();

@@ -57,7 +57,7 @@ pub enum Rules {
     /// All that the compiler recorded.
     #[default]
     Full,
-    /// What the original tool counted.
+    /// The bytes that the original tool counted.
     Classic,
 }
 
@@ -71,7 +71,7 @@ impl Rules {
     }
 }
 
-/// What becomes of operations without a layer in the full model.
+/// The assignment of operations without a layer in the full model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Layerless {
     /// Each in the places that it belongs to.

@@ -23,7 +23,7 @@ impl PlaceSet {
 /// The set without a place: what has it counts in no stage.
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
-/// What has this set counts in every stage, whatever its places.
+/// Variables and code with this set count in every stage, whatever its places.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Sets of places (positions of the layer order), in ascending order.

@@ -39,13 +39,13 @@ pub enum PseudoLayers {
 pub enum PositionName<'a> {
     /// All operations without a layer (classic model).
     None,
-    /// What runs before the layers.
+    /// Operations before the layers.
     In,
     /// In, and Out with it.
     InAndOut,
     /// A layer.
     Layer(&'a str),
-    /// What runs after the layers.
+    /// Operations after the layers.
     Out,
 }
 

@@ -32,7 +32,7 @@ impl VariablePlaces {
     /// 5. to all places that operations which use it touch;
     /// 6. to every stage.
     ///
-    /// What rules 1 to 4 decide tells of what it is used with: they come twice.
+    /// Variables that rules 1 to 4 decide tell of those that they are used with: the rules come twice.
     pub(super) fn new(
         model: &Model,
         layering: &Layering,

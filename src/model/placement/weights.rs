@@ -86,7 +86,7 @@ pub(super) fn ties(
                 && match updates[set as usize] {
                     0 => bytes.parameters >= number && layering.layer_in(label).is_some(),
                     1 => true,
-                    // What several updates use, such as a learning rate, is not a weight.
+                    // A variable that several updates use, such as a learning rate, is not a weight.
                     _ => false,
                 }
         };

@@ -40,7 +40,7 @@ pub struct Peaks {
     named: NamedAtPeaks,
 }
 
-/// What is live at the peaks, by name.
+/// The live variables at the peaks, by name.
 #[derive(Debug, Default)]
 pub struct NamedAtPeaks {
     /// Variables that are live at the peak of the whole model, if that is known.

@@ -188,7 +188,7 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
     }
 }
 
-/// What to write where a name was not given.
+/// The placeholder where a name was not given.
 fn placeholder(sign: &str, what: &str, option: &str) -> String {
     format!("In place of {sign} write the first Keras layer of {what} ({option}).")
 }

@@ -27,7 +27,7 @@ pub(super) const FULLEST: &str = slot!("fullest");
 pub(super) const COUNTS: &str = slot!("counts");
 /// How many IPUs have no stage; no line where there are none.
 pub(super) const FREE: &str = slot!("free");
-/// What keeps the split from fitting; no line where it fits.
+/// The reason why the split does not fit; no line where it fits.
 pub(super) const SHORTFALL: &str = slot!("shortfall");
 
 /// A line of a form. Without conditions it is a line of every split.

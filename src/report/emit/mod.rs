@@ -75,9 +75,9 @@ pub enum EmitError {
     NoModuleName {
         /// The layer's name.
         layer: String,
-        /// What the template makes of it.
+        /// The module that the template makes of it.
         module: String,
-        /// What is wrong with that.
+        /// The reason why that cannot be used.
         reason: &'static str,
     },
     /// Two stages would begin at one module.
@@ -93,7 +93,7 @@ pub enum EmitError {
     NoOut,
 }
 
-/// What the model's code calls its modules, as far as that was given.
+/// Names of the modules in the model's code, as far as they were given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Modules<'a> {
     /// The module of a layer.

@@ -40,7 +40,7 @@ impl FromStr for ModuleTemplate {
     }
 }
 
-/// What a module is called, as it is in the code.
+/// The name of a module, as it is in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleName(String);
 

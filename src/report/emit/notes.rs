@@ -1,4 +1,4 @@
-//! What is above a configuration, as comments.
+//! The comments above a configuration.
 
 use super::Pipeline;
 use super::lines::{FULLEST, Lines, SHORTFALL, STAGES};
@@ -6,7 +6,7 @@ use crate::memory::Schedule;
 use crate::report::text::grouped;
 use crate::report::{EstimateFacts, NO_VERDICT, Units, sentences};
 
-/// What is to be said of a split in any form: first of all that it does not fit.
+/// The notes on a split in any form: first of all that it does not fit.
 pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     if pipeline.report.has_verdict() {
         notes.add(format!(

@@ -120,7 +120,7 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
     }
 }
 
-/// What to build, with the name of its first module.
+/// The part to build, with the name of its first module.
 fn named(what: &str, module: Option<&ModuleName>) -> String {
     match module {
         Some(module) => format!("{what}, from {} on", module.text()),

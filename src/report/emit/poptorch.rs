@@ -35,7 +35,7 @@ pub(super) fn write(
     checkpoints(pipeline, modules, notes, text)
 }
 
-/// What begins each block, in the order in which they run.
+/// The position that begins each block, in the order in which they run.
 fn blocks(
     pipeline: Pipeline<'_>,
     modules: &Modules<'_>,
@@ -114,7 +114,7 @@ fn options(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     });
 }
 
-/// What is recomputed, and where state and accumulators are.
+/// The settings of recomputation, state and accumulators.
 fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     let Some(training) = pipeline.training() else {
         return;

@@ -85,7 +85,7 @@ fn template(text: &str) -> ModuleTemplate {
     text.parse().unwrap()
 }
 
-/// What is left without comments at the start of a line.
+/// The text without comments at the start of a line.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()

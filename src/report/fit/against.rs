@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What was predicted of a pipeline, and what was recorded.
+/// The prediction of a pipeline beside its recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
     /// The profile that the prediction was made from, as it was named then.
@@ -18,7 +18,7 @@ pub struct Against {
     pub predicted_fits: bool,
     /// The number of stages that were predicted.
     pub predicted_stages: u32,
-    /// What shows that the pipeline was cut elsewhere than predicted: then the
+    /// The evidence that the pipeline was cut elsewhere than predicted: then the
     /// numbers of its stages say nothing of the prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_elsewhere: Option<CutElsewhere>,
@@ -38,7 +38,7 @@ pub enum MatchedBy {
     Order,
 }
 
-/// What shows that a pipeline was cut elsewhere than predicted.
+/// The evidence that a pipeline was cut elsewhere than predicted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CutElsewhere {
     /// How many IPUs of one replica the profile has, where these are not as many as
@@ -68,7 +68,7 @@ pub struct StageAgainst {
     pub recorded: u64,
     /// The difference there.
     pub difference: i64,
-    /// What is left of the limit there, as recorded.
+    /// Bytes left of the limit there, as recorded.
     pub free: i64,
     /// The predicted bytes by what they hold, without the calibrated correction. Accumulators that
     /// the profile of one IPU had itself are among the variables, on both sides.

@@ -17,7 +17,7 @@ use std::fmt;
 use std::ops::Range;
 use thiserror::Error;
 
-/// What a document says that it is.
+/// The form and version that a document states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CalibrationFormat {
     /// A calibration of this tool.
@@ -30,7 +30,7 @@ pub const CALIBRATION_VERSION: u32 = 2;
 /// The version before it, whose documents do not say what they belong to.
 const WITHOUT_MODEL: u32 = 1;
 
-/// What the IPUs of a compiled pipeline needed beyond what was predicted. Added to
+/// The bytes that the IPUs of a compiled pipeline needed beyond the prediction. Added to
 /// the prediction of the same split, it gives what was recorded; what is carried to
 /// other splits is an estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,12 +52,12 @@ pub struct Calibration {
     pub ipus: Vec<CalibratedIpu>,
 }
 
-/// What tells one model from another.
+/// The facts that tell one model from another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibratedModel {
     /// Its layers, in order, without pseudo-layers.
     pub layers: Vec<String>,
-    /// What the compiler recorded of it on one IPU: bytes over all tiles.
+    /// Bytes over all tiles that the compiler recorded of it on one IPU.
     pub bytes: u64,
     /// Tiles of that IPU.
     pub tiles: u32,
@@ -65,7 +65,7 @@ pub struct CalibratedModel {
     pub bytes_per_tile: u64,
 }
 
-/// What an IPU needed beyond what was predicted.
+/// The bytes that an IPU needed beyond the prediction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibratedIpu {
     /// Its stage.
@@ -80,13 +80,13 @@ pub struct CalibratedIpu {
     pub learnt: i64,
     /// That difference as a part of what was predicted, for people.
     pub learnt_share: String,
-    /// What of it belongs to the IPU by its place, wherever the cuts are: code.
+    /// The part of it that belongs to the IPU by its place, wherever the cuts are: code.
     pub carried: i64,
     /// The difference by what the tile holds, without what is as predicted.
     pub parts: Vec<LearntPart>,
 }
 
-/// What one part of a tile has beyond what was predicted.
+/// The bytes of one part of a tile beyond the prediction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LearntPart {
     /// Its name, such as `global exchange code`.

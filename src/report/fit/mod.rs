@@ -52,12 +52,12 @@ pub struct Fit {
     pub steps: Option<u32>,
     /// Every IPU that the profile lists.
     pub ipus: Vec<IpuFit>,
-    /// What was predicted, when that was given.
+    /// The prediction, when one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
 }
 
-/// What was recorded of one IPU.
+/// The recording of one IPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IpuFit {
     /// Its number.
@@ -79,7 +79,7 @@ pub struct IpuFit {
     /// By category, in the order of the profile; empty when it has none. Variables
     /// that share memory at different steps all count.
     pub categories: Vec<CategoryBytes>,
-    /// What the names of variables tell; `null` without lowered variables or names.
+    /// Bytes by the names of variables; `null` without lowered variables or names.
     pub named: Option<NamedBytes>,
     /// Its bytes over the steps of the program, over all its tiles; `null` when
     /// they are not known.
@@ -121,11 +121,11 @@ pub struct RecordedTileFacts {
 pub struct NamedBytes {
     /// Copies for the micro-batches under way.
     pub stashed: u64,
-    /// What was taken out of these.
+    /// Bytes that were taken out of these.
     pub restored: u64,
-    /// What sums up gradients.
+    /// Accumulators, which sum up gradients.
     pub accumulators: u64,
-    /// What came from other IPUs.
+    /// Bytes that came from other IPUs.
     pub received: u64,
 }
 

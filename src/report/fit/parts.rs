@@ -14,7 +14,7 @@ pub struct TileParts {
     pub variables: u64,
     /// Copies for the micro-batches under way.
     pub stash: u64,
-    /// What sums up gradients.
+    /// Accumulators, which sum up gradients.
     pub accumulators: u64,
     /// Code of vertex types.
     pub vertex_code: u64,

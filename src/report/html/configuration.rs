@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Configuration {
     /// The value of `--emit`.
     pub form: &'static str,
-    /// What to paste; `null` where it cannot be written.
+    /// The text to paste; `null` where it cannot be written.
     pub text: Option<String>,
     /// Why it cannot be written; `null` where it can.
     pub problem: Option<String>,

@@ -47,7 +47,7 @@ const SCRIPT: &str = concat!(
     include_str!("scripts/page.js"),
 );
 
-/// What the page may do: draw itself and run its own script.
+/// The policy of the page: it may draw itself and run its own script.
 fn policy() -> String {
     let [style, script] = [STYLE, SCRIPT].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(

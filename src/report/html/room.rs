@@ -13,7 +13,7 @@ const MAX_DATA: usize = 2_200_000;
 /// Less than this is not compressed: it can be read in the page.
 const SMALL: usize = 100_000;
 
-/// What of a report is left out, step by step, until the rest has room.
+/// The parts of a report that are left out, one after the other, until the rest has room.
 const LESS: [fn(&mut Report); 8] = [
     |report| {
         let steps = report.live_steps.iter_mut();
@@ -73,7 +73,7 @@ pub(super) fn data_within(report: &Report, most: usize) -> String {
 }
 
 fn element(report: &Report, compression: Compression) -> String {
-    // What is written to memory does not fail.
+    // Writing to memory does not fail.
     let json = json_in_script(Document::new(report).text().unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");

@@ -11,7 +11,7 @@ use std::io::Read;
 
 mod colours;
 
-/// What is between two marks in a text.
+/// The text between two marks.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     text.split_once(from)?.1.split_once(to).map(|parts| parts.0)
 }

@@ -1,4 +1,4 @@
-//! What a search says: proofs, refusals, other splits, and the time of a step.
+//! The answer of a search: proofs, refusals, other splits, and the time of a step.
 
 use super::*;
 

@@ -3,12 +3,12 @@
 use super::Row;
 use crate::memory::LayerChoice;
 
-/// What is best for one stage, by unit.
+/// The best choice for one stage, by unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Best {
     /// The units to keep; `None` if nothing that was tried fits.
     pub(super) kept: Option<Vec<bool>>,
-    /// What others may weigh that were not tried and may fit; 0 without any.
+    /// The maximum weight of choices that were not tried and may fit; 0 without any.
     pub(super) untried: u128,
     /// Is there nothing else that may fit?
     pub(super) is_complete: bool,
@@ -124,7 +124,7 @@ impl<'a> SortedRow<'a> {
         }
     }
 
-    /// What the units from `decided` on weigh at most that are kept, so that enough is freed;
+    /// The maximum weight of the units from `decided` on that are kept, so that enough is freed;
     /// `None` where it never is.
     pub(super) fn room(&self, states: &[LayerChoice], decided: usize) -> Option<u128> {
         let freed = states.iter().zip(&self.row.freed);

@@ -177,20 +177,20 @@ pub(super) fn choose_in_sweep(
 /// A stage, and the bytes that it may take on each tile.
 type LimitedStage = (PlacedStage, u64);
 
-/// What is chosen for one stage.
+/// The choice for one stage.
 #[derive(Debug, Clone)]
 struct StageChoice {
     /// By position of the stage.
     kept: Vec<bool>,
     /// Bytes on the fullest of the tiles that were looked at.
     peak: u64,
-    /// What is recomputed, and what any other choice that fits does at least: in cycles or,
+    /// The recomputation, and the least of any other choice that fits: in cycles or,
     /// without any, in layers.
     recomputed: u128,
     at_least: u128,
 }
 
-/// What is known of the choices for one stage.
+/// The knowledge of the choices for one stage.
 #[derive(Debug, Clone)]
 enum Tried {
     /// This one fits.
@@ -226,21 +226,21 @@ impl ChosenSplit<'_> {
     }
 }
 
-/// What of a stage is freed on one tile, if that is recomputed and not kept.
+/// The bytes of a stage that are freed on one tile by units that are recomputed and not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
     /// By unit, at most.
     freed: Vec<u64>,
-    /// What must be freed for the stage to fit.
+    /// The bytes that must be freed for the stage to fit.
     needed: u64,
 }
 
-/// What is chosen for stages.
+/// Chooses the layers to recompute for stages.
 struct Chooser<'m, 'a> {
     memory: &'m MemoryModel<'a>,
     times: Option<&'m StageTimes>,
     out: Option<usize>,
-    /// What is chosen for positions of no stage.
+    /// The choice for positions of no stage.
     others: Vec<LayerChoice>,
     /// Where stages are computed.
     tiles: Vec<u32>,
@@ -345,7 +345,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
         Ok(())
     }
 
-    /// What is best for a stage.
+    /// The best choice for a stage.
     fn choice(&self, (stage, limit): &LimitedStage) -> Result<Tried, TooManyPlaces> {
         let units = units(self.times, self.out, &stage.positions);
         let mut on_tiles = StageOnTiles::new(self.memory, stage.clone());
@@ -389,7 +389,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
         }))
     }
 
-    /// What each tile must have freed, and what units free there.
+    /// The bytes that each tile must have freed, and those that units free there.
     fn rows(
         &self,
         on_tiles: &mut StageOnTiles<'_, '_>,
@@ -414,7 +414,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
     }
 }
 
-/// What is chosen for all positions, with the states of these units.
+/// The choice for all positions, with the states of these units.
 fn with(others: &[LayerChoice], units: &[Unit], states: &[LayerChoice]) -> Vec<LayerChoice> {
     let mut choices = others.to_vec();
     for (unit, &state) in units.iter().zip(states) {
@@ -427,7 +427,7 @@ fn with(others: &[LayerChoice], units: &[Unit], states: &[LayerChoice]) -> Vec<L
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unit {
     positions: Range<usize>,
-    /// What is saved where it is kept: cycles or, without any, layers.
+    /// The saving where it is kept: cycles or, without any, layers.
     weight: u128,
 }
 

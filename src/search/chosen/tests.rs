@@ -26,7 +26,7 @@ fn bytes(units: &[(u64, u64, u64)], states: &[LayerChoice]) -> u64 {
     sum + both.map(|((_, _, both), _)| both).sum::<u64>()
 }
 
-/// What a tile must have freed, and what units free there.
+/// The bytes that a tile must have freed, and those that units free there.
 fn rows(units: &[(u64, u64, u64)], limit: u64) -> Vec<Row> {
     let all_kept = vec![LayerChoice::Kept; units.len()];
     vec![Row {
@@ -215,7 +215,7 @@ fn times(memory: &MemoryModel<'_>, placement: &Placement, seed: u64) -> StageTim
     .for_stages(memory.layers())
 }
 
-/// What a stage recomputes at least, by trying all choices; `None` where none fits.
+/// The least recomputation of a stage, by trying all choices; `None` where none fits.
 fn least(chooser: &Chooser<'_, '_>, stage: &PlacedStage, limit: u64) -> Option<u128> {
     let units = units(chooser.times, chooser.out, &stage.positions);
     let recomputed = |states: Vec<LayerChoice>| {

@@ -18,7 +18,7 @@ use std::ops::Range;
 /// recompute at least.
 const MAX_BOUNDED: usize = 1 << 18;
 
-/// What one pipeline needs of all ranges, up to a limit.
+/// The costs of all ranges in one pipeline, up to a limit.
 pub(in crate::search) struct CostsByChoice<'c> {
     /// Where nothing is recomputed.
     pub(in crate::search) none: &'c RangeCosts,
@@ -40,9 +40,9 @@ pub(super) struct Side {
 /// The search for splits in one pipeline that chooses.
 pub(in crate::search) struct Together<'m, 'a> {
     chooser: Chooser<'m, 'a>,
-    /// What ranges need and recompute at least.
+    /// The least bytes and recomputation of ranges.
     pub(super) lower: Side,
-    /// What they do with a choice that fits.
+    /// Their bytes and recomputation with a choice that fits.
     upper: Side,
     limit: u64,
     /// For how many stages it may still be chosen.
@@ -343,7 +343,7 @@ impl Side {
     }
 }
 
-/// What tells how much ranges recompute at least.
+/// The numbers that bound the recomputation of ranges from below.
 struct Bounds {
     limit: u64,
     tiles: Vec<TileBound>,
@@ -352,7 +352,7 @@ struct Bounds {
 /// One tile.
 struct TileBound {
     tile: usize,
-    /// What ranges need there where nothing is recomputed.
+    /// The costs of ranges where nothing is recomputed.
     kept: RangeCosts,
     /// By position.
     freed: Vec<Freed>,
@@ -386,7 +386,7 @@ impl Bounds {
         Ok(Self { limit, tiles })
     }
 
-    /// What a range recomputes at least that does not fit where nothing is recomputed;
+    /// The least recomputation of a range that does not fit where nothing is recomputed;
     /// `None` where it never fits.
     fn recomputed(
         &self,

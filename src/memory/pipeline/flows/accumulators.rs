@@ -6,7 +6,7 @@ use crate::model::{Framework, Model, PassPlaces, TensorKind};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AccumulatorSize(pub(super) Option<u8>);
 
-/// What a pipeline that trains adds for what lasts.
+/// Memory that a pipeline that trains adds for persistent variables.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lasting {
     /// An accumulator.
@@ -42,7 +42,7 @@ pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
         match updates[set as usize] {
             _ if !may_be_weight || forward.is_empty() => Lasting::Other,
             0 => Lasting::NotUpdated,
-            // What several updates use, such as a learning rate, is not a weight.
+            // A variable that several updates use, such as a learning rate, is not a weight.
             2.. if !has_kinds => Lasting::Other,
             _ => Lasting::Accumulated(AccumulatorSize(label.element_bytes)),
         }

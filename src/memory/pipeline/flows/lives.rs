@@ -165,7 +165,7 @@ impl Flows {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // What the maker needs only beside another one counts where the others are.
+        // A tensor that the maker needs only beside another one counts where the others are.
         let beside = |(places, steps): (Vec<u32>, Steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)

@@ -47,7 +47,7 @@ pub(in crate::memory) struct Flows {
     choices: Arc<[LayerChoice]>,
 }
 
-/// What a pipeline does with the variables of a use.
+/// The variables of a use in a pipeline.
 #[derive(Debug, Clone, Copy)]
 enum UseInPipeline {
     /// They flow between stages, or are kept.
@@ -129,7 +129,7 @@ impl Flows {
         &self.choices
     }
 
-    /// What is chosen for a place. Out, which is beyond the positions where it is on the first
+    /// The choice for a place. Out, which is beyond the positions where it is on the first
     /// IPU, is kept.
     pub(super) fn choice(&self, place: u32) -> LayerChoice {
         match self.choices.get(place as usize) {
@@ -157,7 +157,7 @@ impl Flows {
         places
     }
 
-    /// What it does with the variables of a use.
+    /// The variables of a use in this pipeline.
     #[inline]
     fn of_use(&self, number: u32) -> UseInPipeline {
         let found = self.of_uses.get(number as usize);
@@ -181,7 +181,7 @@ impl Flows {
             return (None, Vec::new());
         };
         let maker = flow.forward.first().copied();
-        // What runs again from it has it stashed in any case.
+        // Operations that run again from it have it stashed in any case.
         let runs_once = |user: &&u32| !flow.forward.contains(user) || !self.goes_back(**user);
         let users = flow.backward.iter().filter(runs_once);
         (
@@ -308,7 +308,7 @@ impl Flows {
     }
 }
 
-/// What a pipeline does with each use of data; flows that are not known yet become known.
+/// The use of data in a pipeline, for each; flows that are not known yet become known.
 fn of_uses(
     model: &Model,
     windows: &PassWindows,

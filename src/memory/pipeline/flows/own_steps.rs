@@ -133,7 +133,7 @@ pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
     let mut active = vec![false; own.len()];
     let mut here = changes.chunk_by(|a, b| a.0 == b.0).peekable();
     while let Some(at) = here.next() {
-        // What ends and begins again at a step comes in both orders.
+        // A life that ends and one that begins at a step come in both orders.
         for is_begin in [false, true] {
             let changed = at.iter().filter(|change| change.2 == is_begin);
             changed.for_each(|&(_, number, _)| active[number] = is_begin);

@@ -1,4 +1,4 @@
-//! What a stage does with a tensor.
+//! The part of a stage in a flow: makes, uses, stashes or passes on its tensor.
 
 use super::Flows;
 use crate::memory::pipeline::{LayerChoice, Recompute};
@@ -52,7 +52,7 @@ pub(in crate::memory::pipeline) struct Flow {
     pub(in crate::memory::pipeline) is_streamed: bool,
 }
 
-/// What a stage does with a flow.
+/// The part of a stage in a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Part {
     /// Kept from its forward to its backward pass.
@@ -93,7 +93,7 @@ impl Flow {
             && counted.iter().all(|&place| is_used(place))
     }
 
-    /// What a stage with these places does with it: the definitions of
+    /// The part of a stage with these places in it: the definitions of
     /// docs/model.md, "Pipelines", word by word.
     pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>, flows: &Flows) -> Part {
         let (before, after) = (places.start, places.end);
@@ -146,7 +146,7 @@ impl Flow {
         let is_made_once = |maker| places.contains(&maker) && runs_once(maker);
         let maker = self.maker();
         let mut backward = self.backward.iter().filter(|user| places.contains(user));
-        // What a layer that is kept whole needs must be there before anything runs again.
+        // A tensor that a layer needs that is kept whole must be there before anything runs again.
         let is_needed = backward.any(|&user| flows.choice(user) == LayerChoice::Kept);
         (enters && users.iter().any(|&user| again(user)))
             || layers.skip(1).any(again)

@@ -33,7 +33,7 @@ struct Rerun {
     steps: (u32, u32),
 }
 
-/// What runs again.
+/// The segments that run again.
 #[derive(Debug)]
 pub(super) struct Segments {
     /// By place, on which steps what its segment makes for itself is free; `None` where

@@ -32,7 +32,7 @@ fn placed(positions: Range<usize>, after: usize) -> PlacedStage {
     }
 }
 
-/// What a stage has of it, word by word.
+/// The part of it that a stage has, word by word.
 fn expected(correction: &Correction, stage: &PlacedStage, positions: usize) -> i64 {
     for (compiled, bytes) in &correction.stages {
         if compiled == stage {

@@ -262,7 +262,7 @@ impl<'a> Levels<'a> {
             let parameters = self.parameters_of(node);
             let is_backward = phase == Phase::Backward;
             let stash = self.stash(node).filter(|_| is_backward);
-            // What several share does not tell them apart.
+            // Users that several share do not tell them apart.
             let single = parameters
                 .chain(stash)
                 .filter(|&found| found != Reach::Several);

@@ -32,7 +32,7 @@ impl Levels<'_> {
         !has_inputs && consumers.peek().is_some() && consumers.all(is_elsewhere)
     }
 
-    /// What is made of parameters alone, such as a weight that is cast, goes with what
+    /// A tensor that is made of parameters alone, such as a weight that is cast, goes with what
     /// uses it, where that is in one place.
     pub(super) fn made_of_parameters(&mut self) {
         let mut is_made = vec![false; self.found.len()];

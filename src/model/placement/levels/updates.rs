@@ -30,7 +30,7 @@ impl Descend {
 }
 
 impl Levels<'_> {
-    /// What follows the backward pass of the layers is where the parameters are whose
+    /// An operation after the backward pass of the layers is where the parameters are whose
     /// updates descend from it; without any, where its inputs are.
     pub(super) fn updates(&mut self) {
         let mut descend = vec![Descend::default(); self.found.len()];
@@ -78,7 +78,7 @@ impl Levels<'_> {
         }
     }
 
-    /// What descends from a parameter: what only updates share, such as a learning rate,
+    /// The operations that descend from a parameter: what only updates share, such as a learning rate,
     /// is nowhere.
     fn descend(&self, parameter: u32) -> Descend {
         match self.parameter_found[parameter as usize] {
@@ -99,7 +99,7 @@ impl Levels<'_> {
         users.filter(move |&to| to > node && self.phases[to] == Phase::Late)
     }
 
-    /// What changes no parameter, such as the gradient of a weight that the host reads, is
+    /// An operation that changes no parameter, such as the gradient of a weight that the host reads, is
     /// between In and the nearest gradient that it uses, where most bytes are, else where its
     /// inputs are.
     fn after_inputs(&self, node: usize) -> Reach {

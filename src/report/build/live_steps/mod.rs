@@ -104,7 +104,7 @@ impl Whole<'_> {
         }
     }
 
-    /// What is live on a tile at each step: all together, and by what it is.
+    /// The live bytes of a tile at each step: all together, and by what they are.
     fn tile_at_steps(
         &self,
         lookup: &ProfileLookup,

@@ -2,7 +2,7 @@
 
 use super::STYLE;
 
-/// What red, green and blue become for people without one kind of cones (Machado,
+/// Red, green and blue as people see them without one kind of cones (Machado,
 /// Oliveira and Fernandes 2009, severity 1), and for all others.
 const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
     ("all", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
