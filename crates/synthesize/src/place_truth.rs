@@ -10,7 +10,7 @@
 //! * what no operation explains, and what the compiler makes for every IPU, is
 //!   everywhere;
 //! * the gap of a tile counts in proportion to all of that, rounded up; so all
-//!   places need what is recorded.
+//!   places need what is recorded, and in a pipeline less than alone where less is live.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -99,16 +99,22 @@ impl PlaceTruth {
 
     /// By tile: the bytes that these places need on an IPU of their own.
     pub fn bytes(&self, places: Places) -> Vec<u64> {
-        let tiles = 0..self.tiles.len();
-        tiles
-            .map(|tile| self.explained(&self.tiles[tile], places) + self.gap(tile, places))
-            .collect()
+        let of_tile = |tile| {
+            let explained = self.explained_on(tile, places);
+            explained + self.gap(tile, explained)
+        };
+        (0..self.tiles.len()).map(of_tile).collect()
     }
 
-    /// The part of a tile's gap that counts for these places.
-    pub(crate) fn gap(&self, tile: usize, places: Places) -> u64 {
+    /// The bytes of variables and code that these places need on a tile.
+    pub(crate) fn explained_on(&self, tile: usize, places: Places) -> u64 {
+        self.explained(&self.tiles[tile], places)
+    }
+
+    /// The part of a tile's gap that comes with so many bytes of variables and code.
+    pub(crate) fn gap(&self, tile: usize, bytes: u64) -> u64 {
         let tile = &self.tiles[tile];
-        (tile.gap * self.explained(tile, places)).div_ceil(tile.all.max(1))
+        (tile.gap * bytes).div_ceil(tile.all.max(1))
     }
 
     /// Always-live bytes of these places on a tile, with code.

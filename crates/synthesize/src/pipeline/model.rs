@@ -35,6 +35,8 @@ pub struct StageTruth {
     /// By tile: the most bytes that are live at any time, all counted, what is
     /// planted among them.
     pub tiles: Vec<u64>,
+    /// By tile: those between variables.
+    pub gaps: Vec<u64>,
     /// The most copies of a stashed tensor beside the one that is worked on.
     pub slots: u32,
     /// By tile: bytes of stashed tensors, always allocated.
@@ -113,13 +115,23 @@ impl PipelineModel {
     }
 
     fn stage(&self, memory: IpuMemory, places: Places, planted: PlantedTruth) -> StageTruth {
+        let numbered = memory.not_always_live.iter().enumerate();
+        let layers = numbered.map(|(tile, live)| self.places.fixed(tile, places) + live);
+        let layers: Vec<u64> = layers.collect();
+        // Gaps come with the places: with no buffers for other stages, and not with what the
+        // compilation for one IPU keeps and this one recomputes.
+        let gap = |(tile, &bytes)| {
+            let alone = self.places.explained_on(tile, places);
+            self.places.gap(tile, alone.min(bytes))
+        };
+        let gaps: Vec<u64> = layers.iter().enumerate().map(gap).collect();
         let bytes = |tile: usize| {
-            let fixed = self.places.fixed(tile, places) + self.places.gap(tile, places);
             let added = memory.stash[tile] + memory.accumulators[tile] + planted.bytes(tile);
-            fixed + memory.not_always_live[tile] + added
+            layers[tile] + gaps[tile] + added
         };
         StageTruth {
-            tiles: (0..memory.not_always_live.len()).map(bytes).collect(),
+            tiles: (0..layers.len()).map(bytes).collect(),
+            gaps,
             slots: memory.slots,
             stash: memory.stash.clone(),
             accumulators: memory.accumulators.clone(),

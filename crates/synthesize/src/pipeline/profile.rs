@@ -176,7 +176,7 @@ impl PipelineModel {
         let mut by_ipu: Vec<Vec<i64>> = Vec::new();
         for (number, ipu) in listed(programs) {
             let (before, first) = (all.deltas.clone(), all.tiles.len());
-            self.add_tiles(&mut all, classes, ipu);
+            add_tiles((&mut all, classes), ipu, &truth.stages[number].gaps);
             let deltas = all.deltas.iter().zip(&before).take(steps);
             by_ipu.push(deltas.map(|(after, before)| after - before).collect());
             let sums = &all.tiles[first..];
@@ -186,13 +186,12 @@ impl PipelineModel {
         memory_tables::by_category(&all, connection)?;
         Ok(by_ipu)
     }
+}
 
-    fn add_tiles(&self, truth: &mut Truth, classes: &Classes, ipu: &IpuVariables) {
-        for (tile, rows) in ipu.tiles.iter().enumerate() {
-            let rows: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
-            let gap = self.places.gap(tile, ipu.places);
-            truth.add(classes, &rows, |_| gap);
-        }
+fn add_tiles((truth, classes): (&mut Truth, &Classes), ipu: &IpuVariables, gaps: &[u64]) {
+    for (rows, &gap) in ipu.tiles.iter().zip(gaps) {
+        let rows: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
+        truth.add(classes, &rows, |_| gap);
     }
 }
 
