@@ -145,17 +145,8 @@ fn layer_of(name: &str) -> SoftwareLayer {
 }
 
 proptest! {
-    #[test]
-    fn reads_what_a_slow_reader_reads(contexts in any_contexts()) {
-        let info = read(&document(&contexts, &["a", "b"])).unwrap();
-        let slow: Vec<_> = contexts
-            .iter()
-            .map(slowly)
-            .map(|(id, layer, texts)| (id, layer_of(&layer), texts))
-            .collect();
-        prop_assert_eq!(everything(&info), slow);
-        prop_assert_eq!(info.truncation(), None);
-    }
+    // Each case has hundreds of cuts.
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn any_cut_gives_a_prefix(contexts in any_contexts()) {
@@ -172,6 +163,20 @@ proptest! {
             prop_assert_eq!(everything(&info), &all[..before]);
         }
         prop_assert_eq!(before, all.len());
+    }
+}
+
+proptest! {
+    #[test]
+    fn reads_what_a_slow_reader_reads(contexts in any_contexts()) {
+        let info = read(&document(&contexts, &["a", "b"])).unwrap();
+        let slow: Vec<_> = contexts
+            .iter()
+            .map(slowly)
+            .map(|(id, layer, texts)| (id, layer_of(&layer), texts))
+            .collect();
+        prop_assert_eq!(everything(&info), slow);
+        prop_assert_eq!(info.truncation(), None);
     }
 
     #[test]
