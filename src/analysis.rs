@@ -200,6 +200,11 @@ impl Analysis {
 }
 
 impl Layers<'_> {
+    /// The model that they are of.
+    pub(crate) fn model(&self) -> &Model {
+        &self.analysis.model
+    }
+
     /// The position of a layer in the layer order, which constraints count in; of
     /// `In`, `Out` or `None` where there is one.
     pub fn position(&self, name: &str) -> Option<usize> {

@@ -124,7 +124,7 @@ pub(super) fn find_layers<'a>(
         options.limits.memory_model,
         &options.layers.placement(),
     )?;
-    layers::describe(&analysis.model, &layers, options, messages);
+    layers::describe(&layers, options, messages);
     check_ties(options, &layers.placement)?;
     Ok(layers)
 }

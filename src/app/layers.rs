@@ -42,7 +42,8 @@ pub(super) fn of_names(operations: &[Operation], options: &Options) -> LayerOpti
 }
 
 /// Says how well the regexes fit.
-pub(super) fn describe(model: &Model, layers: &Layers<'_>, options: &Options, messages: Messages) {
+pub(super) fn describe(layers: &Layers<'_>, options: &Options, messages: Messages) {
+    let model = layers.model();
     let layering = &layers.layering;
     let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
     messages.info(format_args!(

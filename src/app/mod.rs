@@ -18,13 +18,13 @@ mod tables;
 
 pub use cli::{EFFECTS, Effect, Idle, Options};
 
-use crate::analysis::{Layers, displayed};
+use crate::analysis::{Analysis, Layers, displayed};
 use crate::interrupt;
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::parallel;
 use crate::progress::{Progress, Unit};
-use crate::report::{Detail, printable};
+use crate::report::{Calibration, Detail, Report, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_states};
 use crate::solve::{Limits, SolveError, lp};
 use anyhow::{Context, Result};
@@ -159,74 +159,19 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let calibration = fit::calibration(options)?;
     // The process ends soon after: to free millions of entries would take longer than to
     // show the result.
-    let mut analysis = ManuallyDrop::new(input::read(options, messages)?);
-    if options.wants_report() {
-        let beside = input::Beside::read(options, messages);
-        analysis.warnings.extend(beside.warnings);
-        (analysis.framework, analysis.app) = beside.files;
-    }
-    if let (Some(known), Some(path)) = (&calibration, &options.compiled.calibration)
-        && let Some(warning) = known.warning()
-    {
-        messages.warning(Some(&displayed(path)), &warning);
-        analysis.warnings.push((displayed(path), warning));
-    }
+    let analysis = ManuallyDrop::new(read(options, calibration.as_ref(), messages)?);
     let model = &analysis.model;
     if options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)? {
         return Ok(Exit::Done);
     }
     let layers = input::find_layers(&analysis, options, messages)?;
     let memory = layers.memory()?;
-    let tables = tables::tables(options, model, &layers, &memory)?;
+    let tables = tables::tables(options, &layers, &memory)?;
     let diagnosis = tables::diagnosis(options, model, &memory);
-    let limits = request::limits(options, model.target.bytes_per_tile)?;
-    let request = request::request(options, model, &layers, limits.clone())?;
-    let pipeline = request::pipeline(options, model)?;
-    let memory = memory.in_pipeline(pipeline);
-    let memory = memory.with_context(|| displayed(&options.input.profile))?;
-    let positions = &layers.placement.positions;
-    let correction = request::correction(options, calibration, (model, positions), pipeline)?;
-    let memory = memory.corrected(correction);
-    if let Some(warning) = request.as_ref().and_then(|_| memory.recording_warning()) {
-        messages.warning(None, &warning);
-    }
-    let found = request.map(|request| find(options, request, &layers, &memory, messages));
-    let (memory, found) = match found.transpose()? {
-        Some((memory, found)) => (memory, Some(found)),
-        None => (memory, None),
-    };
+    let (memory, found) = search(options, &layers, memory, calibration, messages)?;
     let memory = ManuallyDrop::new(memory);
     let lp = integer_program(options, &layers, found.as_ref())?;
-    let of_updates = found
-        .as_ref()
-        .and_then(|found| memory.update_warning(&found.stages));
-    if let Some(warning) = of_updates {
-        messages.warning(None, &warning);
-    }
-    let highest = Limits::new(&limits).highest();
-    let mut report = messages.while_showing(|progress| {
-        let _task = progress.begin("making the report", Unit::Rows, 0);
-        let detail = detail(options);
-        layers.report(
-            &memory,
-            found.as_ref(),
-            highest,
-            detail,
-            options.arguments.clone(),
-        )
-    })?;
-    if let Some(what_if) = &mut report.what_if {
-        what_if.arguments.clone_from(&options.question);
-        let memories = request::memories(options, model.target.bytes_per_tile);
-        let reserves = memories
-            .iter()
-            .map(|&memory| options.limits.reserve.of(memory));
-        what_if.reserves = reserves.collect();
-        what_if.memories = memories;
-    }
-    if let Some(plan) = &mut report.plan {
-        next::add_commands(plan, options, positions);
-    }
+    let report = report(options, &layers, &memory, found.as_ref(), messages)?;
     let outputs = Outputs {
         tables,
         found,
@@ -236,6 +181,83 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         ..Outputs::new(options, messages, report)
     };
     outputs.print(out)
+}
+
+/// The model with the files beside it, and what is unusual about them and the calibration.
+fn read(
+    options: &Options,
+    calibration: Option<&Calibration>,
+    messages: Messages,
+) -> Result<Analysis> {
+    let mut analysis = input::read(options, messages)?;
+    if options.wants_report() {
+        let beside = input::Beside::read(options, messages);
+        analysis.warnings.extend(beside.warnings);
+        (analysis.framework, analysis.app) = beside.files;
+    }
+    if let (Some(known), Some(path)) = (calibration, &options.compiled.calibration)
+        && let Some(warning) = known.warning()
+    {
+        messages.warning(Some(&displayed(path)), &warning);
+        analysis.warnings.push((displayed(path), warning));
+    }
+    Ok(analysis)
+}
+
+/// The memory in the requested pipeline, and the answer where one is requested.
+fn search<'a>(
+    options: &Options,
+    layers: &Layers<'_>,
+    memory: MemoryModel<'a>,
+    calibration: Option<Calibration>,
+    messages: Messages,
+) -> Result<(MemoryModel<'a>, Option<SearchResult>)> {
+    let model = layers.model();
+    let limits = request::limits(options, model.target.bytes_per_tile)?;
+    let request = request::request(options, layers, limits)?;
+    let pipeline = request::pipeline(options, model)?;
+    let memory = memory.in_pipeline(pipeline);
+    let memory = memory.with_context(|| displayed(&options.input.profile))?;
+    let correction = request::correction(options, calibration, layers, pipeline)?;
+    let memory = memory.corrected(correction);
+    let Some(request) = request else {
+        return Ok((memory, None));
+    };
+    if let Some(warning) = memory.recording_warning() {
+        messages.warning(None, &warning);
+    }
+    let (memory, found) = find(options, request, layers, &memory, messages)?;
+    if let Some(warning) = memory.update_warning(&found.stages) {
+        messages.warning(None, &warning);
+    }
+    Ok((memory, Some(found)))
+}
+
+/// All that is shown, with the commands that only the command line knows.
+fn report(
+    options: &Options,
+    layers: &Layers<'_>,
+    memory: &MemoryModel<'_>,
+    found: Option<&SearchResult>,
+    messages: Messages,
+) -> Result<Report> {
+    let bytes_per_tile = layers.model().target.bytes_per_tile;
+    let highest = Limits::new(&request::limits(options, bytes_per_tile)?).highest();
+    let mut report = messages.while_showing(|progress| {
+        let _task = progress.begin("making the report", Unit::Rows, 0);
+        let arguments = options.arguments.clone();
+        layers.report(memory, found, highest, detail(options), arguments)
+    })?;
+    if let Some(what_if) = &mut report.what_if {
+        what_if.arguments.clone_from(&options.question);
+        what_if.memories = request::memories(options, bytes_per_tile);
+        let reserve = |&memory: &u64| options.limits.reserve.of(memory);
+        what_if.reserves = what_if.memories.iter().map(reserve).collect();
+    }
+    if let Some(plan) = &mut report.plan {
+        next::add_commands(plan, options, &layers.placement.positions);
+    }
+    Ok(report)
 }
 
 /// Refuses an option that acts on nothing that is requested. A command line of the original

@@ -23,7 +23,6 @@ const ORIGINAL_IPUS: usize = 16;
 /// profile has.
 pub(super) fn request(
     options: &Options,
-    model: &Model,
     layers: &Layers<'_>,
     limits: Vec<u64>,
 ) -> Result<Option<SearchRequest>> {
@@ -31,7 +30,7 @@ pub(super) fn request(
         return Ok(None);
     }
     if layers.layering.is_empty() {
-        return Err(layers::none(model, &layers.layering));
+        return Err(layers::none(layers.model(), &layers.layering));
     }
     let positions = &layers.placement.positions;
     let given = given(options, positions)?;
@@ -40,7 +39,7 @@ pub(super) fn request(
         refuse_greedy(options, ipus, limits.len())?;
     }
     let constraints = constraints(options, positions)?;
-    let cycles = model.layer_cycles(&layers.placement);
+    let cycles = layers.model().layer_cycles(&layers.placement);
     if let Some(option) = options.needing_cycles().filter(|_| cycles.is_none()) {
         return Err(refused(&NoCycles).context(option));
     }
@@ -147,7 +146,7 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
 pub(super) fn correction(
     options: &Options,
     calibration: Option<Calibration>,
-    (model, positions): (&Model, &Positions),
+    layers: &Layers<'_>,
     pipeline: Pipeline,
 ) -> Result<Option<Correction>> {
     let (Some(calibration), Some(path)) = (calibration, &options.compiled.calibration) else {
@@ -156,7 +155,8 @@ pub(super) fn correction(
     if let Some(what) = of_original(options) {
         return Err(no_pipeline("--calibration", what));
     }
-    let belongs = calibration.check(model, positions);
+    let positions = &layers.placement.positions;
+    let belongs = calibration.check(layers.model(), positions);
     let correction = belongs.and_then(|()| calibration.correction(positions, pipeline));
     let correction = correction.with_context(|| format!("--calibration {}", displayed(path)))?;
     Ok(Some(correction))

@@ -11,10 +11,10 @@ use anyhow::Result;
 /// The requested tables, in their order.
 pub(super) fn tables(
     options: &Options,
-    model: &Model,
     layers: &Layers<'_>,
     memory: &MemoryModel<'_>,
 ) -> Result<Vec<Table>> {
+    let model = layers.model();
     let placement = &layers.placement;
     let positions = &placement.positions;
     let mut tables = Vec::new();
