@@ -34,7 +34,7 @@ class Parts:
 
     - ``stash``: copies for the micro-batches that are under way
     - ``accumulators``: sums of gradients
-    - ``waiting``: tensors that wait for another stage
+    - ``waiting``: transfer buffers, tensors for another stage or from it
     - ``passing``: tensors on their way to another stage
     - ``state``: state of the optimizer that is elsewhere between two updates
     """

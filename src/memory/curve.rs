@@ -69,9 +69,10 @@ impl MemoryModel<'_> {
             let mut on_tile = CurveSums::new(self.model.steps());
             for (phase, steps) in self.phases.iter().enumerate() {
                 let steps = Some(&[(steps.start, steps.end)][..]);
-                let waiting = |tile: &[u64; PHASES]| tile[phase];
-                all_tiles.add(steps, memory.waiting.iter().map(waiting).sum());
-                on_tile.add(steps, memory.waiting.get(*tile as usize).map_or(0, waiting));
+                let in_phase = |tile: &[u64; PHASES]| tile[phase];
+                all_tiles.add(steps, memory.transfers.iter().map(in_phase).sum());
+                let of_tile = memory.transfers.get(*tile as usize);
+                on_tile.add(steps, of_tile.map_or(0, in_phase));
             }
             for (number, variable) in (0u32..).zip(self.uses.all()) {
                 self.each_life(number, |counted, live| {

@@ -334,8 +334,8 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
         .filter(|(operation, placed)| placed.reason.is_own() && operation.pass != Pass::Update);
     let ends = in_passes.filter_map(|(operation, _)| Some(operation.window?.1 + 1));
     let end = ends.max().map_or(steps, |end| end.clamp(start, steps));
-    let turn = start.saturating_sub(1);
-    [0..turn, turn..start, start..end, end..steps]
+    let last_forward = start.saturating_sub(1);
+    [0..last_forward, last_forward..start, start..end, end..steps]
 }
 
 /// The windows of the positions, of the operations that are of one position.

@@ -1,7 +1,7 @@
 //! The bytes that a pipeline adds to one stage on each of some tiles, by the rules word by word.
 
 use super::flows::{Flows, Life, Part, TileFlows};
-use super::waiting::{BackwardPass, PHASES, Transfers};
+use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
 use super::{PlacedStage, Schedule};
 use crate::memory::stage::meets;
 use crate::memory::{MemoryModel, lanes};
@@ -17,10 +17,10 @@ pub(in crate::memory) struct Additions {
     pub(in crate::memory) accumulators: u64,
     /// State of the optimizer that is elsewhere between two updates.
     pub(in crate::memory) state: u64,
-    /// By phase: tensors that wait for another stage.
-    pub(in crate::memory) waiting: [u64; PHASES],
+    /// By phase: tensors for another stage, or from it.
+    pub(in crate::memory) transfer_buffers: [u64; PHASES],
     /// By phase: tensors on their way to another stage.
-    pub(in crate::memory) passing: [u64; PHASES],
+    pub(in crate::memory) forwarded: [u64; PHASES],
 }
 
 impl Additions {
@@ -36,7 +36,9 @@ impl Additions {
 
     /// By phase: all that a stage needs beside what it needs at least.
     pub(in crate::memory) fn beside_least(&self) -> [u64; PHASES] {
-        std::array::from_fn(|phase| self.stash + self.waiting[phase] + self.passing[phase])
+        std::array::from_fn(|phase| {
+            self.stash + self.transfer_buffers[phase] + self.forwarded[phase]
+        })
     }
 }
 
@@ -76,7 +78,7 @@ impl<const N: usize> AreaBytes<N> {
         largest_kept: [0; N],
     };
 
-    /// Tensors that may wait on one tile.
+    /// Transfer buffers that one tile may need.
     fn transfers(&self, area: &Area, lane: usize) -> Transfers {
         Transfers {
             backward: area.backward,
@@ -143,11 +145,11 @@ impl Flows {
             let out = of_out.map(|(area, out)| out.transfers(area, lane));
             Additions {
                 stash: self.copies(depth) * sums.stashed[lane] + (depth as u64 + 1) * shared[lane],
-                waiting: match out {
-                    None => self.waiting(&transfers),
-                    Some(out) => self.waiting_beside_out(&transfers, &out),
+                transfer_buffers: match out {
+                    None => self.transfer_buffers(&transfers),
+                    Some(out) => self.transfer_buffers_beside_out(&transfers, &out),
                 },
-                passing: self.passing(&transfers),
+                forwarded: self.forwarded(&transfers),
                 ..least(lane)
             }
         })
@@ -229,7 +231,7 @@ impl Flows {
         sums
     }
 
-    /// Tensors that Out, on the same IPU, takes from the first stage: they wait there for
+    /// Tensors that Out, on the same IPU, takes from the first stage: they are stashed there for
     /// all stages between (only where the pipeline itself keeps it).
     fn shared_with_out<const N: usize>(
         &self,
@@ -254,7 +256,7 @@ impl Flows {
         lanes::sum(met.map(|&flow| tiles.bytes(flow)))
     }
 
-    /// Tensors that may wait in an area on each of some tiles.
+    /// Transfer buffers that an area may need on each of some tiles.
     pub(super) fn transfers<const N: usize>(
         &self,
         area: &Area,

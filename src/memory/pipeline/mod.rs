@@ -15,7 +15,7 @@ mod ranges;
 mod recomputation;
 #[cfg(test)]
 pub(super) mod tests;
-mod waiting;
+mod transfer_buffers;
 
 pub use choice::PipelineOptions;
 
@@ -23,7 +23,7 @@ pub(super) use additions::{Additions, StageFlows};
 pub(super) use flows::{Flows, PartOfLife, StageLives, TileFlows};
 pub(super) use patterns::Patterns;
 pub(super) use ranges::RangeAdditions;
-pub(super) use waiting::PHASES;
+pub(super) use transfer_buffers::PHASES;
 
 use clap::ValueEnum;
 use schemars::JsonSchema;

@@ -14,7 +14,7 @@ pub(super) enum Quantity {
     Stash,
     /// Times the number of all pipeline stages.
     ForOut,
-    /// Tensors that may wait, or be on their way (see [`Transfers`]).
+    /// Transfer buffers and forwarded tensors (see [`Transfers`]).
     PassesForward,
     PassesBackward,
     Enters,

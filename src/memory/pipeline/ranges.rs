@@ -6,7 +6,7 @@
 
 use super::flows::{Flows, Life, TileFlows};
 use super::patterns::{FlowStretch, Patterns, QUANTITIES, Quantity};
-use super::waiting::{BackwardPass, PHASES, Transfers};
+use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
 
@@ -38,7 +38,7 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// By place: how it runs backward; how the range does.
     backward_of_place: Vec<BackwardPass>,
     backward: BackwardPass,
-    /// Tensors that may wait in Out, where it is on the first IPU.
+    /// Transfer buffers that Out may need, where it is on the first IPU.
     out: Option<[Transfers; N]>,
     /// Bytes of all positions on one IPU beside the least, where Out is on it.
     whole: Option<[[u64; PHASES]; N]>,
@@ -242,15 +242,15 @@ impl<const N: usize> RangeAdditions<N> {
             is_kept: false,
         };
         let out = self.out.as_ref().filter(|_| self.start == 0);
-        let waiting = match out {
-            None => flows.waiting(&transfers),
-            Some(out) => flows.waiting_beside_out(&transfers, &out[lane]),
+        let buffers = match out {
+            None => flows.transfer_buffers(&transfers),
+            Some(out) => flows.transfer_buffers_beside_out(&transfers, &out[lane]),
         };
-        let (stash, passing) = (
+        let (stash, forwarded) = (
             self.copies_on(flows, depth, lane),
-            flows.passing(&transfers),
+            flows.forwarded(&transfers),
         );
-        std::array::from_fn(|phase| stash + waiting[phase] + passing[phase])
+        std::array::from_fn(|phase| stash + buffers[phase] + forwarded[phase])
     }
 
     /// All copies for the micro-batches that are under way.

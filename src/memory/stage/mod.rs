@@ -36,8 +36,8 @@ pub struct StageMemory {
     /// By tile: the first step at which all its bytes are most; `None` when
     /// the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// By tile and phase: what waits for other stages there, or is on its way to them.
-    pub(super) waiting: Vec<[u64; PHASES]>,
+    /// By tile and phase: transfer buffers and forwarded tensors.
+    pub(super) transfers: Vec<[u64; PHASES]>,
     /// Bytes on the fullest tile when the pipeline restores what it stashed as late
     /// as it can, which its compiler is free to do; `None` where that makes no
     /// difference. With the calibrated correction.
@@ -215,11 +215,13 @@ impl MemoryModel<'_> {
             steps.push(plan.has_steps(stage).then_some(on_tile.step));
             *parts = on_tile.parts;
         }
-        let waiting = |peaks: &Vec<StagePeak>| {
+        let transfers = |peaks: &Vec<StagePeak>| {
             let Additions {
-                waiting, passing, ..
+                transfer_buffers,
+                forwarded,
+                ..
             } = &peaks[stage].additions;
-            std::array::from_fn(|phase| waiting[phase] + passing[phase])
+            std::array::from_fn(|phase| transfer_buffers[phase] + forwarded[phase])
         };
         StageMemory {
             late_restores: None,
@@ -230,7 +232,7 @@ impl MemoryModel<'_> {
             tiles,
             updates,
             peak_steps: steps,
-            waiting: peaks.iter().map(waiting).collect(),
+            transfers: peaks.iter().map(transfers).collect(),
         }
     }
 

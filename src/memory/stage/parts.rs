@@ -34,7 +34,7 @@ pub struct Parts {
     /// of it, and in the update what is loaded and gathered, and what it makes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub state: u64,
-    /// Tensors that wait for another stage.
+    /// Transfer buffers: tensors for another stage, or from it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
     /// Tensors on their way to another stage, which this one does not use.
@@ -111,8 +111,8 @@ impl Parts {
             stash: additions.stash,
             accumulators: additions.accumulators,
             state: additions.state,
-            waiting: additions.waiting[phase],
-            passing: additions.passing[phase],
+            waiting: additions.transfer_buffers[phase],
+            passing: additions.forwarded[phase],
             ..Self::default()
         }
     }

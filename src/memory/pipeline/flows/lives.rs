@@ -138,10 +138,10 @@ impl Flows {
         let is_as_recorded = found.always == ranges;
         let mut parts = vec![part(None, None, found.always)];
         parts.push(part(Some(&others), None, found.more));
-        let waits = found.waits.into_iter();
-        parts.extend(waits.map(|(with, steps)| part(None, with, steps)));
-        let waits = found.more_waits.into_iter();
-        parts.extend(waits.map(|(with, steps)| part(Some(&others), with, steps)));
+        let held = found.held.into_iter();
+        parts.extend(held.map(|(with, steps)| part(None, with, steps)));
+        let held = found.more_held.into_iter();
+        parts.extend(held.map(|(with, steps)| part(Some(&others), with, steps)));
         parts.retain(|part| !part.steps.is_empty());
         if is_as_recorded && parts.len() == 1 {
             parts.clear();

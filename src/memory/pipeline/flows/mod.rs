@@ -302,7 +302,7 @@ impl Flows {
         self.goes_back(place) || with.is_some_and(|with| self.goes_back(with))
     }
 
-    /// Is what waits for other stages more in one phase than in another?
+    /// Are transfer buffers more in one phase than in another?
     pub(in crate::memory) fn has_phases(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }

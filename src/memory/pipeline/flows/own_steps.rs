@@ -47,8 +47,8 @@ impl<'a> OwnSteps<'a> {
         let counted = self.placement.counted[variable.set as usize];
         let positions = self.placement.sets.places(counted);
         let ranges = self.model.classes.ranges(variable.class);
-        let is_over_turn = flow.life == Life::AcrossPasses;
-        if positions.len() < 2 || (ranges.len() < 2 && !is_over_turn) {
+        let spans_passes = flow.life == Life::AcrossPasses;
+        if positions.len() < 2 || (ranges.len() < 2 && !spans_passes) {
             return Vec::new();
         }
         let ends = self.ends(variable.set, ranges, positions);
@@ -103,17 +103,17 @@ impl<'a> OwnSteps<'a> {
         ends: &[Option<u32>],
         flow: &Flow,
     ) -> u32 {
-        let turn = self.model.backward_start;
-        let turn = turn.filter(|turn| (from + 1..to).contains(turn));
-        let (Some(turn), Some(end)) = (turn, ends[at]) else {
+        let start = self.model.backward_start;
+        let start = start.filter(|start| (from + 1..to).contains(start));
+        let (Some(backward_start), Some(end)) = (start, ends[at]) else {
             return to;
         };
         let last = ends.iter().flatten().max();
         if flow.life != Life::AcrossPasses || last == Some(&end) {
             return to;
         }
-        match end <= turn && flow.forward.last() != Some(&position) {
-            true => turn,
+        match end <= backward_start && flow.forward.last() != Some(&position) {
+            true => backward_start,
             false => end,
         }
     }

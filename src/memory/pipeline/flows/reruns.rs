@@ -8,7 +8,7 @@
 //! * What others in the stage use too, or came from before it, is a checkpoint: it stays
 //!   as in the one-IPU compilation, and where only forward passes use it, until
 //!   the first of these has run again.
-//! * What waits over the first step of a segment's backward pass is live on all steps of
+//! * What is kept over the first step of a segment's backward pass is live on all steps of
 //!   its forward pass, in stages that have the segment.
 //!
 //! Whether something is a checkpoint depends on the stage, but only on which of the places
@@ -91,10 +91,10 @@ impl Segments {
         self.gaps.get(place as usize)?.as_deref()
     }
 
-    /// The steps that run again while what has these ranges waits, beside these, for the
+    /// The steps that run again while what has these ranges is kept, beside these, for the
     /// backward passes `is_of`: in stages with the place whose steps they are, `None` where
     /// they are those of several.
-    fn waits(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Wait> {
+    fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut by_place: Vec<OfPosition> = Vec::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
             let begun = ranges.partition_point(|&(from, _)| from < rerun.before);
@@ -108,13 +108,12 @@ impl Segments {
                 None => by_place.push((rerun.of, steps)),
             }
         }
-        let waits = together(&by_place).into_iter();
-        waits
-            .map(|(places, steps)| match places[..] {
-                [place] => (Some(place), steps),
-                _ => (None, steps),
-            })
-            .collect()
+        let held = together(&by_place).into_iter();
+        held.map(|(places, steps)| match places[..] {
+            [place] => (Some(place), steps),
+            _ => (None, steps),
+        })
+        .collect()
     }
 
     /// When variables with this flow are live in every stage that counts them, and in
@@ -140,24 +139,24 @@ impl Segments {
             Life::AcrossPasses if is_layered => {
                 let found = maker.and_then(|maker| Some((maker, self.gap(maker)?)));
                 let Some((maker, gap)) = found else {
-                    return self.waiting(ranges);
+                    return self.held_alone(ranges);
                 };
                 // In runs with the first layer.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
-                let of_others = self.waits(ranges, |place| !is_own(place));
+                let of_others = self.held(ranges, |place| !is_own(place));
                 let all = of_others
                     .iter()
                     .flat_map(|(_, steps)| steps.iter().copied());
                 let all = joined(all.collect());
-                let of_own = self.waits(ranges, is_own).into_iter();
-                let mut more_waits: Vec<Wait> = of_own
+                let of_own = self.held(ranges, is_own).into_iter();
+                let mut more_held: Vec<Held> = of_own
                     .map(|(place, steps)| (place, without(&steps, &all)))
                     .collect();
-                let mut waits = Vec::new();
+                let mut held = Vec::new();
                 for (place, steps) in of_others {
                     let kept = without(&steps, gap);
-                    more_waits.push((place, without(&steps, &kept)));
-                    waits.push((place, kept));
+                    more_held.push((place, without(&steps, &kept)));
+                    held.push((place, kept));
                 }
                 let always = without(ranges, gap);
                 let users = flow.forward.iter().chain(&flow.backward).copied();
@@ -165,19 +164,19 @@ impl Segments {
                     more: without(ranges, &always),
                     always,
                     others: users.filter(|&user| user != maker).collect(),
-                    waits,
-                    more_waits,
+                    held,
+                    more_held,
                 }
             }
-            Life::AcrossPasses | Life::Backward => self.waiting(ranges),
+            Life::AcrossPasses | Life::Backward => self.held_alone(ranges),
         }
     }
 
-    /// When variables are live that wait for backward passes.
-    fn waiting(&self, ranges: &[(u32, u32)]) -> Lives {
+    /// When variables are live that backward passes alone free.
+    fn held_alone(&self, ranges: &[(u32, u32)]) -> Lives {
         Lives {
             always: ranges.to_vec(),
-            waits: self.waits(ranges, |_| true),
+            held: self.held(ranges, |_| true),
             ..Lives::default()
         }
     }
@@ -199,31 +198,31 @@ impl Segments {
     }
 }
 
-/// Steps at which variables wait while a place runs again that a stage must have too, if one
+/// Steps at which variables are kept while a place runs again that a stage must have too, if one
 /// is told.
-pub(super) type Wait = (Option<u32>, Steps);
+pub(super) type Held = (Option<u32>, Steps);
 
 /// When variables are live.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Lives {
     pub(super) always: Steps,
-    pub(super) waits: Vec<Wait>,
+    pub(super) held: Vec<Held>,
     /// Only in stages with any of `others`.
     pub(super) more: Steps,
-    pub(super) more_waits: Vec<Wait>,
+    pub(super) more_held: Vec<Held>,
     pub(super) others: Vec<u32>,
 }
 
 impl Lives {
     /// The same in stages with whatever places run again.
     pub(super) fn anywhere(self) -> Self {
-        let all = |steps: Steps, waits: Vec<Wait>| {
-            let waits = waits.into_iter().flat_map(|(_, steps)| steps);
-            joined(steps.into_iter().chain(waits).collect())
+        let all = |steps: Steps, held: Vec<Held>| {
+            let held = held.into_iter().flat_map(|(_, steps)| steps);
+            joined(steps.into_iter().chain(held).collect())
         };
         Self {
-            always: all(self.always, self.waits),
-            more: all(self.more, self.more_waits),
+            always: all(self.always, self.held),
+            more: all(self.more, self.more_held),
             others: self.others,
             ..Self::default()
         }

@@ -208,13 +208,13 @@ impl PassWindows {
             let forward = meet(forward, &self.forward, range);
             (forward, meet(backward, &self.backward, range))
         };
-        let is_over_turn = |&(from, to): &(u32, u32)| {
+        let spans_passes = |&(from, to): &(u32, u32)| {
             model
                 .backward_start
                 .is_some_and(|backward_start| from < backward_start && backward_start < to)
         };
         let ranges = model.classes.ranges(class);
-        match ranges.iter().find(|range| is_over_turn(range)) {
+        match ranges.iter().find(|range| spans_passes(range)) {
             Some(range) => both(range),
             None => {
                 let all = ranges.iter().map(both).rev();

@@ -183,13 +183,14 @@ impl<'a> Again<'a> {
         for &(from, to) in ranges {
             let all = positions.iter().filter_map(|&at| ends(at, (from, to)));
             let (last, end) = (all.max(), ends(position, (from, to)));
-            let turn = model.backward_start.unwrap_or(0);
-            let is_over_turn = from < turn && turn < to && flow.life == Life::AcrossPasses;
+            let backward_start = model.backward_start.unwrap_or(0);
+            let spans_passes =
+                from < backward_start && backward_start < to && flow.life == Life::AcrossPasses;
             own.extend(match end {
                 None if is_used && last.is_some() => None,
-                Some(end) if is_over_turn && Some(end) != last => {
-                    let goes_on = end <= turn && flow.forward.last() != Some(&position);
-                    Some((from, if goes_on { turn } else { end }))
+                Some(end) if spans_passes && Some(end) != last => {
+                    let goes_on = end <= backward_start && flow.forward.last() != Some(&position);
+                    Some((from, if goes_on { backward_start } else { end }))
                 }
                 _ => Some((from, to)),
             });
@@ -198,7 +199,7 @@ impl<'a> Again<'a> {
     }
 
     /// Is what is live at these steps live at a step where layers run again: in every stage,
-    /// or only in those with others of its users than the maker? What waits while one place
+    /// or only in those with others of its users than the maker? What is kept while one place
     /// runs again is in those with that place, if the stage is told.
     fn lives(
         &self,
@@ -213,9 +214,9 @@ impl<'a> Again<'a> {
             ([place], Some(stage)) => self.has(stage, *place),
             _ => true,
         };
-        let waits = |is_of: &dyn Fn(u32) -> bool| match is_live {
+        let held = |is_of: &dyn Fn(u32) -> bool| match is_live {
             true => Vec::new(),
-            false => self.waits(ranges, step, is_of),
+            false => self.held(ranges, step, is_of),
         };
         match flow.life {
             _ if !self.is_again => [is_live, false],
@@ -230,16 +231,16 @@ impl<'a> Again<'a> {
             Life::AcrossPasses if flow.is_layered(self.memory.placement, set) => {
                 let maker = flow.maker().filter(|maker| self.knows(*maker));
                 let Some(maker) = maker else {
-                    return [is_live || is_in(&waits(&|_| true)), false];
+                    return [is_live || is_in(&held(&|_| true)), false];
                 };
                 let is_free = self.gap(maker).contains(&step);
                 let is_own = |place: u32| place.max(1) == maker.max(1);
-                let (of_others, of_own) = (waits(&|place| !is_own(place)), waits(&is_own));
+                let (of_others, of_own) = (held(&|place| !is_own(place)), held(&is_own));
                 let is_kept = is_live || is_in(&of_others);
                 let is_run_again = of_others.is_empty() && is_in(&of_own);
                 [is_kept && !is_free, is_kept && is_free || is_run_again]
             }
-            _ => [is_live || is_in(&waits(&|_| true)), false],
+            _ => [is_live || is_in(&held(&|_| true)), false],
         }
     }
 
@@ -265,8 +266,8 @@ impl<'a> Again<'a> {
     }
 
     /// The places that run again at a step, for the backward passes `is_of`, while what has
-    /// these live ranges waits.
-    fn waits(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
+    /// these live ranges is kept.
+    fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
             let before = self.backward(place).start;

@@ -21,9 +21,9 @@ const MODELS: u64 = 64;
 /// nothing tells apart, and late restores with `none`.
 fn most_over(recompute: Recompute) -> (f64, f64) {
     match recompute {
-        Recompute::None => (0.07, 0.32),
-        Recompute::Stage => (0.08, 0.33),
-        Recompute::Layer => (0.10, 0.35),
+        Recompute::None => (0.066, 0.30),
+        Recompute::Stage => (0.07, 0.27),
+        Recompute::Layer => (0.098, 0.325),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tensors that wait in a stage for other stages, by the phase of its work
+//! Transfer buffers of a stage: tensors for other stages or from them, by the phase of its work
 //! (docs/model.md, "Pipelines").
 
 use super::flows::Flows;
@@ -14,7 +14,7 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
 
-/// Bytes that may wait in a stage or be on their way through it.
+/// Bytes that a stage may hold for other stages, or forward.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transfers {
     /// Made before the stage, and used in its forward pass.
@@ -46,7 +46,7 @@ pub(super) enum BackwardPass {
     /// At its own steps.
     Own,
     /// With functions whose steps may be listed where another place calls them, when other
-    /// things wait.
+    /// buffers are needed.
     InFunctions,
 }
 
@@ -71,10 +71,10 @@ impl Flows {
         }
     }
 
-    /// By phase: the bytes that wait in a stage, beside what its own steps have.
+    /// By phase: the bytes of the transfer buffers of a stage, beside what its own steps have.
     ///
     /// The steps of the forward pass stand for both runs of what runs again.
-    pub(super) fn waiting(&self, moves: &Transfers) -> [u64; PHASES] {
+    pub(super) fn transfer_buffers(&self, moves: &Transfers) -> [u64; PHASES] {
         let Transfers {
             enters,
             leaves,
@@ -85,7 +85,7 @@ impl Flows {
             is_kept,
             ..
         } = *moves;
-        // A tensor that waits in frozen layers is live when these end.
+        // A tensor for the layers after frozen ones is live when these end.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
@@ -93,47 +93,47 @@ impl Flows {
             Recompute::Chosen if is_kept => Recompute::None,
             other => other,
         };
-        let (forward, turn, in_backward) = match (self.pipeline.schedule, recompute) {
+        let (forward, last_forward, in_backward) = match (self.pipeline.schedule, recompute) {
             (Schedule::None, _) => (0, 0, 0),
-            // Only a whole stage runs again while gradients wait for it.
+            // Only a whole stage is recomputed after it got its gradients.
             (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
             (Schedule::Sequential, _) => (0, 0, 0),
             (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
             (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
-            // A tensor that waits while a layer runs again is live on its steps.
+            // Gradients for a layer are live on the steps at which it is recomputed.
             (Schedule::Popart, Recompute::Layer | Recompute::Chosen) => {
                 (gradient_in.max(leaves), 0, leaves)
             }
             // FIFOs run at the end of the forward pass or before the backward pass.
             (Schedule::TfGrouped, Recompute::None) => {
-                let turn = largest_kept + enters.max(leaves + gradient_out);
-                (gradient_out, turn, enters)
+                let last_forward = largest_kept + enters.max(leaves + gradient_out);
+                (gradient_out, last_forward, enters)
             }
             (Schedule::TfGrouped, Recompute::Stage) => {
                 (enters.max(leaves + gradient_out), 0, enters)
             }
             (Schedule::TfGrouped, Recompute::Layer | Recompute::Chosen) => {
-                let turn = enters.max(leaves + gradient_out);
-                (enters.max(gradient_out), turn, enters)
+                let last_forward = enters.max(leaves + gradient_out);
+                (enters.max(gradient_out), last_forward, enters)
             }
             // Copies come after each half of a cycle.
             (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
             (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
             (Schedule::TfInterleaved, Recompute::Layer | Recompute::Chosen) => (0, leaves, 0),
         };
-        let phases = [forward, turn.max(forward), in_backward, 0];
+        let phases = [forward, last_forward.max(forward), in_backward, 0];
         match backward {
             BackwardPass::InFunctions => self.in_any_phase(moves, phases),
             BackwardPass::None | BackwardPass::Own => phases,
         }
     }
 
-    /// By phase: the bytes that are on their way through a stage. Where a stage runs one pass
+    /// By phase: the bytes that a stage forwards. Where a stage runs one pass
     /// at a time, they leave it at the end of that.
-    pub(super) fn passing(&self, moves: &Transfers) -> [u64; PHASES] {
+    pub(super) fn forwarded(&self, moves: &Transfers) -> [u64; PHASES] {
         let (forward, backward) = (moves.passes_forward, moves.passes_backward);
-        let in_turn = [Schedule::TfInterleaved, Schedule::Sequential];
-        if !in_turn.contains(&self.pipeline.schedule) {
+        let one_at_a_time = [Schedule::TfInterleaved, Schedule::Sequential];
+        if !one_at_a_time.contains(&self.pipeline.schedule) {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
@@ -145,9 +145,9 @@ impl Flows {
         }
     }
 
-    /// The same where it is not known in which phase a step runs: in all what waits in any.
+    /// The same where it is not known in which phase a step runs: in all the buffers of any.
     fn in_any_phase(&self, moves: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
-        let waits = match self.pipeline.schedule {
+        let buffers = match self.pipeline.schedule {
             _ if !self.has_phases() => 0,
             Schedule::Sequential if self.pipeline.recompute == Recompute::Stage => {
                 moves.gradient_in
@@ -158,14 +158,18 @@ impl Flows {
                 moves.gradient_out + moves.largest_kept.max(moves.enters + moves.leaves)
             }
         };
-        in_passes(phases.into_iter().fold(waits, u64::max))
+        in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
     /// The same where a later stage is on the same IPU, and has work between that of this
     /// one.
-    pub(super) fn waiting_beside_out(&self, moves: &Transfers, out: &Transfers) -> [u64; PHASES] {
+    pub(super) fn transfer_buffers_beside_out(
+        &self,
+        moves: &Transfers,
+        out: &Transfers,
+    ) -> [u64; PHASES] {
         let [of_out, ..] = self.in_any_phase(out, [0; PHASES]);
-        let of_own = self.in_any_phase(moves, self.waiting(moves));
+        let of_own = self.in_any_phase(moves, self.transfer_buffers(moves));
         std::array::from_fn(|phase| of_own[phase] + in_passes(of_out)[phase])
     }
 }
