@@ -355,3 +355,24 @@ impl OpenNodes<'_> {
 pub(super) fn is_weight(sets: &UseSets, labels: &[super::Label], set: u32) -> bool {
     labels[sets.label(set) as usize].kind == TensorKind::Variable
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As where several operations copy their outputs into one tensor.
+    #[test]
+    fn what_follows_a_later_destination_depends_on_it_too() {
+        let users = [
+            (0, Role::Destination),
+            (2, Role::Destination),
+            (4, Role::Computes),
+        ];
+        let users = [0u32, 1, 2].map(|node| {
+            let (step, role) = users[node as usize];
+            Use { step, node, role }
+        });
+        let edges: Vec<Edge> = edges_of(&users, 0).map(|(edge, _)| edge).collect();
+        assert_eq!(edges, [(0, [1, 2].into()), (1, [2].into())]);
+    }
+}

@@ -393,9 +393,14 @@ impl Model {
         for operation in &self.operations {
             is_update[operation.group as usize] |= operation.is_update;
         }
+        self.users_by_set(|group| is_update[group])
+    }
+
+    /// By use set: how many of the operation groups that count use its variables, up to 2.
+    pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         let mut of_set = vec![0u8; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
-            let count = u8::from(is_update[group as usize]);
+            let count = u8::from(counts(group as usize));
             of_set[set as usize] = (of_set[smaller as usize] + count).min(2);
         }
         of_set

@@ -202,8 +202,7 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Is it a weight, or other state? Each weight comes once, but gradients
-    /// may have copies: where there are weights, they are the partners.
+    /// Is it state, such as a moment?
     fn lasts(&self, variable: u32) -> bool {
         self.profile.variables.label(variable) != 0
     }
@@ -211,11 +210,8 @@ impl Pairing<'_> {
     /// Pairs the variables of each tile, those of one size in turn. State and
     /// temporaries take turns apart from each other.
     fn pair(&self, program: u32) -> Vec<Pair> {
-        let (mut others, mut unshared): (Vec<u32>, Vec<u32>) =
+        let (others, mut unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
-        if others.iter().any(|&variable| self.lasts(variable)) {
-            others.retain(|&variable| self.lasts(variable));
-        }
         let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
         let mut others: Vec<(TileAndBytes, u32)> = others.iter().map(with_set).collect();
         others.sort_unstable();

@@ -138,19 +138,18 @@ impl<'a> FoundPlaces<'a> {
     ) -> OperationPlace {
         let operation = &self.model.operations[number];
         let group = operation.group as usize;
-        // An operation that only makes a tensor, or copies from and to the host, counts with what it
-        // touches, but for what the name of a copy says.
-        let only_streams = self.model.operation_groups[group].only_streams();
-        let is_outside = operation.is_tensor || only_streams && !operation.is_anonymous;
+        // An operation that only copies from and to the host counts with what it touches.
+        if self.model.operation_groups[group].only_streams() {
+            return OperationPlace {
+                places: NOWHERE,
+                reason: Reason::Touched,
+            };
+        }
         let is_called = operation.call != NO_CALL;
-        let found = match is_outside {
-            true => Reach::Several,
-            false => self.of_operation[number],
-        };
+        let found = self.of_operation[number];
         // Inputs of a layer are also those of what comes after it, such as a pooler: the
         // flow of data knows better.
-        let is_certain =
-            is_outside || self.layering.notes[number] == Note::Name || found.is_unknown();
+        let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
         let is_compilers =
@@ -188,7 +187,6 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
-            (None, Reach::Unknown) if operation.is_anonymous => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) => self.by_order(number, sets),
         };
         OperationPlace { places, reason }
@@ -209,7 +207,8 @@ impl<'a> FoundPlaces<'a> {
     }
 
     /// By use set: the places of the operations that may use its variables as a weight:
-    /// those of layers and ends, and others of the forward pass, such as casts.
+    /// those of layers and ends, and others of the forward pass, such as casts. An
+    /// operation on every IPU advances a state, of which each IPU has its own.
     fn users_of_weights(
         &self,
         operations: &[OperationPlace],
@@ -217,9 +216,11 @@ impl<'a> FoundPlaces<'a> {
     ) -> Vec<PlaceSet> {
         let all = operations.iter().zip(&self.model.operations);
         let users = all.map(|(place, operation)| match place.reason {
-            Reason::Layer | Reason::Call | Reason::BeforeLayers | Reason::AfterLayers => {
-                place.places
-            }
+            Reason::Layer
+            | Reason::Call
+            | Reason::BeforeLayers
+            | Reason::AfterLayers
+            | Reason::EveryStage => place.places,
             Reason::Variables if operation.pass == Pass::Forward => place.places,
             _ => NOWHERE,
         });

@@ -62,8 +62,9 @@ impl Untied {
 /// The weights that several places use, the largest first. A weight is a
 /// variable of the framework by its context or, in profiles without such
 /// contexts, an always-live variable that one update uses, or that none does and
-/// that is named after a layer. Of the second kind numbers that each tile has are none:
-/// the compiler joins equal constants of several layers under the name of one.
+/// that is named after a layer or that the host both gives and takes. Of the second kind
+/// numbers that each tile has are none: the compiler joins equal constants of several
+/// layers under the name of one.
 pub(super) fn ties(
     (model, layering): (&Model, &Layering),
     bytes: &[SetBytes],
@@ -73,6 +74,8 @@ pub(super) fn ties(
     let has_kinds = model.tells_weights();
     let updates = model.updates_by_set();
     let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    // The host gives inputs alone, and no constants.
+    let copies = model.users_by_set(|group| model.operation_groups[group].only_streams());
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in (0u32..)
         .zip(bytes)
@@ -84,7 +87,11 @@ pub(super) fn ties(
         } else {
             label.kind != TensorKind::Constant
                 && match updates[set as usize] {
-                    0 => bytes.parameters >= number && layering.layer_in(label).is_some(),
+                    0 => {
+                        let is_kept = copies[set as usize] == 2;
+                        bytes.parameters >= number
+                            && (is_kept || layering.layer_in(label).is_some())
+                    }
                     1 => true,
                     // A variable that several updates use, such as a learning rate, is not a weight.
                     _ => false,

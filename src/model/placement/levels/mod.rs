@@ -144,8 +144,8 @@ impl<'a> Levels<'a> {
             }
         }
         let is_of_model = |&operation: &u32| {
-            let operation = &model.operations[operation as usize];
-            !operation.is_tensor && !model.operation_groups[operation.group as usize].only_streams()
+            let group = model.operations[operation as usize].group;
+            !model.operation_groups[group as usize].only_streams()
         };
         let outside =
             |operations: &[u32]| !operations.is_empty() && !operations.iter().any(is_of_model);
@@ -286,34 +286,38 @@ impl<'a> Levels<'a> {
     /// Where the variables of the forward pass are used there that a node uses.
     fn stash(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
         let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
-        edges.map(|edge| {
-            let all = edge
-                .to
-                .iter()
-                .chain([&edge.from])
-                .map(|&node| node as usize);
-            let forward = all.filter(|&node| self.phases[node] == Phase::Forward);
-            forward.fold(Reach::Unknown, |found, node| found.join(self.found[node]))
-        })
+        edges.map(|edge| self.forward_ends(edge).fold(Reach::Unknown, Reach::join))
     }
 
-    /// Can a node run at a level, by the shared parameters that it uses?
+    /// Where the forward pass makes and uses the variables of an edge.
+    fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
+        let all = edge.to.iter().chain([&edge.from]);
+        let all = all.map(|&node| node as usize);
+        let forward = all.filter(|&node| self.phases[node] == Phase::Forward);
+        forward.map(|node| self.found[node])
+    }
+
+    /// Can a node run at a level, by the shared parameters that it uses and, after the
+    /// forward pass, by what that makes or uses there?
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let mut shared = self.parameters[node]
             .iter()
             .map(|&parameter| &self.shared[parameter as usize]);
+        let mut edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let is_of_level = |edge| {
+            let mut ends = self.forward_ends(edge).peekable();
+            let is_there = |found: Reach| found.level().is_none_or(|found| found == level);
+            ends.peek().is_none() || ends.any(is_there)
+        };
         shared.all(|levels| levels.is_empty() || levels.contains(&level))
+            && (self.phases[node] == Phase::Forward || edges.all(is_of_level))
     }
 
     /// Does a node use what the forward pass makes or uses in In?
     fn uses_stash_of_in(&self, node: usize) -> bool {
         let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
-        let mut nodes = edges.flat_map(|edge| edge.to.iter().chain([&edge.from]));
-        let is_there = |&other: &u32| {
-            let other = other as usize;
-            self.phases[other] == Phase::Forward && self.found[other] == Reach::At(0)
-        };
-        self.can_be_at(node, 0) && nodes.any(is_there)
+        let mut found = edges.flat_map(|edge| self.forward_ends(edge));
+        self.can_be_at(node, 0) && found.any(|found| found == Reach::At(0))
     }
 
     fn forward(&mut self) {
@@ -341,7 +345,6 @@ impl<'a> Levels<'a> {
         let mut add = |found: Reach, more: u64| {
             if let Reach::At(level) = found
                 && (low..=high).contains(&level)
-                && self.can_be_at(node, level)
             {
                 *bytes.entry(level).or_default() += more;
             }
@@ -360,7 +363,9 @@ impl<'a> Levels<'a> {
                 }
             }
         }
-        let most = bytes.into_iter().filter(|&(_, bytes)| bytes > 0);
+        let most = bytes
+            .into_iter()
+            .filter(|&(level, bytes)| bytes > 0 && self.can_be_at(node, level));
         let before = self.before[node];
         let most = most.max_by_key(|&(level, bytes)| (bytes, Some(level) == before, level));
         most.map(|(level, _)| level)
@@ -387,8 +392,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Does a node join gradients that nothing uses later, and use nothing else that others
-    /// use too? A norm leaves them to the updates.
+    /// Does a node join gradients that nothing uses later? A norm leaves them to the updates.
     fn sums_gradients(&self, node: usize) -> bool {
         // Where no context tells the passes, the backward pass of Out is of the forward phase.
         let is_gradient = |from: usize| {
@@ -398,7 +402,6 @@ impl<'a> Levels<'a> {
         edges.all(|edge| edge.to.last() == Some(&(node as u32)))
             && self.producers(node).min() != self.producers(node).max()
             && self.producers(node).all(is_gradient)
-            && self.shared_parameters(node).next().is_none()
     }
 
     /// Where the last is made of the gradients that a node joins.

@@ -12,16 +12,11 @@ impl Levels<'_> {
         let phase = |(number, node): (usize, &FlowNode)| {
             let mut operations = node.operations.iter();
             let is_backward =
-                |&operation: &u32| self.model.operations[operation as usize].is_backward;
-            let is_nested = |&operation: &u32| self.model.operations[operation as usize].is_nested;
+                operations.any(|&operation| self.model.operations[operation as usize].is_backward);
             match node.first {
                 first if first < backward_start => Phase::Forward,
                 _ if by_context.is_none() && self.ends_in_parameters(number) => Phase::Late,
-                _ if by_context.is_none() => Phase::Backward,
-                // In functions contexts do not tell.
-                _ if operations.clone().any(is_backward) || operations.any(is_nested) => {
-                    Phase::Backward
-                }
+                _ if by_context.is_none() || is_backward => Phase::Backward,
                 _ => Phase::Late,
             }
         };

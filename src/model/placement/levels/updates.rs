@@ -91,12 +91,12 @@ impl Levels<'_> {
         }
     }
 
-    /// The updates that use the same variables later: a node may change them in place.
+    /// The nodes that use the same gradients later: a node may change them in place.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
         let backward = edges.filter(|edge| self.phases[edge.from as usize] != Phase::Forward);
         let users = backward.flat_map(|edge| edge.to.iter().map(|&to| to as usize));
-        users.filter(move |&to| to > node && self.phases[to] == Phase::Late)
+        users.filter(move |&to| to > node)
     }
 
     /// An operation that changes no parameter, such as the gradient of a weight that the host reads, is

@@ -117,3 +117,19 @@ fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     assert_eq!(placed.variable(gradient), "2");
     assert_eq!(placed.variable(derivative), "1 2");
 }
+
+/// It joins what Out hands back with what layer 3 took from layer 2: more bytes come from
+/// Out, but Out does not know what layer 2 made.
+#[test]
+fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
+    let mut training = Training::new();
+    let gate = training.case.operation_at(6, "gate grad");
+    let forward = training.forward.clone();
+    training.case.passing(&[forward[2], forward[3], gate], "");
+    training.case.passing(&[forward[3], forward[4], gate], "");
+    training.case.passing(&[5, gate], "");
+    training.case.passing(&[5, gate], "");
+    training.case.passing(&[gate, 6], "");
+    let placed = training.placed();
+    assert_eq!(placed.operation(6), ("3".into(), Reason::Variables));
+}
