@@ -19,7 +19,7 @@ use crate::model::{
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
 use crate::report::{
-    Calibration, Detail, Files, Inputs, PageVariables, Peaks, Provenance, Report, printable,
+    Calibration, Detail, Files, Inputs, NamedVariables, Peaks, Provenance, Report, printable,
 };
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search_states};
@@ -266,29 +266,14 @@ impl Layers<'_> {
         // Names come with the bytes of the profile, not with those of another micro-batch.
         let is_recorded = found.is_none_or(|found| found.estimate.is_none());
         let lookup = lookup.as_ref().filter(|_| is_recorded);
-        let mut peaks = Peaks::new(model, memory, found, detail);
-        let mut page = PageVariables::default();
-        if let Some(lookup) = lookup {
-            let positions = &self.placement.positions;
-            let on_page = || match detail {
-                Detail::Page => PageVariables::find(lookup, model, memory, positions, &peaks),
-                Detail::Full | Detail::Split => Ok(PageVariables::default()),
-            };
-            // Side by side, since both wait for the profile.
-            let named = || peaks.find_names(lookup, model, memory, found);
-            let (named, found_on_page) = rayon::join(named, on_page);
-            let named = named.with_context(|| self.analysis.displayed())?;
-            page = found_on_page.with_context(|| self.analysis.displayed())?;
-            peaks.take_names(named);
-        }
-        Ok(Report::new(Inputs {
-            page,
+        let mut inputs = Inputs {
+            named: NamedVariables::default(),
             model,
             layering: &self.layering,
             placement: &self.placement,
             memory,
             search: found,
-            peaks,
+            peaks: Peaks::new(model, memory, found, detail),
             limit,
             detail,
             provenance: Provenance {
@@ -304,7 +289,15 @@ impl Layers<'_> {
                 )
             },
             warnings: self.warnings_of(memory, found),
-        }))
+        };
+        inputs.named = match lookup {
+            Some(lookup) => {
+                let found = inputs.find_variables(lookup);
+                found.with_context(|| self.analysis.displayed())?
+            }
+            None => inputs.saved_variables(),
+        };
+        Ok(Report::new(inputs))
     }
 
     /// All that a report is to warn of.

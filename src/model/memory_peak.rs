@@ -1,7 +1,7 @@
 //! The tile and the step where the whole model takes most memory.
 
 use super::VariableGroup;
-use super::profile_lookup::{LivePlace, ProfileLookup};
+use super::profile_lookup::ProfileLookup;
 use super::variables::LoweredVariables;
 use crate::profile::{LiveClasses, ProfileError};
 use rayon::prelude::*;
@@ -60,12 +60,14 @@ impl MemoryPeak {
         lookup: &ProfileLookup,
         classes: &LiveClasses,
     ) -> Result<(), ProfileError> {
-        let (tile, step) = (self.tile, self.step);
-        let places = [LivePlace { tile, step }];
-        let live = lookup.live_at(&places, usize::MAX, |_, (class, _), _| {
-            classes.is_live(class, self.step)
-        })?;
-        self.variables = live.into_iter().flat_map(|live| live.largest).collect();
+        let lists = lookup.on_tiles(&[(self.tile, usize::MAX)]);
+        let live = lists.of(self.tile);
+        let live = live.filter(|variable| classes.is_live(variable.class, self.step));
+        let live: Vec<_> = live.collect();
+        let names = lookup.names(live.iter())?;
+        let named = live.iter().zip(names);
+        let named = named.map(|(variable, name)| lookup.named(variable, name));
+        self.variables = named.collect();
         Ok(())
     }
 }

@@ -64,7 +64,7 @@ pub use placement::{
     Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,
     TooManyPlaces, Untied, WeightTie,
 };
-pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileVariable};
+pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileLists, TileVariable};
 pub use recording::{Framework, Recording};
 pub use step_programs::{StepProgram, StepPrograms};
 use use_set_index::UseSetIndex;

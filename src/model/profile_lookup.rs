@@ -3,7 +3,6 @@
 use super::{NamedVariable, StepPrograms};
 use crate::parallel;
 use crate::profile::{NEVER_LIVE, ProfileError, VariableNames, Variables};
-use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -55,6 +54,14 @@ pub struct TileVariable {
     pub category: u8,
 }
 
+/// The variables of some tiles.
+#[derive(Debug)]
+pub struct TileLists<'a> {
+    lookup: &'a ProfileLookup,
+    /// By tile: positions in the order of the profile.
+    by_tile: Vec<Vec<u32>>,
+}
+
 /// The largest variables of a tile so far, and some more.
 #[derive(Clone, Default)]
 struct Largest {
@@ -78,26 +85,52 @@ impl ProfileLookup {
         }
     }
 
-    /// By tile of `tiles`: its variables that are ever live, the largest first and at most
-    /// `max_count`. Equal ones are in the order of the profile.
-    pub fn of_tiles(&self, tiles: &[u32], max_count: usize) -> Vec<Vec<TileVariable>> {
-        let lists = self.on_tiles(tiles, max_count, |_, _| true);
-        let variable = |position: u32| TileVariable {
-            position,
-            class: self.variables.classes[position as usize],
-            set: self.set_of[position as usize],
-            bytes: u64::from(self.variables.bytes[position as usize]),
-            category: self.variables.categories[position as usize],
+    /// The largest variables of tiles, from one pass over all of them, in parts side by side:
+    /// a large model has 10^7. `wanted` says of each tile how many at most.
+    pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
+        let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
+        let mut max_counts = vec![0; highest.unwrap_or(0)];
+        for &(tile, max_count) in wanted {
+            let of_tile: &mut usize = &mut max_counts[tile as usize];
+            *of_tile = max_count.max(*of_tile);
+        }
+        let join = |mut found: Vec<Vec<u32>>, later: Vec<Vec<u32>>| {
+            for (list, mut later) in found.iter_mut().zip(later) {
+                list.append(&mut later);
+            }
+            found
         };
-        let lists = lists.into_iter();
-        lists
-            .map(|list| list.into_iter().map(variable).collect())
-            .collect()
+        let count = highest.map_or(0, |_| self.variables.tiles.len());
+        let of_part = |part| self.of_part(part, &max_counts);
+        let found = parallel::by_parts(count, rayon::current_num_threads(), of_part, join);
+        let mut by_tile = found.unwrap_or_default();
+        for (list, &max_count) in by_tile.iter_mut().zip(&max_counts) {
+            self.keep_largest(list, max_count);
+        }
+        TileLists {
+            lookup: self,
+            by_tile,
+        }
+    }
+
+    /// By tile: the positions of some of the variables in a part of them, the largest
+    /// `max_counts` of the tile among them.
+    fn of_part(&self, part: Range<usize>, max_counts: &[usize]) -> Vec<Vec<u32>> {
+        let mut found = vec![Largest::default(); max_counts.len()];
+        let tiles = self.variables.tiles[part.clone()].iter();
+        for (position, &tile) in (part.start as u32..).zip(tiles) {
+            let tile = usize::from(tile);
+            match max_counts.get(tile) {
+                None | Some(0) => {}
+                Some(&max_count) => self.add(&mut found[tile], position, max_count),
+            }
+        }
+        found.into_iter().map(|largest| largest.positions).collect()
     }
 
     /// The name of the category of a variable.
     pub fn category_of(&self, variable: &TileVariable) -> &str {
-        self.category(variable.position)
+        &self.variables.category_names[usize::from(variable.category)]
     }
 
     /// The names of all categories, by their positions in [`TileVariable`].
@@ -108,7 +141,7 @@ impl ProfileLookup {
     /// The names of these variables, in the same order.
     ///
     /// # Errors
-    /// As [`ProfileLookup::live_at`].
+    /// When the profile cannot be read again, or is not what it was.
     pub fn names<'a>(
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
@@ -117,56 +150,14 @@ impl ProfileLookup {
         self.names.fetch(&ids.collect::<Vec<_>>())
     }
 
-    /// For each of `places` the variables that are live there by `is_live` (by the number
-    /// of the place, the variable's class and use set, and its category), with the names
-    /// of at most `max_count` of them. Equal ones are in the order of the profile.
-    ///
-    /// # Errors
-    /// When the profile cannot be read again for the names.
-    pub fn live_at(
-        &self,
-        places: &[LivePlace],
-        max_count: usize,
-        is_live: impl Fn(usize, (u32, u32), &str) -> bool + Sync,
-    ) -> Result<Vec<LiveVariables>, ProfileError> {
-        let tiles: Vec<u32> = places.iter().map(|place| place.tile).collect();
-        let mut found = Vec::with_capacity(places.len());
-        let largest = self.on_tiles(&tiles, usize::MAX, |number, position| {
-            let class = self.variables.classes[position as usize];
-            let kind = (class, self.set_of[position as usize]);
-            is_live(number, kind, self.category(position))
-        });
-        for live in &largest {
-            let bytes = |&position: &u32| u64::from(self.variables.bytes[position as usize]);
-            found.push(LiveVariables {
-                count: live.len() as u64,
-                bytes: live.iter().map(bytes).sum(),
-                categories: self.by_category(live),
-                largest: Vec::new(),
-            });
+    /// A variable with its name.
+    pub fn named(&self, variable: &TileVariable, name: String) -> NamedVariable {
+        NamedVariable {
+            name: name.into(),
+            category: self.category_of(variable).into(),
+            bytes: self.variables.bytes[variable.position as usize],
+            set: variable.set,
         }
-        for (found, largest) in found.iter_mut().zip(self.name(largest, max_count)?) {
-            found.largest = largest;
-        }
-        Ok(found)
-    }
-
-    /// For each of `tiles` the largest variables that `counts` (by the number of
-    /// the tile, and the variable's class and use set), at most `max_count`.
-    ///
-    /// # Errors
-    /// As [`ProfileLookup::live_at`].
-    pub fn largest(
-        &self,
-        tiles: &[u32],
-        max_count: usize,
-        counts: impl Fn(usize, u32, u32) -> bool + Sync,
-    ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
-        let found = self.on_tiles(tiles, max_count, |number, position| {
-            let class = self.variables.classes[position as usize];
-            counts(number, class, self.set_of[position as usize])
-        });
-        self.name(found, max_count)
     }
 
     /// Leaves the largest `max_count`, the largest first.
@@ -175,74 +166,11 @@ impl ProfileLookup {
         positions.truncate(max_count);
     }
 
-    /// The first `max_count` of each list by name.
-    fn name(
-        &self,
-        mut lists: Vec<Vec<u32>>,
-        max_count: usize,
-    ) -> Result<Vec<Vec<NamedVariable>>, ProfileError> {
-        lists.iter_mut().for_each(|list| list.truncate(max_count));
-        let ids = lists.iter().flatten();
-        let ids: Vec<u64> = ids.map(|&position| self.variables.id(position)).collect();
-        let mut names = self.names.fetch(&ids)?.into_iter();
-        let named = lists.into_iter().map(|list| {
-            let named = list.into_iter().zip(&mut names);
-            named
-                .map(|(position, name)| self.named(position, name))
-                .collect()
-        });
-        Ok(named.collect())
-    }
-
-    /// By tile of `tiles`: the positions of the variables there that are ever live and
-    /// `counts`, at most `max_count`, the largest first. One pass over all variables, in parts
-    /// side by side; a large model has 10^7.
-    fn on_tiles(
-        &self,
-        tiles: &[u32],
-        max_count: usize,
-        counts: impl Fn(usize, u32) -> bool + Sync,
-    ) -> Vec<Vec<u32>> {
-        let highest = tiles.iter().max();
-        let mut on_tile = vec![Vec::new(); highest.map_or(0, |&tile| tile as usize + 1)];
-        for (number, &tile) in tiles.iter().enumerate() {
-            on_tile[tile as usize].push(number);
-        }
-        let of_part = |part: Range<usize>| {
-            let mut found = vec![Largest::default(); tiles.len()];
-            let variables = self.variables.tiles[part.clone()].iter();
-            for (position, &tile) in (part.start as u32..).zip(variables) {
-                let Some(here) = on_tile.get(usize::from(tile)) else {
-                    continue;
-                };
-                if self.variables.classes[position as usize] == NEVER_LIVE {
-                    continue;
-                }
-                for &number in here.iter().filter(|&&number| counts(number, position)) {
-                    self.add(&mut found[number], position, max_count);
-                }
-            }
-            found.into_iter().map(|largest| largest.positions).collect()
-        };
-        let join = |mut found: Vec<Vec<u32>>, later: Vec<Vec<u32>>| {
-            for (list, mut later) in found.iter_mut().zip(later) {
-                list.append(&mut later);
-            }
-            found
-        };
-        let parts = rayon::current_num_threads();
-        let found = parallel::by_parts(self.variables.tiles.len(), parts, of_part, join);
-        let mut found = found.unwrap_or_else(|| vec![Vec::new(); tiles.len()]);
-        found
-            .iter_mut()
-            .for_each(|list| self.keep_largest(list, max_count));
-        found
-    }
-
-    /// Adds a variable where it may be among the largest `max_count`.
+    /// Adds a variable that is ever live where it may be among the largest `max_count`.
     fn add(&self, largest: &mut Largest, position: u32, max_count: usize) {
         let bytes = Some(self.variables.bytes[position as usize]);
-        if bytes <= largest.too_few {
+        let is_never_live = || self.variables.classes[position as usize] == NEVER_LIVE;
+        if bytes <= largest.too_few || is_never_live() {
             return;
         }
         largest.positions.push(position);
@@ -252,31 +180,42 @@ impl ProfileLookup {
             largest.too_few = last.map(|&last| self.variables.bytes[last as usize]);
         }
     }
+}
 
-    fn by_category(&self, live: &[u32]) -> Vec<(Box<str>, u64)> {
-        let mut sums: FxHashMap<&str, u64> = FxHashMap::default();
-        for &position in live {
-            let bytes = self.variables.bytes[position as usize];
-            *sums.entry(self.category(position)).or_default() += u64::from(bytes);
+impl TileLists<'_> {
+    /// The variables of a tile that are ever live, the largest first. Equal ones are in the
+    /// order of the profile.
+    pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
+        let variables = &self.lookup.variables;
+        let positions = self.by_tile.get(tile as usize).into_iter().flatten();
+        positions.map(move |&position| TileVariable {
+            position,
+            class: variables.classes[position as usize],
+            set: self.lookup.set_of[position as usize],
+            bytes: u64::from(variables.bytes[position as usize]),
+            category: variables.categories[position as usize],
+        })
+    }
+}
+
+impl LiveVariables {
+    /// The sums of all that is `live`; nothing is listed yet.
+    pub fn of(live: &[TileVariable], lookup: &ProfileLookup) -> Self {
+        let mut sums = vec![0; lookup.category_names().len()];
+        for variable in live {
+            sums[usize::from(variable.category)] += variable.bytes;
         }
-        let mut sums: Vec<_> = sums.into_iter().filter(|&(_, bytes)| bytes > 0).collect();
-        sums.sort_unstable_by_key(|&(name, bytes)| (Reverse(bytes), name));
-        sums.into_iter()
-            .map(|(name, bytes)| (name.into(), bytes))
-            .collect()
-    }
-
-    fn category(&self, position: u32) -> &str {
-        let category = self.variables.categories[position as usize];
-        &self.variables.category_names[usize::from(category)]
-    }
-
-    fn named(&self, position: u32, name: String) -> NamedVariable {
-        NamedVariable {
-            name: name.into(),
-            category: self.category(position).into(),
-            bytes: self.variables.bytes[position as usize],
-            set: self.set_of[position as usize],
+        let categories = lookup.category_names().iter().zip(sums);
+        let categories = categories.filter(|&(_, bytes)| bytes > 0);
+        let mut categories: Vec<(Box<str>, u64)> = categories
+            .map(|(name, bytes)| (name.as_str().into(), bytes))
+            .collect();
+        categories.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        Self {
+            count: live.len() as u64,
+            bytes: live.iter().map(|variable| variable.bytes).sum(),
+            categories,
+            largest: Vec::new(),
         }
     }
 }

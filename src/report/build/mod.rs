@@ -2,7 +2,7 @@
 
 mod answer;
 mod live_steps;
-mod page_variables;
+mod named;
 mod peaks;
 mod pipeline;
 mod plan;
@@ -11,7 +11,7 @@ mod split;
 mod tile_map;
 mod what_if;
 
-pub use page_variables::PageVariables;
+pub use named::NamedVariables;
 pub use peaks::Peaks;
 use peaks::StageSections;
 
@@ -36,10 +36,10 @@ pub struct Inputs<'a> {
     pub memory: &'a MemoryModel<'a>,
     /// The result of a search, when one was requested.
     pub search: Option<&'a SearchResult>,
-    /// Curves, and the variables at their peaks.
+    /// Curves.
     pub peaks: Peaks,
-    /// Single variables, which only a page shows.
-    pub page: PageVariables,
+    /// Single variables, by [`Inputs::find_variables`] where the profile can be read again.
+    pub named: NamedVariables,
     /// Bytes that a stage may take on each tile: the maximum that any IPU
     /// allows.
     pub limit: u64,
@@ -66,8 +66,9 @@ impl Report {
     /// Makes the report. No file is read here.
     pub fn new(mut inputs: Inputs<'_>) -> Self {
         let peaks = std::mem::take(&mut inputs.peaks);
-        let lacking = peaks.lacking(&inputs);
-        let (liveness, stages) = peaks.into_sections(&inputs);
+        let named = std::mem::take(&mut inputs.named);
+        let lacking = named.lacking(&inputs);
+        let (liveness, stages) = peaks.into_sections(&inputs, &named);
         let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
         let search = inputs.search;
         // Only a search is concerned with what several layers use.
@@ -80,11 +81,11 @@ impl Report {
             layers: inputs.layers(),
             tied_weights: inputs.tied_weights(),
             liveness,
-            live_steps: inputs.page.live_steps.take(),
+            live_steps: named.live_steps,
             execution: inputs.execution(),
             warnings,
             contradictions: inputs.model.contradictions.clone(),
-            ..Self::of_memory(inputs.recorded(), inputs.provenance.clone())
+            ..Self::of_memory(inputs.recorded(named.of_tiles), inputs.provenance.clone())
         };
         let mut report = match search {
             Some(found) => report.with_search(&inputs, found, stages, shared),

@@ -5,7 +5,7 @@ use crate::model::{CycleSource, PassCycles};
 use crate::profile::{Recorded, RecordedCategory, RecordedTile};
 use crate::report::{
     Band, CategoryBytes, CoverageFacts, Execution, ExecutionSource, LayerCycles, LayerMemory,
-    RecordedMemory, StageCycles, TileMap, TileTotals,
+    RecordedMemory, StageCycles, TileMap, TileTotals, TileVariables,
 };
 use crate::time::narrow;
 
@@ -43,13 +43,13 @@ impl RecordedMemory {
 }
 
 impl Inputs<'_> {
-    pub(super) fn recorded(&self) -> RecordedMemory {
+    pub(super) fn recorded(&self, of_tiles: Option<TileVariables>) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
         // An estimate for another micro-batch is no record.
         let is_recorded = self.search.is_none_or(|found| found.estimate.is_none());
         let coverage = self.memory.coverage().filter(|_| is_recorded);
         let tile_map = if self.detail >= Detail::Page {
-            TileMap::new(tiles, categories, self.page.of_tiles.clone())
+            TileMap::new(tiles, categories, of_tiles)
         } else {
             None
         };

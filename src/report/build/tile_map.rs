@@ -1,7 +1,7 @@
 //! The content of each tile, from the recorded categories and the lowered
 //! variables.
 
-use crate::model::{Model, ProfileLookup, TileVariable};
+use crate::model::{Model, ProfileLookup, TileLists, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile};
 use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 /// JSON. The categories of 16 IPUs are fewer.
 const MAX_NUMBERS: usize = 1_000_000;
 /// How many variables of a tile are listed.
-const MAX_VARIABLES: usize = 10;
+pub(super) const MAX_VARIABLES: usize = 10;
 /// Of how many tiles variables are listed: all of one IPU, and the fullest of several.
 const MAX_TILES: usize = 2_000;
 
@@ -75,12 +75,12 @@ impl TileVariables {
     }
 
     /// The largest variables of `tiles` that have bytes.
-    pub(super) fn find(lookup: &ProfileLookup, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
-        let mut found = lookup.of_tiles(tiles, MAX_VARIABLES);
-        found
-            .iter_mut()
-            .for_each(|list| list.retain(|variable| variable.bytes > 0));
-        found
+    pub(super) fn find(lists: &TileLists<'_>, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
+        let largest = |&tile: &u32| {
+            let variables = lists.of(tile).take(MAX_VARIABLES);
+            variables.filter(|variable| variable.bytes > 0).collect()
+        };
+        tiles.iter().map(largest).collect()
     }
 
     /// With the `names` of the variables that were found, tile after tile.

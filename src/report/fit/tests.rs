@@ -2,7 +2,7 @@
 
 use super::{
     Against, AgainstError, Calibration, CalibrationError, CutElsewhere, Fit, IpuFit, MatchedBy,
-    StageAgainst, tables,
+    StageAgainst, TileParts, tables,
 };
 use crate::memory::{Correction, Pipeline, PlacedStage, Schedule};
 use crate::model::{Layering, Positions};
@@ -242,23 +242,81 @@ fn nothing_is_learnt_from_other_cuts_or_without_a_pipeline() {
     ));
 }
 
-/// Of 72 bytes less, a part with 576 bytes more is no reason.
+/// Puts the bytes of a stage so much under the prediction by its variables, and over it by its
+/// exchange code.
+fn change(stage: &mut StageAgainst, variables: u64, exchange: u64) {
+    stage.predicted_parts = TileParts {
+        variables: 10_000,
+        ..TileParts::default()
+    };
+    stage.recorded_parts = TileParts {
+        variables: 10_000 - variables,
+        global_exchange_code: exchange,
+        ..TileParts::default()
+    };
+    stage.predicted = 10_000;
+    stage.difference = exchange as i64 - variables as i64;
+}
+
 #[test]
 fn the_worst_part_is_off_the_same_way_as_the_tile() {
     let mut stage = against(&["0 Out"], &[Some("0")]).stages.remove(0);
     assert_eq!(stage.worst_part(), Some(("variables", 70)));
-    let changed = |stage: &mut StageAgainst, variables, exchange| {
-        stage.recorded_parts.variables = stage.predicted_parts.variables - variables;
-        stage.recorded_parts.global_exchange_code = exchange;
-        stage.difference = exchange as i64 - variables as i64;
-    };
-    changed(&mut stage, 648, 576);
+    change(&mut stage, 648, 576);
     assert_eq!(stage.worst_part(), Some(("variables", -648)));
-    changed(&mut stage, 576, 648);
+    change(&mut stage, 576, 648);
     assert_eq!(stage.worst_part(), Some(("global exchange code", 648)));
     // As full as predicted.
-    changed(&mut stage, 576, 576);
+    change(&mut stage, 576, 576);
     assert_eq!(stage.worst_part(), None);
+}
+
+/// Of 72 bytes less, a part with 576 bytes more is no reason: not in the terminal, and not in
+/// what the page shows.
+#[test]
+fn less_than_predicted_is_not_most_of_all_more() {
+    let look = TextStyle {
+        units: Units::Bytes,
+        ..TextStyle::default()
+    };
+    for (variables, exchange, said) in [
+        (
+            648,
+            576,
+            "72 bytes less than predicted (-0.72 %), most of all variables: 648 bytes less",
+        ),
+        (
+            576,
+            648,
+            "72 bytes more than predicted (+0.72 %), most of all global exchange code: 648 bytes more",
+        ),
+    ] {
+        let mut report = compiled();
+        let fit = report.fit.as_mut().expect("a compilation");
+        let against = fit.against.as_mut().expect("a comparison");
+        change(&mut against.stages[0], variables, exchange);
+        let terminal = terminal::text(&report, &look, &[Part::Answer]);
+        assert!(terminal.contains(said), "{terminal}");
+        let page = on_page(&report);
+        assert!(page.iter().any(|own| own.ends_with(said)), "{page:?}");
+    }
+}
+
+/// The sentences that the page has in it, as its script puts phrases together.
+fn on_page(report: &Report) -> Vec<String> {
+    let mut json = Vec::new();
+    crate::report::write_json(report, &mut json).expect("memory");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let sections = json["sections"].as_array().expect("sections").iter();
+    let blocks = sections.flat_map(|section| section["blocks"].as_array().expect("blocks"));
+    let phrase = |phrase: &serde_json::Value| match phrase["amount"].as_u64() {
+        Some(bytes) => format!("{bytes} bytes"),
+        None => phrase["text"].as_str().unwrap_or_default().to_string(),
+    };
+    let lines = blocks.filter_map(|block| block["line"].as_array());
+    lines
+        .map(|phrases| phrases.iter().map(phrase).collect())
+        .collect()
 }
 
 #[test]

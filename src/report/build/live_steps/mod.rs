@@ -3,7 +3,7 @@
 mod spans;
 
 use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
-use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileVariable};
+use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileLists, TileVariable};
 use crate::report::downsample::thin;
 use crate::report::layer_names::{layer_name, layer_names};
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
@@ -202,7 +202,7 @@ impl Whole<'_> {
     }
 
     /// The fullest tile, then those of `stages`, then of `all` as many as are missing.
-    fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
+    pub(super) fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
         let mut tiles = vec![self.tile];
         for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
             for &tile in others {
@@ -215,15 +215,10 @@ impl Whole<'_> {
     }
 
     /// Chooses the steps, fewer where too many variables would be listed, and what is at
-    /// these on the fullest tile, those of `stages` and some of `all`, the fullest first.
-    pub(super) fn chosen(
-        &self,
-        lookup: &ProfileLookup,
-        stages: &[u32],
-        all: &[u32],
-    ) -> Option<ChosenSteps> {
-        let tiles = self.tiles(stages, all);
-        let variables = lookup.of_tiles(&tiles, usize::MAX);
+    /// these on `tiles`.
+    pub(super) fn chosen(&self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps> {
+        let variables = tiles.iter().map(|&tile| lists.of(tile).collect());
+        let variables: Vec<Vec<TileVariable>> = variables.collect();
         let mut max_steps = MAX_STEPS;
         let (steps, spans) = loop {
             let steps = self.steps(max_steps);

@@ -1,0 +1,287 @@
+//! Single variables by name: those at peaks, those that stages stash, and those that only a
+//! page shows. Their names are in the profile alone, so they are fetched before the report
+//! is made: all with one pass over the variables and one look at the file.
+
+use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
+use super::{Detail, Inputs};
+use crate::memory::{PlacedStage, StageMemory};
+use crate::model::{
+    CodeKind, LivePlace, LiveVariables, MemoryPeak, NamedVariable, ProfileLookup, TileLists,
+    TileVariable,
+};
+use crate::profile::ProfileError;
+use crate::report::{
+    CategorySum, LiveSteps, LiveVariable, PeakVariables, StashedVariable, TileVariables,
+};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// How many of the variables that are live at a peak are named.
+const MAX_VARIABLES: usize = 20;
+/// How many of those are named where the most is lacking.
+const MAX_LACKING: usize = 3;
+/// How many of the variables that a stage stashes are named.
+const MAX_STASHED: usize = 5;
+
+/// The live variables at a place.
+type LiveAt = (LivePlace, LiveVariables);
+
+/// Single variables by name.
+#[derive(Debug, Default)]
+pub struct NamedVariables {
+    /// Variables that are live at the peak of the whole model, if that is known.
+    live: Option<LiveAt>,
+    /// By stage, the same.
+    live_in_stages: Vec<Option<LiveAt>>,
+    /// By stage: the largest variables that it stashes on its fullest tile.
+    stashed: Vec<Vec<NamedVariable>>,
+    /// Where nothing fits: what is live where the most is lacking.
+    lacking: Option<LiveAt>,
+    /// What is live at chosen steps, for a page; `None` without steps.
+    pub(super) live_steps: Option<LiveSteps>,
+    /// The largest variables of tiles, for a page; `None` where no tile was recorded.
+    pub(super) of_tiles: Option<TileVariables>,
+}
+
+/// A place to look at, and for which stage if not for the whole model.
+type Place<'a> = (LivePlace, Option<&'a Range<usize>>);
+
+impl Inputs<'_> {
+    /// Those that a saved model still knows by name.
+    pub fn saved_variables(&self) -> NamedVariables {
+        let found = self.model.memory_peak.as_ref();
+        NamedVariables {
+            live: found.filter(|_| self.is_full()).map(at_memory_peak),
+            ..NamedVariables::default()
+        }
+    }
+
+    /// Looks up all at once.
+    ///
+    /// # Errors
+    /// When the profile cannot be read again, or is not what it was.
+    pub fn find_variables(&self, lookup: &ProfileLookup) -> Result<NamedVariables, ProfileError> {
+        let places = self.places();
+        let is_page = self.detail >= Detail::Page;
+        let whole = self
+            .peaks
+            .whole(self.model, self.memory, &self.placement.positions);
+        let whole = whole.filter(|_| is_page);
+        let tiles = is_page.then(|| TileVariables::tiles(self.model));
+        let tiles = tiles.unwrap_or_default();
+        let stages = self.peaks.tiles_of_stages();
+        let at_steps = whole.as_ref().map(|whole| whole.tiles(stages, &tiles));
+        let of_places = places.iter().map(|(place, _)| &place.tile);
+        let entirely = of_places.chain(at_steps.iter().flatten());
+        let wanted = entirely.map(|&tile| (tile, usize::MAX));
+        let wanted = wanted.chain(tiles.iter().map(|&tile| (tile, MAX_OF_TILE)));
+        let lists = lookup.on_tiles(&wanted.collect::<Vec<_>>());
+
+        let live = places
+            .par_iter()
+            .map(|place| self.live(lookup, &lists, place));
+        let live: Vec<_> = live.collect();
+        let stashed = self.stashed_variables(&lists);
+        let whole = whole.zip(at_steps);
+        let at_steps =
+            whole.and_then(|(whole, tiles)| Some((whole.chosen(&lists, &tiles)?, whole)));
+        let on_tiles = TileVariables::find(&lists, &tiles);
+        let listed = live.iter().flat_map(|(_, listed)| listed);
+        let listed = listed.chain(stashed.iter().flatten());
+        let listed = listed.chain(at_steps.iter().flat_map(|(chosen, _)| chosen.listed()));
+        let names = lookup.names(listed.chain(on_tiles.iter().flatten()))?;
+
+        // In the order in which they were listed.
+        let mut names = names.into_iter();
+        let mut named = |variables: Vec<TileVariable>| -> Vec<NamedVariable> {
+            let named = variables.into_iter().zip(names.by_ref());
+            named
+                .map(|(variable, name)| lookup.named(&variable, name))
+                .collect()
+        };
+        let live = places
+            .iter()
+            .zip(live)
+            .map(|(&(place, _), (sums, listed))| {
+                let largest = named(listed);
+                (place, LiveVariables { largest, ..sums })
+            });
+        let live: Vec<LiveAt> = live.collect();
+        let stashed = stashed.into_iter().map(named).collect();
+        let live_steps =
+            at_steps.map(|(chosen, whole)| whole.live_steps(lookup, &chosen, &mut names));
+        let has_tiles = !tiles.is_empty();
+        let of_tiles = TileVariables::named(lookup, &self.model.classes, tiles, &on_tiles, names);
+        let found = NamedVariables {
+            stashed,
+            live_steps,
+            of_tiles: Some(of_tiles).filter(|_| has_tiles),
+            ..self.saved_variables()
+        };
+        Ok(self.with_live(found, live))
+    }
+
+    /// Where the most is lacking, the peak of the whole model, and those of stages.
+    fn places(&self) -> Vec<Place<'_>> {
+        let advice = self.search.and_then(|found| found.advice.as_ref());
+        let lacking = advice.map(|advice| {
+            let place = place_of_peak(&advice.fullest);
+            (place, Some(&advice.stage.positions))
+        });
+        let whole = self.peaks.place_of_whole().map(|place| (place, None));
+        let of_stages = self
+            .stages_with_steps()
+            .map(|(range, stage)| (place_of_peak(stage), Some(range)));
+        lacking.into_iter().chain(whole).chain(of_stages).collect()
+    }
+
+    /// The stages of the split, where there are curves.
+    fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
+        let found = self
+            .search
+            .filter(|_| self.peaks.place_of_whole().is_some());
+        found
+            .into_iter()
+            .flat_map(|found| found.stages.iter().zip(&found.memory))
+    }
+
+    /// What is live at a place, and those of it that are named.
+    fn live(
+        &self,
+        lookup: &ProfileLookup,
+        lists: &TileLists<'_>,
+        (place, range): &Place<'_>,
+    ) -> (LiveVariables, Vec<TileVariable>) {
+        let is_live = |variable: &TileVariable| match range {
+            None => self.model.classes.is_live(variable.class, place.step),
+            Some(range) => {
+                let is_code = CodeKind::of_category(lookup.category_of(variable)).is_some();
+                let kind = (variable.class, variable.set);
+                self.memory.is_live_in(range, kind, (place.step, is_code))
+            }
+        };
+        let mut live: Vec<_> = lists.of(place.tile).filter(is_live).collect();
+        let sums = LiveVariables::of(&live, lookup);
+        live.truncate(MAX_VARIABLES);
+        (sums, live)
+    }
+
+    /// By stage: the largest variables that it stashes on its fullest tile.
+    fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
+        let computed = self.stages_with_steps().map(|(_, computed)| computed);
+        let placed = PlacedStage::of_split(self.stages());
+        let stashed = placed.iter().zip(computed).map(|(stage, computed)| {
+            let has_copies = self
+                .memory
+                .copies(stage)
+                .is_some_and(|(copies, _)| copies > 0);
+            let on_tile = lists.of(computed.max_tile() as u32).filter(|_| has_copies);
+            let stashed = on_tile
+                .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set));
+            stashed.take(MAX_STASHED).collect()
+        });
+        stashed.collect()
+    }
+
+    /// With what is live at `places`, in their order.
+    fn with_live(&self, named: NamedVariables, live: Vec<LiveAt>) -> NamedVariables {
+        let mut live = live.into_iter();
+        let advice = self.search.and_then(|found| found.advice.as_ref());
+        let lacking = advice.and_then(|_| live.next());
+        let of_whole = self.peaks.place_of_whole().and_then(|_| live.next());
+        let of_stages = live.zip(self.stages_with_steps());
+        let of_stages = of_stages.map(|(live, (_, stage))| stage.peak_step().map(|_| live));
+        NamedVariables {
+            live_in_stages: of_stages.collect(),
+            live: of_whole.or(named.live),
+            lacking,
+            ..named
+        }
+    }
+
+    fn stashed(&self, variable: &NamedVariable) -> StashedVariable {
+        let layers = self.memory.layers_of(variable.set).iter();
+        StashedVariable {
+            name: variable.name.to_string(),
+            bytes: u64::from(variable.bytes),
+            layers: self.names(layers.map(|&layer| layer as usize)),
+        }
+    }
+
+    fn peak_variables(&self, (place, live): &LiveAt) -> PeakVariables {
+        let categories = live.categories.iter().map(|(name, bytes)| CategorySum {
+            name: name.to_string(),
+            bytes: *bytes,
+        });
+        let largest = live.largest.iter().map(|variable| LiveVariable {
+            name: variable.name.to_string(),
+            category: variable.category.to_string(),
+            bytes: u64::from(variable.bytes),
+            layers: {
+                let layers = self.memory.layers_of(variable.set).iter();
+                self.names(layers.map(|&layer| layer as usize))
+            },
+        });
+        PeakVariables {
+            tile: place.tile,
+            step: place.step,
+            count: live.count,
+            bytes: live.bytes,
+            categories: categories.collect(),
+            largest: largest.collect(),
+        }
+    }
+}
+
+impl NamedVariables {
+    /// What is live at the peak of the whole model.
+    pub(super) fn at_peak(&self, inputs: &Inputs<'_>) -> Option<PeakVariables> {
+        Some(inputs.peak_variables(self.live.as_ref()?))
+    }
+
+    /// What is live at the peak of a stage.
+    pub(super) fn at_peak_of(&self, stage: usize, inputs: &Inputs<'_>) -> Option<PeakVariables> {
+        Some(inputs.peak_variables(self.live_in_stages.get(stage)?.as_ref()?))
+    }
+
+    /// The largest variables that a stage stashes.
+    pub(super) fn stashed_in(&self, stage: usize, inputs: &Inputs<'_>) -> Vec<StashedVariable> {
+        let stashed = self.stashed.get(stage).into_iter().flatten();
+        stashed.map(|variable| inputs.stashed(variable)).collect()
+    }
+
+    /// Where nothing fits: the largest variables where the most is lacking.
+    pub(super) fn lacking(&self, inputs: &Inputs<'_>) -> Vec<LiveVariable> {
+        let found = self
+            .lacking
+            .as_ref()
+            .map(|live| inputs.peak_variables(live).largest);
+        let mut largest = found.unwrap_or_default();
+        largest.truncate(MAX_LACKING);
+        largest
+    }
+}
+
+/// Where a stage has its peak.
+fn place_of_peak(stage: &StageMemory) -> LivePlace {
+    LivePlace {
+        tile: stage.max_tile() as u32,
+        step: stage.peak_step().unwrap_or(0),
+    }
+}
+
+/// The variables that a saved model still knows by name.
+fn at_memory_peak(found: &MemoryPeak) -> LiveAt {
+    let largest = found.variables.iter().take(MAX_VARIABLES);
+    let live = LiveVariables {
+        count: found.variables.len() as u64,
+        bytes: found.bytes,
+        categories: Vec::new(),
+        largest: largest.cloned().collect(),
+    };
+    let place = LivePlace {
+        tile: found.tile,
+        step: found.step,
+    };
+    (place, live)
+}
