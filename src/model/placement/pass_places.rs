@@ -33,7 +33,11 @@ impl PassPlaces {
             if !place.reason.is_own() || model.operation_groups[group].only_streams() {
                 continue;
             }
-            let (is_forward, is_backward) = sides(operation.pass);
+            let (is_forward, is_backward) = match operation.pass {
+                Pass::Forward => (true, false),
+                Pass::Backward | Pass::Update => (false, true),
+                Pass::Both => (true, true),
+            };
             for (of_group, is_so) in [(&mut forward, is_forward), (&mut backward, is_backward)] {
                 if is_so {
                     of_group[group] = sets.union(of_group[group], place.places);
@@ -47,23 +51,12 @@ impl PassPlaces {
             sets,
         }
     }
-}
 
-impl PassPlaces {
     /// The places that use the variables of a set, in the forward pass, and in the
     /// backward pass or an update.
     pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
         let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
         (places(&self.forward), places(&self.backward))
-    }
-}
-
-/// Does a pass use variables before the start of the backward pass, and after that?
-fn sides(pass: Pass) -> (bool, bool) {
-    match pass {
-        Pass::Forward => (true, false),
-        Pass::Backward | Pass::Update => (false, true),
-        Pass::Both => (true, true),
     }
 }
 

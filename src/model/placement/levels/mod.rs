@@ -213,36 +213,31 @@ impl<'a> Levels<'a> {
 
     /// Gives the nodes of a phase the nearest levels before and after them.
     fn spread(&mut self, phase: Phase) {
-        let is_up = phase == Phase::Forward;
-        let nodes = self.found.len();
-        for node in (0..nodes).filter(|&node| self.phases[node] == phase) {
-            self.before[node] = self.nearest_producer(node, phase);
+        let nodes = 0..self.found.len();
+        for node in nodes.clone().filter(|&node| self.phases[node] == phase) {
+            self.before[node] = self.nearest(self.producers(node), phase, true);
         }
-        for node in (0..nodes).rev().filter(|&node| self.phases[node] == phase) {
-            let consumers = self.consumers(node);
-            let in_phase = consumers.filter(|&to| self.phases[to] == phase);
-            let levels = in_phase.filter_map(|to| match self.seeds[to] {
-                Some((low, high)) => Some(if is_up { low } else { high }),
-                None => self.after[to],
-            });
-            let nearest = if is_up { levels.min() } else { levels.max() };
-            self.after[node] = nearest;
+        for node in nodes.rev().filter(|&node| self.phases[node] == phase) {
+            self.after[node] = self.nearest(self.consumers(node), phase, false);
         }
     }
 
-    /// The nearest level before a node in its phase, by what it uses.
-    fn nearest_producer(&self, node: usize, phase: Phase) -> Option<Level> {
-        let producers = self.producers(node);
-        let in_phase = producers.filter(|&from| self.phases[from] == phase);
-        let levels = in_phase.filter_map(|from| match self.seeds[from] {
-            Some((low, high)) => Some(if phase == Phase::Forward { high } else { low }),
-            None => self.before[from],
+    /// The nearest level in a phase, of nodes that all come before another one or after it.
+    fn nearest(
+        &self,
+        nodes: impl Iterator<Item = usize>,
+        phase: Phase,
+        is_before: bool,
+    ) -> Option<Level> {
+        // Levels run up in the forward pass, and down in the backward pass.
+        let is_below = is_before == (phase == Phase::Forward);
+        let known = if is_before { &self.before } else { &self.after };
+        let in_phase = nodes.filter(|&node| self.phases[node] == phase);
+        let levels = in_phase.filter_map(|node| match self.seeds[node] {
+            Some((low, high)) => Some(if is_below { high } else { low }),
+            None => known[node],
         });
-        if phase == Phase::Forward {
-            levels.max()
-        } else {
-            levels.min()
-        }
+        if is_below { levels.max() } else { levels.min() }
     }
 
     /// The nodes of a phase that no name places.
@@ -267,7 +262,7 @@ impl<'a> Levels<'a> {
                 .chain(stash)
                 .filter(|&found| found != Reach::Several);
             let found = single.fold(Reach::Unknown, Reach::join);
-            self.before[node] = self.nearest_producer(node, phase);
+            self.before[node] = self.nearest(self.producers(node), phase, true);
             if let Reach::At(level) = found
                 && !(is_backward && self.before[node].is_some_and(|before| level > before))
             {
