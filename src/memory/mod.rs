@@ -183,6 +183,19 @@ impl<'a> MemoryModel<'a> {
         Ok(chosen)
     }
 
+    /// The model with these positions kept whole and all others recomputed, where the
+    /// pipeline recomputes what is chosen.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::new`].
+    pub fn keeping(&self, kept: &[bool]) -> Result<Self, TooManyPlaces> {
+        let choice = |&is_kept: &bool| match is_kept {
+            true => LayerChoice::Kept,
+            false => LayerChoice::Recomputed,
+        };
+        self.choosing(&kept.iter().map(choice).collect::<Vec<_>>())
+    }
+
     /// The model, whose stages also need what compiled pipelines needed beyond
     /// the prediction; `None` takes that back. The classic rules know no correction.
     pub fn corrected(&self, correction: Option<Correction>) -> Self {

@@ -161,8 +161,16 @@ impl Model {
             CycleSource::Estimated => 1,
         };
         let mut sums = LayerSums::new(placement.positions.len());
+        let end = self.end_of_passes(cycles, placement);
         for operation in 0..cycles.by_operation.len() {
-            let passes = self.passes_of(cycles, operation);
+            let is_after = self.starts_after(operation, end);
+            let reaches = placement.places_of(operation).len() > 1;
+            let pass = match self.operations[operation].pass {
+                // Over all gradients, before the weights are updated.
+                Pass::Backward if is_after && reaches => Pass::Update,
+                pass => pass,
+            };
+            let passes = self.passes_of(cycles, operation, pass);
             let exchange = cycles.exchange_by_operation[operation];
             sums.add(placement, operation, passes.running_sums(), exchange);
         }
@@ -172,10 +180,28 @@ impl Model {
         })
     }
 
-    /// The cycles of an operation by pass.
-    fn passes_of(&self, cycles: &OperationCycles, operation: usize) -> PassCycles {
+    /// The last step of the backward operations that take time and have one place each; none
+    /// without any.
+    fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
+        let operations = self.operations.iter().enumerate();
+        let alone = operations.filter(|&(number, operation)| {
+            operation.pass == Pass::Backward
+                && cycles.by_operation[number] > 0
+                && placement.places_of(number).len() == 1
+        });
+        let ends = alone.filter_map(|(_, operation)| Some(operation.window?.1));
+        ends.max()
+    }
+
+    fn starts_after(&self, operation: usize, end: Option<u32>) -> bool {
+        let start = self.operations[operation].window.map(|window| window.0);
+        start.zip(end).is_some_and(|(start, end)| start > end)
+    }
+
+    /// The cycles of an operation of this pass, by pass.
+    fn passes_of(&self, cycles: &OperationCycles, operation: usize, pass: Pass) -> PassCycles {
         PassCycles::of(
-            self.operations[operation].pass,
+            pass,
             cycles.by_operation[operation],
             cycles.later_by_operation[operation],
             self.recording.recomputes,

@@ -64,6 +64,9 @@ pub struct StageTimes {
     is_training: bool,
     /// By pass (forward, backward, update), the cycles of all positions before each.
     before: [Vec<u128>; 3],
+    /// The forward cycles of all positions before each that run again layer by layer: not those
+    /// of Out, nor of frozen layers, which have no backward pass.
+    again_before: Vec<u128>,
     /// Those of Out, which is in the first position, and runs on the first IPU.
     out_in_first: Option<Passes>,
     /// Has Out the last position?
@@ -153,6 +156,7 @@ impl StageTimes {
                 before(&|passes| passes.backward),
                 before(&|passes| passes.update),
             ],
+            again_before: Vec::new(),
             out_in_first: positions.out_is_first().then(|| Passes {
                 forward: out.forward.into(),
                 backward: out.backward.into(),
@@ -169,6 +173,27 @@ impl StageTimes {
             kept: Arc::default(),
             by_range: None,
         }
+        .with_frozen()
+    }
+
+    /// The times where layers without a backward pass do not run again; In does if the first
+    /// layer does.
+    fn with_frozen(mut self) -> Self {
+        let has_backward = |position: usize| {
+            let sums = self.sums(&(position..position + 1));
+            sums.is_some_and(|[_, backward, _]| backward > 0)
+        };
+        let mut sums = vec![0];
+        for position in 0..self.positions() {
+            let is_again = has_backward(position) || position == 0 && has_backward(1);
+            let again = match is_again {
+                true => self.forward_without_out(&(position..position + 1)),
+                false => 0,
+            };
+            sums.push(sums[position] + again);
+        }
+        self.again_before = sums;
+        self
     }
 
     /// Times of a model that runs forward alone and sends nothing: `cycles` by position.
@@ -209,7 +234,7 @@ impl StageTimes {
     }
 
     /// The times where these positions are kept whole and not recomputed.
-    pub(crate) fn keeping(&self, kept: &[bool]) -> Self {
+    pub fn keeping(&self, kept: &[bool]) -> Self {
         Self {
             kept: kept.into(),
             ..self.clone()
@@ -315,22 +340,31 @@ impl StageTimes {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
+            // Frozen layers run again where others of the stage do.
+            Recompute::Stage if self.forward_again(range) == 0 => 0,
+            Recompute::Stage => self.forward_without_out(range),
             Recompute::Chosen if !self.kept.is_empty() => {
                 let is_again =
                     |position: &usize| !self.kept.get(*position).is_some_and(|&is_kept| is_kept);
                 let again = range.clone().filter(is_again);
                 again
-                    .map(|position| self.forward_without_out(&(position..position + 1)))
+                    .map(|position| self.forward_again(&(position..position + 1)))
                     .sum()
             }
             // Of the last stage, what follows the last checkpoint is kept: the end of the last
             // layer.
-            _ => self.forward_without_out(range),
+            _ => self.forward_again(range),
         }
     }
 
+    /// The forward cycles of a range that run again, where each of its layers does that needs it.
+    pub(crate) fn forward_again(&self, range: &Range<usize>) -> u128 {
+        let before = |position: usize| self.again_before.get(position).copied().unwrap_or(0);
+        before(range.end).saturating_sub(before(range.start))
+    }
+
     /// The forward cycles of a range without those of Out.
-    pub(crate) fn forward_without_out(&self, range: &Range<usize>) -> u128 {
+    fn forward_without_out(&self, range: &Range<usize>) -> u128 {
         let [forward, ..] = self.sums(range).unwrap_or_default();
         forward.saturating_sub(self.forward_of_out(range))
     }

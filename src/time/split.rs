@@ -57,11 +57,13 @@ impl StageTimes {
         let slots = Slots::new(order, depth, micro_batches);
         let period = Slots::of_one_micro_batch(order, depth);
         let update = self.update(&of_pipeline);
-        let copy = self.copy_cycles(stages);
+        let copied = stages.iter();
+        let copied = copied.fold(0, |copied, stage| self.with_copies_of(copied, stage));
+        let copies = self.copy_cycles(copied, (slots.count(), micro_batches));
         StepTime::new(
             (&slots, &period),
             &of_pipeline,
-            (micro_batches, copy, update),
+            (micro_batches, copies, update),
         )
         .map(|time| StepTime {
             streamed: self.streamed_in_step(stages, micro_batches),
@@ -89,33 +91,41 @@ impl StageTimes {
         matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
 
-    /// The cycles that stages take to send each other what crosses the cuts, in each
-    /// slot: those of the IPU that sends or receives the most bytes. `None` where the
-    /// clock of the target is not known, 0 without cuts.
-    pub fn copy_cycles(&self, stages: &[Range<usize>]) -> Option<u128> {
-        let cuts = stages
-            .iter()
-            .skip(1)
-            .map(|stage| self.bytes_over(stage.start));
-        let mut highest = 0;
-        let (mut before, end) = ([0, 0], [[0, 0]]);
-        for after in cuts.chain(end) {
-            let (sent, received) = (after[0] + before[1], before[0] + after[1]);
-            highest = highest.max(sent).max(received);
-            before = after;
+    /// The bytes whose copies are waited for, with one more stage: in each slot those of the IPU
+    /// that sends or receives the most; where only one stage at a time works, those of all cuts
+    /// in each micro-batch.
+    pub(crate) fn with_copies_of(&self, bytes: u128, stage: &Range<usize>) -> u128 {
+        let [before, after] = [stage.start, stage.end].map(|position| self.bytes_over(position));
+        match self.order().is_one_after_the_other() {
+            true => bytes + before[0] + before[1],
+            false => bytes.max(before[0] + after[1]).max(before[1] + after[0]),
         }
-        self.link_cycles(highest)
+    }
+
+    /// The cycles of the copies of a step, where these bytes are waited for. `None` where the
+    /// clock of the target is not known, 0 without cuts.
+    pub(crate) fn copy_cycles(
+        &self,
+        bytes: u128,
+        (slots, micro_batches): (u128, u64),
+    ) -> Option<u128> {
+        let times = match self.order().is_one_after_the_other() {
+            true => micro_batches.into(),
+            false => slots,
+        };
+        let cycles = self.link_cycles(bytes)?;
+        Some(cycles.saturating_mul(times))
     }
 
     /// The bytes over a cut before this position: forward, backward.
-    pub(crate) fn bytes_over(&self, position: usize) -> [u128; 2] {
+    fn bytes_over(&self, position: usize) -> [u128; 2] {
         let cut = position.checked_sub(1);
         let cut = cut.and_then(|before| self.cut_bytes.get(before));
         cut.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
     /// The cycles that a link takes for so many bytes.
-    pub(crate) fn link_cycles(&self, bytes: u128) -> Option<u128> {
+    fn link_cycles(&self, bytes: u128) -> Option<u128> {
         if bytes == 0 {
             return Some(0);
         }

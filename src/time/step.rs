@@ -27,14 +27,13 @@ pub struct StepTime {
 
 impl StepTime {
     /// The step of these stages (each with its IPU) in `slots`, of which `period` are those
-    /// of one micro-batch, with `copy` cycles in each slot; `None` where sums overflow.
+    /// of one micro-batch, with `copies` cycles of copies; `None` where sums overflow.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
-        (micro_batches, copy, update): (u64, Option<u128>, u128),
+        (micro_batches, copies, update): (u64, Option<u128>, u128),
     ) -> Option<Self> {
         let (work, steady) = (slots.cycles(stages)?, period.cycles(stages)?);
-        let copies = copy.map(|copy| copy.saturating_mul(slots.count()));
         let through = steady.checked_mul(micro_batches.into())?;
         let with_update = work.checked_add(update)?;
         Some(Self {

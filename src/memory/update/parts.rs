@@ -156,15 +156,28 @@ impl Updates {
     /// Numbers the updates.
     fn join(&mut self, model: &Model, is_update: &[bool]) {
         let mut joined = Joined::new(is_update.len());
-        for (set, groups) in self.groups.iter().enumerate() {
-            let kind = self.kinds[set];
-            // Scalars are shared by all, such as a learning rate.
-            let is_scalar = self.elements(model, set as u32) < FEWEST_ELEMENTS;
-            if is_scalar || !(kind.is_state || kind.is_weight) {
-                continue;
-            }
-            for pair in groups.windows(2) {
-                joined.join(pair[0], pair[1]);
+        let mut has_weight = vec![false; is_update.len()];
+        // Scalars are of no weight, and sets without variables of none.
+        let is_large = |set: &usize| self.elements(model, *set as u32) >= FEWEST_ELEMENTS;
+        let sets = || {
+            (0..self.groups.len())
+                .filter(is_large)
+                .map(|set| (&self.groups[set], &self.kinds[set]))
+        };
+        for (groups, _) in sets().filter(|(_, kind)| kind.is_weight) {
+            joined.join_all(groups);
+            has_weight[joined.first(groups[0]) as usize] = true;
+        }
+        for (groups, _) in sets().filter(|(_, kind)| kind.is_state) {
+            let mut weights: Vec<u32> = groups.iter().map(|&group| joined.first(group)).collect();
+            weights.retain(|&first| has_weight[first as usize]);
+            weights.sort_unstable();
+            weights.dedup();
+            // Several weights have what belongs to none, such as a learning rate.
+            if weights.len() < 2 {
+                joined.join_all(groups);
+                let first = joined.first(groups[0]) as usize;
+                has_weight[first] |= !weights.is_empty();
             }
         }
         let mut numbers = vec![NO_UPDATE; is_update.len()];
@@ -293,6 +306,12 @@ impl Joined {
             first = next;
         }
         first
+    }
+
+    fn join_all(&mut self, groups: &[u32]) {
+        for pair in groups.windows(2) {
+            self.join(pair[0], pair[1]);
+        }
     }
 
     fn join(&mut self, a: u32, b: u32) {

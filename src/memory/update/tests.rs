@@ -57,9 +57,17 @@ impl Case {
     fn joined(&self) -> Vec<BTreeSet<u32>> {
         let mut joined: Vec<BTreeSet<u32>> =
             self.updates.iter().map(|&group| [group].into()).collect();
-        for (number, v) in self.plain.variables.iter().enumerate() {
-            let joins = v.bytes >= 8 && (self.is_state(v) || self.is_weight(number));
-            if !joins {
+        let large = || {
+            let numbered = self.plain.variables.iter().enumerate();
+            numbered.filter(|(_, v)| v.bytes >= 8)
+        };
+        let weights = || large().filter(|(number, _)| self.is_weight(*number));
+        let of_weight =
+            |groups: &&BTreeSet<u32>| weights().any(|(_, v)| !groups.is_disjoint(&v.users));
+        let states = large().filter(|(_, v)| self.is_state(v));
+        for (number, v) in weights().chain(states) {
+            let met = joined.iter().filter(|groups| !groups.is_disjoint(&v.users));
+            if !self.is_weight(number) && met.filter(of_weight).count() > 1 {
                 continue;
             }
             let (met, mut rest): (Vec<_>, Vec<_>) = joined

@@ -441,7 +441,7 @@ fn units(times: Option<&StageTimes>, out: Option<usize>, stage: &Range<usize>) -
     let units = [first].into_iter().chain(others);
     let units = units.filter(|positions| Some(positions.start) != out);
     let units = units.map(|positions| Unit {
-        weight: times.map_or(1, |times| times.forward_without_out(&positions)),
+        weight: times.map_or(1, |times| times.forward_again(&positions)),
         positions,
     });
     let mut units: Vec<Unit> = units.collect();

@@ -116,7 +116,7 @@ impl<'m, 'a> Together<'m, 'a> {
                 (Some(kept), _) => (kept, 0),
                 (None, Some(open)) => match bounds.recomputed(&chooser, range, after) {
                     // Only that all is recomputed.
-                    Some(all) if all == times.forward_without_out(range) => {
+                    Some(all) if all == times.forward_again(range) => {
                         (fits(costs.layer, range, after).unwrap_or(open), all)
                     }
                     Some(recomputed) => (open, recomputed),
@@ -130,7 +130,7 @@ impl<'m, 'a> Together<'m, 'a> {
             fits(costs.layer, range, after),
         ) {
             (Some(kept), _) => (kept, 0),
-            (None, Some(layer)) => (layer, times.forward_without_out(range)),
+            (None, Some(layer)) => (layer, times.forward_again(range)),
             (None, None) => (u64::MAX, 0),
         };
         Ok(Self {

@@ -271,14 +271,7 @@ impl<'a> StageSearch<'a> {
             let active = parts.active(kind.forward[stage], kind.backward[stage]);
             *busiest = (*busiest).max(active + out.map_or(0, of_out));
         }
-        let (before, after) = (
-            self.times.bytes_over(range.start),
-            self.times.bytes_over(range.end),
-        );
-        next.sent = next
-            .sent
-            .max(before[0] + after[1])
-            .max(before[1] + after[0]);
+        next.sent = self.times.with_copies_of(next.sent, &range);
         let update = parts.update + out.map_or(0, |out| out.update);
         next.update = next.update.max(update);
         next.peak = next.peak.max(peak);
@@ -299,14 +292,14 @@ impl<'a> StageSearch<'a> {
             slot.saturating_mul(kind.count.into())
         });
         let work = slots.fold(0u128, u128::saturating_add);
-        let copy = self.times.link_cycles(begun.sent).unwrap_or(0);
+        let of_step = (self.slots, self.micro_batches);
+        let copies = self.times.copy_cycles(begun.sent, of_step).unwrap_or(0);
         let update = if self.times.updates_side_by_side() {
             begun.update
         } else {
             self.update
         };
-        work.saturating_add(copy.saturating_mul(self.slots))
-            .saturating_add(update)
+        work.saturating_add(copies).saturating_add(update)
     }
 
     fn may_be_better(&self, begun: &Begun) -> bool {

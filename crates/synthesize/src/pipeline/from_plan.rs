@@ -11,6 +11,7 @@ use super::super::tensors::State;
 use super::super::tensors::TensorOf;
 use super::super::tree::{Mark, Type};
 use super::graph::{Call, Graph, Local, OnTile, Steps, Tensor, Use, Weight};
+use super::updates::updates;
 
 /// Fills a graph from a plan.
 pub(super) fn graph(plan: &Plan) -> Graph {
@@ -37,6 +38,7 @@ pub(super) fn graph(plan: &Plan) -> Graph {
         .collect();
     let tiles = 0..plan.settings.tiles;
     graph.locals = tiles.map(|tile| locals(plan, tile)).collect();
+    graph.updates = updates(plan);
     graph
 }
 
@@ -76,7 +78,7 @@ fn position_of(plan: &Plan, places: Places) -> u32 {
 }
 
 /// From the first to the last step of an operation.
-fn steps_of(plan: &Plan, op: usize) -> Option<Steps> {
+pub(super) fn steps_of(plan: &Plan, op: usize) -> Option<Steps> {
     let stages = plan.tree.op_stages[op].iter();
     let steps = stages.flat_map(|&stage| stage_steps(plan, stage));
     steps.reduce(|all, steps| (all.0.min(steps.0), all.1.max(steps.1)))
@@ -140,7 +142,7 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
     }
 }
 
-fn tiles_of(group: &Group) -> std::ops::Range<u32> {
+pub(super) fn tiles_of(group: &Group) -> std::ops::Range<u32> {
     group.window.first..group.window.first + group.window.count
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::liveness::Ranges;
 use super::super::places::Places;
+use super::updates::Updates;
 
 /// Half-open steps.
 pub(super) type Steps = (u32, u32);
@@ -43,6 +44,8 @@ pub(super) struct Graph {
     /// By tile: bytes of what belongs to single operations and of everything
     /// else that is live at the same steps on any IPU.
     pub locals: Vec<BTreeMap<Local, u64>>,
+    /// Updates of weights.
+    pub updates: Updates,
 }
 
 /// Variables of single operations that are live at the same steps.

@@ -10,7 +10,7 @@ use super::keep::{Kept, Reruns, kept};
 use super::options::{PipelineOptions, Recompute, Schedule};
 use super::route::Route;
 use super::stages::Stages;
-use super::sum::Sum;
+use super::sum::{Moments, Sum};
 use super::walk::{Part, Pipeline, Run};
 
 /// One IPU of a pipeline.
@@ -41,6 +41,8 @@ pub(super) enum Of<'a> {
     Ring(&'a str),
     /// The accumulator of a weight.
     Accumulator(&'a str),
+    /// State of the optimizer that is there for an update, or what this works on.
+    State(&'a [Range<u32>]),
 }
 
 /// A tensor that an IPU has at some time.
@@ -71,9 +73,13 @@ impl Ipu<'_> {
             &axis,
             self.window(&axis, &stages),
             self.steps(&stages),
+            self.options.elsewhere.is_any(),
         );
         self.locals(&sum, &mut each);
         self.accumulators(&mut each);
+        if self.options.elsewhere.is_any() {
+            self.updates(&sum, &mut each);
+        }
         for tensor in &present {
             self.tensor(tensor, &sum, &axis, &mut each);
         }
@@ -201,8 +207,59 @@ impl Ipu<'_> {
             for (local, &bytes) in locals {
                 let class = local.class;
                 let lives = lives.entry(class).or_insert_with(|| sum.steps(class));
+                let (bytes, summed) = self.shared_out((tile, local), bytes);
                 let of = Of::Local(local, lives);
                 each(Variable { tile, of, bytes });
+                if summed > 0 {
+                    let lives = &sum.in_period(lives);
+                    let (of, bytes) = (Of::Local(local, lives), summed);
+                    each(Variable { tile, of, bytes });
+                }
+            }
+        }
+    }
+
+    /// Bytes of single operations without gradients, and those of gradients, where state is
+    /// elsewhere: replicas share out what an update makes, and gradients are summed up.
+    fn shared_out(&self, (tile, local): (usize, &Local), bytes: u64) -> (u64, u64) {
+        let elsewhere = self.options.elsewhere;
+        if !elsewhere.is_any() {
+            return (bytes, 0);
+        }
+        let updates = &self.graph.updates;
+        let summed = updates.gradients[tile].get(local).copied().unwrap_or(0);
+        let mut rest = bytes - summed;
+        for &(update, made) in updates.made[tile].get(local).into_iter().flatten() {
+            if updates.is_shared_out(&updates.all[update], elsewhere) {
+                rest = rest - made + made.div_ceil(elsewhere.replicas);
+            }
+        }
+        (rest, summed)
+    }
+
+    /// State that comes and goes, and what replicas gather.
+    fn updates(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
+        let places = self.stages.places(self.graph, self.number);
+        let updates = &self.graph.updates;
+        for update in &updates.all {
+            let Moments {
+                load,
+                operation,
+                gather,
+                store,
+            } = sum.update(update.steps);
+            for tile in 0..self.graph.tiles as usize {
+                let taken = updates.taken(update, (tile, places), self.options);
+                for (bytes, lives) in [
+                    (taken.loaded, vec![load.start..store.end]),
+                    // A load and a store have pads for all of it.
+                    (taken.loaded, vec![load.clone(), store.clone()]),
+                    (taken.shares, vec![operation.clone()]),
+                    (taken.gathered, vec![gather.clone()]),
+                ] {
+                    let of = Of::State(&lives);
+                    each(Variable { tile, of, bytes });
+                }
             }
         }
     }

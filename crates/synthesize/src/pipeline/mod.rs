@@ -15,6 +15,8 @@
 //!   are live at the same steps as in the one-IPU compilation;
 //! * steps before the first and after the last micro-batch run once, without
 //!   tensors under way.
+//! * state of the optimizer that is elsewhere is not there in the passes. After them it
+//!   comes for one update after the other, and goes again.
 //!
 //! No formula says how many copies there are.
 
@@ -36,13 +38,16 @@ mod programs;
 mod route;
 mod simulate;
 mod stages;
+mod step;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod updates;
 mod variables;
 mod walk;
 
 pub use content::{NameKind, TileContent};
 pub use form::{LoweredVariables, PlantedBytes, PlantedCode, PlantedTruth, ProfileForm};
 pub use model::{ExecutedCycles, PipelineModel, PipelineTruth, StageTruth};
-pub use options::{PipelineOptions, Recompute, Schedule};
+pub use options::{Elsewhere, PipelineOptions, Recompute, Schedule};
+pub use step::StepForm;

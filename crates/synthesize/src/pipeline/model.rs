@@ -12,6 +12,7 @@ use super::operations::Operations;
 use super::options::PipelineOptions;
 use super::simulate::{IpuMemory, simulate};
 use super::stages::Stages;
+use super::step::{self, Cycles};
 
 /// A planted model that can be compiled for several IPUs.
 #[derive(Debug, Clone)]
@@ -20,6 +21,7 @@ pub struct PipelineModel {
     pub(super) graph: Graph,
     pub(super) places: PlaceTruth,
     pub(super) operations: Operations,
+    pub(super) cycles: Cycles,
 }
 
 /// The memory of a pipelined compilation.
@@ -68,6 +70,7 @@ impl PipelineModel {
             graph: from_plan::graph(plan),
             places: PlaceTruth::new(plan),
             operations: Operations::new(plan),
+            cycles: step::cycles(plan),
         }
     }
 
@@ -115,13 +118,17 @@ impl PipelineModel {
     }
 
     fn stage(&self, memory: IpuMemory, places: Places, planted: PlantedTruth) -> StageTruth {
+        let moved = |tile: usize| memory.moved.get(tile).copied().unwrap_or_default();
         let numbered = memory.not_always_live.iter().enumerate();
-        let layers = numbered.map(|(tile, live)| self.places.fixed(tile, places) + live);
+        let layers = numbered.map(|(tile, live)| {
+            let (left, shares) = moved(tile);
+            self.places.fixed(tile, places) - left + shares + live
+        });
         let layers: Vec<u64> = layers.collect();
         // Gaps come with the places: with no buffers for other stages, and not with what the
         // compilation for one IPU keeps and this one recomputes.
         let gap = |(tile, &bytes)| {
-            let alone = self.places.explained_on(tile, places);
+            let alone = self.places.explained_on(tile, places) - moved(tile).0;
             self.places.gap(tile, alone.min(bytes))
         };
         let gaps: Vec<u64> = layers.iter().enumerate().map(gap).collect();

@@ -34,6 +34,28 @@ pub enum Recompute {
     Layer,
 }
 
+/// Where the state of the optimizer is between two steps, if not on the chip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Is it outside the IPUs?
+    pub is_off_chip: bool,
+    /// How many replicas share it out; 1 where none do.
+    pub replicas: u64,
+}
+
+impl Elsewhere {
+    /// State that stays where it is.
+    pub const NOT: Self = Self {
+        is_off_chip: false,
+        replicas: 1,
+    };
+
+    /// Is any state elsewhere?
+    pub fn is_any(self) -> bool {
+        self.is_off_chip || self.replicas > 1
+    }
+}
+
 /// All that is asked of a pipelined compilation, beside the cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineOptions {
@@ -61,6 +83,10 @@ pub struct PipelineOptions {
     /// while the tensors of this IPU wait. Without it an IPU has the steps of its own operations; a
     /// body listed elsewhere runs at its first call there.
     pub all_steps: bool,
+    /// Where the state of the optimizer is.
+    pub elsewhere: Elsewhere,
+    /// With [`Recompute::Layer`]: positions that do not run again, one bit for each.
+    pub kept: u64,
 }
 
 impl PipelineOptions {
@@ -75,6 +101,8 @@ impl PipelineOptions {
             out_on_first: false,
             keep_buffers: false,
             all_steps: false,
+            elsewhere: Elsewhere::NOT,
+            kept: 0,
         }
     }
 

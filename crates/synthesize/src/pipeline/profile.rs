@@ -61,6 +61,10 @@ impl PipelineModel {
         options: &PipelineOptions,
         form: &ProfileForm,
     ) -> anyhow::Result<PipelineTruth> {
+        anyhow::ensure!(
+            !options.elsewhere.is_any(),
+            "profiles of pipelines with state elsewhere are not written"
+        );
         let mut truth = self.simulate_with(cuts, options, &form.planted);
         let mut variables = variables::of(self, cuts, options);
         for (ipu, stage) in truth.stages.iter().enumerate() {

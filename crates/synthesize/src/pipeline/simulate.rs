@@ -19,6 +19,9 @@ pub(super) struct IpuMemory {
     pub stash: Vec<u64>,
     /// By tile: accumulators of weights.
     pub accumulators: Vec<u64>,
+    /// By tile: state of the optimizer that is always live on one IPU and has left, and the
+    /// shares of it that stay; empty where all of it stays.
+    pub moved: Vec<(u64, u64)>,
     /// The most copies of a tensor in a ring.
     pub slots: u32,
 }
@@ -73,10 +76,18 @@ fn memory(graph: &Graph, ipu: &Ipu, routes: &[Route]) -> IpuMemory {
         ..IpuMemory::default()
     };
     memory.slots = ipu.visit(routes, |Variable { tile, of, bytes }| match of {
-        Of::Local(_, lives) | Of::Copy(_, _, lives) => changes[tile].add(lives, bytes),
+        Of::Local(_, lives) | Of::Copy(_, _, lives) | Of::State(lives) => {
+            changes[tile].add(lives, bytes);
+        }
         Of::Ring(_) => memory.stash[tile] += bytes,
         Of::Accumulator(_) => memory.accumulators[tile] += bytes,
     });
+    let places = ipu.stages.places(graph, ipu.number);
+    let elsewhere = ipu.options.elsewhere;
+    let moved = |tile| graph.updates.moved(tile, places, elsewhere);
+    if elsewhere.is_any() {
+        memory.moved = (0..tiles).map(moved).collect();
+    }
     memory.not_always_live = changes.iter().map(Changes::peak).collect();
     memory
 }

@@ -37,16 +37,53 @@ pub(super) struct Sum<'a> {
     window: Range<u32>,
     /// The steps of the IPU's own positions in both passes.
     own: Vec<Steps>,
+    /// Does each step outside of both passes have a moment before it, for loads, and two
+    /// after it, for what replicas gather and for stores?
+    has_loads: bool,
+}
+
+/// Moments of an update.
+pub(super) struct Moments {
+    pub load: Range<u32>,
+    pub operation: Range<u32>,
+    pub gather: Range<u32>,
+    pub store: Range<u32>,
 }
 
 impl<'a> Sum<'a> {
-    pub fn new(graph: &'a Graph, axis: &'a Axis, window: Range<u32>, own: Vec<Steps>) -> Self {
+    pub fn new(
+        graph: &'a Graph,
+        axis: &'a Axis,
+        window: Range<u32>,
+        own: Vec<Steps>,
+        has_loads: bool,
+    ) -> Self {
         Self {
             graph,
             axis,
             window,
             own,
+            has_loads,
         }
+    }
+
+    /// The moments of steps outside of both passes, with loads and stores.
+    pub fn update(&self, (from, to): Steps) -> Moments {
+        let base = self.window.end - self.window.start;
+        let (load, end) = (base + 4 * from, base + 4 * to);
+        Moments {
+            load: load..load + 1,
+            operation: load + 1..end - 2,
+            gather: end - 2..end - 1,
+            store: end - 1..end,
+        }
+    }
+
+    /// Those of the period, without what is outside.
+    pub fn in_period(&self, lives: &[Range<u32>]) -> Vec<Range<u32>> {
+        let end = self.window.end - self.window.start;
+        let lives = lives.iter().filter(|live| live.start < end);
+        lives.cloned().collect()
     }
 
     /// When what is of this class is live by the one-IPU compilation, as far as that is on
@@ -77,11 +114,15 @@ impl<'a> Sum<'a> {
         let mut lives = Vec::new();
         let graph = self.graph;
         let base = self.window.end - self.window.start;
+        let mut add = |from: u32, to: u32| match self.has_loads {
+            true => lives.push(self.update((from, to)).operation),
+            false => lives.push(base + from..base + to),
+        };
         if from < graph.first {
-            lives.push(base + from..base + to.min(graph.first));
+            add(from, to.min(graph.first));
         }
         if to > graph.update {
-            lives.push(base + from.max(graph.update)..base + to);
+            add(from.max(graph.update), to);
         }
         lives
     }

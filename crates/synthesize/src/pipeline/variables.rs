@@ -138,7 +138,7 @@ impl Variables {
         let bytes = variable.bytes;
         let (category, lives) = match variable.of {
             Of::Local(local, lives) => (local.category, lives),
-            Of::Copy(_, _, lives) => (category::VARIABLE, lives),
+            Of::Copy(_, _, lives) | Of::State(lives) => (category::VARIABLE, lives),
             Of::Ring(_) | Of::Accumulator(_) => {
                 let variable = always(category::VARIABLE, bytes);
                 rows.push(Row { name, variable });
@@ -193,6 +193,7 @@ fn name(of: &Of, has_fifo: bool) -> String {
         (Of::Ring(name), false) => format!("Stashed___{name}"),
         (Of::Ring(name), true) => format!("{name}/fifo/buffer/0"),
         (Of::Accumulator(name), false) => format!("Accum___{name}"),
+        (Of::State(_), _) => "state".to_owned(),
         (Of::Accumulator(name), true) => format!("{name}/Accumulator"),
     }
 }

@@ -8,7 +8,7 @@ use popliner::debug_info::DebugInfo;
 use popliner::memory::{MemoryModel, Parts};
 use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
 use popliner::profile::Profile;
-use synthesize::pipeline::{Recompute, StageTruth};
+use synthesize::pipeline::{PipelineModel, Recompute, StageTruth};
 use synthesize::places::Places;
 use tempfile::TempDir;
 
@@ -78,21 +78,9 @@ impl Errors {
         let placement = placement.expect("places");
         let memory = MemoryModel::new(&model, &placement).expect("memory");
         let out_on_first = placement.positions.out_is_first();
-        let places = |range: &Range<usize>| {
-            let positions = range.start as u32..=range.end as u32 - 1;
-            let set = Places::positions(truth.places().layers(), positions);
-            match out_on_first && range.start == 0 {
-                true => set | Places::OUT,
-                false => set,
-            }
-        };
-        // No framework puts a weight on two IPUs.
-        let holds_weights = |range: &Range<usize>| {
-            let (set, mut ties) = (places(range), truth.places().ties().iter());
-            ties.all(|(_, tied)| !set.meets(*tied) || set.holds(*tied))
-        };
+        let places = |range: &Range<usize>| places_of(range, &truth, out_on_first);
         let cases = cases(seed, memory.layers(), out_on_first, has("tensorflow"));
-        let is_possible = |case: &&Case| case.stages(memory.layers()).iter().all(holds_weights);
+        let is_possible = |case: &&Case| holds_weights(case, &truth, memory.layers());
         let errors = cases.iter().filter(is_possible).map(|case| {
             let plain = &memory;
             let memory = memory.in_pipeline(case.pipeline()).expect("memory");
@@ -130,7 +118,26 @@ impl Errors {
     }
 }
 
-fn model(folder: &Path) -> Model {
+fn places_of(range: &Range<usize>, truth: &PipelineModel, out_on_first: bool) -> Places {
+    let positions = range.start as u32..=range.end as u32 - 1;
+    let set = Places::positions(truth.places().layers(), positions);
+    match out_on_first && range.start == 0 {
+        true => set | Places::OUT,
+        false => set,
+    }
+}
+
+/// Is each weight on one IPU? No framework puts it on two.
+pub fn holds_weights(case: &Case, truth: &PipelineModel, positions: usize) -> bool {
+    let mut stages = case.stages(positions).into_iter();
+    stages.all(|range| {
+        let set = places_of(&range, truth, case.options.out_on_first);
+        let mut ties = truth.places().ties().iter();
+        ties.all(|(_, tied)| !set.meets(*tied) || set.holds(*tied))
+    })
+}
+
+pub fn model(folder: &Path) -> Model {
     let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
     let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
     Model::build(profile, &contexts, false).expect("a model")

@@ -5,6 +5,7 @@
 //! `cargo test --test it planted::pipelines -- --nocapture` prints how the errors
 //! are distributed; `SEEDS=12..13` looks at one model, stage by stage.
 
+mod configurations;
 pub(super) mod drawn;
 mod errors;
 mod forms;

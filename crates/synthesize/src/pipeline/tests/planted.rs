@@ -197,14 +197,13 @@ fn all_options() -> Vec<PipelineOptions> {
         .flat_map(|&schedule| recomputes.map(|recompute| (schedule, recompute)));
     let options = kinds.flat_map(|(schedule, recompute)| {
         (0..32u32).map(move |bits| PipelineOptions {
-            schedule,
-            recompute,
             float_accumulators: bits & 1 > 0,
             early_restore: bits & 2 > 0,
             early_fifo: bits & 2 > 0,
             out_on_first: bits & 4 > 0,
             keep_buffers: bits & 8 > 0,
             all_steps: bits & 16 > 0,
+            ..PipelineOptions::new(schedule, recompute)
         })
     });
     options.collect()

@@ -1,0 +1,214 @@
+//! The cycles of a step: all micro-batches walk through the stages, time by time.
+//!
+//! At each time every IPU runs its parts, and the slowest one is waited for; then all
+//! copies between IPUs are made, and the IPU that sends or receives the most is waited for.
+//! Weights are updated when the last micro-batch is through: one IPU after the other in
+//! PopART, side by side in TensorFlow.
+
+use super::super::cycles;
+use super::super::model::Phase;
+use super::super::places::Places;
+use super::super::plan::Plan;
+use super::graph::{Graph, Pass};
+use super::keep::Reruns;
+use super::model::PipelineModel;
+use super::options::{PipelineOptions, Schedule};
+use super::route::Route;
+use super::stages::Stages;
+use super::walk::{Part, Pipeline};
+
+/// Estimated cycles of each position.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cycles {
+    forward: Vec<u64>,
+    backward: Vec<u64>,
+    update: Vec<u64>,
+}
+
+/// What a step depends on beside the pipeline.
+#[derive(Debug, Clone, Copy)]
+pub struct StepForm {
+    /// The micro-batches of a step.
+    pub micro_batches: u32,
+    /// Cycles of a tile in a second.
+    pub clock: u64,
+    /// Bytes between neighbours in a second, in each direction.
+    pub link: u64,
+    /// Bytes to and from memory outside the IPUs in a second.
+    pub streaming: u64,
+}
+
+impl StepForm {
+    fn cycles(bytes: u64, bandwidth: u64, clock: u64) -> u64 {
+        (u128::from(bytes) * u128::from(clock)).div_ceil(bandwidth.into()) as u64
+    }
+}
+
+/// The cycles of each position by one run of each program. What several places do counts in
+/// equal parts; what no place does, nowhere.
+pub(super) fn cycles(plan: &Plan) -> Cycles {
+    let positions = plan.settings.layers as usize + 2;
+    let mut sums = Cycles {
+        forward: vec![0; positions],
+        backward: vec![0; positions],
+        update: vec![0; positions],
+    };
+    cycles::run(plan, None, &mut |program, call| {
+        let node = &plan.tree.programs[program as usize];
+        let caller = call.and_then(|call| plan.tree.programs[call as usize].op);
+        let Some(op) = caller.or(node.op).map(|op| &plan.model.ops[op]) else {
+            return;
+        };
+        let pass = match op.phase {
+            Phase::Embedding | Phase::Forward | Phase::Head => &mut sums.forward,
+            Phase::Backward => &mut sums.backward,
+            Phase::Optimiser => &mut sums.update,
+            Phase::Compiler => return,
+        };
+        let called = op
+            .call
+            .map(|site| Places::layer(plan.model.calls[site].layer));
+        let places = match called.filter(|_| call.is_some()) {
+            Some(places) => places,
+            None => node.places.unwrap_or(Places::NONE),
+        };
+        let places = places.in_order(plan.settings.layers);
+        let all = cycles::estimated(plan, program);
+        for &position in &places {
+            pass[position as usize] += all / places.len() as u64;
+        }
+    });
+    sums
+}
+
+impl PipelineModel {
+    /// By position: cycles of the forward and the backward pass, and of the update.
+    pub fn cycles(&self) -> [&[u64]; 3] {
+        let Cycles {
+            forward,
+            backward,
+            update,
+        } = &self.cycles;
+        [forward, backward, update]
+    }
+
+    /// The cycles of a step with these cuts.
+    pub fn step(&self, cuts: &[u32], options: &PipelineOptions, form: &StepForm) -> u64 {
+        let graph = &self.graph;
+        let stages = Stages::new(graph.positions(), cuts, options.out_on_first);
+        let tensors = graph.tensors.iter();
+        let step = Step {
+            graph,
+            cycles: &self.cycles,
+            reruns: &Reruns::new(graph, &stages, options),
+            routes: &tensors
+                .map(|tensor| Route::new(graph, &stages, tensor))
+                .collect::<Vec<_>>(),
+            stages: &stages,
+            form,
+        };
+        let pipeline = Pipeline {
+            schedule: options.schedule,
+            stages: stages.count(),
+            is_training: self.is_training(),
+        };
+        let parts = |ipu| pipeline.parts(&stages.on_ipu(ipu), form.micro_batches);
+        let parts: Vec<Vec<Part>> = (0..stages.ipus()).map(parts).collect();
+        let last = parts.iter().flatten().map(|part| part.time).max();
+        let times = (0..=last.unwrap_or(0)).map(|time| step.time(&parts, time));
+        times.sum::<u64>() + step.updates(options)
+    }
+}
+
+/// A step while it runs.
+struct Step<'a> {
+    graph: &'a Graph,
+    cycles: &'a Cycles,
+    stages: &'a Stages,
+    reruns: &'a Reruns,
+    routes: &'a [Route<'a>],
+    form: &'a StepForm,
+}
+
+impl Step<'_> {
+    /// The cycles of one time, with the copies at its end.
+    fn time(&self, parts: &[Vec<Part>], time: u32) -> u64 {
+        let active = |parts: &Vec<Part>| -> Vec<Part> {
+            let parts = parts.iter().filter(|part| part.time == time);
+            parts.copied().collect()
+        };
+        let active: Vec<Vec<Part>> = parts.iter().map(active).collect();
+        let work = active
+            .iter()
+            .map(|parts| parts.iter().map(|part| self.part(part)).sum());
+        let slowest: u64 = work.max().unwrap_or(0);
+        let mut bytes = vec![[0u64; 2]; active.len()];
+        for part in active.iter().flatten() {
+            self.send(part, &mut bytes);
+        }
+        let most = bytes.iter().flatten().max().copied().unwrap_or(0);
+        slowest + StepForm::cycles(most, self.form.link, self.form.clock)
+    }
+
+    /// The cycles of a stage in one pass over a micro-batch.
+    fn part(&self, part: &Part) -> u64 {
+        let (stage, pass) = part.run;
+        let sum = |cycles: &[u64], positions: &std::ops::Range<u32>| -> u64 {
+            positions
+                .clone()
+                .map(|position| cycles[position as usize])
+                .sum()
+        };
+        let positions = &self.stages.positions[stage as usize];
+        match pass {
+            Pass::Forward => sum(&self.cycles.forward, positions),
+            Pass::Backward => {
+                let again = self.reruns.of(stage).iter();
+                let again: u64 = again.map(|part| sum(&self.cycles.forward, part)).sum();
+                sum(&self.cycles.backward, positions) + again
+            }
+        }
+    }
+
+    /// Adds the bytes that a part sends to its neighbour, by IPU: sent and received.
+    fn send(&self, part: &Part, bytes: &mut [[u64; 2]]) {
+        let (stage, pass) = part.run;
+        let next = match pass {
+            Pass::Forward => Some(stage + 1).filter(|&next| next < self.stages.count()),
+            Pass::Backward => stage.checked_sub(1),
+        };
+        let Some(next) = next else { return };
+        let sent = self.routes.iter().filter(|route| {
+            let is_held = |stage| route.home(&[stage]).is_some();
+            route.made.1 == pass && is_held(stage) && is_held(next)
+        });
+        let on_tiles = sent.flat_map(|route| &route.tensor.on_tiles);
+        let sum: u64 = on_tiles.map(|part| part.bytes).sum();
+        bytes[self.stages.ipu(stage) as usize][0] += sum;
+        bytes[self.stages.ipu(next) as usize][1] += sum;
+    }
+
+    /// The cycles of all updates, with loads and stores.
+    fn updates(&self, options: &PipelineOptions) -> u64 {
+        let of_ipu = |ipu| {
+            let places = self.stages.places(self.graph, ipu);
+            let stages = self.stages.on_ipu(ipu).into_iter();
+            let positions = stages.flat_map(|stage| self.stages.positions[stage as usize].clone());
+            let work: u64 = positions
+                .map(|position| self.cycles.update[position as usize])
+                .sum();
+            let updates = &self.graph.updates;
+            let loaded = updates.all.iter().map(|update| {
+                let tiles = 0..self.graph.tiles as usize;
+                let taken = tiles.map(|tile| updates.taken(update, (tile, places), options).loaded);
+                StepForm::cycles(taken.sum(), self.form.streaming, self.form.clock)
+            });
+            work + 2 * loaded.sum::<u64>()
+        };
+        let ipus = (0..self.stages.ipus()).map(of_ipu);
+        match options.schedule {
+            Schedule::TfGrouped | Schedule::TfInterleaved => ipus.max().unwrap_or(0),
+            Schedule::Popart | Schedule::Sequential => ipus.sum(),
+        }
+    }
+}

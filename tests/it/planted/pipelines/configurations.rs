@@ -1,0 +1,296 @@
+//! Whole configurations of models of all forms, against a simulation that walks
+//! micro-batches through the stages: state of the optimizer that is loaded and stored
+//! or shared out among replicas, layers that are kept or recomputed, and the cycles of a step.
+//!
+//! `cargo test --test it planted::pipelines::configurations -- --nocapture` prints how the
+//! errors are distributed; `SEEDS=0..500` looks at more models.
+
+use std::path::Path;
+
+use popliner::memory::{self, MemoryModel, StatePlace};
+use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
+use popliner::time::{StageTimes, StepOptions};
+use synthesize::pipeline::{Elsewhere, PipelineModel, Recompute, StepForm};
+use tempfile::TempDir;
+
+use super::super::places::distribution::Distribution;
+use super::super::places::drawn::{self, Drawn};
+use super::drawn::{Case, cases};
+use super::errors::{holds_weights, model};
+use crate::support::each;
+use crate::support::models::{Random, seeds};
+
+/// How many models are drawn; all of them are 500.
+const MODELS: u64 = 50;
+/// By how much the fullest tile may be too low in 99 of 100 IPUs, and in any. What is aimed at
+/// is 1 % in all: kept layers beside recomputed ones (3.4 % at worst), and in an update what
+/// the compiler made for steps of it (one model of 500, 6,424 bytes of 48,326) are beyond it.
+const MOST_UNDER: (f64, f64) = (0.01, 0.14);
+/// By how much it may be too high in 95 of 100 IPUs: without and with a norm over all
+/// gradients, which a profile without accumulation keeps until then, and which counts beside
+/// accumulators. What is aimed at is 8 %.
+const MOST_OVER: [(&str, f64); 2] = [("without a norm", 0.08), ("with a norm", 0.23)];
+/// By how much a step may be off in 95 of 100 configurations, and in any. What is aimed at is
+/// 1 % in all: beyond it are copies of tensors that several cuts count, and frozen layers that
+/// cycles of operations without a place are given to.
+const MOST_OFF: (f64, f64) = (0.012, 0.09);
+/// Bytes that are loaded and stored in a second.
+const STREAMING: u64 = 10_000_000_000;
+
+/// A configuration: a pipeline, where state of the optimizer is, and what is kept.
+struct Configuration {
+    case: Case,
+    is_chosen: bool,
+}
+
+/// What is computed, and what is true.
+struct Outcome {
+    name: String,
+    labels: Vec<String>,
+    /// By IPU: the bytes of its fullest tile.
+    bytes: Vec<(u64, u64)>,
+    /// Those of a step, with copies between IPUs and without.
+    cycles: [(u64, u64); 2],
+}
+
+impl Configuration {
+    /// Some of a model with so many positions.
+    fn of_model(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: bool) -> Vec<Self> {
+        let mut random = Random(seed ^ 0xe15e);
+        let cases = cases(seed, positions, out_on_first, is_tensorflow).into_iter();
+        let cases = cases.map(|mut case| {
+            case.options.elsewhere = Elsewhere {
+                is_off_chip: !random.once_in(3),
+                replicas: random.one_of(&[1, 1, 2, 3, 4]),
+            };
+            // In which slot TensorFlow recomputes is not known.
+            case.options.early_fifo = false;
+            let is_chosen = !is_tensorflow && random.once_in(3);
+            if is_chosen {
+                case.options.recompute = Recompute::Layer;
+                case.options.kept = random.next();
+                // In is recomputed with the first layer.
+                if !case.cuts.contains(&1) {
+                    case.options.kept &= !1;
+                    case.options.kept |= case.options.kept >> 1 & 1;
+                }
+            }
+            Self { case, is_chosen }
+        });
+        cases.collect()
+    }
+
+    fn pipeline(&self) -> memory::Pipeline {
+        let elsewhere = self.case.options.elsewhere;
+        let state = match (elsewhere.is_off_chip, elsewhere.replicas > 1) {
+            (false, false) => StatePlace::OnChip,
+            (true, false) => StatePlace::OffChip,
+            (false, true) => StatePlace::Sharded,
+            (true, true) => StatePlace::ShardedOffChip,
+        };
+        let pipeline = self.case.pipeline().with_state(state, elsewhere.replicas);
+        match self.is_chosen {
+            true => memory::Pipeline {
+                recompute: memory::Recompute::Chosen,
+                ..pipeline
+            },
+            false => pipeline,
+        }
+    }
+
+    fn labels(&self, drawn: &Drawn) -> Vec<String> {
+        let options = &self.case.options;
+        let recompute = match self.is_chosen {
+            true => "chosen".to_string(),
+            false => format!("{:?}", options.recompute).to_lowercase(),
+        };
+        let state = format!("{:?}", self.pipeline().state);
+        let has_norm = drawn.options.iter().any(|given| given == "--gradient-norm");
+        vec![
+            MOST_OVER[usize::from(has_norm)].0.to_string(),
+            format!("{:?}, {recompute}", options.schedule),
+            format!("{state}, {recompute}"),
+            state,
+        ]
+    }
+
+    /// The positions that are kept, Out among them.
+    fn kept(&self, positions: usize, out: Option<usize>) -> Vec<bool> {
+        let is_kept = |position| self.case.options.kept >> position & 1 == 1;
+        let kept = (0..positions).map(|position| is_kept(position) || Some(position) == out);
+        kept.collect()
+    }
+}
+
+/// A model as the library sees it, and as it was planted.
+struct Subject<'a> {
+    model: &'a Model,
+    placement: &'a Placement,
+    memory: MemoryModel<'a>,
+    truth: &'a PipelineModel,
+}
+
+impl Subject<'_> {
+    fn outcome(&self, configuration: &Configuration, drawn: &Drawn, name: String) -> Outcome {
+        let Self { memory, truth, .. } = self;
+        let case = &configuration.case;
+        let pipeline = configuration.pipeline();
+        let out = self.placement.positions.out();
+        let kept = configuration.kept(memory.layers(), out);
+        let mut memory = memory.in_pipeline(pipeline).expect("memory");
+        if configuration.is_chosen {
+            memory = memory.keeping(&kept).expect("memory");
+        }
+        let ranges = case.stages(memory.layers());
+        let found = memory.split(&ranges).into_iter();
+        let found = found.map(|stage| stage.max_tile_bytes());
+        let simulated = truth.simulate(&case.cuts, &case.options).stages.into_iter();
+        let simulated = simulated.map(|stage| stage.tiles.into_iter().max().unwrap_or(0));
+        let cycles = [StepOptions::default().link_bandwidth, u64::MAX >> 1].map(|link| {
+            let times = self.times(&memory, pipeline, configuration, (&kept, link));
+            let step = times.step(&ranges).expect("a step");
+            let form = StepForm {
+                micro_batches: step.micro_batches as u32,
+                clock: times.clock_hertz().expect("a clock"),
+                link,
+                streaming: STREAMING,
+            };
+            (
+                step.cycles as u64,
+                truth.step(&case.cuts, &case.options, &form),
+            )
+        });
+        Outcome {
+            name,
+            labels: configuration.labels(drawn),
+            bytes: found.zip(simulated).collect(),
+            cycles,
+        }
+    }
+
+    fn times(
+        &self,
+        memory: &MemoryModel<'_>,
+        pipeline: memory::Pipeline,
+        configuration: &Configuration,
+        (kept, link_bandwidth): (&[bool], u64),
+    ) -> StageTimes {
+        let cycles = self.model.layer_cycles(self.placement).expect("cycles");
+        let options = StepOptions {
+            streaming_bandwidth: Some(STREAMING),
+            link_bandwidth,
+            ..StepOptions::default()
+        };
+        let positions = &self.placement.positions;
+        let sent = memory.cut_bytes_by_pass();
+        let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
+        let times = times.streaming(&memory.streamed().expect("state"));
+        match configuration.is_chosen {
+            true => times.keeping(kept),
+            false => times,
+        }
+    }
+}
+
+/// The outcomes of some configurations of a model; none without a backward pass.
+fn outcomes(seed: u64) -> Vec<Outcome> {
+    let drawn = drawn::with_forms(seed);
+    let has = |option: &str| drawn.options.iter().any(|given| given == option);
+    if !has("training") || has("poplar") || drawn.options.iter().any(|it| it.contains("shared")) {
+        return Vec::new();
+    }
+    let folder = TempDir::new().expect("a folder");
+    let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
+    let truth = truth.expect("both files");
+    let (model, layering) = read(folder.path());
+    let placement = Placement::full(&model, &layering, &PlacementOptions::default());
+    let placement = placement.expect("places");
+    let memory = MemoryModel::new(&model, &placement).expect("memory");
+    let out_on_first = placement.positions.out_is_first();
+    let positions = memory.layers();
+    let mut configurations =
+        Configuration::of_model(seed, positions, out_on_first, has("tensorflow"));
+    configurations.retain(|configuration| holds_weights(&configuration.case, &truth, positions));
+    let subject = Subject {
+        model: &model,
+        placement: &placement,
+        memory,
+        truth: &truth,
+    };
+    let outcomes = configurations.iter().map(|configuration| {
+        let case = &configuration.case;
+        let options = drawn.options.join(" ");
+        let name = format!(
+            "SEEDS={seed}..{}: {:?} {:?} {options}",
+            seed + 1,
+            case.cuts,
+            case.options
+        );
+        subject.outcome(configuration, &drawn, name)
+    });
+    outcomes.collect()
+}
+
+fn read(folder: &Path) -> (Model, Layering) {
+    let model = model(folder);
+    let options = LayerOptions {
+        order: LayerOrder::Natural,
+        ..LayerOptions::default()
+    };
+    let layering = Layering::new(&model.operations, &options);
+    (model, layering)
+}
+
+fn error((found, truth): (u64, u64)) -> f64 {
+    found as f64 / truth as f64 - 1.0
+}
+
+/// What is aimed at and is not so.
+fn print_misses(outcome: &Outcome) {
+    for (ipu, &bytes) in outcome.bytes.iter().enumerate() {
+        let error = 100.0 * error(bytes);
+        if error < -1.0 {
+            println!(
+                "{error:+.2} % of {bytes:?} bytes on IPU {ipu}: {}",
+                outcome.name
+            );
+        }
+    }
+    for &cycles in &outcome.cycles {
+        let error = 100.0 * error(cycles);
+        if error.abs() > 1.0 {
+            println!("{error:+.2} % of {cycles:?} cycles: {}", outcome.name);
+        }
+    }
+}
+
+/// Each by no more than the constants above, of which [`print_misses`] lists what is beyond the
+/// aims.
+#[test]
+fn configurations_need_what_the_simulation_needs() {
+    let seeds: Vec<u64> = seeds(MODELS).collect();
+    let all = each(&seeds, |&seed| outcomes(seed)).into_iter().flatten();
+    let all: Vec<Outcome> = all.collect();
+    let mut distributions = [(); 4].map(|()| Distribution::default());
+    let [under, over, cycles, work] = &mut distributions;
+    for outcome in &all {
+        for &bytes in &outcome.bytes {
+            under.add(&outcome.labels, (-error(bytes)).max(0.0));
+            over.add(&outcome.labels, error(bytes).max(0.0));
+        }
+        cycles.add(&outcome.labels, error(outcome.cycles[0]).abs());
+        work.add(&outcome.labels, error(outcome.cycles[1]).abs());
+    }
+    println!("{} configurations", all.len());
+    under.print("under the truth of the fullest tile, per cent");
+    over.print("over it");
+    cycles.print("cycles of a step, off by");
+    work.print("cycles of a step without copies, off by");
+    all.iter().for_each(print_misses);
+    let of_all = |errors: &Distribution, per_mille| errors.per_mille("all", per_mille);
+    assert!(of_all(under, 990) <= MOST_UNDER.0 && of_all(under, 1000) <= MOST_UNDER.1);
+    for (label, most) in MOST_OVER {
+        assert!(over.per_mille(label, 950) <= most, "{label}");
+    }
+    assert!(of_all(cycles, 950) <= MOST_OFF.0 && of_all(cycles, 1000) <= MOST_OFF.1);
+}
