@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::slice::from_ref;
 
 use super::axis::{Axis, Layout};
 use super::copies::{Copies, Copy, What};
@@ -248,16 +249,17 @@ impl Ipu<'_> {
                 gather,
                 store,
             } = sum.update(update.steps);
+            let (there, pads) = (load.start..store.end, [load, store]);
             for tile in 0..self.graph.tiles as usize {
                 let taken = updates.taken(update, (tile, places), self.options);
                 for (bytes, lives) in [
-                    (taken.loaded, vec![load.start..store.end]),
+                    (taken.loaded, from_ref(&there)),
                     // A load and a store have pads for all of it.
-                    (taken.loaded, vec![load.clone(), store.clone()]),
-                    (taken.shares, vec![operation.clone()]),
-                    (taken.gathered, vec![gather.clone()]),
+                    (taken.loaded, &pads[..]),
+                    (taken.shares, from_ref(&operation)),
+                    (taken.gathered, from_ref(&gather)),
                 ] {
-                    let of = Of::State(&lives);
+                    let of = Of::State(lives);
                     each(Variable { tile, of, bytes });
                 }
             }
