@@ -3,6 +3,7 @@
 
 use super::alternatives::{OtherPipeline, compute_costs};
 use super::chosen::together::{CostsByChoice, Together, none_and_open};
+use super::swept::taken;
 use super::{Chosen, CostedRequest, SearchError, free_bytes};
 use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
 use crate::model::Framework;
@@ -25,8 +26,10 @@ const MAX_OF_NUMBER: usize = 8;
 pub struct Configuration {
     /// The pipeline.
     pub pipeline: Pipeline,
-    /// The split, with one stage for each IPU.
+    /// The split, with one stage for each IPU but those that stay empty.
     pub split: Fitting,
+    /// How many IPUs one replica has, of the numbers that the framework takes.
+    pub ipus: usize,
     /// The times of stages in that pipeline, if the profile has cycles.
     pub times: Option<StageTimes>,
     /// How many replicas of it there are IPUs for.
@@ -167,13 +170,18 @@ fn problem<'p>(
     }
 }
 
-/// The numbers of IPUs that there may be in a pipeline: state is shared out by as many
-/// replicas as there are IPUs for.
-fn possible(pipeline: Pipeline, (numbers, ipus): (&[usize], usize)) -> Vec<usize> {
-    let replicas = |stages: usize| (ipus / stages.max(1)) as u64;
-    let is_possible =
-        |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
-    numbers.iter().copied().filter(is_possible).collect()
+/// The numbers of stages that there may be in a pipeline, each with the IPUs of a replica, as
+/// the framework takes them: state is shared out by as many replicas as there are IPUs for.
+fn possible(
+    other: &OtherPipeline<'_>,
+    (numbers, ipus): (&[usize], usize),
+) -> impl Iterator<Item = (usize, usize)> {
+    let (pipeline, framework) = (other.pipeline(), other.wanted().0.framework());
+    let most = numbers.last().copied().unwrap_or(0);
+    let all = (1..=most).map(move |stages| (stages, taken(stages, framework)));
+    all.filter(move |&(_, of_replica)| {
+        !pipeline.state.is_sharded() || (ipus / of_replica) as u64 == pipeline.replicas
+    })
 }
 
 /// The configurations of one pipeline.
@@ -185,15 +193,21 @@ fn of_costs(
 ) -> Result<Vec<Configuration>, SearchError> {
     let pipeline = other.pipeline();
     let problem = problem(costed, other, times.as_ref(), ipus);
-    let numbers = possible(pipeline, (numbers, ipus));
-    let splits = solve::fitting(&problem, &numbers)?.into_iter();
-    let configuration = |split: Fitting| Configuration {
-        pipeline,
-        replicas: ipus / split.plan.stages().len().max(1),
-        times: times.clone(),
-        fullest_stage: fullest_stage(&problem, &split),
-        split,
-        chosen: None,
+    let possible: Vec<usize> = possible(other, (numbers, ipus))
+        .map(|both| both.0)
+        .collect();
+    let splits = solve::fitting(&problem, &possible)?.into_iter();
+    let configuration = |split: Fitting| {
+        let of_replica = taken(split.plan.stages().len(), other.wanted().0.framework());
+        Configuration {
+            pipeline,
+            ipus: of_replica,
+            replicas: ipus / of_replica,
+            times: times.clone(),
+            fullest_stage: fullest_stage(&problem, &split),
+            split,
+            chosen: None,
+        }
     };
     Ok(splits.map(configuration).collect())
 }
@@ -212,7 +226,7 @@ fn chosen_in(
     let limits = (costed.request.highest_limit(), MAX_CHOSEN);
     let mut together = Together::new(other.wanted().0, &times, costs, limits)?;
     let mut chosen = Vec::new();
-    for stages in possible(pipeline, (numbers, ipus)) {
+    for (stages, of_replica) in possible(other, (numbers, ipus)) {
         if stages > problem.ipus {
             break;
         }
@@ -229,7 +243,7 @@ fn chosen_in(
                 step.zip(known)
                     .is_some_and(|(step, known)| !step.is_faster_than(&known))
             };
-            let is_no_better = |other: &Configuration| other.ipus() <= stages && is_slower(other);
+            let is_no_better = |other: &Configuration| other.ipus <= of_replica && is_slower(other);
             split.plan.stages().len() == stages && !same.any(is_no_better)
         };
         let Some(best) = together.best(&problem, MAX_STAGES_TRIED, is_wanted)? else {
@@ -237,7 +251,8 @@ fn chosen_in(
         };
         chosen.push(Configuration {
             pipeline,
-            replicas: ipus / stages,
+            ipus: of_replica,
+            replicas: ipus / of_replica,
             times: Some(times.keeping(&best.chosen.kept)),
             fullest_stage: best.fullest_stage,
             split: best.split,
@@ -359,7 +374,7 @@ fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
             kept.push(found);
         }
     }
-    let mut numbers: Vec<usize> = kept.iter().map(Configuration::ipus).collect();
+    let mut numbers: Vec<usize> = kept.iter().map(|found| found.ipus).collect();
     numbers.sort_unstable();
     numbers.dedup();
     for ipus in numbers {
@@ -370,11 +385,11 @@ fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
 
 /// Leaves the fastest of a number of IPUs, and the one with the lowest peak.
 fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
-    let of_number = kept.iter().filter(|found| found.ipus() == ipus);
+    let of_number = kept.iter().filter(|found| found.ipus == ipus);
     let lowest = of_number.map(|found| found.split.score.peak).min();
     let mut count = 0;
     kept.retain(|found| {
-        if found.ipus() != ipus {
+        if found.ipus != ipus {
             return true;
         }
         count += 1;
@@ -383,11 +398,6 @@ fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
 }
 
 impl Configuration {
-    /// How many IPUs one replica has.
-    pub fn ipus(&self) -> usize {
-        self.split.plan.stages().len()
-    }
-
     /// Does its step leave out time that is not known: that of state which is loaded from
     /// elsewhere without a known bandwidth, or gathered from replicas?
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
@@ -413,14 +423,14 @@ impl Configuration {
             .saturating_mul(other.replicas as u128))
         .cmp(&(others.saturating_mul(batches)).saturating_mul(self.replicas as u128));
         all.then(alone)
-            .then(self.ipus().cmp(&other.ipus()))
+            .then(self.ipus.cmp(&other.ipus))
             .then(self.split.score.peak.cmp(&other.split.score.peak))
     }
 
     /// Has it as few IPUs, as short a step and as low a peak?
     fn is_no_worse_than(&self, other: &Self) -> bool {
         let ((cycles, batches), (others, their_batches)) = (self.step(), other.step());
-        self.ipus() <= other.ipus()
+        self.ipus <= other.ipus
             && cycles.saturating_mul(their_batches) <= others.saturating_mul(batches)
             && self.split.score.peak <= other.split.score.peak
     }

@@ -36,7 +36,7 @@ impl Inputs<'_> {
                 all * 1e9 / time as f64
             });
         PlanRow {
-            ipus: stages.len() as u32,
+            ipus: config.ipus as u32,
             replicas: config.replicas as u32,
             schedule: config.pipeline.schedule,
             recompute: config.pipeline.recompute,

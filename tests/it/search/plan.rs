@@ -14,7 +14,12 @@ const FIXTURES: [&str; 6] = [
 ];
 
 fn plan(fixture: &str, more: &[&str]) -> (Run, Value) {
-    let options = [&["--plan", "--num-ipus=6", "--export-json=-", "-q"], more].concat();
+    let ipus = ["--num-ipus=6"];
+    let ipus = match more.iter().any(|option| option.starts_with("--num-ipus")) {
+        true => &[][..],
+        false => &ipus,
+    };
+    let options = [&["--plan", "--export-json=-", "-q"], ipus, more].concat();
     let run = run_fixture(fixture, &options);
     // After the table.
     let json = run.out.split_once("# export-json\n").expect("a report").1;
@@ -131,6 +136,25 @@ fn rows_whose_time_is_known_in_full_come_first() {
 fn poptorch_has_powers_of_two() {
     let (_, plan) = plan("poptorch-bert-training", &[]);
     assert_eq!(plan["ipus_tried"], serde_json::json!([1, 2, 4]));
+}
+
+/// No cut allows four stages here, and three have an IPU to spare.
+#[test]
+fn stages_may_be_fewer_than_the_ipus_that_poptorch_takes() {
+    let cuts = ["--cut-after=0", "--cut-after=2", "--no-cut-after=In"];
+    let more = ["--no-cut-after=1", "--no-cut-after=3", "--no-cut-after=4"];
+    let options = [
+        &cuts[..],
+        &more,
+        &["--num-ipus=4", "--mem-per-tile=1300000"],
+    ]
+    .concat();
+    let (_, plan) = plan("poptorch-bert-training", &options);
+    let row = &rows(&plan)[0];
+    assert_eq!((&row["ipus"], &row["ends"]), (&4.into(), &[2, 4, 7].into()));
+    let report = alone(row);
+    assert_eq!(row["cycles"], report["step"]["cycles"]);
+    assert_eq!(report["split"]["max_stages"], 4);
 }
 
 #[test]
