@@ -21,7 +21,7 @@ use popliner::profile::Profile;
 use regex::Regex;
 
 #[test]
-fn big_is_weighed_as_the_second_analyser_weighs_it() {
+fn big_is_computed_as_the_second_analyser_computes_it() {
     let Some(folder) = std::env::var_os("POPLINER_BIG").map(PathBuf::from) else {
         skip("POPLINER_BIG names no folder with profile.pop and debug.cbor");
         return;
