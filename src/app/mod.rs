@@ -168,10 +168,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let memory = layers.memory()?;
     let tables = tables::tables(options, &layers, &memory)?;
     let diagnosis = tables::diagnosis(options, model, &memory);
-    let (memory, found) = search(options, &layers, memory, calibration, messages)?;
+    let limits = request::limits(options, model.target.bytes_per_tile)?;
+    let highest = Limits::new(&limits).highest();
+    let (memory, found) = search(options, &layers, memory, limits, calibration, messages)?;
     let memory = ManuallyDrop::new(memory);
     let lp = integer_program(options, &layers, found.as_ref())?;
-    let report = report(options, &layers, &memory, found.as_ref(), messages)?;
+    let report = report(options, &layers, &memory, found.as_ref(), highest, messages)?;
     let outputs = Outputs {
         tables,
         found,
@@ -209,11 +211,11 @@ fn search<'a>(
     options: &Options,
     layers: &Layers<'_>,
     memory: MemoryModel<'a>,
+    limits: Vec<u64>,
     calibration: Option<Calibration>,
     messages: Messages,
 ) -> Result<(MemoryModel<'a>, Option<SearchResult>)> {
     let model = layers.model();
-    let limits = request::limits(options, model.target.bytes_per_tile)?;
     let request = request::request(options, layers, limits)?;
     let pipeline = request::pipeline(options, model)?;
     let memory = memory.in_pipeline(pipeline);
@@ -239,10 +241,9 @@ fn report(
     layers: &Layers<'_>,
     memory: &MemoryModel<'_>,
     found: Option<&SearchResult>,
+    highest: u64,
     messages: Messages,
 ) -> Result<Report> {
-    let bytes_per_tile = layers.model().target.bytes_per_tile;
-    let highest = Limits::new(&request::limits(options, bytes_per_tile)?).highest();
     let mut report = messages.while_showing(|progress| {
         let _task = progress.begin("making the report", Unit::Rows, 0);
         let arguments = options.arguments.clone();
@@ -250,7 +251,7 @@ fn report(
     })?;
     if let Some(what_if) = &mut report.what_if {
         what_if.arguments.clone_from(&options.question);
-        what_if.memories = request::memories(options, bytes_per_tile);
+        what_if.memories = request::memories(options, layers.model().target.bytes_per_tile);
         let reserve = |&memory: &u64| options.limits.reserve.of(memory);
         what_if.reserves = what_if.memories.iter().map(reserve).collect();
     }

@@ -189,11 +189,8 @@ impl<'a> MemoryModel<'a> {
     /// # Errors
     /// As [`MemoryModel::new`].
     pub fn keeping(&self, kept: &[bool]) -> Result<Self, TooManyPlaces> {
-        let choice = |&is_kept: &bool| match is_kept {
-            true => LayerChoice::Kept,
-            false => LayerChoice::Recomputed,
-        };
-        self.choosing(&kept.iter().map(choice).collect::<Vec<_>>())
+        let choices = kept.iter().copied().map(LayerChoice::keeping);
+        self.choosing(&choices.collect::<Vec<_>>())
     }
 
     /// The model, whose stages also need what compiled pipelines needed beyond

@@ -139,14 +139,13 @@ impl Section {
     }
 
     /// Does this form have it?
-    #[cfg(test)]
     pub(super) fn is_in(&self, form: Form) -> bool {
         self.forms.contains(&form)
     }
 
     /// Its blocks in a form; none where the form or the report does not have it.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
-        if !self.forms.contains(&form) {
+        if !self.is_in(form) {
             return Vec::new();
         }
         let blocks = (self.blocks)(report, form).into_iter();

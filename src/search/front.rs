@@ -170,18 +170,20 @@ fn problem<'p>(
     }
 }
 
-/// The numbers of stages that there may be in a pipeline, each with the IPUs of a replica, as
-/// the framework takes them: state is shared out by as many replicas as there are IPUs for.
-fn possible(
-    other: &OtherPipeline<'_>,
-    (numbers, ipus): (&[usize], usize),
-) -> impl Iterator<Item = (usize, usize)> {
-    let (pipeline, framework) = (other.pipeline(), other.wanted().0.framework());
+/// The numbers of stages that there may be in a pipeline on IPUs as the framework takes them:
+/// state is shared out by as many replicas as there are IPUs for.
+fn possible(other: &OtherPipeline<'_>, (numbers, ipus): (&[usize], usize)) -> Vec<usize> {
+    let pipeline = other.pipeline();
+    let replicas = |stages: usize| (ipus / of_replica(other, stages)) as u64;
+    let is_possible =
+        |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
     let most = numbers.last().copied().unwrap_or(0);
-    let all = (1..=most).map(move |stages| (stages, taken(stages, framework)));
-    all.filter(move |&(_, of_replica)| {
-        !pipeline.state.is_sharded() || (ipus / of_replica) as u64 == pipeline.replicas
-    })
+    (1..=most).filter(is_possible).collect()
+}
+
+/// The IPUs of a replica with so many stages.
+fn of_replica(other: &OtherPipeline<'_>, stages: usize) -> usize {
+    taken(stages, other.wanted().0.framework())
 }
 
 /// The configurations of one pipeline.
@@ -193,12 +195,10 @@ fn of_costs(
 ) -> Result<Vec<Configuration>, SearchError> {
     let pipeline = other.pipeline();
     let problem = problem(costed, other, times.as_ref(), ipus);
-    let possible: Vec<usize> = possible(other, (numbers, ipus))
-        .map(|both| both.0)
-        .collect();
-    let splits = solve::fitting(&problem, &possible)?.into_iter();
+    let numbers = possible(other, (numbers, ipus));
+    let splits = solve::fitting(&problem, &numbers)?.into_iter();
     let configuration = |split: Fitting| {
-        let of_replica = taken(split.plan.stages().len(), other.wanted().0.framework());
+        let of_replica = of_replica(other, split.plan.stages().len());
         Configuration {
             pipeline,
             ipus: of_replica,
@@ -226,10 +226,11 @@ fn chosen_in(
     let limits = (costed.request.highest_limit(), MAX_CHOSEN);
     let mut together = Together::new(other.wanted().0, &times, costs, limits)?;
     let mut chosen = Vec::new();
-    for (stages, of_replica) in possible(other, (numbers, ipus)) {
+    for stages in possible(other, (numbers, ipus)) {
         if stages > problem.ipus {
             break;
         }
+        let of_replica = of_replica(other, stages);
         let problem = Problem {
             ipus: stages,
             ..problem

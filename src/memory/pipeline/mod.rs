@@ -107,6 +107,16 @@ pub(crate) enum LayerChoice {
     Open,
 }
 
+impl LayerChoice {
+    /// Kept, or else recomputed.
+    pub(crate) fn keeping(is_kept: bool) -> Self {
+        match is_kept {
+            true => Self::Kept,
+            false => Self::Recomputed,
+        }
+    }
+}
+
 /// The elements of what sums up gradients.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::profile::ProfileError;
 use crate::report::{
-    CategorySum, LiveSteps, LiveVariable, PeakVariables, StashedVariable, TileVariables,
+    CategorySum, LayerNames, LiveSteps, LiveVariable, PeakVariables, StashedVariable, TileVariables,
 };
 use rayon::prelude::*;
 use std::ops::Range;
@@ -200,12 +200,17 @@ impl Inputs<'_> {
     }
 
     fn stashed(&self, variable: &NamedVariable) -> StashedVariable {
-        let layers = self.memory.layers_of(variable.set).iter();
         StashedVariable {
             name: variable.name.to_string(),
             bytes: u64::from(variable.bytes),
-            layers: self.names(layers.map(|&layer| layer as usize)),
+            layers: self.layers_of(variable.set),
         }
+    }
+
+    /// The layers that use the variables of a use set.
+    fn layers_of(&self, set: u32) -> LayerNames {
+        let layers = self.memory.layers_of(set).iter();
+        self.names(layers.map(|&layer| layer as usize))
     }
 
     fn peak_variables(&self, (place, live): &LiveAt) -> PeakVariables {
@@ -217,10 +222,7 @@ impl Inputs<'_> {
             name: variable.name.to_string(),
             category: variable.category.to_string(),
             bytes: u64::from(variable.bytes),
-            layers: {
-                let layers = self.memory.layers_of(variable.set).iter();
-                self.names(layers.map(|&layer| layer as usize))
-            },
+            layers: self.layers_of(variable.set),
         });
         PeakVariables {
             tile: place.tile,

@@ -365,11 +365,8 @@ impl<'m, 'a> Chooser<'m, 'a> {
                 false => Tried::GivenUp,
             });
         };
-        let state = |&is_kept: &bool| match is_kept {
-            true => LayerChoice::Kept,
-            false => LayerChoice::Recomputed,
-        };
-        let states: Vec<LayerChoice> = is_kept.iter().map(state).collect();
+        let states = is_kept.iter().copied().map(LayerChoice::keeping);
+        let states: Vec<LayerChoice> = states.collect();
         let mut kept = vec![false; stage.positions.len()];
         for (unit, &is_kept) in units.iter().zip(&is_kept) {
             let first = unit.positions.start - stage.positions.start;

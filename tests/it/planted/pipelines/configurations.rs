@@ -5,10 +5,8 @@
 //! `cargo test --test it planted::pipelines::configurations -- --nocapture` prints how the
 //! errors are distributed; `SEEDS=0..500` looks at more models.
 
-use std::path::Path;
-
 use popliner::memory::{self, MemoryModel, StatePlace};
-use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
+use popliner::model::{Model, Placement, PlacementOptions};
 use popliner::time::{StageTimes, StepOptions};
 use synthesize::pipeline::{Elsewhere, PipelineModel, Recompute, StepForm};
 use tempfile::TempDir;
@@ -16,7 +14,7 @@ use tempfile::TempDir;
 use super::super::places::distribution::Distribution;
 use super::super::places::drawn::{self, Drawn};
 use super::drawn::{Case, cases};
-use super::errors::{holds_weights, model};
+use super::errors::{holds_weights, read};
 use crate::support::each;
 use crate::support::models::{Random, seeds};
 
@@ -229,16 +227,6 @@ fn outcomes(seed: u64) -> Vec<Outcome> {
         subject.outcome(configuration, &drawn, name)
     });
     outcomes.collect()
-}
-
-fn read(folder: &Path) -> (Model, Layering) {
-    let model = model(folder);
-    let options = LayerOptions {
-        order: LayerOrder::Natural,
-        ..LayerOptions::default()
-    };
-    let layering = Layering::new(&model.operations, &options);
-    (model, layering)
 }
 
 fn error((found, truth): (u64, u64)) -> f64 {

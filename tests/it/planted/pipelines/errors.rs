@@ -68,12 +68,7 @@ impl Errors {
         let folder = TempDir::new().expect("a folder");
         let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
         let truth = truth.expect("both files");
-        let model = model(folder.path());
-        let options = LayerOptions {
-            order: LayerOrder::Natural,
-            ..LayerOptions::default()
-        };
-        let layering = Layering::new(&model.operations, &options);
+        let (model, layering) = read(folder.path());
         let placement = Placement::full(&model, &layering, &PlacementOptions::default());
         let placement = placement.expect("places");
         let memory = MemoryModel::new(&model, &placement).expect("memory");
@@ -137,10 +132,16 @@ pub fn holds_weights(case: &Case, truth: &PipelineModel, positions: usize) -> bo
     })
 }
 
-pub fn model(folder: &Path) -> Model {
+pub fn read(folder: &Path) -> (Model, Layering) {
     let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
     let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
-    Model::build(profile, &contexts, false).expect("a model")
+    let model = Model::build(profile, &contexts, false).expect("a model");
+    let options = LayerOptions {
+        order: LayerOrder::Natural,
+        ..LayerOptions::default()
+    };
+    let layering = Layering::new(&model.operations, &options);
+    (model, layering)
 }
 
 /// Holds a stage against the truth; `layers` has the same of its layers alone.
