@@ -15,6 +15,7 @@ mod error;
 mod flow;
 mod labels;
 mod layer_candidates;
+mod layer_cycles;
 mod layer_warnings;
 mod layers;
 mod layers_by_ipu;
@@ -44,12 +45,13 @@ pub use belonging::Belonging;
 use call_sites::CallSites;
 pub use call_sites::NO_CALL;
 pub use code::{CodeKind, GroupCode, ProgramCluster};
-pub use cycles::{CycleSource, CyclesByLayer, OperationCycles, PassCycles};
+pub use cycles::{CycleSource, OperationCycles};
 pub use error::{ModelError, NoClock, NoCycles};
 use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use labels::{Label, TensorKind};
 pub use layer_candidates::{Covered, LayerCandidate};
+pub use layer_cycles::{CyclesByLayer, PassCycles};
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
 };

@@ -1,0 +1,220 @@
+//! Cycles of layers, by pass: those of operations where a placement puts these.
+//!
+//! Each operation's cycles are of its pass. A norm over all gradients, and what else reaches
+//! over the layers after the backward pass, is of the update (docs/model.md, "Time").
+
+use super::cycles::{CycleSource, OperationCycles, share};
+use super::{Model, Pass, Placement};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Cycles by the pass that they are spent in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PassCycles {
+    /// In the forward pass; all of inference.
+    pub forward: u64,
+    /// In the backward pass, without what is recomputed for it.
+    pub backward: u64,
+    /// In forward operations that run again for the backward pass.
+    pub recomputed: u64,
+    /// In updates of weights.
+    pub update: u64,
+}
+
+impl PassCycles {
+    /// Those of an operation in this pass, of which `later` are from the start of the
+    /// backward pass on. Where a profile was recorded with recomputation, these are
+    /// recomputed.
+    fn of(pass: Pass, all: u64, later: u64, is_recomputed: bool) -> Self {
+        let mut passes = Self::default();
+        match pass {
+            Pass::Forward => passes.forward = all,
+            Pass::Backward => passes.backward = all,
+            Pass::Update => passes.update = all,
+            Pass::Both if is_recomputed => {
+                (passes.forward, passes.recomputed) = (all.saturating_sub(later), later);
+            }
+            Pass::Both => (passes.forward, passes.backward) = (all.saturating_sub(later), later),
+        }
+        passes
+    }
+
+    /// All of them.
+    pub fn total(self) -> u64 {
+        self.running_sums()[3]
+    }
+
+    /// The sums of the first one, two, three and all passes. Shares and means of these
+    /// never fall from one to the next, so those of the passes add up to that of the
+    /// whole.
+    fn running_sums(self) -> [u64; 4] {
+        let mut sum = 0u64;
+        [self.forward, self.backward, self.recomputed, self.update].map(|cycles| {
+            sum = sum.saturating_add(cycles);
+            sum
+        })
+    }
+
+    fn from_running_sums([forward, backward, recomputed, update]: [u64; 4]) -> Self {
+        Self {
+            forward,
+            backward: backward - forward,
+            recomputed: recomputed - backward,
+            update: update - recomputed,
+        }
+    }
+}
+
+/// The cycles of every layer, of one run: the mean, rounded up, where several
+/// were executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CyclesByLayer {
+    /// Where they come from.
+    pub source: CycleSource,
+    /// By position of the layer order.
+    pub by_layer: Vec<u64>,
+    /// The part of each of `by_layer` that exchanges take; the rest is of compute sets.
+    pub exchange_by_layer: Vec<u64>,
+    /// The passes of each of `by_layer`.
+    pub passes_by_layer: Vec<PassCycles>,
+    /// The part of the first position that is Out's, where Out runs on the first IPU.
+    pub out_in_first: PassCycles,
+    /// Those of operations that the placement leaves out or puts into every
+    /// stage, and of compute sets and exchanges that belong to no operation.
+    pub unplaced: u64,
+    /// The part of `unplaced` that exchanges take.
+    pub unplaced_exchange: u64,
+    /// Executed cycles of stream copies, syncs and control flow.
+    pub other: u64,
+    /// Cycles of a tile in a second, if the profile has them.
+    pub clock_hertz: Option<u64>,
+}
+
+impl Model {
+    /// The cycles of each layer when operations count where `placement` puts
+    /// them, those of several places in equal parts; `None` when the profile
+    /// says nothing of cycles ([`NoCycles`](super::NoCycles)).
+    pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
+        let cycles = self.cycles.as_ref()?;
+        let runs = match cycles.source {
+            CycleSource::Executed { runs } => runs.max(1),
+            CycleSource::Estimated => 1,
+        };
+        let mut sums = LayerSums::new(placement.positions.len());
+        let end = self.end_of_passes(cycles, placement);
+        for operation in 0..cycles.by_operation.len() {
+            let is_after = self.starts_after(operation, end);
+            let reaches = placement.places_of(operation).len() > 1;
+            let pass = match self.operations[operation].pass {
+                // Over all gradients, before the weights are updated.
+                Pass::Backward if is_after && reaches => Pass::Update,
+                pass => pass,
+            };
+            let passes = self.passes_of(cycles, operation, pass);
+            let exchange = cycles.exchange_by_operation[operation];
+            sums.add(placement, operation, passes.running_sums(), exchange);
+        }
+        Some(CyclesByLayer {
+            clock_hertz: self.made.clock_hertz.filter(|&clock| clock > 0),
+            ..sums.means(cycles, runs)
+        })
+    }
+
+    /// The last step of the backward operations that take time and have one place each; none
+    /// without any.
+    fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
+        let operations = self.operations.iter().enumerate();
+        let alone = operations.filter(|&(number, operation)| {
+            operation.pass == Pass::Backward
+                && cycles.by_operation[number] > 0
+                && placement.places_of(number).len() == 1
+        });
+        let ends = alone.filter_map(|(_, operation)| Some(operation.window?.1));
+        ends.max()
+    }
+
+    fn starts_after(&self, operation: usize, end: Option<u32>) -> bool {
+        let start = self.operations[operation].window.map(|window| window.0);
+        start.zip(end).is_some_and(|(start, end)| start > end)
+    }
+
+    /// The cycles of an operation of this pass, by pass.
+    fn passes_of(&self, cycles: &OperationCycles, operation: usize, pass: Pass) -> PassCycles {
+        PassCycles::of(
+            pass,
+            cycles.by_operation[operation],
+            cycles.later_by_operation[operation],
+            self.recording.recomputes,
+        )
+    }
+}
+
+/// Cycles of operations, by layer and in none of them, over all runs.
+struct LayerSums {
+    /// By layer, the running sums of the passes.
+    passes: Vec<[u64; 4]>,
+    exchange: Vec<u64>,
+    /// Those of Out, where it is in one position with In.
+    out: [u64; 4],
+    unplaced: u64,
+    unplaced_exchange: u64,
+}
+
+impl LayerSums {
+    fn new(layers: usize) -> Self {
+        Self {
+            passes: vec![[0; 4]; layers],
+            exchange: vec![0; layers],
+            out: [0; 4],
+            unplaced: 0,
+            unplaced_exchange: 0,
+        }
+    }
+
+    /// Adds an operation to the layers that it counts in, in equal parts.
+    fn add(&mut self, placement: &Placement, operation: usize, passes: [u64; 4], exchange: u64) {
+        let places = placement.places_of(operation);
+        if places.is_empty() {
+            self.unplaced = self.unplaced.saturating_add(passes[3]);
+            self.unplaced_exchange = self.unplaced_exchange.saturating_add(exchange);
+        }
+        let count = places.len() as u64;
+        for (&place, number) in places.iter().zip(0..) {
+            // The first places get what cannot be shared out evenly.
+            let part = |cycles: u64| cycles / count + u64::from(number < cycles % count);
+            add_all(&mut self.passes[place as usize], passes.map(part));
+            let sum = &mut self.exchange[place as usize];
+            *sum = sum.saturating_add(part(exchange));
+            if place == 0 {
+                let (out_part, all) = placement.out_in_first(operation);
+                let of_out = passes.map(|cycles| share(part(cycles), out_part, all));
+                add_all(&mut self.out, of_out);
+            }
+        }
+    }
+
+    /// The means of the runs. Those of a smaller number are never above those of a
+    /// larger one: passes and exchanges stay parts of the whole.
+    fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
+        let mean = |sum: u64| sum.div_ceil(runs);
+        let passes = |sums: &[u64; 4]| PassCycles::from_running_sums(sums.map(mean));
+        let unexplained = cycles.unexplained_exchange;
+        CyclesByLayer {
+            source: cycles.source,
+            by_layer: self.passes.iter().map(|sums| mean(sums[3])).collect(),
+            exchange_by_layer: self.exchange.into_iter().map(mean).collect(),
+            passes_by_layer: self.passes.iter().map(passes).collect(),
+            out_in_first: passes(&self.out),
+            unplaced: mean(self.unplaced.saturating_add(cycles.unexplained)),
+            unplaced_exchange: mean(self.unplaced_exchange.saturating_add(unexplained)),
+            other: mean(cycles.other),
+            clock_hertz: None,
+        }
+    }
+}
+
+fn add_all(sums: &mut [u64; 4], more: [u64; 4]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = sum.saturating_add(more);
+    }
+}
