@@ -15,6 +15,8 @@ mod request;
 mod rough;
 mod states;
 mod swept;
+#[cfg(test)]
+mod testing;
 mod ties;
 
 pub use advice::{Advice, AdviceFor, Change};

@@ -71,6 +71,14 @@ impl Flows {
         }
     }
 
+    /// What a stage recomputes: nothing where all its layers are kept.
+    fn recompute_of(&self, moves: &Transfers) -> Recompute {
+        match self.pipeline.recompute {
+            Recompute::Chosen if moves.is_kept => Recompute::None,
+            other => other,
+        }
+    }
+
     /// By phase: the bytes of the transfer buffers of a stage, beside what its own steps have.
     ///
     /// The steps of the forward pass stand for both runs of what runs again.
@@ -82,17 +90,13 @@ impl Flows {
             gradient_out,
             largest_kept,
             backward,
-            is_kept,
             ..
         } = *moves;
         // A tensor for the layers after frozen ones is live when these end.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
-        let recompute = match self.pipeline.recompute {
-            Recompute::Chosen if is_kept => Recompute::None,
-            other => other,
-        };
+        let recompute = self.recompute_of(moves);
         let (forward, last_forward, in_backward) = match (self.pipeline.schedule, recompute) {
             (Schedule::None, _) => (0, 0, 0),
             // Only a whole stage is recomputed after it got its gradients.
@@ -137,7 +141,7 @@ impl Flows {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
-        match (moves.backward, self.pipeline.recompute) {
+        match (moves.backward, self.recompute_of(moves)) {
             (BackwardPass::InFunctions, _) => in_passes(most),
             (_, Recompute::None) => [forward, forward, backward, 0],
             // The steps of the forward pass stand for both runs.

@@ -215,8 +215,6 @@ struct ChosenSplit<'a> {
     memory: MemoryModel<'a>,
     stages: Vec<StageMemory>,
     chosen: Chosen,
-    /// Did more tiles count than for what was known before?
-    is_changed: bool,
 }
 
 impl ChosenSplit<'_> {
@@ -272,7 +270,6 @@ impl<'m, 'a> Chooser<'m, 'a> {
     /// Chooses for all stages of a split, of which each fits where each layer is recomputed.
     fn split(&mut self, stages: &[LimitedStage]) -> Result<ChosenSplit<'a>, TooManyPlaces> {
         let placed: Vec<PlacedStage> = stages.iter().map(|(stage, _)| stage.clone()).collect();
-        let mut is_changed = false;
         loop {
             self.find(stages)?;
             let mut choices = self.others.clone();
@@ -299,10 +296,8 @@ impl<'m, 'a> Chooser<'m, 'a> {
                     memory,
                     stages: computed,
                     chosen: Chosen { kept, is_optimal },
-                    is_changed,
                 });
             }
-            is_changed = true;
         }
     }
 

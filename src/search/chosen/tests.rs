@@ -1,13 +1,10 @@
 use super::*;
 use crate::analysis::Analysis;
-use crate::memory::testing::{placed, random_training, seeds};
+use crate::memory::testing::{placed, seeds};
 use crate::memory::{Pipeline, RangeCosts, Recompute, Schedule};
-use crate::model::{
-    CycleSource, CyclesByLayer, LayerOptions, Layering, Model, OutOn, PassCycles, Placement,
-    PlacementOptions, Rules,
-};
+use crate::model::{LayerOptions, PlacementOptions, Rules};
+use crate::search::testing::{Case, Choice, choices, keeping, splits};
 use crate::solve::Goal;
-use crate::time::StepOptions;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::slice::from_ref;
@@ -154,102 +151,51 @@ fn stages_of_fixtures_have_the_best_of_all_choices() {
     assert!(checked > 300 && between > 30, "{checked} {between}");
 }
 
+/// Ranges that fit with nothing recomputed are not chosen for.
+#[test]
+fn stages_that_are_kept_need_as_much_as_where_nothing_is_recomputed() {
+    for seed in seeds(110) {
+        let case = Case::new(seed);
+        for schedule in [Schedule::Popart, Schedule::Sequential] {
+            let memory = |recompute| {
+                case.memory(Pipeline {
+                    schedule,
+                    recompute,
+                    ..Pipeline::default()
+                })
+            };
+            let (memory, none) = (memory(Recompute::Chosen), memory(Recompute::None));
+            let stages = placed(memory.layers());
+            for (stage, needed) in stages.iter().zip(none.peaks(&stages)) {
+                let kept: Vec<usize> = stage.positions.clone().collect();
+                let found = keeping(&memory, &kept).peaks(from_ref(stage));
+                assert_eq!(found, [needed], "{} {schedule:?} {stage:?}", case.again());
+            }
+        }
+    }
+}
+
 #[test]
 fn stages_of_random_models_have_the_best_of_all_choices() {
     let (mut checked, mut between) = (0, 0);
     for seed in seeds(10) {
-        let (model, layering) = random_training(seed);
-        let placement = placement(&model, &layering, seed);
-        let memory =
-            MemoryModel::new(&model, &placement).and_then(|memory| memory.in_pipeline(chosen()));
-        let memory = memory.unwrap();
+        let case = Case::new(seed);
+        let memory = case.memory(chosen());
         let found = check(&memory, &placed(memory.layers()));
         (checked, between) = (checked + found.0, between + found.1);
     }
     assert!(checked > 100 && between > 10, "{checked} {between}");
 }
 
-/// Places of a random model, with Out apart or on the first IPU.
-fn placement(model: &Model, layering: &Layering, seed: u64) -> Placement {
-    let out_on = match seed % 2 {
-        0 => OutOn::Last,
-        _ => OutOn::First,
-    };
-    let options = PlacementOptions {
-        out_on,
-        ..PlacementOptions::default()
-    };
-    Placement::full(model, layering, &options).expect("few places")
-}
-
-/// Times of stages of a model whose layers take cycles that look random.
-fn times(memory: &MemoryModel<'_>, placement: &Placement, seed: u64) -> StageTimes {
-    let cycles = |number: u64| (seed + 1).wrapping_mul(6_364_136_223_846_793_005 + number) >> 58;
-    let passes = (0..memory.layers() as u64).map(|position| PassCycles {
-        forward: cycles(3 * position),
-        backward: cycles(3 * position + 1),
-        recomputed: 0,
-        update: cycles(3 * position + 2),
-    });
-    let passes: Vec<PassCycles> = passes.collect();
-    let cycles = CyclesByLayer {
-        source: CycleSource::Estimated,
-        by_layer: passes.iter().map(|passes| passes.total()).collect(),
-        exchange_by_layer: vec![0; passes.len()],
-        passes_by_layer: passes,
-        out_in_first: PassCycles::default(),
-        unplaced: 0,
-        unplaced_exchange: 0,
-        other: 0,
-        clock_hertz: Some(1_000),
-    };
-    let pipeline = (memory.pipeline(), true);
-    let options = StepOptions::default();
-    StageTimes::new(
-        &cycles,
-        &placement.positions,
-        pipeline,
-        memory.cut_bytes_by_pass(),
-        options,
-    )
-    .for_stages(memory.layers())
-}
-
-/// The least recomputation of a stage, by trying all choices; `None` where none fits.
-fn least(chooser: &Chooser<'_, '_>, stage: &PlacedStage, limit: u64) -> Option<u128> {
-    let units = units(chooser.times, chooser.out, &stage.positions);
-    let recomputed = |states: Vec<LayerChoice>| {
-        let choices = with(&chooser.others, &units, &states);
-        let memory = chooser.memory.choosing(&choices).expect("few sets");
-        let fits = memory.peaks(from_ref(stage))[0] <= limit;
-        let again = states.iter().zip(&units);
-        let again = again.filter(|(state, _)| **state == LayerChoice::Recomputed);
-        fits.then(|| again.map(|(_, unit)| unit.weight).sum())
-    };
-    all(units.len()).filter_map(recomputed).min()
-}
-
-/// All splits into so many stages.
-fn splits(positions: usize, stages: usize) -> Vec<Vec<Range<usize>>> {
-    let of_cuts = |cuts: u32| {
-        let cuts = (1..positions).filter(|cut| cuts >> (cut - 1) & 1 == 1);
-        let bounds: Vec<usize> = [0].into_iter().chain(cuts).chain([positions]).collect();
-        bounds.windows(2).map(|ends| ends[0]..ends[1]).collect()
-    };
-    let all = (0..1u32 << (positions - 1)).map(of_cuts);
-    all.filter(|split: &Vec<_>| split.len() == stages).collect()
-}
-
 #[test]
 fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
     let (mut checked, mut fitting, mut between) = (0, 0, 0);
     for seed in seeds(15) {
-        let (model, layering) = random_training(seed);
-        let placement = placement(&model, &layering, seed);
-        let memory =
-            MemoryModel::new(&model, &placement).and_then(|memory| memory.in_pipeline(chosen()));
-        let memory = memory.unwrap();
-        let (times, positions) = (times(&memory, &placement, seed), memory.layers());
+        let case = Case::new(seed);
+        let memory = case.memory(chosen());
+        let positions = memory.layers();
+        let times = case.times(&memory, positions);
+        let choices = choices(&memory, &times);
         let [none, open] = none_and_open(&memory).unwrap();
         let highest = |memory: &MemoryModel<'_>| {
             let costs = memory.range_costs(u64::MAX).unwrap();
@@ -257,11 +203,13 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
         };
         let (low, high) = (highest(&memory), highest(&none));
         for limit in [low / 2, low, low.midpoint(high)] {
-            let chooser = Chooser::new(&memory, Some(&times));
-            let known = placed(positions).into_iter().map(|stage| {
-                let key = (stage.positions.clone(), stage.after.unwrap());
-                (key, least(&chooser, &stage, limit))
-            });
+            let least = |all: &Vec<Choice>| {
+                let fitting = all.iter().filter(|choice| choice.peak <= limit);
+                fitting.map(|choice| choice.recomputed).min()
+            };
+            let known = choices
+                .iter()
+                .map(|(stage, all)| (stage.clone(), least(all)));
             let known: FxHashMap<_, _> = known.collect();
             let recomputed = |range, after| known.get(&(range, after)).copied().flatten();
             let lengths = (0..positions).map(|start| positions - start);
@@ -283,8 +231,8 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
                 let is_bound = peak.is_some_and(|peak| peak <= limit) && passes.recomputed <= least;
                 assert!(
                     is_bound,
-                    "SEEDS={seed}..{} {limit} {range:?} {after}: {passes:?} {peak:?} {least}",
-                    seed + 1
+                    "{} {limit} {range:?} {after}: {passes:?} {peak:?} {least}",
+                    case.again()
                 );
             }
             let (cut_bytes, any) = (memory.cut_bytes(), RangeCosts::default());
@@ -295,9 +243,9 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
                         .into_iter()
                         .all(|(range, after)| recomputed(range, after).is_some())
                 };
-                let possible = (1..=ipus).flat_map(|stages| splits(positions, stages));
+                let possible = splits(positions).into_iter();
                 let steps = possible
-                    .filter(fits)
+                    .filter(|split| split.len() <= ipus && fits(split))
                     .map(|split| exact.step(&split).unwrap());
                 let best = steps.reduce(|a, b| if b.is_faster_than(&a) { b } else { a });
                 let problem = Problem {
@@ -314,13 +262,16 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
                 };
                 assert!(
                     is_as_fast,
-                    "SEEDS={seed}..{} {limit} {ipus}: {step:?} {best:?}",
-                    seed + 1
+                    "{} {limit} {ipus}: {step:?} {best:?}",
+                    case.again()
                 );
                 checked += 1;
                 fitting += usize::from(found.is_some());
                 let kept = found.map_or(Vec::new(), |found| {
                     assert!(found.chosen.is_optimal && found.split.score.peak <= limit);
+                    let own = times.keeping(&found.chosen.kept);
+                    let own = own.step(found.split.plan.stages());
+                    assert_eq!(own, step, "{} {limit} {ipus}", case.again());
                     found.chosen.kept
                 });
                 between += usize::from(kept.contains(&true) && kept.contains(&false));

@@ -176,8 +176,7 @@ impl<'m, 'a> Together<'m, 'a> {
             };
             let stages = self.stages(split.plan.stages());
             let found = self.chooser.split(&stages)?;
-            if found.is_changed {
-                self.take(&stages);
+            if self.take(&stages) {
                 continue;
             }
             let peaks: Vec<u64> = found.peaks().collect();
@@ -241,12 +240,8 @@ impl<'m, 'a> Together<'m, 'a> {
                 return Ok(None);
             };
             let stages = self.stages(solution.plan.stages());
-            let is_new = stages
-                .iter()
-                .any(|stage| !self.chooser.known.contains_key(stage));
             let split = self.chooser.split(&stages)?;
-            if is_new || split.is_changed {
-                self.take(&stages);
+            if self.take(&stages) {
                 continue;
             }
             let step = match found.chosen.is_optimal {
@@ -288,27 +283,23 @@ impl<'m, 'a> Together<'m, 'a> {
         Ok(())
     }
 
-    /// Takes what is known of stages.
-    fn take(&mut self, stages: &[LimitedStage]) {
+    /// Takes what is known of stages. Do they recompute something else than was known before?
+    fn take(&mut self, stages: &[LimitedStage]) -> bool {
+        let mut is_new = false;
         for stage in stages {
-            let Some(choice) = self.chooser.known.get(stage) else {
-                continue;
-            };
-            let (range, after) = (&stage.0.positions, stage.0.after.unwrap_or(0));
-            match choice {
-                Tried::Best(choice) => {
-                    self.lower.put(range, after, (choice.peak, choice.at_least));
-                    self.upper
-                        .put(range, after, (choice.peak, choice.recomputed));
-                }
+            let (at_least, known) = match self.chooser.known.get(stage) {
+                Some(Tried::Best(choice)) => (
+                    (choice.peak, choice.at_least),
+                    (choice.peak, choice.recomputed),
+                ),
+                Some(Tried::Impossible) => ((u64::MAX, 0), (u64::MAX, 0)),
                 // Something that was not tried may fit.
-                Tried::GivenUp => {}
-                Tried::Impossible => {
-                    self.lower.put(range, after, (u64::MAX, 0));
-                    self.upper.put(range, after, (u64::MAX, 0));
-                }
-            }
+                Some(Tried::GivenUp) | None => continue,
+            };
+            is_new |= self.lower.put(&stage.0, at_least);
+            is_new |= self.upper.put(&stage.0, known);
         }
+        is_new
     }
 }
 
@@ -337,9 +328,18 @@ impl Side {
         }
     }
 
-    fn put(&mut self, range: &Range<usize>, after: usize, (peak, recomputed): (u64, u128)) {
+    /// Puts bytes and recomputed cycles in place of those of a stage. Are the cycles others, or
+    /// does it fit no more?
+    fn put(&mut self, stage: &PlacedStage, (peak, recomputed): (u64, u128)) -> bool {
+        let (range, after) = (&stage.positions, stage.after.unwrap_or(0));
+        let known = |side: &Self| {
+            side.costs.peak(range.clone(), after)?;
+            side.times.cycles(range, after)
+        };
+        let before = known(self);
         self.costs.put(range, after, peak);
         self.times.recompute(range, after, recomputed);
+        before != known(self)
     }
 }
 
