@@ -1,6 +1,9 @@
 //! Whole configurations: how many IPUs, which pipeline and which split, so that nothing
 //! else fits that is better in all of IPUs, time and memory.
 
+#[cfg(test)]
+mod tests;
+
 use super::alternatives::{OtherPipeline, compute_costs};
 use super::chosen::together::{CostsByChoice, Together, none_and_open};
 use super::swept::taken;
@@ -434,16 +437,5 @@ impl Configuration {
         self.ipus <= other.ipus
             && cycles.saturating_mul(their_batches) <= others.saturating_mul(batches)
             && self.split.score.peak <= other.split.score.peak
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn poptorch_takes_powers_of_two() {
-        assert_eq!(numbers(Framework::Poptorch, 10), [1, 2, 4, 8]);
-        assert_eq!(numbers(Framework::Popart, 4), [1, 2, 3, 4]);
     }
 }
