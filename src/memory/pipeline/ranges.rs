@@ -43,6 +43,8 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// Bytes of all positions on one IPU beside the least, where Out is on it.
     whole: Option<[[u64; PHASES]; N]>,
     start: usize,
+    /// One more than the last position.
+    end: usize,
 }
 
 impl<const N: usize> Default for RangeAdditions<N> {
@@ -59,6 +61,7 @@ impl<const N: usize> Default for RangeAdditions<N> {
             out: None,
             whole: None,
             start: 0,
+            end: 0,
         }
     }
 }
@@ -179,13 +182,14 @@ impl<const N: usize> RangeAdditions<N> {
                 .iter()
                 .for_each(|change| lanes::add(sums, change));
         }
-        self.start = start;
+        (self.start, self.end) = (start, start);
         self.largest = [0; N];
         self.backward = BackwardPass::None;
     }
 
     /// Adds the next position to the range.
     pub(in crate::memory) fn add(&mut self, last: usize) {
+        self.end = last + 1;
         for (sums, changes) in self.sums.iter_mut().zip(&self.changes) {
             lanes::add(sums, &changes[last]);
         }
@@ -207,29 +211,30 @@ impl<const N: usize> RangeAdditions<N> {
         std::array::from_fn(|lane| self.sum(Quantity::Stash, lane))
     }
 
-    /// The part of it, beside the least, that is there in the update too.
-    pub(in crate::memory) fn kept(&self, flows: &Flows, depth: usize, is_whole: bool) -> [u64; N] {
-        match self.whole.is_some() && is_whole {
-            true => [0; N],
-            false => std::array::from_fn(|lane| self.copies_on(flows, depth, lane)),
+    /// All copies of that for the micro-batches that are under way, with `depth` forward
+    /// pipeline stages after the range. They are there in the update too.
+    pub(in crate::memory) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
+        match self.whole {
+            Some(_) if self.is_whole() => [0; N],
+            _ => std::array::from_fn(|lane| self.copies_on(flows, depth, lane)),
         }
     }
 
-    /// By phase: what it needs beside the least with `depth` forward pipeline stages after it.
-    pub(in crate::memory) fn beside(
-        &self,
-        flows: &Flows,
-        depth: usize,
-        is_whole: bool,
-    ) -> [[u64; N]; PHASES] {
-        let by_lane: [[u64; PHASES]; N] = match self.whole.filter(|_| is_whole) {
-            Some(whole) => whole,
-            None => std::array::from_fn(|lane| self.beside_on(flows, depth, lane)),
+    /// By phase: what it needs beside the least and these copies.
+    pub(in crate::memory) fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
+        let by_lane: [[u64; PHASES]; N] = match self.whole {
+            Some(whole) if self.is_whole() => whole,
+            _ => std::array::from_fn(|lane| self.beside_on(flows, lane)),
         };
         std::array::from_fn(|phase| by_lane.map(|phases| phases[phase]))
     }
 
-    fn beside_on(&self, flows: &Flows, depth: usize, lane: usize) -> [u64; PHASES] {
+    /// Has the range all positions?
+    fn is_whole(&self) -> bool {
+        self.start == 0 && self.end == self.events.len() - 1
+    }
+
+    fn beside_on(&self, flows: &Flows, lane: usize) -> [u64; PHASES] {
         let transfers = Transfers {
             enters: self.sum(Quantity::Enters, lane),
             leaves: self.sum(Quantity::Leaves, lane),
@@ -246,14 +251,10 @@ impl<const N: usize> RangeAdditions<N> {
             None => flows.transfer_buffers(&transfers),
             Some(out) => flows.transfer_buffers_beside_out(&transfers, &out[lane]),
         };
-        let (stash, forwarded) = (
-            self.copies_on(flows, depth, lane),
-            flows.forwarded(&transfers),
-        );
-        std::array::from_fn(|phase| stash + buffers[phase] + forwarded[phase])
+        let forwarded = flows.forwarded(&transfers);
+        std::array::from_fn(|phase| buffers[phase] + forwarded[phase])
     }
 
-    /// All copies for the micro-batches that are under way.
     fn copies_on(&self, flows: &Flows, depth: usize, lane: usize) -> u64 {
         let of_out = match self.start == 0 {
             true => (depth as u64 + 1) * self.sum(Quantity::ForOut, lane),

@@ -47,18 +47,15 @@ impl RangePeaks<'_> {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// By lane the bytes that a tile has at least, beside `least` and what the columns
-    /// add to that, where it raises any number.
-    pub(super) fn lowest<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) -> [u64; N] {
+    /// By lane the bytes that a tile has at least, beside `least`, where it raises what the
+    /// range needs at least.
+    pub(super) fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
         let first = self.get(0);
-        let mut lowest = self.lowest_column(least, columns);
-        for (lowest, least) in lowest.iter_mut().zip(least) {
-            *lowest = (*lowest).min(first.saturating_sub(*least));
-        }
-        lowest
+        least.map(|least| first.saturating_sub(least))
     }
 
-    /// By lane the bytes that a tile has at least, by the columns alone.
+    /// By lane the bytes that a tile has at least, beside `least` and what the columns
+    /// add to that, where it raises any of these.
     pub(super) fn lowest_column<const N: usize>(
         self,
         least: &[u64; N],
@@ -75,10 +72,9 @@ impl RangePeaks<'_> {
         lowest
     }
 
-    /// By lane, a tile has `least`, and with what the columns add to that.
-    pub(super) fn raise<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
+    /// By lane, a tile has `least` at least.
+    pub(super) fn raise<const N: usize>(self, least: &[u64; N]) {
         raise(&self.0[0], least, &[0; N]);
-        self.raise_columns(least, columns);
     }
 
     /// By lane, a tile has what the columns add to `least`.

@@ -33,14 +33,27 @@ pub(super) struct PipelineScratch<const N: usize> {
     is_on: bool,
     /// The bytes that are added at least.
     least: ByLane<u64, N>,
-    /// By number of stages after the range: what is added beside that in any phase.
-    columns: Vec<[u64; N]>,
-    /// The columns by phase.
-    phases: [Vec<[u64; N]>; PHASES],
-    /// The part of the columns that is there in the update too.
-    kept: Vec<[u64; N]>,
+    /// By phase: what is added beside that and the copies.
+    phases: [ByLane<u64, N>; PHASES],
+    /// By number of stages after the range: all copies of what it stashes.
+    copies: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
     updates: RangeUpdates<N>,
+}
+
+impl<const N: usize> PipelineScratch<N> {
+    /// What is added beside the least and the copies, in the phase where it is the most.
+    fn in_any_phase(&self) -> [u64; N] {
+        let mut highest = [0; N];
+        self.phases
+            .iter()
+            .for_each(|bytes| lanes::raise(&mut highest, bytes));
+        highest
+    }
+}
+
+fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+    std::array::from_fn(|lane| a[lane] + b[lane])
 }
 
 impl<'a> PipelineSweep<'a> {
@@ -120,36 +133,20 @@ impl<'a> PipelineSweep<'a> {
             *scratch.least = scratch.updates.always();
         }
         if let Some(flows) = &self.model.flows {
-            let PipelineScratch {
-                additions,
-                columns,
-                phases,
-                kept,
-                ..
-            } = scratch;
+            let additions = &mut scratch.additions;
             additions.add(last);
-            let is_whole = range.len() == self.model.layers();
-            let depths = || (0..self.depths(range.end)).map(|after| flows.depth(&range, after));
-            columns.clear();
-            phases.iter_mut().for_each(Vec::clear);
-            for depth in depths() {
-                let added = additions.beside(flows, depth, is_whole);
-                let mut most = added[0];
-                added.iter().for_each(|sum| lanes::raise(&mut most, sum));
-                columns.push(most);
-                phases
-                    .iter_mut()
-                    .zip(added)
-                    .for_each(|(all, bytes)| all.push(bytes));
-            }
-            kept.clear();
-            if self.model.update_apart().is_some() {
-                kept.extend(depths().map(|depth| additions.kept(flows, depth, is_whole)));
-            }
+            scratch.phases = additions.beside(flows).map(ByLane);
+            let depths = (0..self.depths(range.end)).map(|after| flows.depth(&range, after));
+            scratch.copies.clear();
+            let copies = depths.map(|depth| additions.copies(flows, depth));
+            scratch.copies.extend(copies);
             lanes::add_up(&mut scratch.least, &additions.least());
         }
         let peaks = self.peaks.of(start, last);
-        Some(peaks.lowest(&scratch.least, &scratch.columns))
+        let added = plus(&scratch.least, &scratch.in_any_phase());
+        let lowest = peaks.lowest_column(&added, &scratch.copies);
+        let first = peaks.beside(&scratch.least);
+        Some(std::array::from_fn(|lane| lowest[lane].min(first[lane])))
     }
 
     /// For how many numbers of stages after a range that ends at `end` its bytes are
@@ -169,13 +166,12 @@ impl<'a> PipelineSweep<'a> {
         if !scratch.is_on {
             return;
         }
-        let mut least = *scratch.least;
-        lanes::add_up(&mut least, bytes);
-        let columns = match self.has_phases() {
-            true => &[],
-            false => &scratch.columns[..],
-        };
-        self.peaks.of(start, last).raise(&least, columns);
+        let least = plus(&scratch.least, bytes);
+        let peaks = self.peaks.of(start, last);
+        peaks.raise(&least);
+        if !self.has_phases() {
+            peaks.raise_columns(&plus(&least, &scratch.in_any_phase()), &scratch.copies);
+        }
         self.stop_beyond_limit((start, last), &least, scratch);
     }
 
@@ -195,7 +191,9 @@ impl<'a> PipelineSweep<'a> {
         lanes::add_up(&mut least, scratch.updates.taken());
         self.model.overhead.add_fragmentation_on(tiles, &mut least);
         lanes::add_up(&mut least, &scratch.least);
-        self.peaks.of(start, last).raise(&least, &scratch.kept);
+        let peaks = self.peaks.of(start, last);
+        peaks.raise(&least);
+        peaks.raise_columns(&least, &scratch.copies);
         self.stop_beyond_limit((start, last), &least, scratch);
     }
 
@@ -229,7 +227,8 @@ impl<'a> PipelineSweep<'a> {
         match scratch.is_on && self.has_phases() {
             true => {
                 let peaks = self.peaks.of(start, last);
-                peaks.lowest_column(&scratch.least, &scratch.phases[phase])
+                let added = plus(&scratch.least, &scratch.phases[phase]);
+                peaks.lowest_column(&added, &scratch.copies)
             }
             false => [u64::MAX; N],
         }
@@ -244,10 +243,10 @@ impl<'a> PipelineSweep<'a> {
         scratch: &PipelineScratch<N>,
     ) {
         if scratch.is_on && self.has_phases() {
-            let mut least = *scratch.least;
-            lanes::add_up(&mut least, bytes);
-            let peaks = self.peaks.of(start, last);
-            peaks.raise_columns(&least, &scratch.phases[phase]);
+            let least = plus(&plus(&scratch.least, bytes), &scratch.phases[phase]);
+            self.peaks
+                .of(start, last)
+                .raise_columns(&least, &scratch.copies);
         }
     }
 
