@@ -18,9 +18,7 @@ use crate::model::{
 };
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
-use crate::report::{
-    Calibration, Detail, Files, Inputs, NamedVariables, Peaks, Provenance, Report, printable,
-};
+use crate::report::{Calibration, Detail, Files, Inputs, Peaks, Provenance, Report, printable};
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search_states};
 use crate::trust::check_debug;
@@ -266,8 +264,7 @@ impl Layers<'_> {
         // Names come with the bytes of the profile, not with those of another micro-batch.
         let is_recorded = found.is_none_or(|found| found.estimate.is_none());
         let lookup = lookup.as_ref().filter(|_| is_recorded);
-        let mut inputs = Inputs {
-            named: NamedVariables::default(),
+        let inputs = Inputs {
             model,
             layering: &self.layering,
             placement: &self.placement,
@@ -290,25 +287,26 @@ impl Layers<'_> {
             },
             warnings: self.warnings_of(memory, found),
         };
-        inputs.named = match lookup {
-            Some(lookup) => {
-                let found = inputs.find_variables(lookup);
-                found.with_context(|| self.analysis.displayed())?
-            }
-            None => inputs.saved_variables(),
-        };
-        Ok(Report::new(inputs))
+        Report::new(inputs, lookup).with_context(|| self.analysis.displayed())
     }
 
     /// All that a report is to warn of.
     fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult>) -> Vec<Warning> {
         let of_files = self.analysis.warnings.iter();
         let of_files = of_files.map(|(_, warning)| warning.clone());
-        let of_recording = found.and_then(|_| memory.recording_warning());
-        let of_updates = found.and_then(|found| memory.update_warning(&found.stages));
+        let of_search = found.map(|found| warnings_of_search(memory, found));
         let all = of_files.chain(self.warnings.iter().cloned());
-        all.chain(of_recording).chain(of_updates).collect()
+        all.chain(of_search.into_iter().flatten()).collect()
     }
+}
+
+/// What the answer of a search is to warn of.
+pub(crate) fn warnings_of_search(
+    memory: &MemoryModel<'_>,
+    found: &SearchResult,
+) -> impl Iterator<Item = Warning> {
+    let of_recording = memory.recording_warning().into_iter();
+    of_recording.chain(memory.update_warning(&found.stages))
 }
 
 /// Warnings about a model that was read from `file`.

@@ -18,7 +18,7 @@ mod tables;
 
 pub use cli::{EFFECTS, Effect, Idle, Options};
 
-use crate::analysis::{Analysis, Layers, displayed};
+use crate::analysis::{Analysis, Layers, displayed, warnings_of_search};
 use crate::interrupt;
 use crate::memory::MemoryModel;
 use crate::message::Warning;
@@ -225,11 +225,8 @@ fn search<'a>(
     let Some(request) = request else {
         return Ok((memory, None));
     };
-    if let Some(warning) = memory.recording_warning() {
-        messages.warning(None, &warning);
-    }
     let (memory, found) = find(options, request, layers, &memory, messages)?;
-    if let Some(warning) = memory.update_warning(&found.stages) {
+    for warning in warnings_of_search(&memory, &found) {
         messages.warning(None, &warning);
     }
     Ok((memory, Some(found)))

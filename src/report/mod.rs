@@ -64,7 +64,7 @@ pub use answer::{
     TiedWeightFacts,
 };
 pub use breakdown::{affinity, communication, layers, operations, totals};
-pub use build::{Detail, Inputs, NamedVariables, Peaks};
+pub use build::{Detail, Inputs, Peaks};
 pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
 pub use estimate::EstimateFacts;

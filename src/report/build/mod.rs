@@ -11,14 +11,14 @@ mod split;
 mod tile_map;
 mod what_if;
 
-pub use named::NamedVariables;
 pub use peaks::Peaks;
 use peaks::StageSections;
 
 use super::{LayerNames, Provenance, Report, TiedWeightFacts};
 use crate::memory::MemoryModel;
 use crate::message::Warning;
-use crate::model::{Layering, Model, Placement, PositionName, WeightTie};
+use crate::model::{Layering, Model, Placement, PositionName, ProfileLookup, WeightTie};
+use crate::profile::ProfileError;
 use crate::report::{EstimateFacts, StepFacts};
 use crate::search::SearchResult;
 use std::ops::Range;
@@ -38,8 +38,6 @@ pub struct Inputs<'a> {
     pub search: Option<&'a SearchResult>,
     /// Curves.
     pub peaks: Peaks,
-    /// Single variables, by [`Inputs::find_variables`] where the profile can be read again.
-    pub named: NamedVariables,
     /// Bytes that a stage may take on each tile: the maximum that any IPU
     /// allows.
     pub limit: u64,
@@ -63,10 +61,19 @@ pub enum Detail {
 }
 
 impl Report {
-    /// Makes the report. No file is read here.
-    pub fn new(mut inputs: Inputs<'_>) -> Self {
+    /// Makes the report. `lookup` reads the profile again for the names of variables; without
+    /// it the report has those that a saved model knows.
+    ///
+    /// # Errors
+    /// When the profile cannot be read again, or is not what it was.
+    pub fn new(
+        mut inputs: Inputs<'_>,
+        lookup: Option<&ProfileLookup>,
+    ) -> Result<Self, ProfileError> {
+        // One thread waits for the file while others compute.
+        let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
+        let named = named?;
         let peaks = std::mem::take(&mut inputs.peaks);
-        let named = std::mem::take(&mut inputs.named);
         let lacking = named.lacking(&inputs);
         let (liveness, stages) = peaks.into_sections(&inputs, &named);
         let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
@@ -78,7 +85,7 @@ impl Report {
         };
         let report = Self {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
-            layers: inputs.layers(),
+            layers,
             tied_weights: inputs.tied_weights(),
             liveness,
             live_steps: named.live_steps,
@@ -95,7 +102,7 @@ impl Report {
         if let Some(advice) = refusal.and_then(|refusal| refusal.advice.as_mut()) {
             advice.largest = lacking;
         }
-        report.without_unearned_verdict()
+        Ok(report.without_unearned_verdict())
     }
 
     /// Adds what a search found.

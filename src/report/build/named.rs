@@ -28,7 +28,7 @@ type LiveAt = (LivePlace, LiveVariables);
 
 /// Single variables by name.
 #[derive(Debug, Default)]
-pub struct NamedVariables {
+pub(super) struct NamedVariables {
     /// Variables that are live at the peak of the whole model, if that is known.
     live: Option<LiveAt>,
     /// By stage, the same.
@@ -47,8 +47,22 @@ pub struct NamedVariables {
 type Place<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
+    /// Single variables, all looked up at once where the profile can be read again.
+    ///
+    /// # Errors
+    /// When the profile cannot be read again, or is not what it was.
+    pub(super) fn named(
+        &self,
+        lookup: Option<&ProfileLookup>,
+    ) -> Result<NamedVariables, ProfileError> {
+        match lookup {
+            Some(lookup) => self.find_variables(lookup),
+            None => Ok(self.saved_variables()),
+        }
+    }
+
     /// Those that a saved model still knows by name.
-    pub fn saved_variables(&self) -> NamedVariables {
+    fn saved_variables(&self) -> NamedVariables {
         let found = self.model.memory_peak.as_ref();
         NamedVariables {
             live: found.filter(|_| self.is_full()).map(at_memory_peak),
@@ -56,11 +70,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Looks up all at once.
-    ///
-    /// # Errors
-    /// When the profile cannot be read again, or is not what it was.
-    pub fn find_variables(&self, lookup: &ProfileLookup) -> Result<NamedVariables, ProfileError> {
+    fn find_variables(&self, lookup: &ProfileLookup) -> Result<NamedVariables, ProfileError> {
         let places = self.places();
         let is_page = self.detail >= Detail::Page;
         let whole = self
@@ -168,18 +178,21 @@ impl Inputs<'_> {
 
     /// By stage: the largest variables that it stashes on its fullest tile.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
-        let computed = self.stages_with_steps().map(|(_, computed)| computed);
+        let computed: Vec<_> = self.stages_with_steps().collect();
         let placed = PlacedStage::of_split(self.stages());
-        let stashed = placed.iter().zip(computed).map(|(stage, computed)| {
-            let has_copies = self
-                .memory
-                .copies(stage)
-                .is_some_and(|(copies, _)| copies > 0);
-            let on_tile = lists.of(computed.max_tile() as u32).filter(|_| has_copies);
-            let stashed = on_tile
-                .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set));
-            stashed.take(MAX_STASHED).collect()
-        });
+        let stashed = placed
+            .par_iter()
+            .zip(computed)
+            .map(|(stage, (_, computed))| {
+                let has_copies = self
+                    .memory
+                    .copies(stage)
+                    .is_some_and(|(copies, _)| copies > 0);
+                let on_tile = lists.of(computed.max_tile() as u32).filter(|_| has_copies);
+                let stashed = on_tile
+                    .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set));
+                stashed.take(MAX_STASHED).collect()
+            });
         stashed.collect()
     }
 
