@@ -5,14 +5,13 @@
 //! ```text
 //! profile.pop ─ profile ────┐
 //!                           ├─ model ─ memory ─ solve ─ search ─ report ─ standard output
-//! debug.cbor ── debug_info ─┘    │
+//! debug.cbor ── debug_info ─┘    │         time
 //!                              saved ─ a file that loads in a fraction of the time
 //! ```
 //!
 //! * [`profile`] reads `profile.pop` (SQLite, strictly read-only) into plain
 //!   data: programs, compute sets, exchanges, liveness steps and classes, and
-//!   every lowered variable. The rows of the largest tables come straight from the
-//!   pages of the file.
+//!   every lowered variable.
 //! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains and
 //!   names.
 //! * [`model`] joins both: it walks the program, sorts programs into
@@ -24,7 +23,9 @@
 //!   a dynamic program that must agree, for any [`Goal`](solve::Goal) and
 //!   [`Constraint`](solve::Constraint)s; it says why nothing fits, with a certificate,
 //!   and writes its integer program out for other solvers.
-//! * [`search`] computes the costs of ranges, asks the solver, and checks what it found.
+//! * [`time`] says what a stage takes in each pass, and what a step of the pipeline takes.
+//! * [`search`] computes the costs of ranges, asks the solver, and checks what it found: of one
+//!   pipeline, of others that may fit where it does not, and of all configurations (`--plan`).
 //! * [`report`] turns what was found into one [`Report`](report::Report), and
 //!   that into the forms people and programs read: JSON, tables, Markdown, a
 //!   page for the browser, configuration, and what changed since an earlier
@@ -36,6 +37,7 @@
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
 //! * Beside these: [`witnesses`] says what a profile that contradicts itself is worth,
+//!   `trust` says which numbers they make uncertain,
 //!   `escape` writes names from files so that they stay names,
 //!   [`limits`] has every bound on what a file may ask for,
 //!   [`message`] what all errors and warnings have in common, `progress` counts how

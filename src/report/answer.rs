@@ -12,7 +12,7 @@ pub type LayerNames = Vec<Option<String>>;
 /// The proof that the split is the best.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// The requested objective: `peak`, `fewest`, `communication` or `cycles`.
+    /// The requested objective: `peak`, `fewest`, `communication`, `cycles` or `time`.
     pub objective: String,
     /// Was the integer program solved to optimality, and does the dynamic
     /// program agree in every number? A split of a search without proof, or one
@@ -30,7 +30,7 @@ pub struct Proof {
 pub struct ProvenObjective {
     /// The name of the number: `peak` (bytes on the fullest tile of any stage),
     /// `stages`, `squares` (the sum of the squared peaks of all stages),
-    /// `cut_bytes` or `cycles` (of the slowest stage).
+    /// `cut_bytes`, `cycles` (of the slowest stage), `steady` or `time`.
     pub objective: String,
     /// As the integer program found it.
     pub integer_program: String,
