@@ -55,6 +55,9 @@ pub struct PlanRow {
     /// The stage that leaves the least free of its limit.
     #[serde(default)]
     pub fullest_stage: u32,
+    /// Bytes on the fullest tile of each stage.
+    #[serde(default)]
+    pub stage_bytes: Vec<u64>,
     /// The stage that takes the most cycles for a micro-batch; `null` without cycles.
     #[serde(default)]
     pub slowest_stage: Option<u32>,

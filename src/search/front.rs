@@ -7,7 +7,7 @@ mod tests;
 use super::alternatives::{OtherPipeline, compute_costs};
 use super::chosen::together::{CostsByChoice, Together, none_and_open};
 use super::swept::taken;
-use super::{Chosen, CostedRequest, SearchError, free_bytes};
+use super::{Chosen, CostedRequest, SearchError};
 use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
@@ -37,8 +37,8 @@ pub struct Configuration {
     pub times: Option<StageTimes>,
     /// How many replicas of it there are IPUs for.
     pub replicas: usize,
-    /// The stage that leaves the least free of its limit; the first of several.
-    pub fullest_stage: usize,
+    /// The bytes on the fullest tile of each stage.
+    pub peaks: Vec<u64>,
     /// Which layers are kept whole, where that is chosen.
     pub chosen: Option<Chosen>,
 }
@@ -207,7 +207,7 @@ fn of_costs(
             ipus: of_replica,
             replicas: ipus / of_replica,
             times: times.clone(),
-            fullest_stage: fullest_stage(&problem, &split),
+            peaks: peaks(&problem, &split),
             split,
             chosen: None,
         }
@@ -258,7 +258,7 @@ fn chosen_in(
             ipus: of_replica,
             replicas: ipus / of_replica,
             times: Some(times.keeping(&best.chosen.kept)),
-            fullest_stage: best.fullest_stage,
+            peaks: best.peaks,
             split: best.split,
             chosen: Some(best.chosen),
         });
@@ -266,15 +266,11 @@ fn chosen_in(
     Ok(chosen)
 }
 
-/// The stage that leaves the least free of its limit; the first of several.
-fn fullest_stage(problem: &Problem<'_>, split: &Fitting) -> usize {
-    let stages = split.plan.with_after().enumerate();
-    let free = stages.filter_map(|(stage, (range, after))| {
-        let limit = problem.limits.of(stage)?;
-        let peak = problem.costs.peak(range.clone(), after)?;
-        Some((free_bytes(limit, peak), stage))
-    });
-    free.min().map_or(0, |(_, stage)| stage)
+/// The bytes on the fullest tile of each stage.
+fn peaks(problem: &Problem<'_>, split: &Fitting) -> Vec<u64> {
+    let stages = split.plan.with_after();
+    let peaks = stages.filter_map(|(range, after)| problem.costs.peak(range.clone(), after));
+    peaks.collect()
 }
 
 /// The front, and the configurations among which it was found.

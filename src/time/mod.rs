@@ -89,7 +89,7 @@ pub struct StageTimes {
 }
 
 /// The cycles of a micro-batch by position: those of a stage are the sums over its positions
-/// of `once` and of what is recomputed there.
+/// of `once` and, where one of them `recomputes`, of what is recomputed there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionCycles {
     /// Of the forward and the backward pass.
@@ -98,6 +98,9 @@ pub struct PositionCycles {
     pub recomputed: Vec<u64>,
     /// Cycles of recomputation in the last stage of the pipeline.
     pub recomputed_last: Vec<u64>,
+    /// By position, does a stage with it recompute? Stages of frozen layers alone do not.
+    #[serde(default)]
+    pub recomputes: Vec<bool>,
     /// Is Out in the first position? Then the pipeline of several stages ends there, and
     /// something follows each of them.
     pub is_out_first: bool,
@@ -337,11 +340,17 @@ impl StageTimes {
     /// Cycles of recomputation of a range in a stage that is the last of the pipeline, or not: of all
     /// but Out, which ends the pipeline.
     fn recomputed(&self, range: &Range<usize>, is_last: bool) -> u128 {
+        match self.forward_again(range) {
+            0 => 0,
+            _ => self.recomputed_among_others(range, is_last),
+        }
+    }
+
+    /// The same in a stage that recomputes: frozen layers run again where others of it do.
+    fn recomputed_among_others(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
-            // Frozen layers run again where others of the stage do.
-            Recompute::Stage if self.forward_again(range) == 0 => 0,
             Recompute::Stage => self.forward_without_out(range),
             Recompute::Chosen if !self.kept.is_empty() => {
                 let is_again =
@@ -377,8 +386,9 @@ impl StageTimes {
     /// The cycles of a micro-batch by position, from which those of every stage add up.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
-        let recomputed =
-            |is_last| positions().map(move |range| narrow(self.recomputed(&range, is_last)));
+        let recomputed = |is_last| {
+            positions().map(move |range| narrow(self.recomputed_among_others(&range, is_last)))
+        };
         let once = |range: Range<usize>| {
             let [forward, backward, _] = self.sums(&range).unwrap_or_default();
             narrow(forward + backward)
@@ -387,6 +397,9 @@ impl StageTimes {
             once: positions().map(once).collect(),
             recomputed: recomputed(false).collect(),
             recomputed_last: recomputed(true).collect(),
+            recomputes: positions()
+                .map(|range| self.forward_again(&range) > 0)
+                .collect(),
             is_out_first: self.out_in_first.is_some(),
         }
     }

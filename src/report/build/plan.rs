@@ -23,7 +23,10 @@ impl Inputs<'_> {
         let costed = &found.costed;
         let (stages, score) = (config.split.plan.stages(), &config.split.score);
         let limits = (0..stages.len()).map(|ipu| costed.limit_of(ipu));
-        let limit = limits.min().unwrap_or(0);
+        let limit = limits.clone().min().unwrap_or(0);
+        let free = limits.zip(&config.peaks);
+        let free = free.map(|(limit, &peak)| free_bytes(limit, peak));
+        let fullest = free.enumerate().min_by_key(|&(_, free)| free);
         let clock = config.times.as_ref().and_then(|times| times.clock_hertz());
         let time = score.step.zip(clock);
         let time = time.map(|(step, clock)| nanoseconds(step.cycles, clock));
@@ -47,7 +50,8 @@ impl Inputs<'_> {
                 .filter(|&bytes| bytes > 0),
             lacks_time: config.lacks_time(options.streaming_bandwidth),
             fullest_tile_bytes: score.peak,
-            fullest_stage: config.fullest_stage as u32,
+            fullest_stage: fullest.map_or(0, |(stage, _)| stage as u32),
+            stage_bytes: config.peaks.clone(),
             slowest_stage: config
                 .times
                 .as_ref()

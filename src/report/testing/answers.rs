@@ -131,6 +131,7 @@ pub(super) fn what_if() -> WhatIf {
 pub(super) fn plan() -> PlanFacts {
     let row = |ipus: u32, cycles| PlanRow {
         fullest_stage: 0,
+        stage_bytes: vec![400_000 / u64::from(ipus); 2],
         slowest_stage: Some(1),
         ipus,
         replicas: 4 / ipus,

@@ -53,8 +53,8 @@ pub(in crate::search) struct Together<'m, 'a> {
 pub(in crate::search) struct Found {
     pub(in crate::search) split: Fitting,
     pub(in crate::search) chosen: Chosen,
-    /// The stage with the most bytes on its fullest tile; the first of several.
-    pub(in crate::search) fullest_stage: usize,
+    /// The bytes on the fullest tile of each stage.
+    pub(in crate::search) peaks: Vec<u64>,
 }
 
 /// The models whose ranges must be computed beside those of `memory`, where layers are
@@ -193,7 +193,7 @@ impl<'m, 'a> Together<'m, 'a> {
             return Ok(Some(Found {
                 split: Fitting { score, ..split },
                 chosen,
-                fullest_stage: peaks.iter().position(|&bytes| bytes == peak).unwrap_or(0),
+                peaks,
             }));
         }
     }

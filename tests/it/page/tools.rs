@@ -276,6 +276,45 @@ fn a_link_shows_the_same_again() {
     page.done();
 }
 
+/// Of each configuration of the plan, and of the best split for each number of IPUs.
+#[test]
+fn stages_are_drawn_against_their_limits() {
+    let strips = "[...document.querySelectorAll('SECTION tbody tr')].map((row) => [...row.querySelectorAll('.stage')].map((one) => {
+        const share = one.querySelector('.fill').offsetHeight / one.querySelector('.level').clientHeight;
+        return [one.dataset.tip.split('\\n')[1].split(' of ')[0].replaceAll(',', ''), share];
+    }))";
+    for (options, section) in [
+        (&["--plan", "--num-ipus=6"][..], "plan"),
+        (&["--solve", "--sweep", "--num-ipus=4"], "sweep"),
+    ] {
+        let Some(mut page) = page("training-pipeline", options, "#view=plan") else {
+            return;
+        };
+        let strips = strips.replace("SECTION", &format!("#{section}"));
+        let rows: Vec<Vec<(String, f64)>> =
+            serde_json::from_value(page.browser.value(&strips)).expect("strips");
+        let expected = page.report[section]["rows"].as_array().expect("rows");
+        assert_eq!(rows.len(), expected.len());
+        for (row, expected) in rows.iter().zip(expected) {
+            let stages = expected["stages"].as_array().expect("stages").len();
+            assert_eq!(row.len(), stages, "{expected}");
+            let limit = page.report["split"]["limit"].as_f64().expect("a limit");
+            let bytes = row.iter().map(|(bytes, _)| bytes.parse::<u64>());
+            let bytes: Vec<u64> = bytes.map(|bytes| bytes.expect("a number")).collect();
+            assert_eq!(
+                bytes.iter().max().copied(),
+                expected["fullest_tile_bytes"].as_u64()
+            );
+            for ((_, share), bytes) in row.iter().zip(bytes) {
+                let expected = (bytes as f64 / limit).min(1.0);
+                assert!((share - expected).abs() < 0.04, "{share} {expected}");
+            }
+        }
+        page.numbers_are_those_of_the_report();
+        page.done();
+    }
+}
+
 #[test]
 fn a_choice_is_followed_everywhere() {
     let Some(mut page) = page("training-pipeline", &SPLIT, "#view=layers") else {

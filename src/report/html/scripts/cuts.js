@@ -53,7 +53,9 @@ const tryable = () => {
   const cyclesOf = (range, isFollowed) => {
     if (!cycles) return null;
     const sum = (/** @type {number[]} */ list) => list.slice(...range).reduce((a, b) => a + b, 0);
-    return sum(cycles.once) + sum(isFollowed ? cycles.recomputed : cycles.recomputed_last);
+    // Frozen layers run again where others of the stage do. Older reports do not say which.
+    const isAgain = !cycles.recomputes?.length || cycles.recomputes.slice(...range).includes(true);
+    return sum(cycles.once) + (isAgain ? sum(isFollowed ? cycles.recomputed : cycles.recomputed_last) : 0);
   };
 
   /** The numbers of a split. @param {Tried} now */
@@ -135,7 +137,6 @@ const tryable = () => {
     reserve: String(now.reserves) === String(reservesOf(now.memories)) ? null : common(now.reserves),
   });
   let news = '';
-  const names = layers.map((own) => layerName(own.name));
   return {
     data, last, positions, start, mostIpus, limitsOf, computed, faults, cutsOf, tried,
     /** The best split for the number of IPUs, if it is known. */
@@ -148,8 +149,6 @@ const tryable = () => {
     news: () => news,
     /** Are cuts or limits others than those of the run? */
     isMoved: () => Object.entries(choiceOf(tried())).some(([key, value]) => key !== 'ipus' && value !== null),
-    /** The layers of a stage. @param {[number, number]} range */
-    layersOf: (range) => names.slice(...range),
     /** How many layers a stage has, without In and Out. @param {[number, number]} range */
     layersIn: ([start, end]) => end - start - Number(start === 0) - Number(end === positions && report.pseudo_layers === 'in-and-out'),
   };

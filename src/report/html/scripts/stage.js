@@ -1,5 +1,40 @@
 // The stage or IPU that is chosen: what is on its fullest tile, and over the steps.
 
+/** @typedef {{range: [number, number], bytes: number, limit: number}} StageBytes `range` is of positions */
+
+/** The names of the layers at these positions. @param {[number, number]} range */
+const layersAt = (range) => report.layers.slice(...range).map((own) => layerName(own.name));
+
+/** A stage in a strip of stages. @param {Element} strip */
+const addStageBox = (strip) => {
+  const box = add(strip, 'div', '', 'stage');
+  add(add(box, 'div', '', 'level'), 'div', '', 'fill');
+  add(box, 'span');
+  return box;
+};
+
+/** Puts a stage where its layers are, filled as far as its fullest tile is.
+ * @param {HTMLElement} box @param {StageBytes} own @param {number} stage */
+const fillStageBox = (box, { range, bytes, limit }, stage) => {
+  const [left, right] = range.map((position) => position / report.layers.length * 100);
+  const share = ofLimit(bytes, limit);
+  Object.assign(box.style, { left: `${left}%`, width: `${right - left}%` });
+  box.classList.toggle('is-over', bytes > limit);
+  const [fill, label] = /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll('.fill, span'));
+  fill.style.height = `${Math.min(bytes / limit, 1) * 100}%`;
+  const width = box.clientWidth;
+  label.textContent = width > 108 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
+  box.dataset.tip = `IPU ${stage}: ${layerList(layersAt(range))}\n${grouped(bytes)} of ${grouped(limit)} bytes, ${share}`;
+};
+
+/** The stages of a split in a few pixels. @param {Element} parent @param {StageBytes[]} stages */
+const addStrip = (parent, stages) => {
+  const strip = add(parent, 'div', '', 'strip small');
+  strip.setAttribute('role', 'img');
+  strip.setAttribute('aria-label', stages.map((own, stage) => `IPU ${stage}: ${ofLimit(own.bytes, own.limit)}`).join(', '));
+  stages.forEach((own, stage) => fillStageBox(addStageBox(strip), own, stage));
+};
+
 /** The stage or IPU that is chosen, alone. @param {HTMLElement} parent */
 const addChosenStage = (parent) => {
   const stages = stagesOf();

@@ -3,7 +3,8 @@
 /** @typedef {{name: string, kind: string, at: string}} Column */
 /** @typedef {{at: string, cells: any[]}} Row */
 /** @typedef {{id?: string, choose?: (row: Row, place: number) => void, isChosen?: (row: Row, place: number) => boolean,
- *   look?: (column: Column, cell: any, row: Row) => string, most?: number}} Manner */
+ *   look?: (column: Column, cell: any, row: Row) => string, most?: number, drawn?: (own: Element, column: Column, row: Row) => void}} Manner
+ *   `look` is the colour of what a cell names, `drawn` draws more in it */
 
 const WITH_NUMBERS = ['count', 'bytes', 'free', 'change', 'share', 'percent'];
 
@@ -110,6 +111,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
       if (column.kind === 'free' && Number(cell) < 0) own.classList.add('bad');
       const look = manner.look?.(column, cell, row);
       if (look) own.prepend(swatchOf(look));
+      manner.drawn?.(own, column, row);
       const target = isLink ? addButton(own, shownCell(column.kind, cell), () => manner.choose?.(row, place)) : own;
       if (isLink) target.className = 'link';
       const pointer = isNumber && column.kind !== 'share' && cell !== null && cell !== undefined ? pointerOf(column, row) : '';

@@ -61,7 +61,7 @@ const addTriedFields = (tool, own) => {
 /** The stages side by side, with handles at the cuts. @param {HTMLElement} tool @param {Known} own */
 const addTriedStrip = (tool, own) => {
   const { data, last, positions } = own;
-  const strip = addAs(tool, 'div', 'what-if-strip');
+  const strip = addAs(tool, 'div', 'what-if-strip', '', 'strip');
   strip.setAttribute('role', 'group');
   strip.setAttribute('aria-label', 'Stages, and the cuts between them');
   addLayerColumns(tool);
@@ -87,8 +87,6 @@ const addTriedStrip = (tool, own) => {
   /** @type {?number} */
   let chosenStage = null;
 
-  /** Where a boundary is on the strip. @param {number} place */
-  const left = (place) => `${(data.boundaries[place] / positions) * 100}%`;
   /** Between which boundaries a cut can be. @param {number} cut @returns {[number, number]} */
   const room = (cut) => {
     const { cuts } = own.tried();
@@ -133,22 +131,12 @@ const addTriedStrip = (tool, own) => {
     const { cuts } = own.tried();
     const split = own.computed(own.tried());
     boxes.forEach((box, stage) => {
-      const one = split.stages[stage];
-      box.style.left = left(cuts[stage - 1] ?? 0);
-      box.style.width = `${((one.range[1] - one.range[0]) / positions) * 100}%`;
-      box.classList.toggle('is-over', one.bytes > one.limit);
-      const share = ofLimit(one.bytes, one.limit);
-      const [fill, label] = [...box.children].map((part) => /** @type {HTMLElement} */ (part));
-      /** @type {HTMLElement} */ (fill.firstChild).style.height = `${Math.min(one.bytes / one.limit, 1) * 100}%`;
-      const width = box.clientWidth;
-      label.textContent = width > 108 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
-      const layers = layerList(own.layersOf(one.range));
-      box.dataset.tip = `IPU ${stage}: ${layers}\n${grouped(one.bytes)} of ${grouped(one.limit)} bytes, ${share}`;
-      box.setAttribute('aria-label', printable(`IPU ${stage}: ${share}, ${layers}: ${grouped(one.bytes)} of ${grouped(one.limit)} bytes; cut it in two`));
+      fillStageBox(box, split.stages[stage], stage);
+      box.setAttribute('aria-label', printable(`${box.dataset.tip?.replace('\n', ', ')}; cut it in two`));
     });
     handles.forEach((handle, cut) => {
       const [from, to] = room(cut);
-      handle.style.left = left(cuts[cut]);
+      handle.style.left = `${data.boundaries[cuts[cut]] / positions * 100}%`;
       handle.setAttribute('aria-valuemin', String(data.boundaries[from]));
       handle.setAttribute('aria-valuemax', String(data.boundaries[to]));
       handle.setAttribute('aria-valuenow', String(data.boundaries[cuts[cut]]));
@@ -249,9 +237,7 @@ const addTriedStrip = (tool, own) => {
 
   /** @param {number} stage */
   const stageOf = (stage) => {
-    const box = add(strip, 'div', '', 'stage');
-    add(add(box, 'div', '', 'level'), 'div', '', 'fill');
-    add(box, 'span', '');
+    const box = addStageBox(strip);
     box.tabIndex = 0;
     box.setAttribute('role', 'button');
     box.addEventListener('focus', () => pick(null, stage));
@@ -314,7 +300,7 @@ const addTriedStages = (tool, own) => {
     const isSame = !own.isMoved();
     table.set(split.stages.map((one, stage) => ({
       at: isSame ? `/split/stages/${stage}` : '',
-      cells: [`IPU ${stage}`, own.layersOf(one.range), one.bytes, one.limit, [one.bytes, one.limit], one.limit - one.bytes,
+      cells: [`IPU ${stage}`, layersAt(one.range), one.bytes, one.limit, [one.bytes, one.limit], one.limit - one.bytes,
         ...(hasCycles ? [one.cycles] : []), split.cuts[stage] ?? null],
     })));
     // Where the number is in the report of a run that judges this split.

@@ -403,6 +403,25 @@ fn the_command_is_copied_or_selected() {
     );
 }
 
+/// A stage of frozen layers alone recomputes nothing; beside others of their stage they do.
+#[test]
+fn frozen_layers_run_again_where_others_of_their_stage_do() {
+    let Some(program) = find() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = "--framework poptorch --mode training --forms frozen --layers 6 --tiles 4";
+    let options: Vec<String> = options.split(' ').map(String::from).collect();
+    let [profile, _] = models::generate(folder.path(), &options);
+    let options = ["--solve", "--num-ipus=4", "--recompute=stage"];
+    let mut page = Page::open(&program, &profile, &options);
+    let recomputes = &page.report["what_if"]["cycles"]["recomputes"];
+    assert_eq!(recomputes[1], json!(false));
+    assert_eq!(recomputes[5], json!(true));
+    for cuts in ["3", "3,5", "5"] {
+        page.browser.value(&format!("choose({{ cuts: '{cuts}' }})"));
+        page.check();
+    }
+}
+
 /// The ranges of 100 layers with up to 63 stages after them are too many.
 #[test]
 fn a_large_model_has_the_ranges_around_the_best_cuts() {
