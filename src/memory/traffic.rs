@@ -1,8 +1,10 @@
 //! Bytes that layers share and hand on (docs/model.md, "What layers share").
 
 use super::MemoryModel;
-use crate::model::{Framework, PlaceSet};
+use super::pipeline::Flows;
+use crate::model::{Framework, PlaceSet, TooManyPlaces};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// Bytes shared between layers. Rows and columns are positions of the layer
 /// order, the pseudo-layer included.
@@ -36,18 +38,30 @@ impl MemoryModel<'_> {
         self.used_by(2).cut_bytes()
     }
 
-    /// By boundary of the layer order: the bytes that flow across it which begin to be live
-    /// in the forward pass, and in the backward pass.
-    pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
-        let start = self.model.backward_start.unwrap_or(u32::MAX);
-        let traffic = self.used_by(2);
-        let forward = traffic.crossing(|from| from < start);
-        let backward = traffic.crossing(|from| from >= start);
-        forward
-            .into_iter()
-            .zip(backward)
-            .map(<[u64; 2]>::from)
-            .collect()
+    /// By boundary of the layer order: the bytes that a pipeline with a cut there sends over it
+    /// in the forward pass, and in the backward pass. Where Out is on the first IPU, there is one
+    /// more, between the last position and Out.
+    ///
+    /// # Errors
+    /// When layers share variables in more ways than those of any real model.
+    pub fn cut_bytes_by_pass(&self) -> Result<Vec<[u64; 2]>, TooManyPlaces> {
+        let known = self.flows.as_ref().map(Cow::Borrowed);
+        let new = || Flows::new(self.model, self.placement, self.pipeline).map(Cow::Owned);
+        let flows = known.map_or_else(new, Ok)?;
+        let mut changes = vec![[0i128; 2]; flows.places()];
+        for (number, variable) in (0u32..).zip(self.uses.data().uses()) {
+            if let Some((pass, [first, last])) = flows.sent(number) {
+                changes[first as usize][pass] += i128::from(variable.bytes);
+                changes[last as usize][pass] -= i128::from(variable.bytes);
+            }
+        }
+        changes.pop();
+        let mut sent = [0; 2];
+        let at_cut = |changes: [i128; 2]| {
+            sent = [sent[0] + changes[0], sent[1] + changes[1]];
+            sent.map(|bytes| bytes as u64)
+        };
+        Ok(changes.into_iter().map(at_cut).collect())
     }
 
     /// The framework that the model was written in.
@@ -142,18 +156,12 @@ impl LayerTraffic {
     /// the distinct variables that flow across it, in either direction, from
     /// any layer on one side to any on the other.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        self.crossing(|_| true)
-    }
-
-    /// The bytes of live ranges that begin on such a step.
-    fn crossing(&self, begins: impl Fn(u32) -> bool) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
         for shared in &self.shared {
             crossed.clear();
-            for &range in shared.ranges.iter().filter(|(from, _)| begins(*from)) {
-                crossed.extend(self.span(shared, range));
-            }
+            let spans = shared.ranges.iter();
+            crossed.extend(spans.filter_map(|&range| self.span(shared, range)));
             crossed.sort_unstable();
             let mut done = 0;
             for &(first, last) in &crossed {

@@ -4,6 +4,10 @@ use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
 use crate::profile::VariableLabel;
 use serde::{Deserialize, Serialize};
 
+/// The names of accumulators of gradients in PopART and TensorFlow.
+const POPART_ACCUMULATOR: &str = "Accum___";
+const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
+
 /// The kind of tensor that a variable holds, by the contexts of the framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
@@ -76,6 +80,12 @@ impl Label {
         } else {
             &self.tensor
         }
+    }
+
+    /// Is it of what sums up the gradients of a weight?
+    pub fn is_accumulator(&self) -> bool {
+        let name = self.weight_name();
+        name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
     }
 }
 

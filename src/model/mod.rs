@@ -254,7 +254,7 @@ impl Model {
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         if let Some(backward_start) = backward_start {
-            let groups = (&operation_groups[..], &use_sets);
+            let groups = (&operation_groups[..], &use_sets, &named.labels[..]);
             let live = (&collected.data, &profile.classes);
             updates::mark(groups, live, backward_start, &mut operations);
         }

@@ -74,9 +74,6 @@ pub struct Recording {
     pub gathers_state: bool,
 }
 
-/// The names of accumulators of gradients in PopART and TensorFlow.
-const POPART_ACCUMULATOR: &str = "Accum___";
-const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 /// The part of the program that runs once for all micro-batches.
 const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
 /// The operation of PopART that loads from memory outside the IPUs, and what its tensors, and
@@ -100,10 +97,6 @@ impl Recording {
             let contexts = operations.map(|operation| operation.context.position);
             contexts.filter_map(move |context| debug_info.text(context, field))
         };
-        let is_accumulator = |label: &Label| {
-            let name = label.weight_name();
-            name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
-        };
         let ends = |end| {
             labels
                 .iter()
@@ -119,7 +112,7 @@ impl Recording {
         };
         Self {
             framework: Framework::of(debug_info),
-            accumulates: labels.iter().any(is_accumulator)
+            accumulates: labels.iter().any(Label::is_accumulator)
                 || texts(Field::ExecutionContext).any(|text| text == UPDATE_CONTEXT),
             recomputes: texts(Field::Recompute).next().is_some()
                 || operations.iter().any(runs_twice),

@@ -1,6 +1,6 @@
 //! Which operations update weights where no name tells.
 
-use super::{Operation, OperationGroup, Pass, UseSets, VariableGroups};
+use super::{Label, Operation, OperationGroup, Pass, UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
 
@@ -9,11 +9,11 @@ use crate::profile::LiveClasses;
 pub(super) const NUMBER_BYTES: u64 = 16;
 
 /// Marks the operations that update weights by what they do, where none has a name that
-/// tells: after the start of the backward pass they use a parameter and what is none, but
-/// nothing that the forward pass made, and only parameters outlive them. What they do would
-/// be lost otherwise.
+/// tells: after the start of the backward pass they use a parameter and what is none, or what
+/// sums up gradients, but nothing that the forward pass made, and only parameters outlive them.
+/// What they do would be lost otherwise.
 pub(super) fn mark(
-    (groups, sets): (&[OperationGroup], &UseSets),
+    (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
     (variables, classes): (&VariableGroups, &LiveClasses),
     backward_start: u32,
     operations: &mut [Operation],
@@ -21,7 +21,8 @@ pub(super) fn mark(
     if operations.iter().any(|operation| operation.is_update) {
         return;
     }
-    let found = Uses::of_groups(groups, sets, (variables, classes), backward_start);
+    let named = (groups, sets, labels);
+    let found = Uses::of_groups(named, (variables, classes), backward_start);
     let number = NUMBER_BYTES * u64::from(variables.tiles());
     for operation in operations {
         let uses = &found[operation.group as usize];
@@ -49,8 +50,7 @@ struct Uses {
 impl Uses {
     /// Those of each group; nothing of those that run before or copy to the host.
     fn of_groups(
-        groups: &[OperationGroup],
-        sets: &UseSets,
+        (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
         (variables, classes): (&VariableGroups, &LiveClasses),
         backward_start: u32,
     ) -> Vec<Self> {
@@ -71,6 +71,7 @@ impl Uses {
             let is_over = |&(from, to): &(u32, u32)| from < backward_start && to > backward_start;
             let is_from_forward = ranges.iter().any(is_over);
             let is_parameter = classes.lasts(variable_use.class);
+            let is_accumulator = labels[sets.label(variable_use.set) as usize].is_accumulator();
             for group in sets.groups(variable_use.set) {
                 // Of a file that is made to take long, no update is found.
                 let Some(rest) = left.checked_sub(1) else {
@@ -81,8 +82,8 @@ impl Uses {
                     continue;
                 };
                 let uses = &mut found[group as usize];
-                uses.has_parameter |= is_parameter;
-                uses.has_other |= !is_parameter;
+                uses.has_parameter |= is_parameter && !is_accumulator;
+                uses.has_other |= !is_parameter || is_accumulator;
                 let bytes = variable_use.bytes;
                 if !is_parameter && end > last + 1 {
                     uses.outliving = uses.outliving.saturating_add(bytes);

@@ -56,7 +56,7 @@ impl Case {
             &self.cycles,
             &self.placement.positions,
             (memory.pipeline(), true),
-            memory.cut_bytes_by_pass(),
+            memory.cut_bytes_by_pass().expect("few sets"),
             StepOptions::default(),
         );
         times

@@ -65,7 +65,7 @@ pub struct StageTimes {
     /// By pass (forward, backward, update), the cycles of all positions before each.
     before: [Vec<u128>; 3],
     /// The forward cycles of all positions before each that run again layer by layer: not those
-    /// of Out, nor of frozen layers, which have no backward pass.
+    /// of Out, nor of what has no backward pass, as frozen layers.
     again_before: Vec<u128>,
     /// Those of Out, which is in the first position, and runs on the first IPU.
     out_in_first: Option<Passes>,
@@ -75,7 +75,7 @@ pub struct StageTimes {
     /// Cycles of a tile in a second, where the profile has them.
     clock_hertz: Option<u64>,
     /// Bytes over a cut after each position but the last, in the forward and in the
-    /// backward pass.
+    /// backward pass; one more between the last position and Out, where Out is on the first IPU.
     cut_bytes: Vec<[u64; 2]>,
     /// Bytes that stages stream if they are elsewhere: state of the optimizer and accumulators of all
     /// positions before each, and what ranges stash.
@@ -135,7 +135,8 @@ impl Passes {
 
 impl StageTimes {
     /// The times of a model whose layers take `cycles`, and whose cuts send `cut_bytes`
-    /// (by position but the last; forward, backward), in `pipeline`.
+    /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)), in
+    /// `pipeline`.
     pub fn new(
         cycles: &CyclesByLayer,
         positions: &Positions,
@@ -179,19 +180,14 @@ impl StageTimes {
         .with_frozen()
     }
 
-    /// The times where layers without a backward pass do not run again; In does if the first
-    /// layer does.
+    /// The times where layers without a backward pass do not run again.
     fn with_frozen(mut self) -> Self {
-        let has_backward = |position: usize| {
-            let sums = self.sums(&(position..position + 1));
-            sums.is_some_and(|[_, backward, _]| backward > 0)
-        };
         let mut sums = vec![0];
         for position in 0..self.positions() {
-            let is_again = has_backward(position) || position == 0 && has_backward(1);
-            let again = match is_again {
-                true => self.forward_without_out(&(position..position + 1)),
-                false => 0,
+            let range = position..position + 1;
+            let again = match self.sums(&range) {
+                Some([_, backward, _]) if backward > 0 => self.forward_without_out(&range),
+                _ => 0,
             };
             sums.push(sums[position] + again);
         }
@@ -353,12 +349,10 @@ impl StageTimes {
             Recompute::Stage if is_last => 0,
             Recompute::Stage => self.forward_without_out(range),
             Recompute::Chosen if !self.kept.is_empty() => {
-                let is_again =
-                    |position: &usize| !self.kept.get(*position).is_some_and(|&is_kept| is_kept);
-                let again = range.clone().filter(is_again);
-                again
-                    .map(|position| self.forward_again(&(position..position + 1)))
-                    .sum()
+                let is_kept = |position: usize| self.kept.get(position).copied().unwrap_or(false);
+                let kept = range.clone().filter(|&position| is_kept(position));
+                let kept = kept.map(|position| self.again_in(range, position));
+                self.forward_again(range).saturating_sub(kept.sum())
             }
             // Of the last stage, what follows the last checkpoint is kept: the end of the last
             // layer.
@@ -368,8 +362,36 @@ impl StageTimes {
 
     /// The forward cycles of a range that run again, where each of its layers does that needs it.
     pub(crate) fn forward_again(&self, range: &Range<usize>) -> u128 {
+        let again = self.by_themselves(range);
+        match range.start {
+            0 => again + self.with_first_layer(range),
+            _ => again,
+        }
+    }
+
+    /// Those of one of its positions.
+    fn again_in(&self, range: &Range<usize>, position: usize) -> u128 {
+        let again = self.by_themselves(&(position..position + 1));
+        match position {
+            0 => again + self.with_first_layer(range),
+            _ => again,
+        }
+    }
+
+    /// The forward cycles of positions that run again because of their own backward pass.
+    fn by_themselves(&self, range: &Range<usize>) -> u128 {
         let before = |position: usize| self.again_before.get(position).copied().unwrap_or(0);
         before(range.end).saturating_sub(before(range.start))
+    }
+
+    /// Those of In, without a backward pass, where the range has the first layer and that runs
+    /// again.
+    fn with_first_layer(&self, range: &Range<usize>) -> u128 {
+        let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
+        match range.contains(&1) && runs(1) && !runs(0) {
+            true => self.forward_without_out(&(0..1)),
+            false => 0,
+        }
     }
 
     /// The forward cycles of a range without those of Out.
@@ -386,8 +408,13 @@ impl StageTimes {
     /// The cycles of a micro-batch by position, from which those of every stage add up.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
+        // In counts as in a stage that has the first layer too.
         let recomputed = |is_last| {
-            positions().map(move |range| narrow(self.recomputed_among_others(&range, is_last)))
+            let sum = move |range: &Range<usize>| self.recomputed_among_others(range, is_last);
+            positions().map(move |range| match range.start {
+                0 if self.positions() > 1 => narrow(sum(&(0..2)).saturating_sub(sum(&(1..2)))),
+                _ => narrow(sum(&range)),
+            })
         };
         let once = |range: Range<usize>| {
             let [forward, backward, _] = self.sums(&range).unwrap_or_default();

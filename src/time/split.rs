@@ -1,6 +1,6 @@
 //! The time of one step of a split.
 
-use super::{Passes, Slots, StageTimes, StepTime};
+use super::{Order, Passes, Slots, StageTimes, StepTime};
 use crate::memory::Schedule;
 use std::ops::Range;
 
@@ -57,8 +57,8 @@ impl StageTimes {
         let slots = Slots::new(order, depth, micro_batches);
         let period = Slots::of_one_micro_batch(order, depth);
         let update = self.update(&of_pipeline);
-        let copied = stages.iter();
-        let copied = copied.fold(0, |copied, stage| self.with_copies_of(copied, stage));
+        let copied = stages.iter().enumerate();
+        let copied = copied.fold([0; 2], |copied, stage| self.with_copies_of(copied, stage));
         let copies = self.copy_cycles(copied, (slots.count(), micro_batches));
         StepTime::new(
             (&slots, &period),
@@ -91,36 +91,57 @@ impl StageTimes {
         matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
 
-    /// The bytes whose copies are waited for, with one more stage: in each slot those of the IPU
-    /// that sends or receives the most; where only one stage at a time works, those of all cuts
-    /// in each micro-batch.
-    pub(crate) fn with_copies_of(&self, bytes: u128, stage: &Range<usize>) -> u128 {
-        let [before, after] = [stage.start, stage.end].map(|position| self.bytes_over(position));
-        match self.order().is_one_after_the_other() {
-            true => bytes + before[0] + before[1],
-            false => bytes.max(before[0] + after[1]).max(before[1] + after[0]),
+    /// The bytes whose copies are waited for, in slots of an even and of an odd number, with one
+    /// more stage, of this number: in each slot those of the IPU that sends or receives the most.
+    /// Where a micro-batch enters every second slot, neighbours work together in the slots of one
+    /// kind alone. Where only one stage at a time works, those of all cuts in each micro-batch.
+    pub(crate) fn with_copies_of(
+        &self,
+        mut bytes: [u128; 2],
+        (number, stage): (usize, &Range<usize>),
+    ) -> [u128; 2] {
+        if stage.len() == self.positions() {
+            return bytes;
         }
+        let [before, after] = [stage.start, stage.end].map(|position| self.bytes_over(position));
+        match self.order() {
+            order if order.is_one_after_the_other() => bytes[0] += after[0] + after[1],
+            Order::Apart { every: 2 } => {
+                let in_slot = &mut bytes[number % 2];
+                *in_slot = (*in_slot).max(after[0]).max(after[1]);
+            }
+            _ => {
+                let sent = (before[0] + after[1]).max(before[1] + after[0]);
+                bytes = bytes.map(|bytes| bytes.max(sent));
+            }
+        }
+        bytes
     }
 
     /// The cycles of the copies of a step, where these bytes are waited for. `None` where the
     /// clock of the target is not known, 0 without cuts.
     pub(crate) fn copy_cycles(
         &self,
-        bytes: u128,
+        [even, odd]: [u128; 2],
         (slots, micro_batches): (u128, u64),
     ) -> Option<u128> {
-        let times = match self.order().is_one_after_the_other() {
-            true => micro_batches.into(),
-            false => slots,
-        };
-        let cycles = self.link_cycles(bytes)?;
-        Some(cycles.saturating_mul(times))
+        let [even, odd] = [self.link_cycles(even)?, self.link_cycles(odd)?];
+        Some(match self.order().is_one_after_the_other() {
+            true => even.saturating_mul(micro_batches.into()),
+            false => {
+                let odd = odd.saturating_mul(slots / 2);
+                odd.saturating_add(even.saturating_mul(slots.div_ceil(2)))
+            }
+        })
     }
 
-    /// The bytes over a cut before this position: forward, backward.
+    /// The bytes over a cut before this position: forward, backward. Out is after the last
+    /// position, and before the first one if it is on the first IPU.
     fn bytes_over(&self, position: usize) -> [u128; 2] {
-        let cut = position.checked_sub(1);
-        let cut = cut.and_then(|before| self.cut_bytes.get(before));
+        let before = position
+            .checked_sub(1)
+            .unwrap_or(self.positions().saturating_sub(1));
+        let cut = self.cut_bytes.get(before);
         cut.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::memory::Schedule;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -35,16 +36,22 @@ const ALL: [Order; 6] = [
 /// PopART's pipeline of so many equal stages with 1 part forward, 2 backward and, where it is
 /// recomputed, 1 again; cycles of one part.
 fn even_stages(stages: usize, recompute: Recompute, part: u64) -> StageTimes {
-    let passes = PassCycles {
-        forward: part,
-        backward: 2 * part,
+    stages_of(&vec![[part, 2 * part]; stages], recompute)
+}
+
+/// The same of positions with these forward and backward cycles.
+fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
+    let stages = passes.len();
+    let of_position = |&[forward, backward]: &[u64; 2]| PassCycles {
+        forward,
+        backward,
         ..PassCycles::default()
     };
     let cycles = CyclesByLayer {
         source: crate::model::CycleSource::Estimated,
-        by_layer: vec![3 * part; stages],
+        by_layer: passes.iter().map(|both| both[0] + both[1]).collect(),
         exchange_by_layer: vec![0; stages],
-        passes_by_layer: vec![passes; stages],
+        passes_by_layer: passes.iter().map(of_position).collect(),
         out_in_first: PassCycles::default(),
         unplaced: 0,
         unplaced_exchange: 0,
@@ -54,7 +61,7 @@ fn even_stages(stages: usize, recompute: Recompute, part: u64) -> StageTimes {
     let names = vec![String::new(); stages];
     let positions = Positions::classic(&crate::model::Layering::of(names, Vec::new()));
     let pipeline = Pipeline {
-        schedule: crate::memory::Schedule::Popart,
+        schedule: Schedule::Popart,
         recompute,
         ..Pipeline::default()
     };
@@ -113,6 +120,40 @@ fn a_published_throughput_is_what_its_cycle_gives() {
     let errors = [a_cycle_takes(scaled), scaled].map(|time| published / time - 1.0);
     assert!((0.07..0.09).contains(&errors[0]), "{errors:?}");
     assert!((0.28..0.32).contains(&errors[1]), "{errors:?}");
+}
+
+/// Copies of a full pipeline, by hand: the third IPU receives 20 and 30 bytes at once, but not
+/// where neighbours take turns; a byte takes a cycle.
+#[test]
+fn copies_are_made_in_every_slot() {
+    let copies = |schedule| {
+        let mut times = even_stages(4, Recompute::None, 1_000);
+        times.pipeline.schedule = schedule;
+        times.options.link_bandwidth = CLOCK;
+        times.cut_bytes = vec![[10, 1], [20, 2], [7, 30]];
+        step_of(times, 8).copies
+    };
+    assert_eq!(copies(Schedule::Popart), Some((8 + 2 * 4 - 2) * (20 + 30)));
+    assert_eq!(copies(Schedule::TfGrouped), Some((8 + 2 * 4 - 1) * 50));
+    assert_eq!(
+        copies(Schedule::TfInterleaved),
+        Some((8 + 4 - 1) * (30 + 20))
+    );
+    assert_eq!(copies(Schedule::Sequential), Some(8 * (11 + 22 + 37)));
+}
+
+/// In has no backward pass here.
+#[test]
+fn in_runs_again_with_the_first_layer_alone() {
+    for recompute in [Recompute::Stage, Recompute::Layer] {
+        let times = stages_of(&[[5, 0], [10, 20], [10, 20]], recompute);
+        let recomputed = |range| times.stage(&range, 1).unwrap().recomputed;
+        assert_eq!([0..1, 0..2, 1..2].map(recomputed), [0, 15, 10]);
+        assert_eq!(times.by_position().recomputed, [5, 10, 10]);
+    }
+    let kept = stages_of(&[[5, 0], [10, 20], [10, 20]], Recompute::Chosen);
+    let kept = kept.keeping(&[true, true, false]);
+    assert_eq!(kept.stage(&(0..3), 1).unwrap().recomputed, 10);
 }
 
 /// Work on micro-batches one by one, as IPUs would do it: in each slot every IPU takes

@@ -10,9 +10,6 @@ use crate::model::{
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
 /// Momentum and gradients in one: state where gradients are not summed up.
 const MOMENTUM_MARK: &str = "Accl___";
-const ACCUMULATOR_MARK: &str = "Accum___";
-/// The end of an accumulator's name in TensorFlow.
-const ACCUMULATOR_END: &str = "/Accumulator";
 /// PopART leaves a scalar where it is.
 const FEWEST_ELEMENTS: u64 = 2;
 /// It does not share out tensors with fewer elements.
@@ -243,7 +240,7 @@ fn kinds(
         let label = model.label_of(set);
         let is_updated = !groups[set as usize].is_empty();
         let is_of_updates = set != NO_USERS && is_updated && of_updates[set as usize];
-        let is_accumulator = is_accumulator(label);
+        let is_accumulator = label.is_accumulator();
         let (forward, _) = by_pass.places(set);
         let is_state = match has_names {
             true => is_updated && has_mark(label, model.recording.accumulates),
@@ -257,11 +254,6 @@ fn kinds(
         }
     };
     (0..model.use_sets.len() as u32).map(of_set).collect()
-}
-
-fn is_accumulator(label: &Label) -> bool {
-    let name = label.weight_name();
-    name.starts_with(ACCUMULATOR_MARK) || name.ends_with(ACCUMULATOR_END)
 }
 
 fn has_mark(label: &Label, accumulates: bool) -> bool {

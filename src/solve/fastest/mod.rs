@@ -166,8 +166,8 @@ struct Begun {
     stages: Vec<Range<usize>>,
     /// By kind of slot: the cycles of the busiest IPU.
     busiest: Vec<u128>,
-    /// Bytes of the IPU that sends or receives the most in a slot.
-    sent: u128,
+    /// Bytes of the IPU that sends or receives the most in slots of an even and of an odd number.
+    sent: [u128; 2],
     /// The longest update of an IPU.
     update: u128,
     peak: u64,
@@ -271,7 +271,7 @@ impl<'a> StageSearch<'a> {
             let active = parts.active(kind.forward[stage], kind.backward[stage]);
             *busiest = (*busiest).max(active + out.map_or(0, of_out));
         }
-        next.sent = self.times.with_copies_of(next.sent, &range);
+        next.sent = self.times.with_copies_of(next.sent, (stage, &range));
         let update = parts.update + out.map_or(0, |out| out.update);
         next.update = next.update.max(update);
         next.peak = next.peak.max(peak);

@@ -50,7 +50,7 @@ fn times(
             &cycles.clone().expect("cycles"),
             &layers.placement.positions,
             (pipeline, true),
-            memory.cut_bytes_by_pass(),
+            memory.cut_bytes_by_pass().expect("bytes"),
             StepOptions::default(),
         );
         times

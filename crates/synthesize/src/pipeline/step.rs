@@ -1,7 +1,9 @@
 //! The cycles of a step: all micro-batches walk through the stages, time by time.
 //!
-//! At each time every IPU runs its parts, and the slowest one is waited for; then all
-//! copies between IPUs are made, and the IPU that sends or receives the most is waited for.
+//! At each time every IPU runs its parts, and the slowest one is waited for; then copies
+//! between IPUs are made, and the IPU that sends or receives the most is waited for. These are
+//! all that a full pipeline has at this time, also while it fills and drains: PopART
+//! (`addPipelineCycle`) and TensorFlow (`ParallelPipelineVisitor`) leave none out.
 //! Weights are updated when the last micro-batch is through: one IPU after the other in
 //! PopART, side by side in TensorFlow.
 
@@ -15,7 +17,7 @@ use super::model::PipelineModel;
 use super::options::{PipelineOptions, Schedule};
 use super::route::Route;
 use super::stages::Stages;
-use super::walk::{Part, Pipeline};
+use super::walk::{Part, Pipeline, Run};
 
 /// Estimated cycles of each position.
 #[derive(Debug, Clone, Default)]
@@ -97,8 +99,14 @@ impl PipelineModel {
         let graph = &self.graph;
         let stages = Stages::new(graph.positions(), cuts, options.out_on_first);
         let tensors = graph.tensors.iter();
+        let pipeline = Pipeline {
+            schedule: options.schedule,
+            stages: stages.count(),
+            is_training: self.is_training(),
+        };
         let step = Step {
             graph,
+            pipeline,
             cycles: &self.cycles,
             reruns: &Reruns::new(graph, &stages, options),
             routes: &tensors
@@ -106,11 +114,6 @@ impl PipelineModel {
                 .collect::<Vec<_>>(),
             stages: &stages,
             form,
-        };
-        let pipeline = Pipeline {
-            schedule: options.schedule,
-            stages: stages.count(),
-            is_training: self.is_training(),
         };
         let parts = |ipu| pipeline.parts(&stages.on_ipu(ipu), form.micro_batches);
         let parts: Vec<Vec<Part>> = (0..stages.ipus()).map(parts).collect();
@@ -123,6 +126,7 @@ impl PipelineModel {
 /// A step while it runs.
 struct Step<'a> {
     graph: &'a Graph,
+    pipeline: Pipeline,
     cycles: &'a Cycles,
     stages: &'a Stages,
     reruns: &'a Reruns,
@@ -143,8 +147,8 @@ impl Step<'_> {
             .map(|parts| parts.iter().map(|part| self.part(part)).sum());
         let slowest: u64 = work.max().unwrap_or(0);
         let mut bytes = vec![[0u64; 2]; active.len()];
-        for part in active.iter().flatten() {
-            self.send(part, &mut bytes);
+        for run in self.pipeline.copied(time) {
+            self.send(run, &mut bytes);
         }
         let most = bytes.iter().flatten().max().copied().unwrap_or(0);
         slowest + StepForm::cycles(most, self.form.link, self.form.clock)
@@ -170,9 +174,8 @@ impl Step<'_> {
         }
     }
 
-    /// Adds the bytes that a part sends to its neighbour, by IPU: sent and received.
-    fn send(&self, part: &Part, bytes: &mut [[u64; 2]]) {
-        let (stage, pass) = part.run;
+    /// Adds the bytes that a run sends to its neighbour, by IPU: sent and received.
+    fn send(&self, (stage, pass): Run, bytes: &mut [[u64; 2]]) {
         let next = match pass {
             Pass::Forward => Some(stage + 1).filter(|&next| next < self.stages.count()),
             Pass::Backward => stage.checked_sub(1),

@@ -75,6 +75,15 @@ impl Pipeline {
         parts
     }
 
+    /// The runs whose copies to other IPUs are made at the end of a time: of all that it has
+    /// when the pipeline is full, whether or not they run now.
+    pub fn copied(&self, time: u32) -> impl Iterator<Item = Run> {
+        let Self { stages, .. } = *self;
+        let runs = self.passes().iter();
+        let runs = runs.flat_map(move |&pass| (0..stages).map(move |stage| (stage, pass)));
+        runs.filter(move |&run| self.number(run) % self.period() == time % self.period())
+    }
+
     fn passes(&self) -> &'static [Pass] {
         match self.is_training {
             true => &[Pass::Forward, Pass::Backward],

@@ -190,6 +190,22 @@ impl Flows {
         )
     }
 
+    /// How many places there are.
+    pub(in crate::memory) fn places(&self) -> usize {
+        self.places as usize
+    }
+
+    /// The pass in which stages send on the variables of a use (0 forward, 1 backward), and the
+    /// first and the last place that they are sent between; `None` for what is not sent.
+    pub(in crate::memory) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
+        let flow = &self.list[self.of(number)? as usize];
+        let (pass, users) = match flow.life {
+            Life::Forward | Life::AcrossPasses => (0, &flow.forward),
+            Life::Backward => (1, &flow.backward),
+        };
+        Some((pass, [*users.first()?, *users.last()?]))
+    }
+
     /// Does any of these positions use the variables of a use, in whatever pass?
     pub(in crate::memory) fn is_used(&self, number: u32, positions: &Range<usize>) -> bool {
         let flow = self.of(number).map(|flow| &self.list[flow as usize]);

@@ -20,6 +20,9 @@ use crate::support::models::{Random, seeds};
 
 /// How many models are drawn; all of them are 500.
 const MODELS: u64 = 50;
+/// Models beyond these of which something was wrong once that none of these shows: In alone in a
+/// stage that runs again, updates without a name that use what sums up gradients.
+const ALSO: [u64; 3] = [114, 168, 402];
 /// By how much the fullest tile may be too low in 99 of 100 IPUs, and in any. What is aimed at
 /// is 1 % in all: kept layers beside recomputed ones (3.4 % at worst), and in an update what
 /// the compiler made for steps of it (one model of 500, 6,424 bytes of 48,326) are beyond it.
@@ -29,9 +32,9 @@ const MOST_UNDER: (f64, f64) = (0.01, 0.14);
 /// accumulators. What is aimed at is 8 %.
 const MOST_OVER: [(&str, f64); 2] = [("without a norm", 0.08), ("with a norm", 0.23)];
 /// By how much a step may be off in 95 of 100 configurations, and in any. What is aimed at is
-/// 1 % in all: beyond it are copies of tensors that several cuts count, and frozen layers that
-/// cycles of operations without a place are given to.
-const MOST_OFF: (f64, f64) = (0.025, 0.09);
+/// 1 % in all: beyond it are two models whose updates or norms work on the weights of several
+/// places, and have most cycles in some of these.
+const MOST_OFF: (f64, f64) = (0.01, 0.015);
 /// Bytes that are loaded and stored in a second.
 const STREAMING: u64 = 10_000_000_000;
 
@@ -180,7 +183,7 @@ impl Subject<'_> {
             ..StepOptions::default()
         };
         let positions = &self.placement.positions;
-        let sent = memory.cut_bytes_by_pass();
+        let sent = memory.cut_bytes_by_pass().expect("bytes");
         let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
         let times = times.streaming(&memory.streamed().expect("state"));
         match configuration.is_chosen {
@@ -256,7 +259,10 @@ fn print_misses(outcome: &Outcome) {
 /// aims.
 #[test]
 fn configurations_need_what_the_simulation_needs() {
-    let seeds: Vec<u64> = seeds(MODELS).collect();
+    let mut seeds: Vec<u64> = seeds(MODELS).collect();
+    if std::env::var("SEEDS").is_err() {
+        seeds.extend(ALSO);
+    }
     let all = each(&seeds, |&seed| outcomes(seed)).into_iter().flatten();
     let all: Vec<Outcome> = all.collect();
     let mut distributions = [(); 4].map(|()| Distribution::default());
