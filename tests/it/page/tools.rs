@@ -56,15 +56,34 @@ impl Page {
 
     /// A finger on the middle of a drawing's height.
     fn touch(&mut self, id: &str, share: f64) {
+        self.touches(id, &[("touchStart", &[[share, 0.5]]), ("touchEnd", &[])]);
+    }
+
+    /// Two fingers that go from some shares of a drawing to others.
+    fn fingers(&mut self, id: &str, from: [[f64; 2]; 2], to: [[f64; 2]; 2]) {
+        let between: [[f64; 2]; 2] = std::array::from_fn(|finger| {
+            std::array::from_fn(|axis| (from[finger][axis] + to[finger][axis]) / 2.0)
+        });
+        let events: [(&str, &[[f64; 2]]); 4] = [
+            ("touchStart", &from),
+            ("touchMove", &between),
+            ("touchMove", &to),
+            ("touchEnd", &[]),
+        ];
+        self.touches(id, &events);
+    }
+
+    fn touches(&mut self, id: &str, events: &[(&str, &[[f64; 2]])]) {
         let place = format!(
             "(() => {{ const one = document.getElementById('{id}');
                 one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
                 const box = one.getBoundingClientRect();
-                return [box.x + box.width * {share}, box.y + box.height / 2]; }})()"
+                return [box.x, box.y, box.width, box.height]; }})()"
         );
-        let place = self.browser.value(&place);
-        let points = json!([{"x": place[0], "y": place[1]}]);
-        for (kind, points) in [("touchStart", points), ("touchEnd", json!([]))] {
+        let place: [f64; 4] = serde_json::from_value(self.browser.value(&place)).expect("a place");
+        let point = |&[x, y]: &[f64; 2]| json!({"x": place[0] + place[2] * x, "y": place[1] + place[3] * y});
+        for (kind, points) in events {
+            let points: Vec<Value> = points.iter().map(point).collect();
             let event = json!({"type": kind, "touchPoints": points});
             self.browser.send("Input.dispatchTouchEvent", event);
         }
@@ -165,6 +184,32 @@ fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
     assert!(marked.as_u64() >= Some(1), "{marked}");
     page.touch(chart, 0.5);
     page.numbers_are_those_of_the_report();
+    page.done();
+}
+
+/// What two fingers hold stays below them, along the drawing and upwards.
+#[test]
+fn two_fingers_enlarge_a_drawing() {
+    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
+        return;
+    };
+    let chart = "live-steps-chart";
+    let is_off = |page: &mut Page, button: &str| {
+        let disabled = format!("document.getElementById('live-steps-{button}').disabled");
+        page.browser.value(&disabled) == json!(true)
+    };
+    page.touch(chart, 0.4);
+    let held = page.now(chart);
+    page.fingers(chart, [[0.4, 0.5], [0.6, 0.5]], [[0.2, 0.5], [0.8, 0.5]]);
+    assert!(!is_off(&mut page, "out") && is_off(&mut page, "flatter"));
+    page.touch(chart, 0.8);
+    assert_ne!(page.now(chart), held);
+    page.touch(chart, 0.2);
+    assert_eq!(page.now(chart), held);
+    page.fingers(chart, [[0.2, 0.5], [0.8, 0.5]], [[0.45, 0.5], [0.55, 0.5]]);
+    assert!(is_off(&mut page, "out") && is_off(&mut page, "whole"));
+    page.fingers(chart, [[0.5, 0.4], [0.5, 0.6]], [[0.5, 0.2], [0.5, 0.8]]);
+    assert!(is_off(&mut page, "out") && !is_off(&mut page, "flatter"));
     page.done();
 }
 
@@ -281,7 +326,7 @@ fn a_link_shows_the_same_again() {
 fn stages_are_drawn_against_their_limits() {
     let strips = "[...document.querySelectorAll('SECTION tbody tr')].map((row) => [...row.querySelectorAll('.stage')].map((one) => {
         const share = one.querySelector('.fill').offsetHeight / one.querySelector('.level').clientHeight;
-        return [one.dataset.tip.split('\\n')[1].split(' of ')[0].replaceAll(',', ''), share];
+        return [one.dataset.tip.split('\\n')[2].split(' of ')[0].replaceAll(',', ''), share];
     }))";
     for (options, section) in [
         (&["--plan", "--num-ipus=6"][..], "plan"),

@@ -53,8 +53,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
   const paint = (inner, scale) => {
     last = scale;
     const [start, end] = [placeOf(steps, scale.from), placeOf(steps, scale.to)];
-    const xs = Array.from({ length: end - start + 2 }, (_, place) => start + place > end
-      ? Math.min(scale.x((steps[end + 1] ?? lastStep + 1)), scale.width) : Math.max(scale.x(steps[start + place]), 0));
+    const xs = [...steps.slice(start, end + 1), steps[end + 1] ?? lastStep + 1].map((step) => Math.min(Math.max(scale.x(step), 0), scale.width));
     draw(inner, 'path', { class: 'tile-others', d: outline(xs.slice(0, -1), live.bytes.slice(start, end + 1).map(scale.y), scale.width, scale.bottom) });
     const visible = blocks.filter(({ own, spans }) => !own.is_always_live && spans.some(([from, to]) => from <= end && to >= start))
       .sort((a, b) => b.own.bytes - a.own.bytes).slice(0, MOST_BLOCKS)
@@ -137,13 +136,12 @@ const addStepTable = (inner, live) => {
  * @param {Json.LiveSteps} chosenSteps */
 const addStep = (parent, live, { steps, programs, operations, not_always_live: moving }) => {
   const head = addAs(parent, 'h3', 'live-steps-heading');
-  const said = addAs(parent, 'p', 'live-steps-said');
-  said.setAttribute('role', 'status');
+  const said = set(addAs(parent, 'p', 'live-steps-said'), { role: 'status' });
   const runs = addAs(parent, 'p', 'live-steps-runs', '', 'soft name');
   const controls = add(parent, 'div', '', 'controls');
   const layer = addSelect(controls, 'Layer', 'live-steps-layer', [['', 'all'],
-    ...report.layers.map((own, place) => /** @type {[string, string]} */ ([String(place), short(layerName(own.name), 60)]))]);
-  layer.addEventListener('change', () => choose({ layer: layer.value === '' ? null : Number(layer.value) }));
+    ...report.layers.map((own, place) => /** @type {[string, string]} */ ([String(place), short(layerName(own.name), 60)]))],
+  (value) => choose({ layer: value === '' ? null : Number(value) }));
   const changing = addField(controls, 'without those that are always live', 'checkbox', 'live-steps-changing');
   const tables = addAs(parent, 'div', 'live-steps-variables');
   const pair = addAs(parent, 'div', 'live-steps-sums', '', 'pair');
@@ -155,7 +153,7 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
     const place = chosen.step === null ? peak : placeOf(steps, chosen.step);
     head.textContent = `Tile ${live.tile} at step ${grouped(steps[place])}`;
     said.replaceChildren();
-    addLine(said, 'span', [chosen.step !== null && steps[place] !== chosen.step ? `Step ${grouped(chosen.step)} is none of the chosen steps: this is the one before it. ` : '',
+    write(said, [chosen.step !== null && steps[place] !== chosen.step ? `Step ${grouped(chosen.step)} is none of the chosen steps: this is the one before it. ` : '',
       [live.counts[place], `${live.at}/counts/${place}`], ' variables are live with ', [live.bytes[place], `${live.at}/bytes/${place}`],
       ' bytes. Over all tiles, those that are not always live have ', [moving[place], `/live_steps/not_always_live/${place}`], '.']);
     runs.textContent = printable([programs[place], operations[place] && `operation ${operations[place]}`].map((own) => short(own ?? '')).filter(Boolean).join(', '));
@@ -172,28 +170,28 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
     if (chosen.layer === null && !changing.checked && live.counts[place] > own.length) {
       add(tables, 'p', `${counted(live.counts[place] - own.length, 'other')} with ${counted(live.bytes[place] - listed, 'byte')}.`, 'soft').id = 'live-steps-others';
     }
-    addSums(categories, 'By category', live.categories.map((one) => ({ ...one, title: one.name, look: lookOf(one.name) })), place, `${live.at}/categories`);
-    addSums(layers, 'By layer', live.layers.map((one) => ({ ...one, title: layerName(one.name), look: '' })), place, `${live.at}/layers`, (position) => choose({ layer: position }));
+    addSums(categories, live.categories.map((one) => one.name), live.categories, place, `${live.at}/categories`);
+    addSums(layers, live.layers.map((one) => layerName(one.name)), live.layers, place, `${live.at}/layers`);
     if (live.layers.length) add(layers, 'p', 'What several layers use counts in each.', 'soft');
   };
   changing.addEventListener('change', show);
   follow(['step', 'layer'], show, head);
 };
 
-/** Bytes at a step by what they are of; without a choice they are parts of a whole. @param {HTMLElement} parent
- * @param {string} name @param {{title: string, look: string, bytes: number[]}[]} all @param {number} place
- * @param {string} root @param {(number: number) => void} [choose] */
-const addSums = (parent, name, all, place, root, choose) => {
+/** Bytes at a step by layer, or by category: these are parts of a whole. @param {HTMLElement} parent
+ * @param {string[]} names @param {{bytes: number[]}[]} all @param {number} place @param {string} root */
+const addSums = (parent, names, all, place, root) => {
+  const isOfLayers = root.endsWith('layers');
+  const name = isOfLayers ? 'By layer' : 'By category';
   parent.replaceChildren();
   if (!all.length) return;
   const percent = shares(all.map((own) => own.bytes[place]));
-  const numberOf = (/** @type {Row} */ row) => Number(row.at.split('/').pop());
-  const rows = all.map((own, number) => ({ at: `${root}/${number}`, number, look: own.look, cells: [own.title, own.bytes[place], ...(choose ? [] : [percent[number]])] }))
-    .filter((row) => Number(row.cells[1]) > 0);
-  addTable(parent, name, columnsOf([[name, 'text'], ['Bytes', 'bytes', `/bytes/${place}`], ...(choose ? [] : [/** @type {[string, string]} */ (['Share', 'percent'])])]), rows, {
-    most: 12, look: (column, _, row) => column.name === name ? rows.find((own) => own.at === row.at)?.look ?? '' : '',
-    ...(choose ? { choose: (/** @type {Row} */ row) => choose(numberOf(row)), isChosen: (/** @type {Row} */ row) => numberOf(row) === chosen.layer } : {}),
-  });
+  const rows = all.map((own, number) => ({ at: String(number), cells: [names[number], own.bytes[place], percent[number]] }));
+  addTable(parent, name, columnsOf([[name, 'text'], ['Bytes', 'bytes', `${root}/{}/bytes/${place}`], !isOfLayers && ['Share', 'percent']]),
+    rows.map((row) => isOfLayers ? { ...row, cells: row.cells.slice(0, 2) } : row).filter((row) => Number(row.cells[1]) > 0), {
+      most: 12, look: (column, cell) => column.name === 'By category' ? lookOf(cell) : '',
+      ...(isOfLayers ? { choose: (row) => choose({ layer: Number(row.at) }), isChosen: (row) => Number(row.at) === chosen.layer } : {}),
+    });
 };
 
 /** The whole view. @param {HTMLElement} parent */
@@ -203,8 +201,8 @@ const buildMemory = (parent) => {
   if (steps && tiles.length) {
     const part = addPart(parent, 'live', 'Memory over the steps');
     const controls = add(part, 'div', '', 'controls');
-    const select = addSelect(controls, 'Tile', 'live-steps-tile', tiles.map((own) => [String(own.tile), `${own.tile}${fullestOf(own.tile)}`]));
-    select.addEventListener('change', () => choose({ tile: Number(select.value) }));
+    const select = addSelect(controls, 'Tile', 'live-steps-tile', tiles.map((own) => [String(own.tile), `${own.tile}${fullestOf(own.tile)}`]),
+      (value) => choose({ tile: Number(value) }));
     const note = add(controls, 'span', '', 'soft');
     const inner = add(part, 'div');
     follow(['tile'], () => {

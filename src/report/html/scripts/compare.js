@@ -52,34 +52,28 @@ const takeDrops = () => {
 };
 
 /** Numbers of both reports by a name. @param {HTMLElement} parent @param {string} name
- * @param {Map<string, any>} before @param {Map<string, any>} after */
-const addBoth = (parent, name, before, after) => {
-  const keys = [...new Set([...before.keys(), ...after.keys()])];
-  const rows = keys.map((key) => {
+ * @param {(own: Json.Report) => [string, any][]} read */
+const addBoth = (parent, name, read) => {
+  const [before, after] = [earlier ?? report, report].map((own) => new Map(read(own).filter(([, value]) => typeof value === 'number')));
+  const rows = [...new Set([...before.keys(), ...after.keys()])].map((key) => {
     const [one, other] = [before.get(key) ?? null, after.get(key) ?? null];
     return { at: '', cells: [key, one, other, one === null || other === null ? null : other - one] };
-  }).filter((row) => row.cells[1] !== null || row.cells[2] !== null);
+  });
   if (rows.length) addTable(parent, name, columnsOf([[name, 'text'], ['Earlier', 'count'], ['Now', 'count'], ['Change', 'change']]), rows);
 };
 
 /** What moved between both reports. @param {HTMLElement} parent */
 const buildComparison = (parent) => {
   const part = addPart(parent, 'comparison', 'What moved');
-  const [before, after] = [earlier ?? report, report];
-  add(part, 'p', `${short(before.provenance.files.profile)} before, ${short(after.provenance.files.profile)} now.`, 'name');
-  /** @param {(own: Json.Report) => [string, any][]} read @returns {[Map<string, any>, Map<string, any>]} */
-  const both = (read) => {
-    /** @param {Json.Report} own */
-    const of = (own) => new Map(read(own).filter(([, value]) => typeof value === 'number'));
-    return [of(before), of(after)];
-  };
-  addBoth(part, 'Figure', ...both((own) => [
+  const [before, after] = [earlier ?? report, report].map((own) => short(own.provenance.files.profile));
+  add(part, 'p', `${before} before, ${after} now.`, 'name');
+  addBoth(part, 'Figure', (own) => [
     ['Stages', stagesOf(own).length], ['Peak memory of any stage, bytes', Math.max(...stagesOf(own).map((one) => one.tile.bytes), 0)],
     ['Limit, bytes', own.memory.limit], ['Bytes over all cuts', (own.cuts ?? []).reduce((sum, cut) => sum + cut.bytes, 0)],
     ['Cycles of a step', own.step?.cycles],
     ['Peak of the whole model on its fullest tile, bytes', own.liveness?.fullest_tile_curve.peak.bytes],
-  ]));
-  addBoth(part, 'Stage', ...both((own) => stagesOf(own).map((one) => [`IPU ${one.ipu}`, one.tile.bytes])));
-  addBoth(part, 'Layer', ...both((own) => own.layers.map((one) => [one.name ?? 'In', one.total])));
-  addBoth(part, 'Category', ...both((own) => own.memory.categories.map((one) => [one.name, one.all_tiles])));
+  ]);
+  addBoth(part, 'Stage', (own) => stagesOf(own).map((one) => [`IPU ${one.ipu}`, one.tile.bytes]));
+  addBoth(part, 'Layer', (own) => own.layers.map((one) => [one.name ?? 'In', one.total]));
+  addBoth(part, 'Category', (own) => own.memory.categories.map((one) => [one.name, one.all_tiles]));
 };

@@ -31,9 +31,8 @@ const buildConfiguration = (parent) => {
   const part = addPart(parent, 'configuration', 'Configuration');
   const forms = report.configuration ?? [];
   const moved = addAs(part, 'p', 'configuration-moved');
-  const select = addSelect(add(part, 'div', '', 'controls'), 'Form', 'configuration-form', forms.map((own) => [own.form, own.form]));
-  const text = addAs(part, 'pre', 'configuration-text');
-  text.tabIndex = 0;
+  const select = addSelect(add(part, 'div', '', 'controls'), 'Form', 'configuration-form', forms.map((own) => [own.form, own.form]), () => show());
+  const text = set(addAs(part, 'pre', 'configuration-text'), { tabindex: 0 });
   addCopy(add(part, 'p', '', 'copied'), () => text.textContent ?? '', 'Copy', 'configuration-copy', text);
   const { line: command, code } = addCommandLine(part, 'configuration-command', 'command-copy');
   const show = () => {
@@ -45,6 +44,5 @@ const buildConfiguration = (parent) => {
     command.hidden = !line;
     code.textContent = `${line} --emit=${own.form}`;
   };
-  select.addEventListener('change', show);
   follow(TRIED, show);
 };

@@ -1,12 +1,8 @@
 // What shows that the answer is right, and from what it was made.
 
-/** A file beside the profile, as names and values. @param {string} name @param {any} value
- * @param {[string, string][]} entries */
-const flatten = (name, value, entries) => {
-  if (value !== null && typeof value === 'object') {
-    for (const [key, own] of Object.entries(value)) flatten(name ? `${name}.${key}` : key, own, entries);
-  } else entries.push([name, String(value)]);
-};
+/** A file beside the profile, as names and values. @param {any} value @param {string} [name] @returns {[string, string][]} */
+const flat = (value, name = '') => value === null || typeof value !== 'object' ? [[name, String(value)]]
+  : Object.entries(value).flatMap(([key, own]) => flat(own, name ? `${name}.${key}` : key));
 
 /** @param {HTMLElement} parent */
 const addProof = (parent) => {
@@ -49,16 +45,9 @@ const addSummary = (parent) => {
   fact(files.saved_model ? 'Saved model' : 'Profile', files.profile);
   if (files.debug) fact('Debug contexts', files.debug);
   add(list, 'dt', 'Target');
-  const own = add(list, 'dd', `${short(target.architecture)}, `);
-  addNumber(own, 'span', target.tiles, '/provenance/target/tiles');
-  own.append(' tiles of ');
-  addNumber(own, 'span', target.bytes_per_tile, '/provenance/target/bytes_per_tile');
-  own.append(' bytes');
-  if (target.clock_hz) {
-    own.append(', ');
-    addNumber(own, 'span', target.clock_hz, '/provenance/target/clock_hz');
-    own.append(' Hz');
-  }
+  const { clock_hz: clock, tiles, bytes_per_tile: bytes } = target;
+  addLine(list, 'dd', [`${short(target.architecture)}, `, [tiles, '/provenance/target/tiles'], ' tiles of ', [bytes, '/provenance/target/bytes_per_tile'], ' bytes',
+    clock && ', ', clock && [clock, '/provenance/target/clock_hz'], clock && ' Hz']);
   fact('Poplar version', made.poplar ?? 'not recorded');
   fact('Compiled', made.compiled ?? 'not recorded');
   if (report.fit) {
@@ -71,10 +60,8 @@ const addSummary = (parent) => {
   if (made.options) addTableAt(part, 'Options that are not their defaults', '/provenance/options', [['Option', 'text', '/name'], ['Value', 'text', '/value'], ['Of', 'text', '/of']], { most: 30 });
   for (const [name, value] of [['framework.json', made.framework], ['app.json', made.app]]) {
     if (value === null || value === undefined) continue;
-    /** @type {[string, string][]} */
-    const entries = [];
-    flatten('', value, entries);
-    addFolded(part, name, (inner) => addTable(inner, name, columnsOf([['Name', 'text'], ['Value', 'name']]), entries.map((cells) => ({ at: '', cells })), { most: 50 }));
+    const rows = flat(value).map((cells) => ({ at: '', cells }));
+    addFolded(part, name, (inner) => addTable(inner, name, columnsOf([['Name', 'text'], ['Value', 'name']]), rows, { most: 50 }));
   }
 };
 
@@ -84,12 +71,7 @@ const buildDetails = (parent) => {
   if (report.contradictions?.length) {
     const part = addPart(parent, 'contradictions', 'Where the profile contradicts itself');
     const list = add(part, 'ul');
-    for (const own of report.contradictions) {
-      /** @type {[string, string][]} */
-      const entries = [];
-      flatten('', own, entries);
-      add(list, 'li', entries.map(([name, value]) => `${name}: ${value}`).join('; '));
-    }
+    for (const own of report.contradictions) add(list, 'li', flat(own).map((pair) => pair.join(': ')).join('; '));
   }
   addProof(parent);
   addCoverage(parent);

@@ -3,12 +3,14 @@
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/**
- * Adds an element with a text.
- * @template {keyof HTMLElementTagNameMap} K
- * @param {Element} parent @param {K} kind @param {string} [text] @param {string} [look]
- * @returns {HTMLElementTagNameMap[K]}
- */
+/** @template {Element} T @param {T} own @param {Record<string, string | number>} attributes */
+const set = (own, attributes) => {
+  for (const [name, value] of Object.entries(attributes)) own.setAttribute(name, String(value));
+  return own;
+};
+
+/** Adds an element with a text. @template {keyof HTMLElementTagNameMap} K
+ * @param {Element} parent @param {K} kind @param {string} [text] @param {string} [look] */
 const add = (parent, kind, text, look) => {
   const own = document.createElement(kind);
   if (text) own.textContent = printable(text);
@@ -19,11 +21,7 @@ const add = (parent, kind, text, look) => {
 
 /** Adds an element with an id. @template {keyof HTMLElementTagNameMap} K
  * @param {Element} parent @param {K} kind @param {string} id @param {string} [text] @param {string} [look] */
-const addAs = (parent, kind, id, text, look) => {
-  const own = add(parent, kind, text, look);
-  own.id = id;
-  return own;
-};
+const addAs = (parent, kind, id, text, look) => set(add(parent, kind, text, look), { id });
 
 /** Adds a number of the report. @param {Element} parent @param {keyof HTMLElementTagNameMap} kind
  * @param {number | string} number @param {string} pointer @param {string} [look] */
@@ -33,28 +31,35 @@ const addNumber = (parent, kind, number, pointer, look) => {
   return own;
 };
 
-/** Adds a line of texts and of numbers of the report, each with its place there.
- * @param {Element} parent @param {keyof HTMLElementTagNameMap} kind
- * @param {(string | [number, string])[]} pieces @param {string} [look] */
-const addLine = (parent, kind, pieces, look) => {
-  const own = add(parent, kind, '', look);
+/** @typedef {(string | [number, string] | false | null | undefined | 0)[]} Pieces texts, and numbers of the
+ *   report with their places there; nothing of the rest is shown */
+
+/** Adds them to an element. @template {Element} T @param {T} own @param {Pieces} pieces */
+const write = (own, pieces) => {
   for (const one of pieces) {
-    if (typeof one === 'string') own.append(printable(one)); else addNumber(own, 'span', ...one);
+    if (typeof one === 'string') own.append(printable(one)); else if (one) addNumber(own, 'span', ...one);
   }
   return own;
 };
 
-/** Adds a figure with its name, and returns where it goes. @param {HTMLElement} list @param {string} name */
-const addFigure = (list, name) => {
+/** Adds a line of them. @template {keyof HTMLElementTagNameMap} K
+ * @param {Element} parent @param {K} kind @param {Pieces} pieces @param {string} [look] */
+const addLine = (parent, kind, pieces, look) => write(add(parent, kind, '', look), pieces);
+
+/** Adds a figure with its name, and what there is to say of it. @param {HTMLElement} list
+ * @param {string} name @param {Pieces} value @param {Pieces} [more] @param {string} [look] */
+const addFigure = (list, name, value, more, look) => {
   const own = add(list, 'div');
   add(own, 'dt', name);
-  return add(own, 'dd');
+  const figure = addLine(own, 'dd', value, look);
+  if (more) addLine(figure, 'small', more);
+  return figure;
 };
 
 /** Adds a button. @param {Element} parent @param {string} text @param {() => void} press
- * @param {string} [id] */
-const addButton = (parent, text, press, id) => {
-  const own = add(parent, 'button', text);
+ * @param {string} [id] @param {string} [look] */
+const addButton = (parent, text, press, id, look) => {
+  const own = add(parent, 'button', text, look);
   own.type = 'button';
   if (id) own.id = id;
   own.addEventListener('click', press);
@@ -63,20 +68,15 @@ const addButton = (parent, text, press, id) => {
 
 /** Adds a field with its name. @param {Element} parent @param {string} name @param {string} type
  * @param {string} id @param {Record<string, string | number>} [attributes] */
-const addField = (parent, name, type, id, attributes = {}) => {
-  const label = add(parent, 'label', `${name} `);
-  const own = addAs(label, 'input', id);
-  own.type = type;
-  for (const [key, value] of Object.entries(attributes)) own.setAttribute(key, String(value));
-  return own;
-};
+const addField = (parent, name, type, id, attributes) =>
+  set(add(add(parent, 'label', `${name} `), 'input'), { type, id, ...attributes });
 
 /** Adds a choice with its name. @param {Element} parent @param {string} name @param {string} id
- * @param {[string, string][]} options values and their names */
-const addSelect = (parent, name, id, options) => {
-  const label = add(parent, 'label', `${name} `);
-  const own = addAs(label, 'select', id);
+ * @param {[string, string][]} options values and their names @param {(value: string) => void} pick */
+const addSelect = (parent, name, id, options, pick) => {
+  const own = addAs(add(parent, 'label', `${name} `), 'select', id);
   for (const [value, text] of options) add(own, 'option', text).value = value;
+  own.addEventListener('change', () => pick(own.value));
   return own;
 };
 
@@ -89,7 +89,6 @@ const addFolded = (parent, name, fill) => {
   own.addEventListener('toggle', () => {
     if (own.open && !inner.childElementCount) fill(inner);
   });
-  return own;
 };
 
 /** Adds what is copied with a press; where a browser does not let a page do that, `shown`
@@ -103,16 +102,14 @@ const addCopy = (parent, text, name, id, shown) => {
     } catch {
       if (shown) getSelection()?.selectAllChildren(shown);
       else {
-        const area = add(parent, 'textarea');
+        const area = set(add(parent, 'textarea'), { 'aria-label': name });
         area.value = text();
-        area.setAttribute('aria-label', name);
         area.select();
       }
       said.textContent = 'Selected: copy it with the keyboard.';
     }
   }, id);
-  const said = add(parent, 'span', '', 'soft');
-  said.setAttribute('role', 'status');
+  const said = set(add(parent, 'span', '', 'soft'), { role: 'status' });
   if (id) said.id = id.replace('copy', 'copied');
   return button;
 };
@@ -130,18 +127,15 @@ const addCommandLine = (parent, codeId, copyId) => {
 /** Adds a part of a drawing. @param {Element} parent @param {string} kind
  * @param {Record<string, string | number>} attributes @param {string} [text] */
 const draw = (parent, kind, attributes, text) => {
-  const own = document.createElementNS('http://www.w3.org/2000/svg', kind);
-  for (const [name, value] of Object.entries(attributes)) own.setAttribute(name, String(value));
+  const own = set(document.createElementNS('http://www.w3.org/2000/svg', kind), attributes);
   if (text) own.textContent = printable(text);
   parent.append(own);
   return own;
 };
 
 /** A sample of a colour. @param {Element} parent @param {string} look */
-const addSwatch = (parent, look) => {
-  const own = draw(parent, 'svg', { viewBox: '0 0 10 10', 'aria-hidden': 'true', class: 'swatch' });
-  draw(own, 'rect', { class: look, width: 10, height: 10 });
-};
+const addSwatch = (parent, look) => draw(draw(parent, 'svg', { viewBox: '0 0 10 10', 'aria-hidden': 'true', class: 'swatch' }),
+  'rect', { class: look, width: 10, height: 10 });
 
 /** What colours mean. @param {Element} parent @param {[string, string][]} entries looks and names */
 const addLegend = (parent, entries) => {
@@ -151,7 +145,6 @@ const addLegend = (parent, entries) => {
     addSwatch(entry, look);
     entry.append(printable(name));
   }
-  return list;
 };
 
 /** A bar of parts, up to a whole, with a limit. @param {Element} parent
@@ -162,13 +155,28 @@ const addBar = (parent, parts, whole, limit, unit = 'bytes') => {
     parts.filter((own) => own.bytes > 0).map((own) => `${own.name} ${grouped(own.bytes)}`).join(', ') || 'nothing' });
   draw(svg, 'rect', { class: 'track', width: '100%', height: 20 });
   let from = 0;
-  for (const own of parts) {
-    if (own.bytes <= 0) continue;
-    const part = draw(svg, 'rect', { class: own.look, x: `${from / whole * 100}%`, width: `${own.bytes / whole * 100}%`, height: 20 });
-    part.dataset.tip = `${own.name}\n${grouped(own.bytes)} ${unit}`;
-    from += own.bytes;
+  for (const { look, name, bytes } of parts) {
+    if (bytes <= 0) continue;
+    draw(svg, 'rect', {
+      class: look, x: `${from / whole * 100}%`, width: `${bytes / whole * 100}%`, height: 20, 'data-tip': printable(`${name}\n${grouped(bytes)} ${unit}`),
+    });
+    from += bytes;
   }
-  if (limit) draw(svg, 'line', { class: 'limit', x1: `${limit / whole * 100}%`, x2: `${limit / whole * 100}%`, y1: -3, y2: 23 });
+  const x = `${(limit ?? 0) / whole * 100}%`;
+  if (limit) draw(svg, 'line', { class: 'limit', x1: x, x2: x, y1: 0, y2: 20 });
+};
+
+/** Bars below each other, each with a name and a value. @param {Element} parent
+ * @param {{name: string, press?: () => void, parts: {look: string, name: string, bytes: number}[], value: string, isOver?: boolean}[]} all
+ * @param {number} whole @param {number[]} [limits] @param {string} [unit] */
+const addBars = (parent, all, whole, limits, unit) => {
+  const bars = add(parent, 'div', '', 'bars');
+  all.forEach(({ name, press, parts, value, isOver }, place) => {
+    const label = add(bars, 'div', press ? '' : name, 'label');
+    if (press) addButton(label, name, press, '', 'link');
+    addBar(bars, parts, whole, limits?.[place], unit);
+    add(bars, 'div', value, isOver ? 'value bad' : 'value');
+  });
 };
 
 /** Adds a sentence of the report. @param {Element} parent @param {Json.Sentence} phrases */
@@ -231,7 +239,7 @@ const goalOf = (event, place, far, first, last) => {
 };
 
 /** Where the pointer is in the width of an element, from 0 to 1. @param {Element} element
- * @param {MouseEvent} event */
+ * @param {{clientX: number}} event */
 const shareOf = (element, event) => {
   const box = element.getBoundingClientRect();
   return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);

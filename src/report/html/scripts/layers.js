@@ -41,6 +41,5 @@ const addChosenLayer = (parent) => {
     addButton(line, 'Let go of it', () => choose({ layer: null }));
     if (!isHuge) addBar(box, partsOf(own.parts), Math.max(own.total, 1));
   };
-  show();
-  onChoice(['layer'], show);
+  follow(['layer'], show);
 };

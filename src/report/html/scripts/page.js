@@ -66,48 +66,26 @@ const showHead = () => {
   if (report.split && !report.split.fits) addSentences(head, 'verdict', 'said bad-list');
   const stages = stagesOf();
   const figures = add(head, 'dl', '', 'figures');
+  const { step, liveness, memory: { tiles, limit } } = report;
   if (stages.length) {
-    const near = nearestOf(stages);
-    const isOver = near.tile.free < 0;
-    const peak = addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit');
-    peak.append(ofLimit(near.tile.bytes, near.tile.limit));
-    const more = add(peak, 'small', '');
-    addNumber(more, 'span', near.tile.bytes, `${near.at}/fullest_tile/bytes`);
-    more.append(' of ');
-    addNumber(more, 'span', near.tile.limit, `${near.at}/fullest_tile/limit`);
-    more.append(` bytes; tile ${near.tile.tile} of IPU ${near.ipu}`);
-    const free = addFigure(figures, isOver ? 'Over the limit by' : 'Free there');
-    if (isOver) add(free, 'span', grouped(String(near.tile.free).slice(1)), 'bad');
-    else addNumber(free, 'span', near.tile.free, `${near.at}/fullest_tile/free`);
-    add(free, 'small', 'bytes');
+    const { at: root, ipu, tile } = nearestOf(stages);
+    const isOver = tile.free < 0;
+    addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(tile.bytes, tile.limit)],
+      [[tile.bytes, `${root}/fullest_tile/bytes`], ' of ', [tile.limit, `${root}/fullest_tile/limit`], ` bytes; tile ${tile.tile} of IPU ${ipu}`]);
+    if (isOver) addFigure(figures, 'Over the limit by', [grouped(String(tile.free).slice(1))], ['bytes'], 'bad');
+    else addFigure(figures, 'Free there', [[tile.free, `${root}/fullest_tile/free`]], ['bytes']);
   } else {
-    const { tiles, limit } = report.memory;
-    const full = addFigure(figures, 'Fullest tile');
-    if (tiles) {
-      addNumber(full, 'span', tiles.total[tiles.fullest], `/memory/tiles/total/${tiles.fullest}`);
-      add(full, 'small', `bytes on tile ${tiles.fullest}`);
-    } else full.append('not recorded');
-    const own = addFigure(figures, 'Limit of a tile');
-    addNumber(own, 'span', limit, '/memory/limit');
-    add(own, 'small', 'bytes');
+    addFigure(figures, 'Fullest tile', tiles ? [[tiles.total[tiles.fullest], `/memory/tiles/total/${tiles.fullest}`]] : ['not recorded'],
+      tiles ? [`bytes on tile ${tiles.fullest}`] : []);
+    addFigure(figures, 'Limit of a tile', [[limit, '/memory/limit']], ['bytes']);
   }
-  if (report.step) {
-    const own = addFigure(figures, 'A step');
-    const { milliseconds, slowest_stage: slowest } = report.step;
-    const isTimed = typeof milliseconds === 'number';
-    if (isTimed) own.append(`${digits(milliseconds)} ms`);
-    else addNumber(own, 'span', report.step.cycles, '/step/cycles');
-    const more = add(own, 'small', isTimed ? 'slowest is IPU ' : 'cycles; slowest is IPU ');
-    addNumber(more, 'span', slowest, '/step/slowest_stage');
-  } else if (report.liveness) {
-    const own = addFigure(figures, 'Steps of the program');
-    addNumber(own, 'span', report.liveness.steps, '/liveness/steps');
-  }
+  if (step) {
+    const isTimed = typeof step.milliseconds === 'number';
+    addFigure(figures, 'A step', [isTimed ? `${digits(step.milliseconds ?? 0)} ms` : [step.cycles, '/step/cycles']],
+      [isTimed ? '' : 'cycles; ', 'slowest is IPU ', [step.slowest_stage, '/step/slowest_stage']]);
+  } else if (liveness) addFigure(figures, 'Steps of the program', [[liveness.steps, '/liveness/steps']]);
   const warnings = sentencesOf('warnings').length;
-  if (warnings) {
-    const own = addFigure(figures, 'Warnings');
-    addButton(own, String(warnings), () => choose({ view: 'details' })).className = 'link';
-  }
+  if (warnings) addButton(addFigure(figures, 'Warnings', []), String(warnings), () => choose({ view: 'details' }), '', 'link');
   addNearness(head, stages);
   addPaste(head);
 };
@@ -115,14 +93,10 @@ const showHead = () => {
 /** How near each IPU is to its limit. @param {HTMLElement} parent @param {OneIpu[]} stages */
 const addNearness = (parent, stages) => {
   if (!stages.length) return;
-  const list = add(parent, 'div', '', 'nearness');
-  list.setAttribute('role', 'group');
-  list.setAttribute('aria-label', 'How full each IPU is');
+  const list = set(add(parent, 'div', '', 'nearness'), { role: 'group', 'aria-label': 'How full each IPU is' });
   for (const { ipu, tile } of stages) {
-    const share = Number(tile.bytes) / (Number(tile.limit) || 1);
-    const own = addButton(list, '', () => choose({ ipu, view: report.split ? 'split' : 'ipus' }));
-    own.className = tile.free < 0 ? 'is-over' : '';
-    add(add(own, 'span', '', 'gauge'), 'span', '').style.width = `${Math.min(share, 1) * 100}%`;
+    const own = addButton(list, '', () => choose({ ipu, view: report.split ? 'split' : 'ipus' }), '', tile.free < 0 ? 'is-over' : '');
+    add(add(own, 'span', '', 'gauge'), 'span').style.width = `${Math.min(Number(tile.bytes) / (Number(tile.limit) || 1), 1) * 100}%`;
     add(own, 'span', `IPU ${ipu}: ${ofLimit(tile.bytes, tile.limit)}`);
     own.dataset.tip = `IPU ${ipu}\ntile ${tile.tile} has ${grouped(tile.bytes)} of ${grouped(tile.limit)} bytes`;
   }
@@ -143,24 +117,23 @@ const addPaste = (parent) => {
     code.textContent = shownConfiguration(form).split('\n').find((one) => one.startsWith('layers_per_ipu')) ?? '';
   });
   paste.append(' ');
-  addButton(paste, 'Other forms', () => choose({ view: 'configuration' })).className = 'link';
+  addButton(paste, 'Other forms', () => choose({ view: 'configuration' }), '', 'link');
 };
 
-/** Shows the view that is chosen, and builds it at the first time. */
+/** The views that this report has. */
+const viewsThere = () => VIEWS.filter(([, , isThere]) => isThere());
+
+/** Shows one view alone, and builds it at the first time. */
 const showView = () => {
-  const there = VIEWS.filter(([, , isThere]) => isThere());
+  const there = viewsThere();
   const [id, , , build] = there.find(([own]) => own === chosen.view) ?? there[0];
-  if (chosen.view !== id) {
-    choose({ view: id });
-    return;
-  }
-  for (const view of byId('views').children) /** @type {HTMLElement} */ (view).hidden = view.id !== `view-${id}`;
+  if (chosen.view !== id) return choose({ view: id });
+  for (const view of /** @type {HTMLCollectionOf<HTMLElement>} */ (byId('views').children)) view.hidden = view.id !== `view-${id}`;
   for (const link of byId('bar').querySelectorAll('a')) {
-    if (link.dataset.view === id) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current');
+    if (link.dataset.view === id) set(link, { 'aria-current': 'page' }); else link.removeAttribute('aria-current');
   }
   const own = byId(`view-${id}`);
-  if (own.childElementCount) return;
-  build(own);
+  if (!own.childElementCount) build(own);
 };
 
 /** The links to all views. */
@@ -168,8 +141,7 @@ const showBar = () => {
   const bar = byId('bar');
   bar.replaceChildren();
   byId('views').replaceChildren();
-  for (const [id, name, isThere] of VIEWS) {
-    if (!isThere()) continue;
+  for (const [id, name] of viewsThere()) {
     const link = add(bar, 'a', name);
     link.href = `#view=${id}`;
     link.dataset.view = id;
@@ -192,7 +164,7 @@ const show = (own) => {
   showHead();
   showBar();
   onChoice(['view'], showView);
-  const there = VIEWS.filter(([, , isThere]) => isThere()).map(([id]) => id);
+  const there = viewsThere().map(([id]) => id);
   if (there.includes(chosen.view)) showView();
   else choose({ view: earlier ? 'compare' : there.find((id) => id === 'split' || id === 'ipus') ?? there[0] });
   byId('foot').replaceChildren();
@@ -203,17 +175,14 @@ const show = (own) => {
 /** What is folded away, and all views, are printed. */
 const unfoldForPrint = () => {
   addEventListener('beforeprint', () => {
-    for (const [id, , isThere, build] of VIEWS) {
-      const view = document.getElementById(`view-${id}`);
-      if (!view || !isThere()) continue;
+    for (const [id, , , build] of report ? viewsThere() : []) {
+      const view = byId(`view-${id}`);
       view.hidden = false;
       if (!view.childElementCount) build(view);
     }
-    document.querySelectorAll('details').forEach((own) => own.setAttribute('open', ''));
+    document.querySelectorAll('details').forEach((own) => set(own, { open: '' }));
   });
-  addEventListener('afterprint', () => {
-    for (const view of byId('views').children) /** @type {HTMLElement} */ (view).hidden = view.id !== `view-${chosen.view}`;
-  });
+  addEventListener('afterprint', () => { if (report) showView(); });
 };
 
 const begin = async () => {

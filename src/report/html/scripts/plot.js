@@ -16,6 +16,7 @@
  * @property {(from: number, to: number, isLow: boolean) => [number, number]} range of what is
  *   upwards, between two places; `isLow` leaves out what is the same everywhere
  * @property {boolean} [isLow] is that left out at first?
+ * @property {string} [measure] the unit of what is upwards
  * @property {number} [limit]
  * @property {{at: number, name: string}[]} [marks]
  * @property {() => {from: number, to: number, name: string, isOther: boolean, look?: string}[]} [bands]
@@ -42,18 +43,19 @@ const ticks = (low, high, most) => {
 /** So many pixels a letter of a label takes. */
 const LETTER = 6.9;
 
-/** Leaves out labels that would stand in one before them. @template {{x: number, text: string}} T
- * @param {T[]} labels the most important first, each with its middle @param {number} width of the drawing */
-const apart = (labels, width) => {
-  /** @type {T[]} */
+/** Writes labels, without those that would stand in one before them. @param {Element} svg
+ * @param {{x: number, text: string}[]} labels the most important first, each with its middle
+ * @param {number} width of the drawing @param {number} y */
+const drawLabels = (svg, labels, width, y) => {
+  /** @type {{x: number, half: number}[]} */
   const kept = [];
-  const halfOf = (/** @type {T} */ own) => own.text.length * LETTER / 2;
-  for (const own of labels) {
-    const half = halfOf(own);
-    own.x = Math.min(Math.max(own.x, half), Math.max(width - half, half));
-    if (kept.every((one) => Math.abs(one.x - own.x) >= half + halfOf(one) + 8)) kept.push(own);
+  for (const { x: middle, text } of labels) {
+    const half = text.length * LETTER / 2;
+    const x = Math.min(Math.max(middle, half), Math.max(width - half, half));
+    if (kept.some((own) => Math.abs(own.x - x) < half + own.half + 8)) continue;
+    kept.push({ x, half });
+    draw(svg, 'text', { class: 'axis', x: `${x / width * 100}%`, y, 'text-anchor': 'middle' }, text);
   }
-  return kept;
 };
 
 /** The outline over heights of neighbouring columns, as a path. @param {number[]} lefts in pixels
@@ -72,7 +74,10 @@ const outline = (lefts, tops, right, base) => {
 /** @param {number} number */
 const round = (number) => Math.round(number * 100) / 100;
 
-/** The most pixels in which places are drawn. */
+/** The lower first. @param {number} a @param {number} b @returns {[number, number]} */
+const inOrder = (a, b) => a < b ? [a, b] : [b, a];
+
+/** The fewest places that fill a drawing. */
 const FEWEST = 8;
 
 /** @param {Element} parent @param {Plot} plot */
@@ -92,64 +97,59 @@ const addPlot = (parent, plot) => {
   /** @type {Scale} */
   let now;
 
-  /** The lowest and the highest of what is upwards, with some room. @param {boolean} [isAll] */
-  const upwards = (isAll) => {
-    const [low, high] = plot.range(from, to, !isAll && isLow);
+  /** The lowest and the highest of what is upwards, with some room. @param {boolean} isOnlyMoving */
+  const upwards = (isOnlyMoving) => {
+    const [low, high] = plot.range(from, to, isOnlyMoving);
     return [low, low + Math.max(high - low, 1) * 1.06];
   };
 
   const show = () => {
     const width = Math.max(svg.clientWidth, 50);
-    const [low, most] = part ?? upwards();
+    const [low, most] = part ?? upwards(isLow);
     now = {
       from, to, width, top: TOP, bottom: BOTTOM, low, most,
       x: (place) => (place - from) / (to + 1 - from) * width,
       y: (bytes) => round(Math.min(Math.max(TOP + (BOTTOM - TOP) * (1 - (bytes - low) / (most - low)), TOP - 6), BOTTOM)),
     };
     svg.replaceChildren();
-    drawScale(low, most);
+    drawScale();
     const inner = draw(svg, 'svg', {
       width: '100%', height: plot.height, viewBox: `0 0 ${width} ${plot.height}`, preserveAspectRatio: 'none',
     });
     drawBands(inner);
     plot.paint(inner, now);
-    drawLimit(low, most);
+    drawLimit();
     drawMarks();
     drawPlaces();
     draw(svg, 'line', { class: 'cursor', y1: TOP - 4, y2: BOTTOM });
     draw(draw(svg, 'svg', { class: 'pointer' }), 'path', { d: `M-5 ${BOTTOM + 8}h10l-5 -8Z` });
     showCursor();
-    zoomIn.disabled = to - from < FEWEST;
-    zoomOut.disabled = from === plot.first && to === plot.last;
-    whole.disabled = zoomOut.disabled && !part;
-    if (flatter) flatter.disabled = !part;
+    for (const { button, isOff } of buttons) button.disabled = isOff();
     vertical?.setAttribute('aria-pressed', String(isLow && !part));
   };
 
-  /** @param {number} low @param {number} most */
-  const drawScale = (low, most) => {
+  /** Is the limit in sight? */
+  const limit = () => plot.limit !== undefined && plot.limit >= now.low && plot.limit <= now.most ? plot.limit : null;
+
+  const drawScale = () => {
     scale.replaceChildren();
-    const { limit, lanes: rows } = plot;
-    (rows ?? []).forEach((name, row) => draw(scale, 'text', {
-      class: 'axis', x: '100%', 'text-anchor': 'end', y: TOP + (BOTTOM - TOP) * (row + .5) / (rows?.length ?? 1) + 4,
-    }, name));
-    if (rows) return;
-    const isIn = limit !== undefined && limit >= low && limit <= most;
-    for (const bytes of ticks(low, most, 5)) {
+    /** @param {number} y @param {string} text @param {string} [look] */
+    const name = (y, text, look = 'axis') => draw(scale, 'text', { class: look, x: '100%', y: y + 4, 'text-anchor': 'end' }, text);
+    plot.lanes?.forEach((own, row, all) => name(TOP + (BOTTOM - TOP) * (row + .5) / all.length, own));
+    if (plot.lanes) return;
+    const own = limit();
+    if (own !== null) name(now.y(own), grouped(own), 'limit-text');
+    for (const bytes of ticks(now.low, now.most, 5)) {
       const y = now.y(bytes);
       draw(svg, 'line', { class: 'grid', x1: 0, x2: '100%', y1: y, y2: y });
-      if (isIn && Math.abs(now.y(/** @type {number} */ (limit)) - y) < 15) continue;
-      draw(scale, 'text', { class: 'axis', x: '100%', y: y + 4, 'text-anchor': 'end' }, grouped(bytes));
+      if (own === null || Math.abs(now.y(own) - y) >= 15) name(y, grouped(bytes));
     }
+    name(plot.height - 6, plot.measure ?? 'bytes', 'unit');
   };
 
-  /** @param {number} low @param {number} most */
-  const drawLimit = (low, most) => {
-    const { limit } = plot;
-    if (limit === undefined || limit < low || limit > most) return;
-    const y = now.y(limit);
-    draw(svg, 'line', { class: 'limit', x1: 0, x2: '100%', y1: y, y2: y });
-    draw(scale, 'text', { class: 'limit-text', x: '100%', y: y + 4, 'text-anchor': 'end' }, grouped(limit));
+  const drawLimit = () => {
+    const own = limit();
+    if (own !== null) draw(svg, 'line', { class: 'limit', x1: 0, x2: '100%', y1: now.y(own), y2: now.y(own) });
   };
 
   /** @param {Element} inner */
@@ -157,13 +157,13 @@ const addPlot = (parent, plot) => {
     const visible = (plot.bands?.() ?? []).filter((own) => own.to >= from && own.from <= to);
     const labels = visible.map((own) => {
       const [left, right] = [Math.max(now.x(own.from), 0), Math.min(now.x(own.to + 1), now.width)];
-      draw(inner, 'rect', { class: own.look ?? (own.isOther ? 'band other' : 'band'), x: round(left), width: round(Math.max(right - left, .5)), y: lanes - 18, height: BOTTOM - lanes + 18 });
-      const text = short(printable(own.name), 14);
-      return { x: (left + right) / 2, text, room: right - left };
+      draw(inner, 'rect', {
+        class: own.look ?? (own.isOther ? 'band other' : 'band'), x: round(left), width: round(Math.max(right - left, .5)),
+        y: lanes - 18, height: BOTTOM - lanes + 18,
+      });
+      return { x: (left + right) / 2, text: short(printable(own.name), 14), room: right - left };
     });
-    for (const own of apart(labels.sort((a, b) => Math.round(b.room - a.room)), now.width)) {
-      draw(svg, 'text', { class: 'axis', x: `${own.x / now.width * 100}%`, y: lanes - 5, 'text-anchor': 'middle' }, own.text);
-    }
+    drawLabels(svg, labels.sort((a, b) => Math.round(b.room - a.room)), now.width, lanes - 5);
   };
 
   const drawMarks = () => {
@@ -172,35 +172,27 @@ const addPlot = (parent, plot) => {
       const x = `${now.x(own.at) / now.width * 100}%`;
       draw(svg, 'line', { class: 'mark', x1: x, x2: x, y1: 16, y2: BOTTOM });
     }
-    const labels = visible.map((own) => ({ x: now.x(own.at), text: own.name }));
-    for (const own of apart(labels, now.width)) {
-      draw(svg, 'text', { class: 'axis', x: `${own.x / now.width * 100}%`, y: 12, 'text-anchor': 'middle' }, own.text);
-    }
+    drawLabels(svg, visible.map((own) => ({ x: now.x(own.at), text: own.name })), now.width, 12);
   };
 
   const drawPlaces = () => {
     const named = plot.named ?? grouped;
     const all = ticks(from, to, Math.max(Math.floor(now.width / 110), 2)).filter(Number.isInteger);
-    const labels = all.map((place) => ({ x: now.x(place + 0.5), text: named(place) }));
-    if (labels.length) labels[0].text = `${plot.unit} ${labels[0].text}`;
-    for (const own of apart(labels, now.width)) {
-      draw(svg, 'text', { class: 'axis', x: `${own.x / now.width * 100}%`, y: plot.height - 2, 'text-anchor': 'middle' }, own.text);
-    }
+    drawLabels(svg, all.map((place, number) => ({
+      x: now.x(place + .5), text: number ? named(place) : `${plot.unit} ${named(place)}`,
+    })), now.width, plot.height - 2);
   };
 
   const showCursor = () => {
     const place = plot.value();
-    const [line, pointer] = [svg.querySelector('.cursor'), svg.querySelector('.pointer')];
-    const isVisible = place !== null && place >= from && place <= to;
-    for (const one of [line, pointer]) one?.setAttribute('visibility', isVisible ? 'visible' : 'hidden');
     const own = place ?? from;
-    const x = `${now.x(own + 0.5) / now.width * 100}%`;
-    for (const name of ['x1', 'x2']) line?.setAttribute(name, x);
-    pointer?.setAttribute('x', x);
-    svg.setAttribute('aria-valuemin', String(plot.first));
-    svg.setAttribute('aria-valuemax', String(plot.last));
-    svg.setAttribute('aria-valuenow', String(own));
-    svg.setAttribute('aria-valuetext', printable(plot.said(own, 1)));
+    const visibility = place !== null && place >= from && place <= to ? 'visible' : 'hidden';
+    const x = `${now.x(own + .5) / now.width * 100}%`;
+    set(/** @type {Element} */ (svg.querySelector('.cursor')), { visibility, x1: x, x2: x });
+    set(/** @type {Element} */ (svg.querySelector('.pointer')), { visibility, x });
+    set(svg, {
+      'aria-valuemin': plot.first, 'aria-valuemax': plot.last, 'aria-valuenow': own, 'aria-valuetext': printable(plot.said(own, 1)),
+    });
   };
 
   /** Shows these places, at least a few. @param {number} first @param {number} count */
@@ -212,17 +204,16 @@ const addPlot = (parent, plot) => {
     show();
   };
 
-  /** @param {number} factor @param {number} [around] */
-  const zoomBy = (factor, around) => {
-    const value = around ?? plot.value();
-    const middle = value !== null && value >= from && value <= to ? value : (from + to) / 2;
+  /** @param {number} factor @param {?number} [around] */
+  const zoomBy = (factor, around = plot.value()) => {
+    const middle = around !== null && around >= from && around <= to ? around : (from + to) / 2;
     const count = (to - from + 1) * factor;
     zoom(middle - count / 2, count);
   };
 
   /** Enlarges a part of the height; all of it where the part is no smaller. @param {number} low @param {number} high */
   const enlarge = (low, high) => {
-    const [least, most] = upwards(true);
+    const [least, most] = upwards(false);
     const count = Math.max(high - low, 16);
     const start = Math.min(Math.max(low, least), most - count);
     part = plot.lanes || count >= most - least ? null : [start, start + count];
@@ -233,15 +224,15 @@ const addPlot = (parent, plot) => {
   const enlargeBy = (factor, around = (now.low + now.most) / 2) =>
     enlarge(around - (around - now.low) * factor, around + (now.most - around) * factor);
 
-  /** How many bytes high the pointer is. @param {MouseEvent} event */
-  const heightOf = (event) => {
-    const y = event.clientY - svg.getBoundingClientRect().top;
-    return now.low + (now.most - now.low) * (1 - (y - TOP) / (BOTTOM - TOP));
-  };
-
   const showWhole = () => {
     part = null;
     zoom(plot.first, Infinity);
+  };
+
+  /** Shows the whole height, or what changes of it. @param {boolean} low */
+  const setLow = (low) => {
+    [isLow, part] = [low, null];
+    show();
   };
 
   /** Shows a place that may be out of sight. @param {number} place */
@@ -249,93 +240,115 @@ const addPlot = (parent, plot) => {
     if (place >= from && place <= to) showCursor(); else zoom(place - (to - from) / 2, to - from + 1);
   };
 
-  /** @param {MouseEvent} event */
-  const under = (event) => Math.min(from + Math.floor(shareOf(svg, event) * (to + 1 - from)), to);
+  /** @typedef {{clientX: number, clientY: number}} Point of a pointer */
+  /** The place below a pointer, in parts too. @param {Point} point */
+  const placeAt = (point) => from + shareOf(svg, point) * (to + 1 - from);
+  /** How many bytes high it is. @param {Point} point */
+  const heightAt = ({ clientY }) =>
+    now.low + (now.most - now.low) * (1 - (clientY - svg.getBoundingClientRect().top - TOP) / (BOTTOM - TOP));
+  /** @param {Point} point */
+  const under = (point) => Math.min(Math.floor(placeAt(point)), to);
 
   svg.addEventListener('keydown', (event) => {
     if (!isPlain(event)) return;
     const own = plot.value() ?? from;
     const { places } = plot;
     const [first, last] = places ? [0, places.length - 1] : [plot.first, plot.last];
-    const place = places ? placeOf(places, own) : own;
     const far = Math.max(Math.round((places ? last + 1 : to - from + 1) / 10), 1);
-    const goal = goalOf(event, place, far, first, last);
-    const up = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-    if (event.shiftKey && up && part) enlarge(now.low + up * (now.most - now.low) / 4, now.most + up * (now.most - now.low) / 4);
+    const goal = goalOf(event, places ? placeOf(places, own) : own, far, first, last);
+    const up = { ArrowUp: .25, ArrowDown: -.25 }[event.key];
+    if (event.shiftKey && up && part) enlarge(now.low + up * (now.most - now.low), now.most + up * (now.most - now.low));
     else if (goal !== undefined) plot.choose(places ? places[goal] : goal);
-    else if (event.key === '+' || event.key === '=') zoomBy(0.5);
+    else if (event.key === '+' || event.key === '=') zoomBy(.5);
     else if (event.key === '-') zoomBy(2);
-    else if (event.key === 't') enlargeBy(0.5);
+    else if (event.key === 't') enlargeBy(.5);
     else if (event.key === 'f') enlargeBy(2);
     else if (event.key === '0') showWhole();
     else return;
     event.preventDefault();
   });
-  /** Where the mouse went down. @type {?MouseEvent} */
+  /** Where the mouse went down, with its place and height there. @type {?{point: MouseEvent, place: number, height: number}} */
   let down = null;
   let isDragged = false;
-  /** What is dragged over: places, and heights where it is high enough. @param {MouseEvent} event */
+  /** How far it was dragged: not at all, along or also upwards. @param {MouseEvent} event */
   const dragged = (event) => {
-    if (!down || Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY) <= 12) return null;
-    const box = svg.getBoundingClientRect();
-    const [left, right] = [down.clientX, event.clientX].sort((a, b) => a - b).map((x) => x - box.left);
-    const [top, bottom] = Math.abs(event.clientY - down.clientY) > 40 && !plot.lanes
-      ? [down.clientY, event.clientY].sort((a, b) => a - b).map((y) => y - box.top) : [TOP, BOTTOM];
-    return { left, right, top, bottom };
+    if (!down) return { isAlong: false, isUp: false };
+    const [x, y] = [event.clientX - down.point.clientX, event.clientY - down.point.clientY].map(Math.abs);
+    return { isAlong: x > 12, isUp: y > 40 && !plot.lanes };
   };
   svg.addEventListener('pointerdown', (event) => {
     isDragged = false;
-    down = event.pointerType === 'mouse' ? event : null;
+    down = event.pointerType === 'mouse' ? { point: event, place: placeAt(event), height: heightAt(event) } : null;
   });
   svg.addEventListener('pointerup', (event) => {
-    const own = dragged(event);
+    const { isAlong, isUp } = dragged(event);
     const start = down;
     down = null;
     svg.querySelector('.dragged')?.remove();
-    if (!own || !start) return;
-    isDragged = true;
-    if (own.bottom - own.top < BOTTOM - TOP) enlarge(...(/** @type {[number, number]} */ ([start, event].map(heightOf).sort((a, b) => a - b))));
-    if (own.right - own.left > 12) zoom(from + own.left / now.width * (to + 1 - from), (own.right - own.left) / now.width * (to + 1 - from));
+    if (!start) return;
+    isDragged = isAlong || isUp;
+    const [left, right] = inOrder(start.place, placeAt(event));
+    if (isUp) enlarge(...inOrder(start.height, heightAt(event)));
+    if (isAlong) zoom(left, right - left);
   });
   svg.addEventListener('click', (event) => {
     if (!isDragged) plot.choose(under(event));
   });
   svg.addEventListener('pointermove', (event) => {
-    const box = svg.getBoundingClientRect();
-    const own = dragged(event);
+    const { top, height } = svg.getBoundingClientRect();
+    const { isAlong, isUp } = dragged(event);
     svg.querySelector('.dragged')?.remove();
-    if (own) draw(svg, 'rect', { class: 'dragged', x: own.left, width: own.right - own.left, y: own.top, height: own.bottom - own.top });
-    svg.dataset.tip = plot.said(under(event), Math.min(Math.max((event.clientY - box.top) / box.height, 0), 1));
+    if (down && (isAlong || isUp)) {
+      const [left, right] = isAlong ? inOrder(down.place, placeAt(event)).map(now.x) : [0, now.width];
+      const [high, low] = isUp ? inOrder(down.point.clientY - top, event.clientY - top) : [TOP, BOTTOM];
+      draw(svg, 'rect', { class: 'dragged', x: left, width: right - left, y: high, height: low - high });
+    }
+    svg.dataset.tip = plot.said(under(event), Math.min(Math.max((event.clientY - top) / height, 0), 1));
   });
   svg.addEventListener('wheel', (event) => {
     if (!event.ctrlKey) return;
     event.preventDefault();
-    const factor = event.deltaY < 0 ? 0.8 : 1.25;
-    if (event.shiftKey) enlargeBy(factor, heightOf(event)); else zoomBy(factor, under(event));
+    const factor = event.deltaY < 0 ? .8 : 1.25;
+    if (event.shiftKey) enlargeBy(factor, heightAt(event)); else zoomBy(factor, under(event));
+  }, { passive: false });
+  // What is under two fingers stays there: they move along, or upwards where one is above the other.
+  /** The places that the fingers hold, or the heights. @type {?{isUp: boolean, held: number[]}} */
+  let fingers = null;
+  svg.addEventListener('touchstart', ({ touches: [one, other, more] }) => {
+    if (!other || more) return void (fingers = null);
+    const isUp = !plot.lanes && Math.abs(one.clientY - other.clientY) > Math.abs(one.clientX - other.clientX);
+    fingers = { isUp, held: [one, other].map(isUp ? heightAt : placeAt) };
+  }, { passive: true });
+  svg.addEventListener('touchmove', (event) => {
+    if (!fingers || event.touches.length !== 2) return;
+    event.preventDefault();
+    const { isUp, held } = fingers;
+    const [one, other] = [...event.touches].map(isUp ? heightAt : placeAt);
+    const factor = (held[0] - held[1]) / (one - other);
+    if (!(factor > 0 && factor < Infinity)) return;
+    const [first, count] = [held[0] - (one - (isUp ? now.low : from)) * factor, (isUp ? now.most - now.low : to + 1 - from) * factor];
+    if (isUp) enlarge(first, first + count); else zoom(first, count);
   }, { passive: false });
 
-  const [lowest, highest] = [upwards(true)[0], plot.range(from, to, true)[0]];
-  const isTall = !plot.lanes && lowest !== highest;
+  const isTall = !plot.lanes && upwards(false)[0] !== plot.range(from, to, true)[0];
   tools.hidden = !isTall && to - from < FEWEST;
-  const zoomIn = addButton(tools, 'Zoom in', () => zoomBy(0.5), `${plot.id}-in`);
-  const zoomOut = addButton(tools, 'Zoom out', () => zoomBy(2), `${plot.id}-out`);
-  if (isTall) addButton(tools, 'Taller', () => enlargeBy(0.5), `${plot.id}-taller`);
-  const flatter = isTall ? addButton(tools, 'Flatter', () => enlargeBy(2), `${plot.id}-flatter`) : null;
-  const whole = addButton(tools, 'Whole', showWhole, `${plot.id}-whole`);
+  const isWhole = () => from === plot.first && to === plot.last;
+  const along = /** @type {[string, string, () => void, () => boolean][]} */ ([
+    ['Zoom in', 'in', () => zoomBy(.5), () => to - from < FEWEST], ['Zoom out', 'out', () => zoomBy(2), isWhole],
+  ]);
+  const up = /** @type {typeof along} */ ([['Taller', 'taller', () => enlargeBy(.5), () => false], ['Flatter', 'flatter', () => enlargeBy(2), () => !part]]);
+  const buttons = [...along, ...(isTall ? up : []), /** @type {typeof along[0]} */ (['Whole', 'whole', showWhole, () => isWhole() && !part])]
+    .map(([name, id, press, isOff]) => ({ button: addButton(tools, name, press, `${plot.id}-${id}`), isOff }));
   const vertical = isTall ? addButton(tools, 'Enlarge what changes', () => setLow(part ? isLow : !isLow), `${plot.id}-low`) : null;
   addFolded(figure, `Table: ${plot.label[0].toLowerCase()}${plot.label.slice(1)}`, plot.table);
-  onChoice([/** @type {keyof Choice} */ (plot.follows ?? plot.unit)], () => {
+  const follow = () => {
     const own = plot.value();
     if (own !== null) reveal(own); else showCursor();
-  }, svg);
-  show();
-  if (plot.value() !== null) reveal(/** @type {number} */ (plot.value()));
-  onResize(svg, show);
-  /** Shows the whole height, or what changes of it. @param {boolean} low */
-  const setLow = (low) => {
-    [isLow, part] = [low, null];
-    show();
   };
+  onChoice([/** @type {keyof Choice} */ (plot.follows ?? plot.unit)], follow, svg);
+  show();
+  follow();
+  onResize(svg, show);
   return { show, setLow, tools, figure, svg };
 };
 
@@ -343,35 +356,33 @@ const addPlot = (parent, plot) => {
 const saidOfLayer = (own) => `${layerName(own.name)}\n${grouped(own.total)} bytes over all tiles\n${grouped(own.fullest_tile_bytes)} on its fullest, tile ${own.fullest_tile}`;
 
 /** Layers side by side, each of parts that are stacked. @param {Element} parent
- * @param {{id: string, label: string, names: (?string | undefined)[], parts: (place: number) => {look: string, bytes: number}[],
- *   total: (place: number) => number, said: (place: number) => string, table: (inner: HTMLElement) => void}} own */
-const addLayerPlot = (parent, { id, label, names, parts, total, said, table }) => addPlot(parent, {
-  id, label, unit: 'layer', height: 240, first: 0, last: Math.max(names.length - 1, 0),
+ * @param {Pick<Plot, 'id' | 'label' | 'said' | 'table' | 'measure'> & {names: (?string | undefined)[],
+ *   parts: (place: number) => {look: string, bytes: number}[], total: (place: number) => number}} own */
+const addLayerPlot = (parent, { names, parts, total, ...own }) => addPlot(parent, {
+  ...own, unit: 'layer', height: 240, first: 0, last: Math.max(names.length - 1, 0),
   named: (place) => short(printable(layerName(names[place])), 10),
-  bands: stageBands,
-  value: () => chosen.layer, choose: (layer) => choose({ layer }), said, table,
+  bands: stageBands, value: () => chosen.layer, choose: (layer) => choose({ layer }),
   range: (from, to) => [0, Math.max(...names.slice(from, to + 1).map((_, place) => total(from + place)), 1)],
   paint: (inner, scale) => {
     for (let place = scale.from; place <= scale.to; place++) {
       const [x, width] = [round(scale.x(place + .08)), round(Math.max(scale.x(place + .92) - scale.x(place + .08), .5))];
       let sum = 0;
-      for (const own of parts(place)) {
-        const top = scale.y(sum + own.bytes);
-        draw(inner, 'rect', { class: own.look, x, width, y: top, height: round(scale.y(sum) - top) });
-        sum += own.bytes;
+      for (const { look, bytes } of parts(place)) {
+        const top = scale.y(sum + bytes);
+        draw(inner, 'rect', { class: look, x, width, y: top, height: round(scale.y(sum) - top) });
+        sum += bytes;
       }
     }
   },
 });
 
 /** The layers over the steps as bands. @param {(band: Json.Band) => boolean} [isMeant] */
-const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filter(isMeant)
-  .map((own) => {
-    const place = report.layers.findIndex((layer) => layer.name === own.layer);
-    const stage = stageOfPosition(place);
-    const isOther = (stage < 0 ? place : stage) % 2 === 1;
-    return { from: own.from, to: own.to, name: layerName(own.layer), isOther, look: place === chosen.layer ? 'band is-chosen' : undefined };
-  });
+const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filter(isMeant).map(({ from, to, layer }) => {
+  const place = report.layers.findIndex((own) => own.name === layer);
+  const stage = stageOfPosition(place);
+  const isOther = (stage < 0 ? place : stage) % 2 === 1;
+  return { from, to, name: layerName(layer), isOther, look: place === chosen.layer ? 'band is-chosen' : undefined };
+});
 
 /** The stages over the positions of layers as bands. */
 const stageBands = () => (report.split?.stages ?? []).map(({ positions, stage }) => ({
@@ -379,52 +390,42 @@ const stageBands = () => (report.split?.stages ?? []).map(({ positions, stage })
 }));
 
 /** Where the backward pass begins. */
-const passMarks = () => typeof report.liveness?.turn === 'number'
-  ? [{ at: report.liveness.turn, name: 'backward pass' }] : [];
+const passMarks = () => typeof report.liveness?.turn === 'number' ? [{ at: report.liveness.turn, name: 'backward pass' }] : [];
 
 /** A curve over the steps. @param {Element} parent @param {string} id @param {string} label
- * @param {?Json.Curve | undefined} curve @param {string} pointer @param {number} [limit] @param {(band: Json.Band) => boolean} [isMeant] which bands are shown */
+ * @param {Json.Curve} curve @param {string} pointer @param {number} [limit]
+ * @param {(band: Json.Band) => boolean} [isMeant] which bands are shown */
 const addCurve = (parent, id, label, curve, pointer, limit, isMeant) => {
-  if (!curve || isHuge) return;
+  if (isHuge) return;
   const { first_step: first, last_step: last, fixed, always_live: always, steps, bytes, peak } = curve;
   const base = fixed + always;
-  const visible = (/** @type {number} */ from, /** @type {number} */ to) => {
-    const [start, end] = [placeOf(steps, from), placeOf(steps, to)];
-    return [...steps.keys()].slice(start, end + 1);
-  };
-  const isFlat = peak.bytes - base < peak.bytes / 4;
-  addPlot(parent, {
-    id, label, unit: 'step', height: 250, first, last, limit, isLow: isFlat,
-    bands: () => layerBands(isMeant), marks: passMarks(),
-    value: () => chosen.step, choose: (step) => choose({ step }),
+  const { figure } = addPlot(parent, {
+    id, label, unit: 'step', height: 250, first, last, limit, isLow: peak.bytes - base < peak.bytes / 4,
+    bands: () => layerBands(isMeant), marks: passMarks(), value: () => chosen.step, choose: (step) => choose({ step }),
     said: (step) => `step ${grouped(step)}\n${grouped(bytesAt(curve, step))} bytes`
       + (limit ? `\n${ofLimit(bytesAt(curve, step), limit)} of the limit` : ''),
     range: (from, to, low) => {
-      const own = visible(from, to).map((place) => bytes[place]);
-      const highest = Math.max(...own, 0) + base;
+      const highest = Math.max(...bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), 0) + base;
       if (low) return [Math.max(base - (highest - base) * .1, 0), highest];
       return [0, limit && limit < highest * 1.6 ? Math.max(limit, highest) : highest];
     },
-    paint: (inner, scale) => {
-      const places = visible(scale.from, scale.to);
-      const lefts = places.map((place) => Math.max(scale.x(steps[place]), 0));
-      const layers = /** @type {[string, (place: number) => number][]} */ ([
-        ['curve', (place) => base + bytes[place]], ['always', () => base], ['overhead', () => fixed],
-      ]);
-      for (const [look, height] of layers) {
-        draw(inner, 'path', { class: look, d: outline(lefts, places.map((place) => scale.y(height(place))), scale.width, scale.bottom) });
-      }
-      const [x, y] = [scale.x(peak.step + .5), scale.y(peak.bytes)];
-      if (x >= 0 && x <= scale.width) draw(inner, 'circle', { class: 'dot', cx: round(x), cy: y, r: 3.5 });
+    paint: (inner, { from, to, x, y, width, bottom }) => {
+      const [start, end] = [placeOf(steps, from), placeOf(steps, to) + 1];
+      const lefts = steps.slice(start, end).map((step) => Math.max(x(step), 0));
+      const visible = bytes.slice(start, end);
+      for (const [look, tops] of /** @type {[string, number[]][]} */ ([
+        ['curve', visible.map((own) => y(base + own))], ['always', visible.map(() => y(base))], ['overhead', visible.map(() => y(fixed))],
+      ])) draw(inner, 'path', { class: look, d: outline(lefts, tops, width, bottom) });
+      const cx = round(x(peak.step + .5));
+      if (cx >= 0 && cx <= width) draw(inner, 'circle', { class: 'dot', cx, cy: y(peak.bytes), r: 3.5 });
     },
     table: (inner) => {
-      const columns = columnsOf([['From step', 'count', ''], ['Bytes', 'bytes', ''], ['Not always live', 'bytes', `${pointer}/bytes/{}`]]);
-      const rows = steps.map((/** @type {number} */ step, /** @type {number} */ place) => ({ at: String(place), cells: [step, base + bytes[place], bytes[place]] }));
+      const columns = columnsOf([['From step', 'count'], ['Bytes', 'bytes'], ['Not always live', 'bytes', `${pointer}/bytes/{}`]]);
+      const rows = steps.map((step, place) => ({ at: String(place), cells: [step, base + bytes[place], bytes[place]] }));
       addTable(inner, label, columns, rows, { most: 40, choose: (row) => choose({ step: row.cells[0] }) });
     },
   });
-  addLine(byId(id), 'figcaption', ['Highest at step ', [peak.step, `${pointer}/peak/step`], ' with ', [peak.bytes, `${pointer}/peak/bytes`],
-    ' bytes, of which ', [always, `${pointer}/always_live`], ' are always live',
-    ...(fixed ? /** @type {[string, [number, string], string]} */ ([' and ', [fixed, `${pointer}/fixed`], ' are code and the like']) : []),
-    `.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`]);
+  addLine(figure, 'figcaption', ['Highest at step ', [peak.step, `${pointer}/peak/step`], ' with ', [peak.bytes, `${pointer}/peak/bytes`],
+    ' bytes, of which ', [always, `${pointer}/always_live`], ' are always live', fixed && ' and ', fixed && [fixed, `${pointer}/fixed`],
+    fixed && ' are code and the like', `.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`]);
 };

@@ -3,9 +3,7 @@
 /** The whole view. @param {HTMLElement} parent */
 const buildSplit = (parent) => {
   const tried = addPart(parent, 'what-if', 'Split');
-  if (report.refusal) {
-    addSentences(tried, 'refusal', 'said bad-list');
-  }
+  addSentences(tried, 'refusal', 'said bad-list');
   addTriedSplit(tried);
   addChosenStage(parent);
   const stages = addPart(parent, 'stages', 'Stages as they were searched');
@@ -13,10 +11,7 @@ const buildSplit = (parent) => {
   addSentences(stages, 'pipeline');
   addSentences(stages, 'learnt');
   addTablesOf(stages, 'split', undefined, { choose: (_, ipu) => choose({ ipu }) });
-  if (report.given) {
-    const given = addPart(parent, 'given', 'Beside the best');
-    addSentences(given, 'given');
-  }
+  if (report.given) addSentences(addPart(parent, 'given', 'Beside the best'), 'given');
   if (report.cuts?.length) {
     const cuts = addPart(parent, 'cuts', 'Cuts');
     add(cuts, 'p', 'Bytes of the distinct variables that flow over each cut, in either direction. What is always live and used on both sides is doubled: each side needs a copy.');
@@ -54,13 +49,9 @@ const buildIpus = (parent) => {
   addSentences(ipus, 'verdict');
   const all = stagesOf();
   addPartsLegend(ipus, all.map((own) => own.tile.parts));
-  const bars = add(ipus, 'div', '', 'bars');
-  const most = Math.max(...all.flatMap(({ tile }) => [Number(tile.bytes), Number(tile.limit)]));
-  for (const own of all) {
-    addButton(add(bars, 'div', '', 'label'), `IPU ${own.ipu}`, () => choose({ ipu: own.ipu })).className = 'link';
-    addBar(bars, partsOf(own.tile.parts), most, Number(own.tile.limit));
-    add(bars, 'div', ofLimit(own.tile.bytes, own.tile.limit), own.tile.free < 0 ? 'value bad' : 'value');
-  }
+  addBars(ipus, all.map(({ ipu, tile }) => ({
+    name: `IPU ${ipu}`, press: () => choose({ ipu }), parts: partsOf(tile.parts), value: ofLimit(tile.bytes, tile.limit), isOver: tile.free < 0,
+  })), Math.max(...all.flatMap(({ tile }) => [Number(tile.bytes), Number(tile.limit)])), all.map(({ tile }) => Number(tile.limit)));
   addTablesOf(ipus, 'ipus', undefined, { most: 16 });
   addChosenStage(parent);
   if (report.fit?.against) {

@@ -24,14 +24,13 @@ const fillStageBox = (box, { range, bytes, limit }, stage) => {
   fill.style.height = `${Math.min(bytes / limit, 1) * 100}%`;
   const width = box.clientWidth;
   label.textContent = width > 108 ? `IPU ${stage}: ${share}` : width > 46 ? `IPU ${stage}` : width > 14 ? String(stage) : '';
-  box.dataset.tip = `IPU ${stage}: ${layerList(layersAt(range))}\n${grouped(bytes)} of ${grouped(limit)} bytes, ${share}`;
+  box.dataset.tip = `IPU ${stage}: ${share}\n${layerList(layersAt(range))}\n${grouped(bytes)} of ${grouped(limit)} bytes`;
 };
 
 /** The stages of a split in a few pixels. @param {Element} parent @param {StageBytes[]} stages */
 const addStrip = (parent, stages) => {
-  const strip = add(parent, 'div', '', 'strip small');
-  strip.setAttribute('role', 'img');
-  strip.setAttribute('aria-label', stages.map((own, stage) => `IPU ${stage}: ${ofLimit(own.bytes, own.limit)}`).join(', '));
+  const said = stages.map((own, stage) => `IPU ${stage}: ${ofLimit(own.bytes, own.limit)}`).join(', ');
+  const strip = set(add(parent, 'div', '', 'strip small'), { role: 'img', 'aria-label': said });
   stages.forEach((own, stage) => fillStageBox(addStageBox(strip), own, stage));
 };
 
@@ -42,14 +41,14 @@ const addChosenStage = (parent) => {
   const box = addPart(parent, 'stage', '');
   follow(['ipu', ...TRIED], () => {
     const one = stages.find((own) => own.ipu === chosen.ipu) ?? nearestOf(stages);
-    const { tile, ipu } = one;
+    const { tile, ipu, stage, compiled } = one;
     box.replaceChildren();
     add(box, 'h2', `IPU ${ipu}${known?.isMoved() ? ' as it was searched' : ''}`);
-    const select = addSelect(add(box, 'div', '', 'controls'), 'Show', 'stage-ipu', stages.map((each) => [String(each.ipu), `IPU ${each.ipu}`]));
-    select.value = String(ipu);
-    select.addEventListener('change', () => { choose({ ipu: Number(select.value) }); byId('stage-ipu').focus(); });
+    addSelect(add(box, 'div', '', 'controls'), 'Show', 'stage-ipu', stages.map((each) => [String(each.ipu), `IPU ${each.ipu}`]), (value) => {
+      choose({ ipu: Number(value) });
+      byId('stage-ipu').focus();
+    }).value = String(ipu);
     addFullestTile(box, one);
-    const { stage, compiled } = one;
     if (compiled) addFolded(box, 'All its categories', (inner) => addTableAt(inner, `Categories of IPU ${ipu}`, `${one.at}/categories`,
       [['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']],
       { look: lookOfCategory }, (each) => Number(each.all_tiles) > 0));
@@ -57,13 +56,13 @@ const addChosenStage = (parent) => {
     const isMeant = (/** @type {Json.Band} */ band) => !!stage?.layers.includes(band.layer ?? null);
     if (one.curve) {
       add(box, 'h3', stage ? `Tile ${tile.tile} over the steps` : 'All its tiles over the steps');
-      addCurve(box, 'stage-curve', `Bytes of IPU ${ipu} over the steps`, one.curve, `${one.at}/${stage ? 'fullest_tile_curve' : 'curve'}`, stage ? tile.limit : undefined, isMeant);
+      addCurve(box, 'stage-curve', `Bytes of IPU ${ipu} over the steps`, one.curve, `${one.at}/${stage ? 'fullest_tile_curve' : 'curve'}`, stage && tile.limit, isMeant);
     }
     if (!stage) return;
-    if (stage.all_tiles_curve) addFolded(box, 'All its tiles together over the steps', (inner) => addCurve(inner, 'stage-all',
-      `Bytes of all tiles of IPU ${ipu} over the steps`, stage.all_tiles_curve, `${one.at}/all_tiles_curve`, undefined, isMeant));
+    const { all_tiles_curve: all, pipeline } = stage;
+    if (all) addFolded(box, 'All its tiles together over the steps', (inner) => addCurve(inner, 'stage-all',
+      `Bytes of all tiles of IPU ${ipu} over the steps`, all, `${one.at}/all_tiles_curve`, undefined, isMeant));
     addPeakVariables(box, stage.peak_variables, `${one.at}/peak_variables`);
-    const { pipeline } = stage;
     if (!pipeline?.copies) return;
     add(box, 'p', `With ${counted(pipeline.depth, 'pipeline stage')} after it, it keeps ${grouped(pipeline.copies)} more ${pipeline.copies === 1 ? 'copy' : 'copies'} of what it stashes.`);
     addTableAt(box, 'Largest stashed variables', `${one.at}/pipeline/stashed`, [['Variable', 'name', '/name'], ['Bytes of one copy', 'bytes', '/bytes'], ['Layers', 'layers', '/layers']]);
@@ -74,18 +73,18 @@ const addChosenStage = (parent) => {
 const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
   const layers = (stage ?? compiled)?.layers;
   const step = tile.peak_step ?? null;
-  const line = addLine(box, 'p', [layers ? `Layer${layers.length === 1 ? '' : 's'} ${layerList(layers)}. Tile ` : 'Tile ', [tile.tile, `${root}/fullest_tile/tile`],
+  const limit = Number(tile.limit);
+  const line = addLine(box, 'p', [layers && `Layer${layers.length === 1 ? '' : 's'} ${layerList(layers)}. `, 'Tile ', [tile.tile, `${root}/fullest_tile/tile`],
     ' is its fullest, with ', [tile.bytes, `${root}/fullest_tile/bytes`], ` bytes, ${ofLimit(tile.bytes, tile.limit)} of the limit`,
-    ...(step === null ? [] : /** @type {[string, [number, string]]} */ ([', at step ', [step, `${root}/fullest_tile/peak_step`]])), '. ']);
+    step !== null && ', at step ', step !== null && [step, `${root}/fullest_tile/peak_step`], '. ']);
   addButton(line, 'Show this tile in Memory', () => choose({ view: 'memory', tile: tile.tile, step: step ?? chosen.step }));
-  addPartsLegend(box, [tile.parts]);
   const parts = partsOf(tile.parts);
-  const all = parts.reduce((sum, part) => sum + Number(part.bytes), 0);
-  addBar(box, parts, Math.max(all, Number(tile.limit)), Number(tile.limit));
-  const percent = shares(parts.map((part) => Number(part.bytes)));
-  addTable(box, `What is on tile ${tile.tile}`, columnsOf([['Part', 'text'], ['Bytes', 'bytes', ''], ['Share of all', 'percent']]),
-    parts.map((part, place) => ({ at: '', cells: [part.name, part.bytes, percent[place]] })),
-    { look: (column, cell) => column.name === 'Part' ? parts.find((part) => part.name === cell)?.look ?? '' : '' });
+  const sizes = parts.map((part) => Number(part.bytes));
+  const percent = shares(sizes);
+  addBar(box, parts, Math.max(sizes.reduce((a, b) => a + b, 0), limit), limit);
+  addTable(box, `What is on tile ${tile.tile}`, columnsOf([['Part', 'text'], ['Bytes', 'bytes'], ['Share of all', 'percent']]),
+    parts.map((part, place) => ({ at: part.look, cells: [part.name, part.bytes, percent[place]] })),
+    { look: (column, _, row) => column.name === 'Part' ? row.at : '' });
 };
 
 /** How many tiles are how full. @param {Element} parent @param {Json.Fullness | undefined} tiles
@@ -94,14 +93,16 @@ const addHistogram = (parent, tiles, pointer, limit) => {
   if (!tiles?.histogram?.length) return;
   const buckets = tiles.histogram;
   const most = Math.max(...buckets.map((own) => own.tiles), 1);
+  const each = 100 / buckets.length;
   add(parent, 'h3', 'Tiles by how full they are');
   const svg = draw(parent, 'svg', { class: 'histogram', height: 96, role: 'img', 'aria-label': 'Number of tiles by their bytes' });
-  buckets.forEach((own, place) => {
-    const each = 100 / buckets.length;
-    const height = own.tiles / most * 74;
-    const column = draw(svg, 'rect', { class: own.from > limit ? 'over' : 'tile-0', x: `${(place + .06) * each}%`, width: `${each * .88}%`, y: 74 - height, height: Math.max(height, own.tiles ? 1.5 : 0) });
-    column.dataset.tip = `${counted(own.tiles, 'tile')}\nwith ${grouped(own.from)} to ${grouped(own.to)} bytes`;
-    if (place % 5 === 0 && own.from <= limit) draw(svg, 'text', { class: 'axis', x: `${place * each}%`, y: 92 }, `${place * 5} %`);
+  buckets.forEach(({ from, to, tiles: count }, place) => {
+    const height = Math.max(count / most * 74, count ? 1.5 : 0);
+    draw(svg, 'rect', {
+      class: from > limit ? 'over' : 'tile-0', x: `${(place + .06) * each}%`, width: `${each * .88}%`, y: 74 - height, height,
+      'data-tip': `${counted(count, 'tile')}\nwith ${grouped(from)} to ${grouped(to)} bytes`,
+    });
+    if (place % 5 === 0 && from <= limit) draw(svg, 'text', { class: 'axis', x: `${place * each}%`, y: 92 }, `${place * 5} %`);
   });
   addLine(parent, 'p', ['Half of the tiles have at most ', [tiles.median, `${pointer}/median`],
     ' bytes, 95 % at most ', [tiles.percentile_95, `${pointer}/percentile_95`], '. Columns are parts of the limit.'], 'soft');

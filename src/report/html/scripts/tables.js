@@ -3,8 +3,9 @@
 /** @typedef {{name: string, kind: string, at: string}} Column */
 /** @typedef {{at: string, cells: any[]}} Row */
 /** @typedef {{id?: string, choose?: (row: Row, place: number) => void, isChosen?: (row: Row, place: number) => boolean,
- *   look?: (column: Column, cell: any, row: Row) => string, most?: number, drawn?: (own: Element, column: Column, row: Row) => void}} Manner
- *   `look` is the colour of what a cell names, `drawn` draws more in it */
+ *   look?: (column: Column, cell: any, row: Row) => string, most?: number, isTried?: boolean,
+ *   drawn?: (own: Element, column: Column, row: Row) => void}} Manner `look` is the colour of what a cell names,
+ *   `drawn` draws more in it; numbers of a split that `isTried` are in the report of a run that judges it */
 
 const WITH_NUMBERS = ['count', 'bytes', 'free', 'change', 'share', 'percent'];
 
@@ -38,50 +39,41 @@ const plainCell = (kind, cell) => {
 const pointerOf = (column, row) => column.at.includes('{}') ? column.at.replace('{}', row.at)
   : column.at && row.at.startsWith('/') ? row.at + column.at : '';
 
-/** Columns of a table that is made here. @param {[string, string, string?][]} all name, kind, place */
-const columnsOf = (all) => all.map(([name, kind, place]) => ({ name, kind, at: place ?? '' }));
+/** Columns of a table that is made here. @param {([string, string, string?] | false | null | undefined)[]} all name, kind, place */
+const columnsOf = (all) => all.flatMap((own) => own ? [{ name: own[0], kind: own[1], at: own[2] ?? '' }] : []);
 
 /** Rows with the entries of a list of the report, by columns that say where in an entry
  * their cells are. @param {string} pointer @param {Column[]} columns
  * @param {(own: any) => boolean} [isMeant] @returns {Row[]} */
-const rowsAt = (pointer, columns, isMeant = () => true) => {
-  const all = /** @type {any[]} */ (at(pointer) ?? []);
-  const rows = all.map((own, place) => ({ own, at: `${pointer}/${place}`, cells: columns.map((column) => at(column.at, own)) }));
-  return rows.filter((row) => isMeant(row.own));
-};
+const rowsAt = (pointer, columns, isMeant = () => true) => /** @type {any[]} */ (at(pointer) ?? []).flatMap((own, place) =>
+  isMeant(own) ? [{ at: `${pointer}/${place}`, cells: columns.map((column) => at(column.at, own)) }] : []);
 
 /** A table that goes sideways where it is wide, and says so.
  * @param {Element} parent @param {string} name @param {Column[]} columns @param {Row[]} rows
  * @param {Manner} [manner] */
 const addTable = (parent, name, columns, rows, manner = {}) => {
   const box = add(parent, 'div', '', 'table-box');
-  let sorted = { column: -1, isDown: false }, filter = '', isWhole = false;
+  let order = { column: -1, isDown: false }, filter = '', isWhole = false;
   let shown = rows;
   const most = manner.most ?? 60;
   if (rows.length > 12) {
     const tools = add(box, 'div', '', 'tools');
-    const field = addField(tools, 'Filter', 'search', '');
-    field.setAttribute('aria-label', `Filter ${name}`);
+    const field = addField(tools, 'Filter', 'search', '', { 'aria-label': `Filter ${name}` });
     field.addEventListener('input', () => { filter = field.value.toLowerCase(); fill(); });
-    addCopy(tools, tsv, 'Copy as TSV').setAttribute('aria-label', `Copy as TSV: ${name}`);
+    set(addCopy(tools, tsv, 'Copy as TSV'), { 'aria-label': `Copy as TSV: ${name}` });
   }
-  const scroll = add(box, 'div', '', 'scroll');
-  scroll.tabIndex = 0;
-  scroll.setAttribute('role', 'group');
-  scroll.setAttribute('aria-label', name);
-  const table = add(scroll, 'table');
-  if (manner.id) table.id = manner.id;
+  const scroll = set(add(box, 'div', '', 'scroll'), { tabindex: 0, role: 'group', 'aria-label': name });
+  const table = addAs(scroll, 'table', manner.id ?? '');
   add(table, 'caption', name, 'unseen');
-  const heads = add(add(table, 'thead'), 'tr');
-  columns.forEach((column, place) => {
-    const head = add(heads, 'th', '', WITH_NUMBERS.includes(column.kind) ? 'n' : '');
-    head.scope = 'col';
-    const button = addButton(head, column.name, () => {
-      const isNumber = WITH_NUMBERS.includes(column.kind);
-      sorted = { column: place, isDown: sorted.column === place ? !sorted.isDown : isNumber };
+  const line = add(add(table, 'thead'), 'tr');
+  const heads = columns.map(({ name: title, kind }, place) => {
+    const isNumber = WITH_NUMBERS.includes(kind);
+    const head = set(add(line, 'th', '', isNumber ? 'n' : ''), { scope: 'col' });
+    addButton(head, title, () => {
+      order = { column: place, isDown: order.column === place ? !order.isDown : isNumber };
       fill();
-    });
-    button.className = 'sort';
+    }, '', 'sort');
+    return head;
   });
   const body = add(table, 'tbody');
   const more = add(box, 'p', '', 'soft');
@@ -101,22 +93,24 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     if (manner.isChosen) marks.push(() => line.classList.toggle('is-chosen', manner.isChosen?.(row, place)));
     row.cells.forEach((cell, number) => {
       const column = columns[number];
-      const isNumber = WITH_NUMBERS.includes(column.kind);
+      const { kind } = column;
+      const isNumber = WITH_NUMBERS.includes(kind);
       const isLink = number === 0 && manner.choose;
-      const isOfLayers = !isLink && column.kind !== 'share' && Array.isArray(cell);
-      const own = add(line, number ? 'td' : 'th', isLink || isOfLayers ? '' : shownCell(column.kind, cell), isNumber ? 'n' : 'name');
+      const isOfLayers = !isLink && kind !== 'share' && Array.isArray(cell);
+      const own = add(line, number ? 'td' : 'th', isLink || isOfLayers ? '' : shownCell(kind, cell), isNumber ? 'n' : 'name');
       if (isOfLayers) addLayersOf(own, cell);
-      if (!number) own.setAttribute('scope', 'row');
-      if (column.kind === 'name' || column.kind === 'layers' || column.kind === 'wrap') own.classList.add('wrap');
-      if (column.kind === 'free' && Number(cell) < 0) own.classList.add('bad');
+      if (!number) set(own, { scope: 'row' });
+      if (kind === 'name' || kind === 'layers') own.classList.add('wrap');
+      if (kind === 'free' && Number(cell) < 0) own.classList.add('bad');
       const look = manner.look?.(column, cell, row);
-      if (look) own.prepend(swatchOf(look));
+      if (look) addSwatch(own, look);
+      if (look) own.prepend(own.lastChild ?? '');
       manner.drawn?.(own, column, row);
-      const target = isLink ? addButton(own, shownCell(column.kind, cell), () => manner.choose?.(row, place)) : own;
-      if (isLink) target.className = 'link';
-      const pointer = isNumber && column.kind !== 'share' && cell !== null && cell !== undefined ? pointerOf(column, row) : '';
+      const target = isLink ? addButton(own, shownCell(kind, cell), () => manner.choose?.(row, place), '', 'link') : own;
+      const pointer = isNumber && kind !== 'share' && cell !== null && cell !== undefined ? pointerOf(column, row) : '';
+      if (pointer && manner.isTried) target.dataset.now = pointer;
       // Parts of 0 bytes are left out of the report.
-      if (pointer && at(pointer) !== undefined) target.dataset.json = pointer;
+      else if (pointer && at(pointer) !== undefined) target.dataset.json = pointer;
     });
   };
 
@@ -131,43 +125,31 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     if (!isShort(stages)) own.append(' positions');
   };
 
-  /** @param {string} look */
-  const swatchOf = (look) => {
-    const holder = document.createElement('span');
-    addSwatch(holder, look);
-    return holder;
-  };
-
   const mark = () => marks.forEach((show) => show());
   const fill = () => {
+    const { column, isDown } = order;
     shown = rows.filter((row) => !filter
       || row.cells.some((cell, place) => shownCell(columns[place].kind, cell).toLowerCase().includes(filter)));
-    if (sorted.column >= 0) {
-      const { kind } = columns[sorted.column];
-      const sign = sorted.isDown ? -1 : 1;
-      shown = [...shown].sort((a, b) => {
-        const [one, other] = [a, b].map((row) => orderOf(kind, row.cells[sorted.column]));
-        return one === other ? 0 : (one < other ? -sign : sign);
+    if (column >= 0) {
+      shown.sort((a, b) => {
+        const [one, other] = [a, b].map((row) => orderOf(columns[column].kind, row.cells[column]));
+        return one === other ? 0 : (one < other) === isDown ? 1 : -1;
       });
+      heads.forEach((head) => head.removeAttribute('aria-sort'));
+      set(heads[column], { 'aria-sort': isDown ? 'descending' : 'ascending' });
     }
-    heads.querySelectorAll('th').forEach((head, place) => {
-      if (place === sorted.column) head.setAttribute('aria-sort', sorted.isDown ? 'descending' : 'ascending');
-      else head.removeAttribute('aria-sort');
-    });
     body.replaceChildren();
     marks = [];
     (isWhole ? shown : shown.slice(0, most)).forEach(addRow);
     mark();
-    more.replaceChildren();
-    if (!isWhole && shown.length > most) {
-      addButton(more, `Show all ${grouped(shown.length)} rows`, () => { isWhole = true; fill(); });
-    } else if (!shown.length) more.textContent = rows.length ? 'No row has that.' : 'Nothing.';
+    more.textContent = shown.length ? '' : rows.length ? 'No row has that.' : 'Nothing.';
+    if (!isWhole && shown.length > most) addButton(more, `Show all ${grouped(shown.length)} rows`, () => { isWhole = true; fill(); });
     more.hidden = !more.hasChildNodes();
   };
   fill();
   onChoice(['ipu', 'step', 'layer', 'variable'], mark, scroll);
   edgeOf(scroll);
-  return { fill, set: (/** @type {Row[]} */ next) => { rows = next; fill(); } };
+  return { set: (/** @type {Row[]} */ next) => { rows = next; fill(); } };
 };
 
 /** Shows on which side a box goes on. @param {HTMLElement} scroll */
@@ -193,10 +175,10 @@ const addTablesOf = (parent, id, only, manner) => {
 };
 
 /** A table of what a list of the report has. @param {Element} parent @param {string} name
- * @param {string} pointer @param {[string, string, string?][]} columns @param {Manner} [manner]
+ * @param {string} pointer @param {Parameters<columnsOf>[0]} columns @param {Manner} [manner]
  * @param {(own: any) => boolean} [isMeant] */
 const addTableAt = (parent, name, pointer, columns, manner, isMeant) => {
   const all = columnsOf(columns);
   const rows = rowsAt(pointer, all, isMeant);
-  return rows.length ? addTable(parent, name, all, rows, manner) : null;
+  if (rows.length) addTable(parent, name, all, rows, manner);
 };

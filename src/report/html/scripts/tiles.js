@@ -55,10 +55,13 @@ const addTileMap = (parent) => {
   };
 
   const controls = add(part, 'div', '', 'controls');
-  const ipu = addSelect(controls, 'IPU', 'tile-map-ipu', [['-1', 'all IPUs'], ...ipus.map((one, place) => /** @type {[string, string]} */ ([String(place), `IPU ${one.ipu}`]))]);
+  const ipu = addSelect(controls, 'IPU', 'tile-map-ipu', [['-1', 'all IPUs'], ...ipus.map((one, place) => /** @type {[string, string]} */ ([String(place), `IPU ${one.ipu}`]))], () => {
+    arrange();
+    if (!places.has(own())) choose({ tile: all.reduce((most, tile) => total[tile] > total[most] ? tile : most) });
+  });
   /** @type {HTMLElement} */ (ipu.parentElement).hidden = ipus.length < 2;
   ipu.value = ipus.length > 1 ? String(Math.max(ipuOf(own()), 0)) : '-1';
-  const order = addSelect(controls, 'Order', 'tile-map-order', [['number', 'by number'], ['fullest', 'fullest first']]);
+  const order = addSelect(controls, 'Order', 'tile-map-order', [['number', 'by number'], ['fullest', 'fullest first']], () => arrange());
   const field = addField(controls, 'Tile', 'number', 'tile-map-tile', { min: 0, max: total.length - 1, step: 1 });
   field.addEventListener('input', () => {
     if (field.validity.valid && field.value && ipuOf(field.valueAsNumber) >= 0) choose({ tile: field.valueAsNumber });
@@ -77,11 +80,6 @@ const addTileMap = (parent) => {
     places = new Map(all.map((tile, place) => [tile, place]));
     host.replaceChildren();
     const limit = Math.max(...shown.map((one) => one.limit));
-    const highestOf = (/** @type {number} */ from, /** @type {number} */ to) => {
-      let most = 0;
-      for (let place = from; place <= to; place++) most = Math.max(most, total[all[place]], withGaps?.[all[place]] ?? 0);
-      return most;
-    };
     const plot = addPlot(host, {
       id: 'tile-map-plot', label: 'Memory of each tile', unit: 'tile', height: 280, first: 0, last: all.length - 1, limit,
       named: (place) => grouped(all[place] ?? 0),
@@ -89,22 +87,21 @@ const addTileMap = (parent) => {
       bands: () => order.value === 'number' && shown.length > 1 ? shown.map((one, place) => ({ from: places.get(one.first) ?? 0, to: places.get(one.end - 1) ?? 0, name: `IPU ${one.ipu}`, isOther: place % 2 === 1 })) : [],
       said: (place) => `${nameOf(all[place])}\n${grouped(total[all[place]])} bytes in use, ${ofLimit(total[all[place]], ipus[Math.max(ipuOf(all[place]), 0)].limit)} of the limit`,
       range: (from, to, isLow) => {
-        const most = highestOf(from, to);
+        let least = Infinity, most = 0;
+        for (const tile of all.slice(from, to + 1)) {
+          least = Math.min(least, total[tile]);
+          most = Math.max(most, total[tile], withGaps?.[tile] ?? 0);
+        }
         if (!isLow) return [0, limit < most * 1.6 ? Math.max(limit, most) : most];
-        let least = Infinity;
-        for (let place = from; place <= to; place++) least = Math.min(least, total[all[place]]);
         return [Math.max(least - (most - least) * .2, 0), most];
       },
       paint: (inner, scale) => {
-        const count = scale.to - scale.from + 1;
-        const most = Math.max(Math.floor(scale.width), 50);
+        const visible = all.slice(scale.from, scale.to + 1);
+        const most = Math.min(visible.length, Math.max(Math.floor(scale.width), 50));
         // Where tiles stand too close, the fullest of those in a pixel is drawn.
-        const columns = Array.from({ length: Math.min(count, most) }, (_, column) => {
-          const from = scale.from + Math.floor(column * count / Math.min(count, most));
-          const to = scale.from + Math.floor((column + 1) * count / Math.min(count, most));
-          let fullest = from;
-          for (let place = from + 1; place < to; place++) if (total[all[place]] > total[all[fullest]]) fullest = place;
-          return all[fullest];
+        const columns = Array.from({ length: most }, (_, column) => {
+          const [from, to] = [column, column + 1].map((own) => Math.floor(own * visible.length / most));
+          return visible.slice(from, to).reduce((a, b) => total[b] > total[a] ? b : a);
         });
         const lefts = columns.map((_, column) => column * scale.width / columns.length);
         const reached = columns.map(heights);
@@ -143,15 +140,8 @@ const addTileMap = (parent) => {
     if (map) addTable(left, 'Categories of the tile', columns, rows.filter((row) => Number(row.cells[1]) > 0).sort((a, b) => Number(b.cells[1]) - Number(a.cells[1])), { most: 30, look: lookOfCategory });
     addTileVariables(right, tile);
   };
-  ipu.addEventListener('change', () => {
-    arrange();
-    const fullest = all.reduce((most, tile) => total[tile] > total[most] ? tile : most);
-    if (!places.has(own())) choose({ tile: fullest });
-  });
-  order.addEventListener('change', arrange);
   arrange();
-  show();
-  onChoice(['tile'], show);
+  follow(['tile'], show);
 };
 
 /** @param {HTMLElement} parent @param {number} tile @param {Json.TileTotals} tiles @param {{limit: number, at: string}} ipu */

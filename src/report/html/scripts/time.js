@@ -122,19 +122,18 @@ const addStepStrip = (parent) => {
       })),
   });
   plot.figure.dataset.cycles = String(cycles);
-  const rest = [];
-  if (step.copy_cycles) rest.push(`${grouped(step.copy_cycles)} cycles of copies between IPUs`);
-  if (step.update_cycles) rest.push(`${grouped(step.update_cycles)} of the update`);
+  const rest = [step.copy_cycles && `${grouped(step.copy_cycles)} cycles of copies between IPUs`,
+    step.update_cycles && `${grouped(step.update_cycles)} of the update`].filter(Boolean);
   add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends with its last IPU. Drawn are ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < step.micro_batches ? ` of ${grouped(step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
 };
 
-/** Columns of the cycles of something. @param {any[]} all @returns {[string, string, string?][]} */
+/** Columns of the cycles of something. @param {any[]} all @returns {Parameters<columnsOf>[0]} */
 const cycleColumns = (all) => {
   const has = (/** @type {string} */ field) => all.some((own) => own[field] !== undefined && own[field] !== null);
-  const passes = all.some((own) => own.passes)
-    ? /** @type {[string, string, string?][]} */ ([['Forward', 'count', '/passes/forward'], ['Backward', 'count', '/passes/backward'], ['Recomputed', 'count', '/passes/recomputed'], ['Update', 'count', '/passes/update']]) : [];
-  return [['Cycles', 'count', '/cycles'], ...(has('micro_batch_cycles') ? [/** @type {[string, string, string]} */ (['For a micro-batch', 'count', '/micro_batch_cycles'])] : []),
-    ...(has('exchange') ? [/** @type {[string, string, string]} */ (['Exchange', 'count', '/exchange'])] : []), ...passes];
+  const passes = has('passes');
+  return [['Cycles', 'count', '/cycles'], has('micro_batch_cycles') && ['For a micro-batch', 'count', '/micro_batch_cycles'],
+    has('exchange') && ['Exchange', 'count', '/exchange'], passes && ['Forward', 'count', '/passes/forward'],
+    passes && ['Backward', 'count', '/passes/backward'], passes && ['Recomputed', 'count', '/passes/recomputed'], passes && ['Update', 'count', '/passes/update']];
 };
 
 /** The cycles of all layers as columns, each of compute and exchange. @param {HTMLElement} parent
@@ -142,7 +141,7 @@ const cycleColumns = (all) => {
 const addLayerCycles = (parent, all) => {
   addLegend(parent, [['tile-0', 'Compute sets'], ['exchange', 'Exchanges between tiles']]);
   addLayerPlot(parent, {
-    id: 'layer-cycles', label: 'Cycles of each layer', names: all.map((own) => own.name),
+    id: 'layer-cycles', label: 'Cycles of each layer', measure: 'cycles', names: all.map((own) => own.name),
     parts: (place) => {
       const exchange = Math.min(all[place].exchange ?? 0, all[place].cycles);
       return [{ look: 'tile-0', bytes: all[place].cycles - exchange }, { look: 'exchange', bytes: exchange }];
@@ -162,24 +161,22 @@ const buildTime = (parent) => {
     addTableAt(part, 'Cycles by IPU', '/fit/ipus', [['IPU', 'count', '/ipu'], ['Executed cycles', 'count', '/cycles']], {}, (own) => typeof own.cycles === 'number');
     return;
   }
+  const { total, stages, layers } = execution;
   addLine(part, 'p', [`Cycles as ${execution.source === 'executed-steps' ? 'measured when the model ran' : 'estimated by the compiler'}.`,
-    ...(typeof execution.total === 'number' ? /** @type {[string, [number, string], string]} */ ([' All together: ', [execution.total, '/execution/total'], '.']) : [])]);
+    ...(typeof total === 'number' ? /** @type {Pieces} */ ([' All together: ', [total, '/execution/total'], '.']) : [])]);
   addSentences(part, 'step');
   addStepStrip(part);
-  if (execution.stages.length) {
-    const stages = addPart(parent, 'cycles-by-stage', 'Stages');
-    addBalance(stages, execution.stages);
-    addTableAt(stages, 'Cycles by stage', '/execution/stages', [['Stage', 'count', '/stage'], ...cycleColumns(execution.stages)], { choose: (_, ipu) => choose({ ipu }) });
+  if (stages.length) {
+    const own = addPart(parent, 'cycles-by-stage', 'Stages');
+    addBalance(own, stages);
+    addTableAt(own, 'Cycles by stage', '/execution/stages', [['Stage', 'count', '/stage'], ...cycleColumns(stages)], { choose: (_, ipu) => choose({ ipu }) });
   }
-  if (execution.layers.length && !isHuge) addLayerCycles(addPart(parent, 'cycles-by-layer', 'Layers'), execution.layers);
-  const rest = add(parent, 'p', '', 'soft');
-  for (const [name, key] of /** @type {[string, 'unplaced' | 'unplaced_exchange' | 'other'][]} */ ([['In no layer', 'unplaced'], ['of them exchange', 'unplaced_exchange'], ['stream copies, syncs and control flow', 'other']])) {
-    const cycles = execution[key];
-    if (!cycles) continue;
-    rest.append(`${rest.hasChildNodes() ? '; ' : ''}${name}: `);
-    addNumber(rest, 'span', cycles, `/execution/${key}`);
-  }
-  if (rest.hasChildNodes()) rest.append(' cycles.');
+  if (layers.length && !isHuge) addLayerCycles(addPart(parent, 'cycles-by-layer', 'Layers'), layers);
+  const rest = /** @type {[string, 'unplaced' | 'unplaced_exchange' | 'other'][]} */ ([
+    ['In no layer', 'unplaced'], ['of them exchange', 'unplaced_exchange'], ['stream copies, syncs and control flow', 'other'],
+  ]).filter(([, key]) => execution[key]);
+  const pieces = rest.flatMap(([name, key], place) => /** @type {Pieces} */ ([`${place ? '; ' : ''}${name}: `, [execution[key] ?? 0, `/execution/${key}`]]));
+  if (rest.length) addLine(parent, 'p', [...pieces, ' cycles.'], 'soft');
 };
 
 /** Which stage the others wait for. @param {HTMLElement} parent @param {Json.StageCycles[]} stages */
@@ -192,13 +189,9 @@ const addBalance = (parent, stages) => {
   addLine(parent, 'p', [`The slowest stage sets the pace of a pipeline: IPU ${stages[slowest].stage} with `,
     [most, `/execution/stages/${slowest}/${stages[slowest].micro_batch_cycles ? 'micro_batch_cycles' : 'cycles'}`],
     ` cycles for a micro-batch. All stages together work ${ofLimit(all, most * stages.length)} of the time that it takes for each of them.`]);
-  const bars = add(parent, 'div', '', 'bars');
-  stages.forEach((own, place) => {
-    add(bars, 'div', `IPU ${own.stage}`, 'label');
-    const all = typeof own.micro_batch_cycles === 'number' ? own.passes : null;
-    const passes = all ? WORK.map(([kind, look, name]) => ({ look, name, bytes: all[kind] })) : [{ look: 'tile-0', name: 'All', bytes: cycles[place] }];
-    addBar(bars, passes, most || 1, undefined, 'cycles');
-    add(bars, 'div', ofLimit(cycles[place], most), 'value');
-  });
+  addBars(parent, stages.map(({ stage, passes, micro_batch_cycles: own }, place) => ({
+    name: `IPU ${stage}`, value: ofLimit(cycles[place], most),
+    parts: passes && typeof own === 'number' ? WORK.map(([kind, look, name]) => ({ look, name, bytes: passes[kind] })) : [{ look: 'tile-0', name: 'All', bytes: cycles[place] }],
+  })), most || 1, [], 'cycles');
   if (stages.some((own) => own.passes)) addLegend(parent, WORK.map(([, look, name]) => [look, name]));
 };

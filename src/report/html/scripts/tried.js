@@ -61,9 +61,7 @@ const addTriedFields = (tool, own) => {
 /** The stages side by side, with handles at the cuts. @param {HTMLElement} tool @param {Known} own */
 const addTriedStrip = (tool, own) => {
   const { data, last, positions } = own;
-  const strip = addAs(tool, 'div', 'what-if-strip', '', 'strip');
-  strip.setAttribute('role', 'group');
-  strip.setAttribute('aria-label', 'Stages, and the cuts between them');
+  const strip = set(addAs(tool, 'div', 'what-if-strip', '', 'strip'), { role: 'group', 'aria-label': 'Stages, and the cuts between them' });
   addLayerColumns(tool);
   const buttons = add(tool, 'div', '', 'controls');
   const adding = addButton(buttons, 'Add a cut', () => halve(stageToCut()), 'what-if-add');
@@ -132,15 +130,12 @@ const addTriedStrip = (tool, own) => {
     const split = own.computed(own.tried());
     boxes.forEach((box, stage) => {
       fillStageBox(box, split.stages[stage], stage);
-      box.setAttribute('aria-label', printable(`${box.dataset.tip?.replace('\n', ', ')}; cut it in two`));
+      set(box, { 'aria-label': printable(`${box.dataset.tip?.replaceAll('\n', ', ')}; cut it in two`) });
     });
     handles.forEach((handle, cut) => {
-      const [from, to] = room(cut);
-      handle.style.left = `${data.boundaries[cuts[cut]] / positions * 100}%`;
-      handle.setAttribute('aria-valuemin', String(data.boundaries[from]));
-      handle.setAttribute('aria-valuemax', String(data.boundaries[to]));
-      handle.setAttribute('aria-valuenow', String(data.boundaries[cuts[cut]]));
-      handle.setAttribute('aria-valuetext', printable(between(cuts[cut])));
+      const [from, to, own] = [...room(cut), cuts[cut]].map((place) => data.boundaries[place]);
+      handle.style.left = `${own / positions * 100}%`;
+      set(handle, { 'aria-valuemin': from, 'aria-valuemax': to, 'aria-valuenow': own, 'aria-valuetext': printable(between(cuts[cut])) });
     });
   };
 
@@ -218,10 +213,8 @@ const addTriedStrip = (tool, own) => {
 
   /** @param {number} cut */
   const handleOf = (cut) => {
-    const handle = add(strip, 'div', '', 'handle');
-    handle.tabIndex = 0;
-    handle.setAttribute('role', 'slider');
-    handle.setAttribute('aria-label', `Cut between IPU ${cut} and IPU ${cut + 1}`);
+    const name = `Cut between IPU ${cut} and IPU ${cut + 1}`;
+    const handle = set(add(strip, 'div', '', 'handle'), { tabindex: 0, role: 'slider', 'aria-label': name });
     handle.addEventListener('focus', () => pick(cut, null));
     handle.addEventListener('keydown', (event) => press(event, cut));
     handle.addEventListener('pointerdown', (event) => {
@@ -237,9 +230,7 @@ const addTriedStrip = (tool, own) => {
 
   /** @param {number} stage */
   const stageOf = (stage) => {
-    const box = addStageBox(strip);
-    box.tabIndex = 0;
-    box.setAttribute('role', 'button');
+    const box = set(addStageBox(strip), { tabindex: 0, role: 'button' });
     box.addEventListener('focus', () => pick(null, stage));
     box.addEventListener('keydown', (event) => {
       if (!isPlain(event) || !['Enter', ' '].includes(event.key)) return;
@@ -260,8 +251,7 @@ const addTriedStrip = (tool, own) => {
 
 /** @param {HTMLElement} tool @param {Known} own */
 const addTriedVerdict = (tool, own) => {
-  const verdict = addAs(tool, 'p', 'what-if-verdict');
-  verdict.setAttribute('role', 'status');
+  const verdict = set(addAs(tool, 'p', 'what-if-verdict'), { role: 'status' });
   const totals = addAs(tool, 'dl', 'what-if-totals', '', 'figures');
   follow(TRIED, () => {
     const now = own.tried();
@@ -271,56 +261,37 @@ const addTriedVerdict = (tool, own) => {
     verdict.dataset.fits = String(!reasons.length);
     verdict.textContent = printable(own.news() + (reasons.length ? `This split does not fit: ${reasons.join('; ')}.` : 'This split fits.'));
     totals.replaceChildren();
-    /** @param {string} name @param {number} number @param {string} unit */
-    const total = (name, number, unit) => {
-      const value = addFigure(totals, name);
-      value.append(grouped(number));
-      add(value, 'small', unit);
-    };
-    total('Peak memory of any stage', split.peak, 'bytes');
-    total('Over all cuts', split.cutBytes, 'bytes');
-    if (split.slowest !== null) total('Slowest stage', split.slowest, 'cycles');
+    addFigure(totals, 'Peak memory of any stage', [grouped(split.peak)], ['bytes']);
+    addFigure(totals, 'Over all cuts', [grouped(split.cutBytes)], ['bytes']);
+    if (split.slowest !== null) addFigure(totals, 'Slowest stage', [grouped(split.slowest)], ['cycles']);
   });
 };
 
 /** @param {HTMLElement} tool @param {Known} own */
 const addTriedStages = (tool, own) => {
-  const hasCycles = !!own.data.cycles;
+  const tile = '/split/stages/{}/fullest_tile';
+  const { cycles } = own.data;
   const columns = columnsOf([
-    ['IPU', 'text'], ['Layers', 'layers'], ['Peak memory', 'bytes', '/fullest_tile/bytes'], ['Limit', 'bytes', '/fullest_tile/limit'],
-    ['Of the limit', 'share'], ['Free', 'free', '/fullest_tile/free'], ...(hasCycles ? [/** @type {[string, string]} */ (['Cycles of a micro-batch', 'count'])] : []),
-    ['Bytes over the cut after it', 'bytes'],
+    ['IPU', 'text'], ['Layers', 'layers'], ['Peak memory', 'bytes', `${tile}/bytes`], ['Limit', 'bytes', `${tile}/limit`],
+    ['Of the limit', 'share'], ['Free', 'free', `${tile}/free`],
+    cycles && ['Cycles of a micro-batch', 'count', '/execution/stages/{}/micro_batch_cycles'],
+    ['Bytes over the cut after it', 'bytes', '/cuts/{}/bytes'],
   ]);
   const table = addTable(addAs(tool, 'div', 'what-if-table'), 'Stages of the split', columns, [], {
-    id: 'what-if-stages', choose: (_, ipu) => choose({ ipu }), isChosen: (_, ipu) => ipu === chosen.ipu,
+    id: 'what-if-stages', isTried: true, choose: (_, ipu) => choose({ ipu }), isChosen: (_, ipu) => ipu === chosen.ipu,
   });
-  const show = () => {
-    const now = own.tried();
-    const split = own.computed(now);
-    const isSame = !own.isMoved();
-    table.set(split.stages.map((one, stage) => ({
-      at: isSame ? `/split/stages/${stage}` : '',
-      cells: [`IPU ${stage}`, layersAt(one.range), one.bytes, one.limit, [one.bytes, one.limit], one.limit - one.bytes,
-        ...(hasCycles ? [one.cycles] : []), split.cuts[stage] ?? null],
+  follow(TRIED, () => {
+    const { stages, cuts } = own.computed(own.tried());
+    table.set(stages.map(({ range, bytes, limit, cycles: time }, stage) => ({
+      at: String(stage),
+      cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes, ...(cycles ? [time] : []), cuts[stage] ?? null],
     })));
-    // Where the number is in the report of a run that judges this split.
-    document.querySelectorAll('#what-if-stages tbody tr').forEach((row, stage) => {
-      const pointers = ['', '', `/split/stages/${stage}/fullest_tile/bytes`, `/split/stages/${stage}/fullest_tile/limit`, '',
-        `/split/stages/${stage}/fullest_tile/free`, ...(hasCycles ? [`/execution/stages/${stage}/micro_batch_cycles`] : []),
-        stage < split.cuts.length ? `/cuts/${stage}/bytes` : ''];
-      row.classList.toggle('is-over', split.stages[stage].bytes > split.stages[stage].limit);
-      [...row.children].forEach((cell, place) => {
-        if (pointers[place]) /** @type {HTMLElement} */ (cell).dataset.now = pointers[place];
-      });
-    });
-  };
-  follow(TRIED, show);
+  });
 };
 
 /** What the best split for the number of IPUs needs. @param {HTMLElement} tool @param {Known} own */
 const addTriedBest = (tool, own) => {
-  const row = add(tool, 'p', '', 'soft');
-  row.id = 'what-if-best';
+  const row = addAs(tool, 'p', 'what-if-best', '', 'soft');
   follow(TRIED, () => {
     const now = own.tried();
     const best = own.best();
@@ -331,9 +302,8 @@ const addTriedBest = (tool, own) => {
     }
     const isSame = String(own.limitsOf(now)) === String(own.limitsOf({ ...own.start, ipus: now.ipus }));
     const isLowest = report.proof?.objective === 'peak' && own.start.memories.length === 1;
-    const tried = { ...now, cuts: own.cutsOf(best.ends) };
-    const split = own.computed(tried);
-    const fits = !own.faults(tried, split).length;
+    const split = own.computed({ ...now, cuts: own.cutsOf(best.ends) });
+    const fits = !own.faults(now, split).length;
     row.dataset.fits = String(fits);
     const rank = isLowest || (isSame && !best.fits) ? 'with the lowest peak'
       : isSame ? 'that is the best' : 'that is the best within the limits of the run';
@@ -358,25 +328,21 @@ const addLayerColumns = (parent) => {
   const { layers } = report;
   const HEIGHT = 74, BASE = 54;
   const svg = draw(parent, 'svg', { class: 'layer-columns', height: HEIGHT, role: 'img', 'aria-label': 'Bytes of each layer over all tiles' });
-  const highest = Math.max(...layers.map((own) => Number(own.total)), 1);
+  const highest = Math.max(...layers.map((own) => own.total), 1);
   const show = () => {
     svg.replaceChildren();
-    const width = Math.max(svg.clientWidth, 50);
     const each = 100 / layers.length;
-    const names = layers.map((own, place) => {
-      const height = Number(own.total) / highest * BASE;
-      const column = draw(svg, 'rect', {
-        class: chosen.layer === place ? 'layer is-chosen' : 'layer', x: `${place * each + each * .08}%`, width: `${each * .84}%`, y: BASE - height, height: Math.max(height, 1),
-      });
-      column.dataset.tip = saidOfLayer(own);
-      column.addEventListener('click', () => choose({ layer: place }));
-      return { x: (place + .5) / layers.length * width, text: short(printable(layerName(own.name)), 12) };
+    layers.forEach((own, place) => {
+      const height = Math.max(own.total / highest * BASE, 1);
+      draw(svg, 'rect', {
+        class: chosen.layer === place ? 'layer is-chosen' : 'layer', x: `${(place + .08) * each}%`, width: `${each * .84}%`,
+        y: BASE - height, height, 'data-tip': printable(saidOfLayer(own)),
+      }).addEventListener('click', () => choose({ layer: place }));
     });
-    for (const own of apart(names, width)) {
-      draw(svg, 'text', { class: 'axis', x: `${own.x / width * 100}%`, y: HEIGHT - 6, 'text-anchor': 'middle' }, own.text);
-    }
+    const width = Math.max(svg.clientWidth, 50);
+    const names = layers.map(({ name }, place) => ({ x: (place + .5) / layers.length * width, text: short(printable(layerName(name)), 12) }));
+    drawLabels(svg, names, width, HEIGHT - 6);
   };
-  show();
-  onChoice(['layer'], show);
+  follow(['layer'], show);
   onResize(svg, show);
 };
