@@ -13,7 +13,7 @@
 //! | bodies once or for each call | `function_bodies_once_and_for_each_call` |
 //! | programs of several parents | `a_program_of_several_parents` |
 //! | empty, odd and long names | `odd_names` |
-//! | layers with gaps, of one operation, one, 1,000 | `layers_with_gaps`, `a_layer_with_one_operation`, `one_layer_and_a_thousand` |
+//! | layers with gaps, of one operation, one, 400 | `layers_with_gaps`, `a_layer_with_one_operation`, `one_layer_and_hundreds` |
 //! | ids above 2^32 | `ids_beyond_32_bits` |
 //! | WAL mode, still being written | `write_ahead_logs_and_journals` |
 //! | odd paths | `odd_paths` |
