@@ -237,6 +237,24 @@ fn the_links_to_all_views_are_in_sight() {
     assert_eq!(browser.value(outside), json!([]));
 }
 
+/// A piece of work that is no wider than its edges has none: it would be nothing else.
+#[test]
+fn thin_pieces_of_work_are_seen() {
+    let options = ["--solve", "--num-ipus=4", "--micro-batches=64"];
+    let Some((mut browser, _folder)) = open("training-pipeline", &options, 390, "#view=time")
+    else {
+        return;
+    };
+    let edges = "[...document.querySelectorAll('#step-strip .work')]
+        .filter((own) => getComputedStyle(own).stroke !== 'none').length";
+    assert_eq!(browser.value(edges), json!(0));
+    // Enlarged they have edges again.
+    for _ in 0..6 {
+        browser.value("document.getElementById('step-strip-in').click()");
+    }
+    assert!(browser.value(edges).as_u64() > Some(0));
+}
+
 /// A compilation has code among its always-live bytes: nothing is said of it by itself.
 #[test]
 fn nothing_is_said_of_bytes_that_are_not_there() {

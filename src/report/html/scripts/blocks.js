@@ -83,7 +83,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
       }
     }
     // The edges of a block that is hardly higher than they are would be all of it.
-    const isThin = own.bytes * (scale.bottom - scale.top) < 2.5 * (scale.most - scale.low);
+    const isThin = own.bytes * (scale.bottom - scale.top) < 4 * (scale.most - scale.low);
     const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
     if (path) draw(inner, 'path', { class: looks.filter(Boolean).join(' '), d: path });
   };

@@ -23,21 +23,14 @@ const add = (parent, kind, text, look) => {
  * @param {Element} parent @param {K} kind @param {string} id @param {string} [text] @param {string} [look] */
 const addAs = (parent, kind, id, text, look) => set(add(parent, kind, text, look), { id });
 
-/** Adds a number of the report. @param {Element} parent @param {keyof HTMLElementTagNameMap} kind
- * @param {number | string} number @param {string} pointer @param {string} [look] */
-const addNumber = (parent, kind, number, pointer, look) => {
-  const own = add(parent, kind, grouped(number), look);
-  if (pointer) own.dataset.json = pointer;
-  return own;
-};
-
 /** @typedef {(string | [number, string] | false | null | undefined | 0)[]} Pieces texts, and numbers of the
  *   report with their places there; nothing of the rest is shown */
 
-/** Adds them to an element. @template {Element} T @param {T} own @param {Pieces} pieces */
-const write = (own, pieces) => {
+/** Adds them to an element. @template {Element} T @param {T} own @param {Pieces} pieces
+ * @param {'json' | 'now'} [place] `now` for places in the report of a run that judges what is tried */
+const write = (own, pieces, place = 'json') => {
   for (const one of pieces) {
-    if (typeof one === 'string') own.append(printable(one)); else if (one) addNumber(own, 'span', ...one);
+    if (typeof one === 'string') own.append(printable(one)); else if (one) add(own, 'span', grouped(one[0])).dataset[place] = one[1];
   }
   return own;
 };

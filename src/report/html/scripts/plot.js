@@ -177,7 +177,7 @@ const addPlot = (parent, plot) => {
 
   const drawPlaces = () => {
     const named = plot.named ?? grouped;
-    const all = ticks(from, to, Math.max(Math.floor(now.width / 110), 2)).filter(Number.isInteger);
+    const all = ticks(from, to, Math.max(Math.floor(now.width / 70), 2)).filter(Number.isInteger);
     drawLabels(svg, all.map((place, number) => ({
       x: now.x(place + .5), text: number ? named(place) : `${plot.unit} ${named(place)}`,
     })), now.width, plot.height - 2);

@@ -118,7 +118,7 @@ const addPeakVariables = (parent, live, pointer) => {
   addLine(parent, 'p', ['On tile ', [live.tile, `${pointer}/tile`], ' at step ', [live.step, `${pointer}/step`], ' ',
     [live.count, `${pointer}/count`], ' variables are live with ', [live.bytes, `${pointer}/bytes`], ' bytes.'], 'soft');
   addTableAt(parent, 'Largest live variables', `${pointer}/largest`,
-    [['Variable', 'name', '/name'], ['Category', 'text', '/category'], ['Layers', 'layers', '/layers'], ['Bytes', 'bytes', '/bytes']],
+    [['Variable', 'name', '/name'], ['Bytes', 'bytes', '/bytes'], ['Category', 'text', '/category'], ['Layers', 'layers', '/layers']],
     { most: 10, choose: (row) => choose({ variable: row.cells[0], view: 'memory' }), look: lookOfCategory });
   if (live.categories?.length) addFolded(parent, 'By category', (inner) => addTableAt(inner, 'Live bytes by category', `${pointer}/categories`,
     [['Category', 'text', '/name'], ['Bytes', 'bytes', '/bytes']], { look: lookOfCategory }));

@@ -147,19 +147,18 @@ const addTileMap = (parent) => {
 /** @param {HTMLElement} parent @param {number} tile @param {Json.TileTotals} tiles @param {{limit: number, at: string}} ipu */
 const addTileFacts = (parent, tile, tiles, ipu) => {
   const list = add(parent, 'dl', '', 'facts');
-  /** @param {string} name @param {number | undefined} bytes @param {string} [pointer] */
-  const fact = (name, bytes, pointer = '') => {
-    if (bytes === undefined) return;
+  const free = ipu.limit - tiles.total[tile];
+  for (const [name, own, look] of /** @type {[string, Pieces[0], string?][]} */ ([
+    ['Bytes in use', [tiles.total[tile], `/memory/tiles/total/${tile}`]],
+    ['With fragmentation', tiles.with_gaps && [tiles.with_gaps[tile], `/memory/tiles/with_gaps/${tile}`]],
+    ['Always live', [tiles.always_live[tile], `/memory/tiles/always_live/${tile}`]],
+    ['Maximum of others at one step', [tiles.not_always_live[tile], `/memory/tiles/not_always_live/${tile}`]],
+    ['Limit', [ipu.limit, ipu.at]], ['Free of the limit', grouped(free), free < 0 ? 'bad' : ''],
+  ])) {
+    if (!own || own[0] === undefined) continue;
     add(list, 'dt', name);
-    addNumber(list, 'dd', bytes, pointer, bytes < 0 ? 'bad' : '');
-  };
-  const place = (/** @type {string} */ name) => `/memory/tiles/${name}/${tile}`;
-  fact('Bytes in use', tiles.total[tile], place('total'));
-  fact('With fragmentation', tiles.with_gaps?.[tile], place('with_gaps'));
-  fact('Always live', tiles.always_live[tile], place('always_live'));
-  fact('Maximum of others at one step', tiles.not_always_live[tile], place('not_always_live'));
-  fact('Limit', ipu.limit, ipu.at);
-  fact('Free of the limit', ipu.limit - tiles.total[tile]);
+    addLine(list, 'dd', [own], look);
+  }
 };
 
 /** @param {HTMLElement} parent @param {number} tile */
@@ -177,10 +176,10 @@ const addTileVariables = (parent, tile) => {
     add(parent, 'p', `The report lists the variables of the ${counted(own.tiles.length, 'fullest tile')}. This is none of them.`, 'soft');
     return;
   }
-  const columns = columnsOf([['Largest variables', 'name'], ['Category', 'text'], ['Live', 'text'], ['Bytes', 'bytes', '/1']]);
+  const columns = columnsOf([['Largest variables', 'name'], ['Bytes', 'bytes', '/1'], ['Category', 'text'], ['Live', 'text']]);
   const rows = own.largest[place].map((/** @type {[number, number]} */ [kind, bytes], /** @type {number} */ number) => {
     const { name, category, always_live: always } = own.kinds[kind];
-    return { at: `/memory/tile_map/variables/largest/${place}/${number}`, cells: [name, category, always ? 'always' : 'at some steps', bytes] };
+    return { at: `/memory/tile_map/variables/largest/${place}/${number}`, cells: [name, bytes, category, always ? 'always' : 'at some steps'] };
   });
   addTable(parent, `The ${own.most} largest variables of the tile`, columns, rows, {
     choose: (row) => choose({ variable: row.cells[0] }), look: lookOfCategory,

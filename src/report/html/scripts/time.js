@@ -102,14 +102,16 @@ const addStepStrip = (parent) => {
         const y = scale.top + ipu * each + 3;
         draw(inner, 'rect', { class: 'track', x: 0, width: scale.width, y, height: each - 6 });
         for (const [kind, look] of WORK) {
-          let path = '';
+          let path = '', widest = 0;
           for (const own of pieces) {
             if (own.ipu !== ipu || own.kind !== kind || own.to < scale.from || own.from > scale.to) continue;
             const [left, right] = [Math.max(scale.x(own.from), 0), Math.min(scale.x(own.to), scale.width)];
+            widest = Math.max(widest, right - left);
             path += `M${round(left)} ${y}H${round(right)}V${round(y + each - 6)}H${round(left)}Z`;
             if (right - left > 16 && kind !== 'recomputed') labels.push([(left + right) / 2, y + each / 2 + 1, String(own.batch)]);
           }
-          if (path) draw(inner, 'path', { class: `${look} work`, d: path });
+          // The edges of a piece that is hardly wider than they are would be all of it.
+          if (path) draw(inner, 'path', { class: `${look} work${widest < 5 ? ' is-thin' : ''}`, d: path });
         }
       }
       for (const [x, y, text] of labels) draw(inner, 'text', { class: 'piece', x: round(x), y: round(y), 'text-anchor': 'middle' }, text);

@@ -303,23 +303,15 @@ const addTriedBest = (tool, own) => {
     const isSame = String(own.limitsOf(now)) === String(own.limitsOf({ ...own.start, ipus: now.ipus }));
     const isLowest = report.proof?.objective === 'peak' && own.start.memories.length === 1;
     const split = own.computed({ ...now, cuts: own.cutsOf(best.ends) });
+    const { peak, cutBytes, slowest } = split;
     const fits = !own.faults(now, split).length;
     row.dataset.fits = String(fits);
     const rank = isLowest || (isSame && !best.fits) ? 'with the lowest peak'
       : isSame ? 'that is the best' : 'that is the best within the limits of the run';
-    /** @param {number} number @param {string} pointer */
-    const number = (number, pointer) => { add(row, 'span', grouped(number)).dataset.now = pointer; };
-    row.append(`The split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `);
-    number(split.peak, '/given/best_fullest_tile_bytes');
-    row.append(` bytes on its fullest tile and ${fits ? 'fits' : 'does not fit'}; over all cuts `);
-    number(split.cutBytes, '/given/best_cut_bytes');
-    row.append(' bytes');
-    if (split.slowest !== null) {
-      row.append('; its slowest stage takes ');
-      number(split.slowest, '/given/best_slowest_stage_cycles');
-      row.append(' cycles');
-    }
-    row.append(isSame || isLowest ? '.' : '. Within other limits another may be better: run the command.');
+    write(row, [`The split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `, [peak, '/given/best_fullest_tile_bytes'],
+      ` bytes on its fullest tile and ${fits ? 'fits' : 'does not fit'}; over all cuts `, [cutBytes, '/given/best_cut_bytes'], ' bytes',
+      slowest !== null && '; its slowest stage takes ', slowest !== null && [slowest, '/given/best_slowest_stage_cycles'], slowest !== null && ' cycles',
+      isSame || isLowest ? '.' : '. Within other limits another may be better: run the command.'], 'now');
   });
 };
 
