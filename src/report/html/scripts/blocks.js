@@ -83,7 +83,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
       }
     }
     // The edges of a block that is hardly higher than they are would be all of it.
-    const isThin = own.bytes * (scale.bottom - scale.top) < 4 * (scale.most - scale.low);
+    const isThin = own.bytes * (scale.bottom - scale.top) < 2.5 * (scale.most - scale.low);
     const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
     if (path) draw(inner, 'path', { class: looks.filter(Boolean).join(' '), d: path });
   };
@@ -112,16 +112,15 @@ const addBlocks = (parent, live, { steps, programs }) => {
     const block = chosen.step === null ? undefined : under(chosen.step, (event.clientY - box.top) / box.height);
     choose({ variable: block ? block.own.name : null });
   });
-  const opening = addButton(plot.tools, 'Open what is always live', () => {
+  const opening = set(addButton(plot.tools, 'Open what is always live', () => {
     isOpen = !isOpen;
-    opening.setAttribute('aria-pressed', String(isOpen));
+    set(opening, { 'aria-pressed': String(isOpen) });
     plot.setLow(!isOpen);
-  }, 'live-steps-open');
-  opening.setAttribute('aria-pressed', 'false');
+  }, 'live-steps-open'), { 'aria-pressed': 'false' });
   onChoice(['variable', 'layer'], plot.show, plot.svg);
   addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable, as high as its bytes, over the steps at which it is live; grey above them are smaller ones. Below all are ',
     [base, `${live.at}/always_live`], ` bytes that are always live. Shown are ${grouped(steps.length)} chosen steps: peaks, where layers and stages begin and end, and turns between. `
-    + 'Click a block or a step; drag over a part to enlarge it. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);
+    + 'Click a block or a step; drag over a part to enlarge it, or use two fingers. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);
 };
 
 /** @param {HTMLElement} inner @param {TileSteps} live */

@@ -1,6 +1,6 @@
 // Time: the step of the pipeline as a strip of IPUs over cycles, and where cycles go.
 
-/** @typedef {{ipu: number, from: number, to: number, kind: string, batch: number, slot: number}} Piece */
+/** @typedef {{ipu: number, from: number, to: number, kind: string, batch: number}} Piece */
 
 /** So many micro-batches are drawn at most: those after them are like them. */
 const MOST_BATCHES = 64;
@@ -14,33 +14,25 @@ const stepPieces = () => {
   if (!step || !stages.length || isHuge || passes.length < stages.length) return null;
   if (report.pseudo_layers === 'out-with-in' && stages.length > 1) return null;
   const schedule = pipeline?.schedule ?? 'none';
-  const trains = !!pipeline?.is_training && schedule !== 'none';
   const isSerial = stages.length === 1 || schedule === 'sequential' || (!!pipeline?.is_training && schedule === 'none');
-  const isTogether = schedule === 'popart';
-  const every = schedule === 'tf-interleaved' && trains ? 2 : 1;
-  const batches = Math.min(step.micro_batches, MOST_BATCHES);
   const last = stages.length - 1;
+  /** @type {(keyof Json.PassCycles)[]} */
+  const back = pipeline?.is_training ? ['recomputed', 'backward'] : [];
+  // The slots from one micro-batch to the next, and how many the last stage waits between its passes.
+  const every = isSerial ? stages.length * (back.length ? 2 : 1) : schedule === 'tf-interleaved' && back.length ? 2 : 1;
+  const turn = isSerial || schedule !== 'popart' ? 1 : 0;
+  const batches = Math.min(step.micro_batches, MOST_BATCHES);
   /** @type {Piece[][]} */
   const slots = [];
   /** @param {number} slot @param {number} ipu @param {(keyof Json.PassCycles)[]} kinds @param {number} batch */
   const work = (slot, ipu, kinds, batch) => {
-    const pieces = kinds.map((kind) => ({ ipu, from: 0, to: passes[ipu][kind], kind, batch, slot }));
+    const pieces = kinds.map((kind) => ({ ipu, from: 0, to: passes[ipu][kind], kind, batch }));
     (slots[slot] ??= []).push(...pieces.filter((own) => own.to > 0));
   };
   for (let batch = 0; batch < batches; batch++) {
-    /** @type {(keyof Json.PassCycles)[]} */
-    const back = trains || pipeline?.is_training ? ['recomputed', 'backward'] : [];
-    if (isSerial) {
-      const each = stages.length * (back.length ? 2 : 1);
-      for (let ipu = 0; ipu <= last; ipu++) {
-        work(batch * each + ipu, ipu, ['forward'], batch);
-        if (back.length) work(batch * each + 2 * last + 1 - ipu, ipu, back, batch);
-      }
-      continue;
-    }
     for (let ipu = 0; ipu <= last; ipu++) {
       work(batch * every + ipu, ipu, ['forward'], batch);
-      if (back.length) work(batch * every + (isTogether ? 2 * last - ipu : 2 * last + 1 - ipu), ipu, back, batch);
+      if (back.length) work(batch * every + 2 * last + turn - ipu, ipu, back, batch);
     }
   }
   let cycles = 0;
