@@ -33,6 +33,9 @@ const drawStages = (own, column, row) => {
   }
 };
 
+/** Which columns come first where there is not room for all. */
+const FIRST = ['IPUs', 'Layers of each stage', 'Peak memory', 'Of the limit', ''];
+
 /** @param {HTMLElement} parent */
 const buildPlan = (parent) => {
   if (report.plan) {
@@ -41,12 +44,12 @@ const buildPlan = (parent) => {
     addSentences(plan, 'recommendation');
     addSentences(plan, 'plan');
     addSentences(plan, 'tried');
-    addTablesOf(plan, 'plan', undefined, { drawn: drawStages });
+    addTablesOf(plan, 'plan', FIRST, { drawn: drawStages });
   }
   if (report.sweep) {
     const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
     add(sweep, 'p', 'The best split for each number of IPUs; where none fits, the one that would need the least.', 'soft');
-    addTablesOf(sweep, 'sweep', undefined, known ? {
+    addTablesOf(sweep, 'sweep', FIRST, known ? {
       drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: row.cells[0], cuts: endsOf(row).slice(0, -1).join(',') || 'none' }),
     } : {});
     if (known) add(sweep, 'p', 'Press a number of IPUs to see that split, and to move its cuts.', 'soft');

@@ -165,10 +165,11 @@ const edgeOf = (scroll) => {
 };
 
 /** The tables of a section of the report. @param {Element} parent @param {string} id
- * @param {string[]} [only] names of columns, in order @param {Manner} [manner] */
-const addTablesOf = (parent, id, only, manner) => {
+ * @param {string[]} [only] names of columns, in order; an empty one stands for all others @param {Manner} [manner] */
+const addTablesOf = (parent, id, only = [''], manner) => {
   for (const own of tablesOf(id)) {
-    const places = [...own.columns.keys()].filter((place) => !only || only.includes(own.columns[place].name));
+    const all = [...own.columns.keys()];
+    const places = only.flatMap((name) => all.filter((place) => name ? own.columns[place].name === name : !only.includes(own.columns[place].name)));
     const rows = own.rows.map((/** @type {Row} */ row) => ({ at: row.at, cells: places.map((place) => row.cells[place]) }));
     addTable(parent, sectionOf(id)?.title ?? '', places.map((place) => own.columns[place]), rows, manner);
   }
