@@ -36,15 +36,13 @@ impl CallSites {
         }
     }
 
-    /// By call path that leads through such a function: the outermost path that ends
-    /// with a call of one.
-    pub(super) fn outermost(&self) -> FxHashMap<Path, Path> {
-        let mut sites: FxHashMap<Path, Path> = FxHashMap::default();
+    /// By call path: the outermost path on the way to it that ends with a call of such a
+    /// function.
+    pub(super) fn outermost(&self) -> Vec<Option<Path>> {
+        let mut sites = vec![None];
         for &(path, outer, function) in &self.all {
             let called = function.map(|_| path);
-            if let Some(site) = sites.get(&outer).copied().or(called) {
-                sites.insert(path, site);
-            }
+            sites.push(sites[outer as usize].or(called));
         }
         sites
     }
@@ -59,17 +57,18 @@ impl CallSites {
         operations: &mut [Operation],
     ) -> Vec<u32> {
         let mut calls = Vec::new();
-        let mut call_of: FxHashMap<Path, u32> = FxHashMap::default();
+        let mut call_of = vec![NO_CALL];
         for &(path, outer, function) in &self.all {
-            let outer = call_of.get(&outer).copied();
-            let new_call = function.filter(|_| !has_pairs(path)).map(|function| {
-                calls.push(function);
-                calls.len() as u32 - 1
+            call_of.push(match function {
+                Some(function) if !has_pairs(path) => {
+                    calls.push(function);
+                    calls.len() as u32 - 1
+                }
+                _ => call_of[outer as usize],
             });
-            call_of.extend(new_call.or(outer).map(|call| (path, call)));
         }
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
-            operation.call = call_of.get(&unnamed.path).copied().unwrap_or(NO_CALL);
+            operation.call = call_of[unnamed.path as usize];
         }
         calls
     }

@@ -9,7 +9,7 @@ use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_set_index::{Role, UseSetIndex};
 use super::walk::Path;
 use super::windows::StepIndex;
-use super::{ModelError, TensorKind, UseSets, VariableUse};
+use super::{ModelError, VariableUse};
 use crate::limits;
 use crate::profile::{LiveClasses, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -76,34 +76,31 @@ pub(super) struct FlowUses {
 }
 
 impl FlowUses {
-    /// Looks at every step. `sites` has the call paths that lead through a function
-    /// which is called from several places: the outermost such call.
+    /// Looks at every step. `sites` has by call path the outermost call of a function
+    /// which is called from several places.
     pub(super) fn new(
         profile: &Profile,
         found: &UnnamedOperations,
         steps: &StepIndex,
         index: &UseSetIndex,
-        (sets, sites): (usize, &FxHashMap<Path, Path>),
+        (sets, sites): (usize, &[Option<Path>]),
     ) -> Result<Self, ModelError> {
-        let mut runs = OpenNodes {
+        let mut used = UsedSteps {
             profile,
-            found,
-            steps,
-            index,
-            sites,
             sets: FxHashMap::default(),
             all: Vec::new(),
         };
-        runs.find();
-        runs.join_copies();
+        used.find(found, steps, index, sites);
+        used.join_copies();
+        let nodes: Vec<&[UsedStep]> = used.all.chunk_by(UsedStep::is_with).collect();
         let mut uses = Self {
-            nodes: runs.nodes(),
+            nodes: nodes.iter().map(|steps| node(steps)).collect(),
             by_set: vec![Vec::new(); sets],
         };
         let mut left = limits::LOOKS;
-        for (node, run) in (0u32..).zip(&runs.all) {
-            for &(step, _) in &run.steps {
-                for &(set, role) in &*runs.sets[&profile.steps[step as usize].program] {
+        for (node, steps) in (0u32..).zip(nodes) {
+            for &UsedStep { step, .. } in steps {
+                for &(set, role) in used.sets_of(step) {
                     left = left.checked_sub(1).ok_or(ModelError::TooMuchFlow)?;
                     uses.by_set[set as usize].push(Use { step, node, role });
                 }
@@ -198,162 +195,126 @@ pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
     all.into()
 }
 
-/// Steps that follow each other with the same key are one node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    /// All of one call, by the first step in it and the operation of the Call.
-    Call(u32, u32),
-    /// Neighbours of one operation.
-    Operation(u32),
+/// A step that uses variables.
+struct UsedStep {
+    step: u32,
+    operation: u32,
+    /// The call that it is part of: the first step in it, and the operation of the Call.
+    call: Option<(u32, u32)>,
 }
 
-/// A node in the making.
-struct OpenNode {
-    key: Key,
-    /// Its steps that use variables, with the operation of each.
-    steps: Vec<(u32, u32)>,
+impl UsedStep {
+    /// Is the step after this one part of the same node?
+    fn is_with(&self, next: &Self) -> bool {
+        self.call == next.call && (self.call.is_some() || self.operation == next.operation)
+    }
 }
 
-/// All nodes in the making.
-struct OpenNodes<'a> {
+fn node(steps: &[UsedStep]) -> FlowNode {
+    let operations = steps.iter().map(|step| step.operation);
+    FlowNode {
+        first: steps[0].step,
+        operations: ascending(operations.filter(|&operation| operation != NO_OPERATION)),
+    }
+}
+
+/// All steps that use variables, in their order.
+struct UsedSteps<'a> {
     profile: &'a Profile,
-    found: &'a UnnamedOperations,
-    steps: &'a StepIndex,
-    index: &'a UseSetIndex,
-    sites: &'a FxHashMap<Path, Path>,
     /// By program that a step runs: the use sets that it uses.
     sets: FxHashMap<u32, Box<[(u32, Role)]>>,
-    all: Vec<OpenNode>,
+    all: Vec<UsedStep>,
 }
 
 /// How many programs on each side of a call may be copies of its arguments and
 /// results.
 const MAX_AROUND: usize = 16;
 
-impl OpenNodes<'_> {
-    /// Neighbours among the steps that use variables, by operation or call.
-    fn find(&mut self) {
-        let paths = self.steps.walk_paths(&self.found.walk.paths);
-        let mut open: Option<(Key, Path)> = None;
+impl UsedSteps<'_> {
+    fn find(
+        &mut self,
+        found: &UnnamedOperations,
+        steps: &StepIndex,
+        index: &UseSetIndex,
+        sites: &[Option<Path>],
+    ) {
+        let paths = steps.walk_paths(&found.walk.paths);
+        let operation = |step: u32| {
+            let program = self.profile.steps[step as usize].program;
+            let visit = paths[step as usize].and_then(|path| found.walk.visit(path, program));
+            visit.map_or(NO_OPERATION, |visit| found.operation_of[visit as usize])
+        };
+        let mut open: Option<(Path, (u32, u32))> = None;
         for (step, entry) in (0u32..).zip(&self.profile.steps) {
-            let path = paths[step as usize];
-            let site = path.and_then(|path| self.sites.get(&path).copied());
-            open = match (open, site) {
-                (Some(open), Some(site)) if open.1 == site => Some(open),
-                (_, site) => {
-                    site.map(|site| (Key::Call(step, self.operation_above(step, &paths)), site))
-                }
-            };
+            let site = paths[step as usize].and_then(|path| sites[path as usize]);
+            if open.map(|open| open.0) != site {
+                let caller = entry.parent.map_or(NO_OPERATION, operation);
+                open = site.map(|site| (site, (step, caller)));
+            }
             let sets = self.sets.entry(entry.program);
-            let sets = sets.or_insert_with(|| self.index.roles(self.profile, entry.program));
-            if sets.is_empty() {
-                continue;
-            }
-            let operation = self.operation(step, &paths);
-            let key = open.map_or(Key::Operation(operation), |(call, _)| call);
-            match self.all.last_mut() {
-                Some(last) if last.key == key => last.steps.push((step, operation)),
-                _ => self.all.push(OpenNode {
-                    key,
-                    steps: vec![(step, operation)],
-                }),
+            let sets = sets.or_insert_with(|| index.roles(self.profile, entry.program));
+            if !sets.is_empty() {
+                self.all.push(UsedStep {
+                    step,
+                    operation: operation(step),
+                    call: open.map(|open| open.1),
+                });
             }
         }
     }
 
-    /// The operation that a step is part of.
-    fn operation(&self, step: u32, paths: &[Option<Path>]) -> u32 {
-        let program = self.profile.steps[step as usize].program;
-        let visit = paths[step as usize].and_then(|path| self.found.walk.visit(path, program));
-        visit.map_or(NO_OPERATION, |visit| {
-            self.found.operation_of[visit as usize]
-        })
-    }
-
-    /// That of the step which leads to this one.
-    fn operation_above(&self, step: u32, paths: &[Option<Path>]) -> u32 {
-        let parent = self.profile.steps[step as usize].parent;
-        parent.map_or(NO_OPERATION, |parent| self.operation(parent, paths))
-    }
-
-    /// Gives each call the exchanges next to it that use variables of the function.
+    /// Gives each call the steps next to it that copy its arguments and results, as long
+    /// as there is nothing else between them and the call.
     fn join_copies(&mut self) {
-        for call in 0..self.all.len() {
-            let Key::Call(_, operation) = self.all[call].key else {
+        let mut end = 0;
+        while end < self.all.len() {
+            let begin = end;
+            let alike = self.all[begin..].iter();
+            end += alike
+                .take_while(|step| step.call == self.all[begin].call)
+                .count();
+            let Some(call) = self.all[begin].call else {
                 continue;
             };
-            let steps = self.all[call].steps.iter();
-            let used = steps.flat_map(|&(step, _)| self.sets_of(step).iter().map(|set| set.0));
+            let steps = self.all[begin..end].iter();
+            let used = steps.flat_map(|step| self.sets_of(step.step).iter().map(|set| set.0));
             let used: FxHashSet<u32> = used.collect();
-            let mut copies = self.copies((0..call).rev(), (call, operation), &used);
-            copies.extend(self.copies(call + 1..self.all.len(), (call, operation), &used));
-            for &(run, copy) in &copies {
-                self.all[run].steps.retain(|step| step.0 != copy.0);
-            }
-            let steps = &mut self.all[call].steps;
-            steps.extend(copies.into_iter().map(|(_, copy)| copy));
-            steps.sort_unstable();
-        }
-        self.all.retain(|run| !run.steps.is_empty());
-    }
-
-    /// The steps of these runs that only move data of the function, as long as there is
-    /// nothing else between them and the call.
-    fn copies(
-        &self,
-        runs: impl Iterator<Item = usize>,
-        (call, operation): (usize, u32),
-        used: &FxHashSet<u32>,
-    ) -> Vec<(usize, (u32, u32))> {
-        let mut found: Vec<(usize, (u32, u32))> = Vec::new();
-        for run in runs.take_while(|&run| matches!(self.all[run].key, Key::Operation(_))) {
-            let mut steps = self.all[run].steps.clone();
-            // The nearest to the call first.
-            if run < call {
-                steps.reverse();
-            }
-            let is_copy = |&(step, part_of): &(u32, u32)| {
-                let mut sets = self.sets_of(step).iter();
-                let is_calls = part_of == operation && part_of != NO_OPERATION;
-                (is_calls || self.moves(step)) && sets.any(|(set, _)| used.contains(set))
-            };
-            let room = MAX_AROUND - found.len();
-            let all = steps.len();
-            let copies = steps.into_iter().take_while(is_copy).take(room);
-            let before = found.len();
-            found.extend(copies.map(|copy| (run, copy)));
-            if found.len() - before < all {
-                break;
+            let is_copy = |&at: &usize| self.is_copy(at, call.1, &used);
+            let before = (0..begin)
+                .rev()
+                .take(MAX_AROUND)
+                .take_while(is_copy)
+                .count();
+            let after = (end..self.all.len())
+                .take(MAX_AROUND)
+                .take_while(is_copy)
+                .count();
+            end += after;
+            for step in &mut self.all[begin - before..end] {
+                step.call = Some(call);
             }
         }
-        found
     }
 
-    fn moves(&self, step: u32) -> bool {
+    /// Does a step only move data of a function that an operation calls?
+    fn is_copy(&self, at: usize, caller: u32, used: &FxHashSet<u32>) -> bool {
+        let &UsedStep {
+            step,
+            operation,
+            call,
+        } = &self.all[at];
         let program = self.profile.steps[step as usize].program;
         let kind = &self.profile.programs.all[program as usize].kind;
-        kind.is_exchange()
+        let is_callers = operation == caller && operation != NO_OPERATION;
+        let mut sets = self.sets_of(step).iter();
+        call.is_none()
+            && (is_callers || kind.is_exchange())
+            && sets.any(|(set, _)| used.contains(set))
     }
 
     fn sets_of(&self, step: u32) -> &[(u32, Role)] {
         &self.sets[&self.profile.steps[step as usize].program]
     }
-
-    fn nodes(&self) -> Vec<FlowNode> {
-        let node = |run: &OpenNode| {
-            let operations = run.steps.iter().map(|&(_, operation)| operation);
-            FlowNode {
-                first: run.steps[0].0,
-                operations: ascending(operations.filter(|&operation| operation != NO_OPERATION)),
-            }
-        };
-        self.all.iter().map(node).collect()
-    }
-}
-
-/// Is a use set of parameters of the framework?
-pub(super) fn is_weight(sets: &UseSets, labels: &[super::Label], set: u32) -> bool {
-    labels[sets.label(set) as usize].kind == TensorKind::Variable
 }
 
 #[cfg(test)]

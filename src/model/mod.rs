@@ -247,7 +247,7 @@ impl Model {
         let sites = CallSites::new(&profile, &found);
         let has_pairs = |path| named.with_pairs.contains(&path);
         let calls = sites.unnamed(&found, has_pairs, &mut operations);
-        let sets = (use_sets.len(), &sites.outermost());
+        let sets = (use_sets.len(), &sites.outermost()[..]);
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
         let mut contradictions = consistency::contradictions(&profile, &set_of);
         contradictions.append(&mut profile.contradictions);
@@ -264,7 +264,8 @@ impl Model {
         let is_training = backward_start.is_some();
         let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
         disagreements.extend(nearly);
-        let is_weight = |set| flow::is_weight(&use_sets, &named.labels, set);
+        let is_weight =
+            |set: u32| named.labels[use_sets.label(set) as usize].kind == TensorKind::Variable;
         let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
         let programs = operations::owned_programs(&profile.programs, &found.groups);
         let backward = backward_start.map(|start| (&steps, start));

@@ -324,11 +324,17 @@ impl<'a> Levels<'a> {
                 (Some(_), None) if first > self.last_layer => Reach::At(self.out),
                 // A head between layers goes with the layer before it.
                 (Some(before), None) => Reach::At(before),
-                (Some(low), Some(high)) if low <= high => {
-                    Reach::At(self.most(node, (low, high)).unwrap_or(low))
-                }
-                _ => Reach::Several,
+                (Some(low), Some(high)) => self.between(node, (low, high)),
             };
+        }
+    }
+
+    /// Where a node is between two levels.
+    fn between(&self, node: usize, (low, high): (Level, Level)) -> Reach {
+        if low <= high {
+            Reach::At(self.most(node, (low, high)).unwrap_or(low))
+        } else {
+            Reach::Several
         }
     }
 
@@ -377,10 +383,7 @@ impl<'a> Levels<'a> {
                 }
                 // Next to In, it is part of In if it uses what In keeps.
                 (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
-                (Some(high), Some(low)) if low <= high => {
-                    Reach::At(self.most(node, (low, high)).unwrap_or(low))
-                }
-                (Some(_), Some(_)) => Reach::Several,
+                (Some(high), Some(low)) => self.between(node, (low, high)),
                 // The gradient of a weight leads to nothing but an accumulator: `updates`.
                 (_, None) => Reach::Unknown,
             };
@@ -403,11 +406,5 @@ impl<'a> Levels<'a> {
     fn last_summed(&self, node: usize) -> Reach {
         let last = self.producers(node).max();
         last.map_or(Reach::Unknown, |last| self.found[last])
-    }
-
-    /// The parameters of a node that others use too: a constant of its own tells nothing.
-    fn shared_parameters(&self, node: usize) -> impl Iterator<Item = u32> + '_ {
-        let parameters = self.parameters[node].iter().copied();
-        parameters.filter(|&parameter| self.model.flow.parameters[parameter as usize].1.len() > 1)
     }
 }

@@ -103,13 +103,14 @@ impl Levels<'_> {
     /// several levels use, works for all of them: every IPU has a state of its own.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            let shared: Vec<u32> = self.shared_parameters(node).collect();
-            let is_several =
-                |&parameter: &u32| self.parameter_found[parameter as usize] == Reach::Several;
-            let is_state = !shared.is_empty()
-                && shared.iter().all(is_several)
-                && self.found[node].is_unknown();
-            if is_state {
+            // A parameter of its own, such as a constant, tells nothing.
+            let users = |parameter: u32| self.model.flow.parameters[parameter as usize].1.len();
+            let parameters = self.parameters[node].iter().copied();
+            let mut shared = parameters
+                .filter(|&parameter| users(parameter) > 1)
+                .peekable();
+            let is_several = |parameter| self.parameter_found[parameter as usize] == Reach::Several;
+            if shared.peek().is_some() && shared.all(is_several) && self.found[node].is_unknown() {
                 self.found[node] = Reach::Everywhere;
             }
         }

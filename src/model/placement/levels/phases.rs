@@ -69,29 +69,26 @@ impl Levels<'_> {
     /// The first step of the backward pass of the layer that runs last, when data begins
     /// to flow down to other layers at `turn`: Out runs where most nodes without a layer
     /// come between two of that layer.
-    fn end_of_forward(&self, backward_start: u32) -> u32 {
+    fn end_of_forward(&self, turn: u32) -> u32 {
         let nodes = &self.model.flow.nodes;
-        let before = nodes.partition_point(|node| node.first < backward_start);
-        let seeds = &self.seeds[..before];
-        let Some(top) = seeds.iter().flatten().map(|seed| seed.1).max() else {
-            return backward_start;
+        let end = nodes.partition_point(|node| node.first < turn);
+        let layered = (0..end).filter_map(|node| Some((node, self.seeds[node]?.1)));
+        let top = layered.clone().map(|(_, level)| level).max();
+        let layered: Vec<(usize, Level)> = layered.chain(top.map(|top| (end, top))).collect();
+        let between = |pair: &[(usize, Level)]| {
+            let is_top = pair.iter().all(|&(_, level)| Some(level) == top);
+            let nodes = pair[0].0..pair[1].0;
+            let is_open = |&node: &usize| self.seeds[node].is_none() && !self.is_outside[node];
+            (nodes.filter(is_open).filter(|_| is_top).count(), pair[1].0)
         };
-        let (mut open, mut widest) = (None, (0, backward_start));
-        for node in 0..before {
-            match seeds[node] {
-                Some((_, level)) if level == top => {
-                    if let Some(between) = open.replace(0).filter(|&between| between > widest.0) {
-                        widest = (between, nodes[node].first);
-                    }
-                }
-                Some(_) => open = None,
-                None if !self.is_outside[node] => open = open.map(|between: u32| between + 1),
-                None => {}
-            }
-        }
-        match open {
-            Some(between) if between > widest.0 => backward_start,
-            _ => widest.1,
+        let most = layered
+            .windows(2)
+            .map(between)
+            .rev()
+            .max_by_key(|most| most.0);
+        match most {
+            Some((1.., next)) if next < end => nodes[next].first,
+            _ => turn,
         }
     }
 
