@@ -373,9 +373,10 @@ impl Model {
         let mut by_set = placement::bytes_of_sets(self);
         let sets: Vec<_> = self.use_sets.iter().collect();
         for (set, smaller, group) in sets.into_iter().rev() {
-            let bytes = by_set[set as usize];
+            let bytes = by_set[set as usize].all;
             by_group[group as usize] = by_group[group as usize].saturating_add(bytes);
-            by_set[smaller as usize] = by_set[smaller as usize].saturating_add(bytes);
+            let smaller = &mut by_set[smaller as usize].all;
+            *smaller = smaller.saturating_add(bytes);
         }
         by_group
     }

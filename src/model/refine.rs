@@ -254,16 +254,8 @@ fn partners_of<'a>(
     others: &'a [(TileAndBytes, u32)],
 ) -> Vec<&'a [(TileAndBytes, u32)]> {
     let of_width = |width: (u32, u32)| -> Vec<&[(TileAndBytes, u32)]> {
-        let mut of_tile = (u16::MAX, &others[..0]);
-        let mut partners = Vec::with_capacity(places.len());
-        for &place in places {
-            // Variables are mostly in the order of the tiles.
-            if of_tile.0 != place.0 || of_tile.1.is_empty() {
-                of_tile = (place.0, on_tile(others, place.0));
-            }
-            partners.push(alike(of_tile.1, place, width));
-        }
-        partners
+        let places = places.iter();
+        places.map(|&place| alike(others, place, width)).collect()
     };
     let mut by_width = WIDTHS.map(of_width);
     by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
@@ -274,13 +266,7 @@ fn partners_of<'a>(
     (0..places.len()).map(first).collect()
 }
 
-/// Those of `others`, which are in order, on a tile.
-fn on_tile(others: &[(TileAndBytes, u32)], tile: u16) -> &[(TileAndBytes, u32)] {
-    let rest = &others[others.partition_point(|&((of_tile, _), _)| of_tile < tile)..];
-    &rest[..rest.partition_point(|&((of_tile, _), _)| of_tile == tile)]
-}
-
-/// Those of `others`, which are in order and of one tile, that have as many
+/// Those of `others`, which are in order, that have as many
 /// elements of this width as a variable of `bytes` bytes has there.
 fn alike(
     others: &[(TileAndBytes, u32)],

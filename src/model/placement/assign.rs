@@ -93,17 +93,13 @@ impl<'a> FoundPlaces<'a> {
         let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
         let out = places.len() as u32 - 1;
         let (nodes, shared) = Levels::find(model, (&levels, out), parameter);
-        let layered = |layer: &Option<u32>| layer.is_some();
-        let first = named.iter().position(layered).unwrap_or(0);
-        let is_forward = |operation: &usize| model.operations[*operation].pass != Pass::Backward;
-        let mut last = (0..named.len()).rev().filter(is_forward);
-        let last = last
-            .find(|&operation| named[operation].is_some())
-            .unwrap_or(0);
+        let is_forward = |&number: &usize| model.operations[number].pass != Pass::Backward;
+        let layered = (0..named.len()).filter(|&number| named[number].is_some());
+        let last = layered.clone().rev().find(is_forward);
         Self {
             model,
             layering,
-            layers: first..=last,
+            layers: layered.min().unwrap_or(0)..=last.unwrap_or(0),
             of_operation: of_operations(model, &nodes),
             shared,
             places,
@@ -138,13 +134,6 @@ impl<'a> FoundPlaces<'a> {
     ) -> OperationPlace {
         let operation = &self.model.operations[number];
         let group = operation.group as usize;
-        // An operation that only copies from and to the host counts with what it touches.
-        if self.model.operation_groups[group].only_streams() {
-            return OperationPlace {
-                places: NOWHERE,
-                reason: Reason::Touched,
-            };
-        }
         let is_called = operation.call != NO_CALL;
         let found = self.of_operation[number];
         // Inputs of a layer are also those of what comes after it, such as a pooler: the
@@ -155,17 +144,16 @@ impl<'a> FoundPlaces<'a> {
         let is_compilers =
             isolated[group] && (operation.is_anonymous || !operation.is_nested && !is_called);
         let (places, reason) = match (layer, found) {
+            // It counts with what it touches.
+            _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
                 // Updates are of no pass.
                 let is_backward = operation.is_backward || operation.is_nested;
-                let is_update = match operation.pass {
-                    Pass::Update => true,
-                    Pass::Backward => !is_backward,
-                    Pass::Forward | Pass::Both => false,
-                };
+                let is_update = operation.pass == Pass::Update
+                    || operation.pass == Pass::Backward && !is_backward;
                 let reason = match level {
                     _ if is_update => Reason::Touched,
                     _ if is_called => Reason::Call,
@@ -214,15 +202,11 @@ impl<'a> FoundPlaces<'a> {
         operations: &[OperationPlace],
         sets: &mut PlaceSets,
     ) -> Vec<PlaceSet> {
-        let all = operations.iter().zip(&self.model.operations);
-        let users = all.map(|(place, operation)| match place.reason {
-            Reason::Layer
-            | Reason::Call
-            | Reason::BeforeLayers
-            | Reason::AfterLayers
-            | Reason::EveryStage => place.places,
-            Reason::Variables if operation.pass == Pass::Forward => place.places,
-            _ => NOWHERE,
+        let users = operations.iter().zip(&self.model.operations);
+        let users = users.map(|(place, operation)| match place.reason {
+            Reason::Touched | Reason::Neighbour => NOWHERE,
+            Reason::Variables if operation.pass != Pass::Forward => NOWHERE,
+            _ => place.places,
         });
         let of_group = places_of_groups(self.model, users, sets);
         of_sets(&self.model.use_sets, &of_group, sets)

@@ -39,17 +39,12 @@ mod weights;
 pub use pass_places::PassPlaces;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{PositionName, Positions, PseudoLayers};
+pub(super) use touches::bytes_of_sets;
 pub use weights::{Untied, WeightTie};
 
 use super::{Layering, Model};
 use clap::ValueEnum;
 use std::fmt;
-
-/// By use set: bytes of its variables over all tiles.
-pub(super) fn bytes_of_sets(model: &Model) -> Vec<u64> {
-    let sums = touches::bytes_of_sets(model);
-    sums.into_iter().map(|bytes| bytes.all).collect()
-}
 
 /// Which rules say what a stage needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -278,7 +273,7 @@ impl Placement {
     /// By layer: the bytes of the variables that it uses, over all tiles.
     pub(crate) fn layer_bytes(&self, model: &Model) -> Vec<UsedBytes> {
         let mut layers = vec![UsedBytes::default(); self.positions.layers().len()];
-        for (bytes, &set) in touches::bytes_of_sets(model).iter().zip(self.sharing()) {
+        for (bytes, &set) in bytes_of_sets(model).iter().zip(self.sharing()) {
             let places = self.sets.places(set);
             for &place in places {
                 // Place 0 is before the layers, and the one after them has no layer.

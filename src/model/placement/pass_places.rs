@@ -16,8 +16,6 @@ pub struct PassPlaces {
     pub forward: Vec<PlaceSet>,
     /// Those of the backward pass and of updates.
     pub backward: Vec<PlaceSet>,
-    /// By use set, ascending: the operation groups that copy from or to the host.
-    pub streams: Vec<Box<[u32]>>,
 }
 
 impl PassPlaces {
@@ -47,7 +45,6 @@ impl PassPlaces {
         Self {
             forward: of_sets(&model.use_sets, &forward, &mut sets),
             backward: of_sets(&model.use_sets, &backward, &mut sets),
-            streams: streams(model),
             sets,
         }
     }
@@ -58,20 +55,4 @@ impl PassPlaces {
         let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
         (places(&self.forward), places(&self.backward))
     }
-}
-
-/// By use set: its operation groups that copy from or to the host.
-fn streams(model: &Model) -> Vec<Box<[u32]>> {
-    let mut of_set: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
-    for (set, smaller, group) in model.use_sets.iter() {
-        let mut copying = of_set[smaller as usize].to_vec();
-        if !model.operation_groups[group as usize]
-            .host_copies
-            .is_empty()
-        {
-            copying.push(group);
-        }
-        of_set[set as usize] = copying.into();
-    }
-    of_set
 }

@@ -160,14 +160,13 @@ impl Positions {
     /// where there is one. A layer of such a name comes first.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
-        layer
-            .map(|layer| layer + 1)
-            .or(match (name, self.pseudo_layers) {
-                ("None", PseudoLayers::NoneFirst) => Some(0),
-                ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn) => Some(0),
-                ("Out", PseudoLayers::OutWithIn) => Some(0),
-                ("Out", PseudoLayers::InAndOut) => self.out(),
-                _ => None,
-            })
+        let pseudo_layer = || match (name, self.pseudo_layers) {
+            ("Out", PseudoLayers::InAndOut) => self.out(),
+            ("None", PseudoLayers::NoneFirst)
+            | ("In", PseudoLayers::InAndOut | PseudoLayers::OutWithIn)
+            | ("Out", PseudoLayers::OutWithIn) => Some(0),
+            _ => None,
+        };
+        layer.map(|layer| layer + 1).or_else(pseudo_layer)
     }
 }

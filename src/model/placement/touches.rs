@@ -7,15 +7,15 @@ use rustc_hash::FxHashSet;
 
 /// Bytes of the variables of one use set, over all tiles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct SetBytes {
-    pub(super) all: u64,
+pub(in crate::model) struct SetBytes {
+    pub(in crate::model) all: u64,
     /// Those of parameters: live on the first and on the last step, or a
     /// variable of the framework by its context (docs/model.md, "Variables").
     pub(super) parameters: u64,
 }
 
 /// By use set: its bytes.
-pub(super) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
+pub(in crate::model) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     let classes = &model.classes;
     let is_weight = |set: u32| model.label_of(set).kind == TensorKind::Variable;
     let mut sums = vec![SetBytes::default(); model.use_sets.len()];

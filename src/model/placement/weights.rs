@@ -82,20 +82,15 @@ pub(super) fn ties(
         .filter(|(_, bytes)| bytes.parameters > 0)
     {
         let label = model.label_of(set);
-        let is_weight = if has_kinds {
-            label.kind == TensorKind::Variable
-        } else {
-            label.kind != TensorKind::Constant
-                && match updates[set as usize] {
-                    0 => {
-                        let is_kept = copies[set as usize] == 2;
-                        bytes.parameters >= number
-                            && (is_kept || layering.layer_in(label).is_some())
-                    }
-                    1 => true,
-                    // A variable that several updates use, such as a learning rate, is not a weight.
-                    _ => false,
-                }
+        let is_weight = match updates[set as usize] {
+            _ if has_kinds => label.kind == TensorKind::Variable,
+            _ if label.kind == TensorKind::Constant => false,
+            0 => {
+                let is_kept = copies[set as usize] == 2;
+                bytes.parameters >= number && (is_kept || layering.layer_in(label).is_some())
+            }
+            // A variable that several updates use, such as a learning rate, is no weight.
+            updates => updates == 1,
         };
         let name = label.weight_name();
         // Others of the same name are not the same weight.

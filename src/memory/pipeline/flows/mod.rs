@@ -345,7 +345,7 @@ fn of_uses(
                 known.number(&forward, &backward)
             }
         };
-        let streamed = is_streamed(model, &by_pass.streams[set as usize], class);
+        let streamed = is_streamed(model, set, class);
         UseInPipeline::Flow(first + 2 * life as u32 + u32::from(streamed))
     };
     model.variables.uses().iter().map(flow).collect()
@@ -370,15 +370,15 @@ fn own_steps(
     uses.filter_map(of_use).collect()
 }
 
-/// Does the host send a variable of this class, which these operation groups copy
+/// Does the host send a variable of this class, which an operation of this use set copies
 /// from or to it? Then it begins to be live as it is copied.
-fn is_streamed(model: &Model, streams: &[u32], class: u32) -> bool {
-    let mut streams = streams.iter();
-    streams.any(|&group| {
-        let copies = &model.operation_groups[group as usize].host_copies;
-        let begin = model.classes.ranges(class).first();
-        begin.is_some_and(|(begin, _)| copies.binary_search(begin).is_ok())
-    })
+fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
+    let Some((begin, _)) = model.classes.ranges(class).first() else {
+        return false;
+    };
+    let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
+    let mut groups = model.use_sets.groups(set);
+    groups.any(|group| copies(group).binary_search(begin).is_ok())
 }
 
 #[cfg(test)]

@@ -191,6 +191,11 @@ impl<'a> Levels<'a> {
         &self.model.flow.edges[number as usize]
     }
 
+    /// The edges that lead to a node.
+    fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
+        self.incoming[node].iter().map(|&edge| self.edge(edge))
+    }
+
     /// The edges that begin at a node.
     fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
         let edges = &self.model.flow.edges;
@@ -200,8 +205,7 @@ impl<'a> Levels<'a> {
     }
 
     fn producers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let edges = self.incoming[node].iter();
-        let from = edges.map(|&edge| self.edge(edge).from as usize);
+        let from = self.inputs(node).map(|edge| edge.from as usize);
         from.filter(|&from| !self.is_outside[from])
     }
 
@@ -280,7 +284,7 @@ impl<'a> Levels<'a> {
 
     /// Where the variables of the forward pass are used there that a node uses.
     fn stash(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
-        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let edges = self.inputs(node);
         edges.map(|edge| self.forward_ends(edge).fold(Reach::Unknown, Reach::join))
     }
 
@@ -298,20 +302,18 @@ impl<'a> Levels<'a> {
         let mut shared = self.parameters[node]
             .iter()
             .map(|&parameter| &self.shared[parameter as usize]);
-        let mut edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
             let is_there = |found: Reach| found.level().is_none_or(|found| found == level);
             ends.peek().is_none() || ends.any(is_there)
         };
         shared.all(|levels| levels.is_empty() || levels.contains(&level))
-            && (self.phases[node] == Phase::Forward || edges.all(is_of_level))
+            && (self.phases[node] == Phase::Forward || self.inputs(node).all(is_of_level))
     }
 
     /// Does a node use what the forward pass makes or uses in In?
     fn uses_stash_of_in(&self, node: usize) -> bool {
-        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
-        let mut found = edges.flat_map(|edge| self.forward_ends(edge));
+        let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
         self.can_be_at(node, 0) && found.any(|found| found == Reach::At(0))
     }
 
@@ -350,8 +352,7 @@ impl<'a> Levels<'a> {
                 *bytes.entry(level).or_default() += more;
             }
         };
-        for &edge in &self.incoming[node] {
-            let edge = self.edge(edge);
+        for edge in self.inputs(node) {
             add(self.found[edge.from as usize], edge.bytes);
         }
         for edge in self.outgoing(node) {
@@ -396,7 +397,7 @@ impl<'a> Levels<'a> {
         let is_gradient = |from: usize| {
             self.phases[from] == Phase::Backward || self.found[from] == Reach::At(self.out)
         };
-        let mut edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let mut edges = self.inputs(node);
         edges.all(|edge| edge.to.last() == Some(&(node as u32)))
             && self.producers(node).min() != self.producers(node).max()
             && self.producers(node).all(is_gradient)

@@ -2,9 +2,11 @@
 
 use super::{Level, Levels, Phase, Seed};
 use crate::model::FlowNode;
+use std::cmp::Reverse;
 
 impl Levels<'_> {
     pub(super) fn find_phases(&mut self) {
+        let flow_nodes = &self.model.flow.nodes;
         let by_context = self.model.backward_start;
         let backward_start = by_context
             .or_else(|| self.turn_of_edges())
@@ -20,14 +22,7 @@ impl Levels<'_> {
                 _ => Phase::Late,
             }
         };
-        self.phases = self
-            .model
-            .flow
-            .nodes
-            .iter()
-            .enumerate()
-            .map(phase)
-            .collect();
+        self.phases = flow_nodes.iter().enumerate().map(phase).collect();
     }
 
     /// Does a node use parameters, and does nothing else outlive it? Then it is an update.
@@ -94,14 +89,9 @@ impl Levels<'_> {
 
     /// The first step of the highest layer before the start of the backward pass.
     pub(super) fn first_of_last_layer(&self) -> u32 {
-        let mut last = (0, 0);
-        for (node, seed) in self.seeds.iter().enumerate() {
-            if let (Some((_, high)), Phase::Forward) = (seed, self.phases[node])
-                && *high > last.0
-            {
-                last = (*high, self.model.flow.nodes[node].first);
-            }
-        }
-        last.1
+        let level = |node: usize| Some((self.seeds[node]?.1, Reverse(node)));
+        let forward = (0..self.seeds.len()).filter(|&node| self.phases[node] == Phase::Forward);
+        let last = forward.filter_map(level).max();
+        last.map_or(0, |(_, Reverse(node))| self.model.flow.nodes[node].first)
     }
 }

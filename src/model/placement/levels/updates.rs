@@ -93,7 +93,7 @@ impl Levels<'_> {
 
     /// The nodes that use the same gradients later: a node may change them in place.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let edges = self.incoming[node].iter().map(|&edge| self.edge(edge));
+        let edges = self.inputs(node);
         let backward = edges.filter(|edge| self.phases[edge.from as usize] != Phase::Forward);
         let users = backward.flat_map(|edge| edge.to.iter().map(|&to| to as usize));
         users.filter(move |&to| to > node)
