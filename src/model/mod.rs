@@ -371,8 +371,7 @@ impl Model {
         let mut by_group: Vec<u64> = self.operation_groups.iter().map(code).collect();
         // With the bytes of all sets that have it as their smaller part.
         let mut by_set = placement::bytes_of_sets(self);
-        let sets: Vec<_> = self.use_sets.iter().collect();
-        for (set, smaller, group) in sets.into_iter().rev() {
+        for (set, smaller, group) in self.use_sets.iter().rev() {
             let bytes = by_set[set as usize].all;
             by_group[group as usize] = by_group[group as usize].saturating_add(bytes);
             let smaller = &mut by_set[smaller as usize].all;

@@ -4,13 +4,11 @@
 
 use super::operations::UnnamedGroup;
 use super::use_set_index::UseSetIndex;
-use super::use_sets::{UseSets, Users};
+use super::use_sets::{NO_USERS, UseSets, Users};
 use super::variables::members;
-use crate::parallel::by_parts;
 use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::ops::Range;
 
 /// Gives variables with different labels or partners different sets; gives
 /// back which sets each compute set and region has then. `computes` says of an
@@ -22,77 +20,39 @@ pub(super) fn refine(
     (set_of, sets): &mut Users,
 ) -> UseSetIndex {
     let label = |variable: usize| profile.variables.label(variable as u32);
-    apart(set_of, sets, label);
+    // A variable that no operation uses is in every stage, whatever its name.
+    let is_labelled = |&(variable, &set): &(usize, &u32)| set != NO_USERS && label(variable) != 0;
+    let labelled = set_of.par_iter().enumerate().filter(is_labelled);
+    let labels = labelled.map(|(variable, _)| (variable as u32, label(variable)));
+    tell_apart(labels.collect(), (set_of, sets), |_, label| {
+        (label, NO_USERS)
+    });
     let mut use_set_index = UseSetIndex::new(profile, set_of, sets.len());
     let partners = partners(profile, groups, computes, (set_of, sets, &use_set_index));
-    if partners.is_empty() {
-        return use_set_index;
-    }
     let mut is_changed = vec![false; sets.len()];
-    let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    for (variable, partner) in partners {
-        let set = &mut set_of[variable as usize];
-        is_changed[*set as usize] = true;
-        let label = sets.label(*set);
-        *set = *known
-            .entry((*set, partner))
-            .or_insert_with(|| sets.push_alike(*set, label, partner));
+    for &(variable, _) in &partners {
+        is_changed[set_of[variable as usize] as usize] = true;
     }
+    tell_apart(partners, (set_of, sets), |label, partner| (label, partner));
     use_set_index.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
     use_set_index
 }
 
-/// In place of the label of a set's variables: none was seen yet, or several.
-const UNSEEN: u32 = u32::MAX;
-const SEVERAL: u32 = u32::MAX - 1;
-
-/// Splits the sets whose variables have different labels.
-fn apart(set_of: &mut [u32], sets: &mut UseSets, label: impl Fn(usize) -> u32 + Sync) {
-    let mut label_of = labels_of_sets(set_of, sets.len(), &label);
-    // A variable that no operation uses is in every stage, whatever its name.
-    label_of[0] = 0;
-    let whole = (0u32..).zip(&label_of);
-    for (set, &label) in whole.filter(|&(_, &label)| label < SEVERAL) {
-        sets.mark(set, label, 0);
-    }
-    let is_apart = |&(variable, &set): &(usize, &u32)| {
-        label_of[set as usize] == SEVERAL && label(variable) != 0
-    };
-    let variables = set_of.par_iter().enumerate().filter(is_apart);
-    let apart: Vec<u32> = variables.map(|(variable, _)| variable as u32).collect();
+/// Gives variables sets of their own by what is said of each, which with the label of its
+/// set makes its new label and partner.
+fn tell_apart(
+    said: Vec<(u32, u32)>,
+    (set_of, sets): (&mut [u32], &mut UseSets),
+    mark: impl Fn(u32, u32) -> (u32, u32),
+) {
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    for variable in apart {
-        let label_of = label(variable as usize);
+    for (variable, said) in said {
         let set = &mut set_of[variable as usize];
-        *set = *known
-            .entry((*set, label_of))
-            .or_insert_with(|| sets.push_alike(*set, label_of, 0));
+        *set = *known.entry((*set, said)).or_insert_with(|| {
+            let (label, partner) = mark(sets.label(*set), said);
+            sets.push_alike(*set, label, partner)
+        });
     }
-}
-
-/// By set: the label of all its variables, [`UNSEEN`] or [`SEVERAL`].
-fn labels_of_sets(set_of: &[u32], sets: usize, label: &(impl Fn(usize) -> u32 + Sync)) -> Vec<u32> {
-    let note = |known: &mut u32, new_label: u32| match *known {
-        UNSEEN => *known = new_label,
-        label if label != new_label => *known = SEVERAL,
-        _ => {}
-    };
-    let of_part = |variables: Range<usize>| {
-        let mut label_of = vec![UNSEEN; sets];
-        for variable in variables {
-            note(&mut label_of[set_of[variable] as usize], label(variable));
-        }
-        label_of
-    };
-    let join = |mut all: Vec<u32>, part: Vec<u32>| {
-        let pairs = all.iter_mut().zip(part);
-        pairs
-            .filter(|&(_, new_label)| new_label != UNSEEN)
-            .for_each(|(known, new_label)| note(known, new_label));
-        all
-    };
-    let labels = by_parts(set_of.len(), rayon::current_num_threads(), of_part, join);
-    labels.unwrap_or_else(|| vec![UNSEEN; sets])
 }
 
 /// A variable, and the set of its partner.

@@ -108,8 +108,8 @@ impl UseSets {
 
     /// Every set but the empty one, in an order in which smaller sets come
     /// first: (set, the set without its last group, that group).
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-        let nodes = (0u32..).zip(&self.nodes).skip(1);
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
+        let nodes = (0..self.nodes.len() as u32).zip(&self.nodes).skip(1);
         nodes.map(|(set, &(smaller, group))| (set, smaller, group))
     }
 

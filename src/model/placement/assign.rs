@@ -18,7 +18,7 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
     let mut sets = PlaceSets::new(out);
     let bytes = bytes_of_sets(model);
     let found = FoundPlaces::new(model, layering);
-    let isolated = isolated(model, &bytes, &mut sets);
+    let isolated = isolated(model, &bytes);
     let mut operations = found.operations(&isolated, &mut sets);
     let tied = found.users_of_weights(&operations, &mut sets);
     let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);

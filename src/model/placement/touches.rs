@@ -31,25 +31,18 @@ pub(in crate::model) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
 
 /// By operation group: does it use nothing that another operation computes with? It has
 /// no part in the model, but is made for the machine that runs it.
-pub(super) fn isolated(model: &Model, bytes: &[SetBytes], sets: &mut PlaceSets) -> Vec<bool> {
-    let computes = |group: u32| model.operation_groups[group as usize].computes();
+pub(super) fn isolated(model: &Model, bytes: &[SetBytes]) -> Vec<bool> {
+    let computes = |group: usize| model.operation_groups[group].computes();
+    let computing = model.users_by_set(computes).into_iter().zip(bytes);
+    // Of the set, and of all that have it as their smaller part.
+    let mut most: Vec<u8> = computing
+        .map(|(users, bytes)| if bytes.all > 0 { users } else { 0 })
+        .collect();
     let mut isolated = vec![true; model.operation_groups.len()];
-    let mut left = limits::LOOKS;
-    for set in (1u32..)
-        .zip(&bytes[1..])
-        .filter(|(_, bytes)| bytes.all > 0)
-        .map(|(set, _)| set)
-    {
-        let users = || model.use_sets.groups(set);
-        let computing = users().filter(|&group| computes(group)).take(2).count();
-        for group in users() {
-            if left == 0 {
-                sets.give_up();
-                return isolated;
-            }
-            left -= 1;
-            isolated[group as usize] &= computing <= usize::from(computes(group));
-        }
+    for (set, smaller, group) in model.use_sets.iter().rev() {
+        let users = most[set as usize];
+        isolated[group as usize] &= users <= u8::from(computes(group as usize));
+        most[smaller as usize] = most[smaller as usize].max(users);
     }
     isolated
 }
