@@ -63,22 +63,18 @@ enum Phase {
     Late,
 }
 
-/// The levels that the layers of a node have by name: the first and the last.
-type Seed = Option<(Level, Level)>;
-
 /// The levels of all nodes.
 pub(super) struct Levels<'a> {
     model: &'a Model,
     out: Level,
-    seeds: Vec<Seed>,
+    /// By node: the level that names say, or what it uses.
+    seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
     tells_weights: bool,
     /// By node: does it neither compute nor move data of the model?
     is_outside: Vec<bool>,
-    /// By node: the edges that lead to it, those without a producer apart, and its
-    /// parameters.
+    /// By node: the edges that lead to it or have no direction, and its parameters.
     incoming: Vec<Vec<u32>>,
-    undirected: Vec<Vec<u32>>,
     parameters: Vec<Vec<u32>>,
     /// By parameter, as in [`Flow::parameters`](crate::model::Flow): where it is.
     parameter_found: Vec<Reach>,
@@ -129,13 +125,10 @@ impl<'a> Levels<'a> {
     fn new(model: &'a Model, (levels, out): (&[Option<Level>], Level)) -> Self {
         let flow = &model.flow;
         let none = || vec![Vec::new(); flow.nodes.len()];
-        let (mut incoming, mut undirected, mut parameters) = (none(), none(), none());
+        let (mut incoming, mut parameters) = (none(), none());
         for (number, edge) in (0u32..).zip(&flow.edges) {
             for &node in &edge.to {
-                match edge.from {
-                    NO_NODE => undirected[node as usize].push(number),
-                    _ => incoming[node as usize].push(number),
-                }
+                incoming[node as usize].push(number);
             }
         }
         for (number, (_, nodes)) in (0u32..).zip(&flow.parameters) {
@@ -149,40 +142,36 @@ impl<'a> Levels<'a> {
         };
         let outside =
             |operations: &[u32]| !operations.is_empty() && !operations.iter().any(is_of_model);
-        let seed = |operations: &[u32]| -> Seed {
-            let named = operations
+        let seed = |operations: &[u32]| {
+            let levels = operations
                 .iter()
-                .filter_map(|&operation| levels[operation as usize]);
-            Some((named.clone().min()?, named.max()?))
+                .map(|&operation| levels[operation as usize]);
+            let mut named = levels.flatten();
+            let level = named.next()?;
+            named.all(|other| other == level).then_some(level)
         };
         let nodes = || flow.nodes.iter();
+        let seeds: Vec<Option<Level>> = nodes().map(|node| seed(&node.operations)).collect();
         let mut levels = Self {
             model,
             out,
-            seeds: nodes().map(|node| seed(&node.operations)).collect(),
             phases: Vec::new(),
             tells_weights: model.tells_weights(),
             is_outside: nodes().map(|node| outside(&node.operations)).collect(),
             incoming,
-            undirected,
             parameters,
             parameter_found: Vec::new(),
             shared: vec![Vec::new(); flow.parameters.len()],
             before: vec![None; flow.nodes.len()],
             after: vec![None; flow.nodes.len()],
             last_layer: 0,
-            found: vec![Reach::Unknown; flow.nodes.len()],
+            found: seeds
+                .iter()
+                .map(|seed| seed.map_or(Reach::Unknown, Reach::At))
+                .collect(),
+            seeds,
         };
         levels.find_phases();
-        for (node, seed) in levels.seeds.iter().enumerate() {
-            if let &Some((low, high)) = seed {
-                levels.found[node] = if low == high {
-                    Reach::At(low)
-                } else {
-                    Reach::Several
-                };
-            }
-        }
         levels.last_layer = levels.first_of_last_layer();
         levels
     }
@@ -191,7 +180,7 @@ impl<'a> Levels<'a> {
         &self.model.flow.edges[number as usize]
     }
 
-    /// The edges that lead to a node.
+    /// The edges that lead to a node or have no direction.
     fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
         self.incoming[node].iter().map(|&edge| self.edge(edge))
     }
@@ -205,7 +194,10 @@ impl<'a> Levels<'a> {
     }
 
     fn producers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let from = self.inputs(node).map(|edge| edge.from as usize);
+        let from = self.inputs(node).map(|edge| edge.from);
+        let from = from
+            .filter(|&from| from != NO_NODE)
+            .map(|from| from as usize);
         from.filter(|&from| !self.is_outside[from])
     }
 
@@ -237,10 +229,7 @@ impl<'a> Levels<'a> {
         let is_below = is_before == (phase == Phase::Forward);
         let known = if is_before { &self.before } else { &self.after };
         let in_phase = nodes.filter(|&node| self.phases[node] == phase);
-        let levels = in_phase.filter_map(|node| match self.seeds[node] {
-            Some((low, high)) => Some(if is_below { high } else { low }),
-            None => known[node],
-        });
+        let levels = in_phase.filter_map(|node| self.seeds[node].or(known[node]));
         if is_below { levels.max() } else { levels.min() }
     }
 
@@ -270,7 +259,7 @@ impl<'a> Levels<'a> {
             if let Reach::At(level) = found
                 && !(is_backward && self.before[node].is_some_and(|before| level > before))
             {
-                self.seeds[node] = Some((level, level));
+                self.seeds[node] = Some(level);
                 self.found[node] = found;
             }
         }
@@ -291,7 +280,9 @@ impl<'a> Levels<'a> {
     /// Where the forward pass makes and uses the variables of an edge.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
         let all = edge.to.iter().chain([&edge.from]);
-        let all = all.map(|&node| node as usize);
+        let all = all
+            .filter(|&&node| node != NO_NODE)
+            .map(|&node| node as usize);
         let forward = all.filter(|&node| self.phases[node] == Phase::Forward);
         forward.map(|node| self.found[node])
     }
@@ -353,7 +344,9 @@ impl<'a> Levels<'a> {
             }
         };
         for edge in self.inputs(node) {
-            add(self.found[edge.from as usize], edge.bytes);
+            if edge.from != NO_NODE {
+                add(self.found[edge.from as usize], edge.bytes);
+            }
         }
         for edge in self.outgoing(node) {
             let mut levels: Vec<Reach> = Vec::new();
@@ -377,7 +370,8 @@ impl<'a> Levels<'a> {
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
-                (Some(_), _) if self.sums_gradients(node) => self.last_summed(node),
+                // It is where the last of them is made.
+                (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
                 // The backward pass of Out, or of a head between layers.
                 (None, Some(after)) => {
                     Reach::At(self.most(node, (after, self.out)).unwrap_or(self.out))
@@ -401,11 +395,5 @@ impl<'a> Levels<'a> {
         edges.all(|edge| edge.to.last() == Some(&(node as u32)))
             && self.producers(node).min() != self.producers(node).max()
             && self.producers(node).all(is_gradient)
-    }
-
-    /// Where the last is made of the gradients that a node joins.
-    fn last_summed(&self, node: usize) -> Reach {
-        let last = self.producers(node).max();
-        last.map_or(Reach::Unknown, |last| self.found[last])
     }
 }

@@ -1,12 +1,7 @@
 //! Where parameters are, and what is made of them alone.
 
 use super::{Level, Levels, Phase, Reach};
-use crate::model::TensorKind;
-
-/// Is a level outside of those from the first to the last?
-fn is_apart(level: Level, (low, high): (Level, Level)) -> bool {
-    level < low || high < level
-}
+use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
     /// Is a weight whose name says a level used where that cannot be? Then others share it.
@@ -14,7 +9,7 @@ impl Levels<'_> {
         let nodes = nodes.iter().map(|&node| node as usize);
         let mut forward = nodes.filter(|&node| self.phases[node] == Phase::Forward);
         forward.any(|node| match self.seeds[node] {
-            Some(seed) => is_apart(level, seed),
+            Some(seed) => seed != level,
             None => {
                 self.before[node].is_some_and(|before| before > level)
                     || self.after[node].is_some_and(|after| after < level)
@@ -25,11 +20,10 @@ impl Levels<'_> {
 
     /// Does a node use parameters alone, for layers at other levels?
     fn is_cast_elsewhere(&self, node: usize, level: Level) -> bool {
-        let has_inputs = !self.incoming[node].is_empty() || !self.undirected[node].is_empty();
         let forward = |&to: &usize| self.phases[to] == Phase::Forward;
         let mut consumers = self.consumers(node).filter(forward).peekable();
-        let is_elsewhere = |to: usize| self.seeds[to].is_some_and(|seed| is_apart(level, seed));
-        !has_inputs && consumers.peek().is_some() && consumers.all(is_elsewhere)
+        let is_elsewhere = |to: usize| self.seeds[to].is_some_and(|seed| seed != level);
+        self.incoming[node].is_empty() && consumers.peek().is_some() && consumers.all(is_elsewhere)
     }
 
     /// A tensor that is made of parameters alone, such as a weight that is cast, goes with what
@@ -38,11 +32,11 @@ impl Levels<'_> {
         let mut is_made = vec![false; self.found.len()];
         for node in self.open(Phase::Forward) {
             let mut producers = self.producers(node);
-            let is_input = |&edge: &u32| self.edge(edge).bytes > 0;
+            let mut inputs = self.inputs(node);
             let has_inputs = !self.parameters[node].is_empty() || !self.incoming[node].is_empty();
             is_made[node] = has_inputs
                 && producers.all(|from| is_made[from])
-                && !self.undirected[node].iter().any(is_input)
+                && inputs.all(|edge| edge.from != NO_NODE || edge.bytes == 0)
                 && self.parameters[node]
                     .iter()
                     .all(|&parameter| self.is_weight(parameter));

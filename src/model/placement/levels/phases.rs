@@ -1,6 +1,6 @@
 //! Which way levels run at each step: up, down, or neither.
 
-use super::{Level, Levels, Phase, Seed};
+use super::{Level, Levels, Phase};
 use crate::model::FlowNode;
 use std::cmp::Reverse;
 
@@ -34,19 +34,18 @@ impl Levels<'_> {
     /// it most lead up, and after it most lead down.
     fn turn_of_edges(&self) -> Option<u32> {
         let nodes = &self.model.flow.nodes;
-        let highest = |seed: &Seed| seed.map(|seed| seed.1);
-        let mut reached: Vec<Option<Level>> = self.seeds.iter().map(highest).collect();
+        let mut reached = self.seeds.clone();
         let mut turns: Vec<(u32, i64)> = Vec::new();
         for node in 0..nodes.len() {
             // In the forward pass nothing comes from above; after it, beside what does, there
             // is what the forward pass kept, and gradients of heads between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
-            let Some((low, _)) = self.seeds[node] else {
+            let Some(level) = self.seeds[node] else {
                 reached[node] = from;
                 continue;
             };
             let Some(from) = from else { continue };
-            let way = i64::from(from > low) - i64::from(from < low);
+            let way = i64::from(from > level) - i64::from(from < level);
             turns.push((nodes[node].first, way));
         }
         // All that leads down after a step, less what leads up there.
@@ -67,7 +66,7 @@ impl Levels<'_> {
     fn end_of_forward(&self, turn: u32) -> u32 {
         let nodes = &self.model.flow.nodes;
         let end = nodes.partition_point(|node| node.first < turn);
-        let layered = (0..end).filter_map(|node| Some((node, self.seeds[node]?.1)));
+        let layered = (0..end).filter_map(|node| Some((node, self.seeds[node]?)));
         let top = layered.clone().map(|(_, level)| level).max();
         let layered: Vec<(usize, Level)> = layered.chain(top.map(|top| (end, top))).collect();
         let between = |pair: &[(usize, Level)]| {
@@ -89,7 +88,7 @@ impl Levels<'_> {
 
     /// The first step of the highest layer before the start of the backward pass.
     pub(super) fn first_of_last_layer(&self) -> u32 {
-        let level = |node: usize| Some((self.seeds[node]?.1, Reverse(node)));
+        let level = |node: usize| Some((self.seeds[node]?, Reverse(node)));
         let forward = (0..self.seeds.len()).filter(|&node| self.phases[node] == Phase::Forward);
         let last = forward.filter_map(level).max();
         last.map_or(0, |(_, Reverse(node))| self.model.flow.nodes[node].first)

@@ -3,44 +3,18 @@
 use super::{Levels, Phase, Reach};
 use crate::model::NO_NODE;
 
-/// Where the parameters are that descend from a node.
-#[derive(Debug, Clone, Copy, Default)]
-struct Descend {
-    /// Those of one level each.
-    found: Reach,
-    /// The first that several levels share, as a position in
-    /// [`Flow::parameters`](crate::model::Flow).
-    shared: Option<u32>,
-}
-
-impl Descend {
-    fn at(found: Reach) -> Self {
-        Self {
-            found,
-            shared: None,
-        }
-    }
-
-    fn join(self, other: Self) -> Self {
-        Self {
-            found: self.found.join(other.found),
-            shared: self.shared.or(other.shared),
-        }
-    }
-}
-
 impl Levels<'_> {
     /// An operation after the backward pass of the layers is where the parameters are whose
     /// updates descend from it; without any, where its inputs are.
     pub(super) fn updates(&mut self) {
-        let mut descend = vec![Descend::default(); self.found.len()];
+        let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             if self.phases[node] == Phase::Forward || self.is_outside[node] {
                 continue;
             }
             descend[node] = match self.seeds[node] {
-                Some(_) if self.phases[node] == Phase::Late => Descend::at(self.found[node]),
-                Some(_) => Descend::default(),
+                Some(_) if self.phases[node] == Phase::Late => self.found[node],
+                Some(_) => Reach::Unknown,
                 None => {
                     let parameters = self.parameters[node]
                         .iter()
@@ -49,7 +23,7 @@ impl Levels<'_> {
                     let consumers = consumers.map(|to| descend[to]);
                     parameters
                         .chain(consumers)
-                        .fold(Descend::default(), Descend::join)
+                        .fold(Reach::Unknown, |all, found| self.join_shared(all, found))
                 }
             };
         }
@@ -63,38 +37,43 @@ impl Levels<'_> {
     }
 
     /// Where a node is that no layer's backward pass follows.
-    fn after_layers(&self, node: usize, descend: Descend) -> Reach {
-        let is_late = self.phases[node] == Phase::Late;
-        let shared = descend
-            .shared
-            .map(|parameter| &self.shared[parameter as usize]);
-        match (descend.found, shared) {
-            (Reach::At(level), Some(levels)) if !levels.contains(&level) => Reach::Several,
-            (Reach::Unknown | Reach::At(_), Some(_)) if is_late => {
-                descend.shared.map_or(Reach::Several, Reach::Shared)
-            }
-            (Reach::Unknown, _) => self.after_inputs(node),
-            (found, _) => found,
+    fn after_layers(&self, node: usize, descend: Reach) -> Reach {
+        match descend {
+            Reach::Unknown => self.after_inputs(node),
+            Reach::Shared(_) if self.phases[node] != Phase::Late => self.after_inputs(node),
+            found => found,
         }
     }
 
-    /// The operations that descend from a parameter: what only updates share, such as a learning rate,
-    /// is nowhere.
-    fn descend(&self, parameter: u32) -> Descend {
+    /// Where updates are that descend from a parameter: what only updates share, such as a
+    /// learning rate, is nowhere.
+    fn descend(&self, parameter: u32) -> Reach {
         match self.parameter_found[parameter as usize] {
-            Reach::Several => Descend {
-                found: Reach::Unknown,
-                shared: Some(parameter)
-                    .filter(|&parameter| !self.shared[parameter as usize].is_empty()),
-            },
-            found => Descend::at(found),
+            Reach::Several if self.shared[parameter as usize].is_empty() => Reach::Unknown,
+            Reach::Several => Reach::Shared(parameter),
+            found => found,
+        }
+    }
+
+    /// Both, where the levels that share a parameter are one place.
+    fn join_shared(&self, a: Reach, b: Reach) -> Reach {
+        match (a, b) {
+            (shared @ Reach::Shared(parameter), Reach::At(level))
+            | (Reach::At(level), shared @ Reach::Shared(parameter))
+                if self.shared[parameter as usize].contains(&level) =>
+            {
+                shared
+            }
+            (shared @ Reach::Shared(_), Reach::Shared(_)) => shared,
+            (a, b) => a.join(b),
         }
     }
 
     /// The nodes that use the same gradients later: a node may change them in place.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let edges = self.inputs(node);
-        let backward = edges.filter(|edge| self.phases[edge.from as usize] != Phase::Forward);
+        let is_late = |from: u32| from != NO_NODE && self.phases[from as usize] != Phase::Forward;
+        let backward = edges.filter(move |edge| is_late(edge.from));
         let users = backward.flat_map(|edge| edge.to.iter().map(|&to| to as usize));
         users.filter(move |&to| to > node)
     }
@@ -122,10 +101,7 @@ impl Levels<'_> {
                 continue;
             }
             let parameters = self.parameters_of(node);
-            let edges = self.undirected[node].iter().chain(&self.incoming[node]);
-            let edges = edges
-                .map(|&edge| self.edge(edge))
-                .chain(self.outgoing(node));
+            let edges = self.inputs(node).chain(self.outgoing(node));
             let others = edges.flat_map(|edge| {
                 let from = Some(edge.from).filter(|&from| from != NO_NODE);
                 from.into_iter().chain(edge.to.iter().copied())
