@@ -1,7 +1,7 @@
 //! A request, with what the solver needs to know for it, and the solver's answer.
 
 use super::alternatives::{self, OtherPipeline};
-use super::chosen::{is_chosen, solve_together};
+use super::chosen::{Chosen, is_chosen, solve_together};
 use super::swept::taken;
 use super::{
     IpuCount, MAX_TRIED_POSITIONS, MOST_STAGES, Outcome, SearchError, SearchRequest, Solver, rough,
@@ -37,6 +37,8 @@ pub struct CostedRequest {
     /// The cycles of stages in the pipeline, and what a step takes, when the profile has
     /// cycles.
     pub times: Option<StageTimes>,
+    /// The layers that the best split keeps whole, where it was found together with them.
+    pub(super) chosen: Option<Chosen>,
 }
 
 /// Which ranges are computed.
@@ -92,6 +94,7 @@ impl CostedRequest {
             stages: 0,
             cut_bytes: memory.cut_bytes(),
             times: stage_times(memory, placement, &request)?.map(|times| times.for_stages(ipus)),
+            chosen: None,
             request,
         })
     }
@@ -235,7 +238,10 @@ impl CostedRequest {
         let task = progress.begin("solving", Unit::Rows, 0);
         let best = match solve_together(self, memory, progress)? {
             None => solve::solve(&self.problem())?,
-            together => together,
+            Some((solution, chosen)) => {
+                self.chosen = Some(chosen);
+                Some(solution)
+            }
         };
         if let Some(solution) = best {
             return Ok(Outcome::Best(Box::new(solution)));

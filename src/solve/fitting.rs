@@ -71,17 +71,18 @@ fn best(
         },
         ..*problem
     };
-    quickest(&problem, MAX_TRIED)
+    quickest(&problem, MAX_TRIED, None)
 }
 
 /// The best split by the dynamic program alone and, if the shortest step is the goal, by
-/// trying others of so many stages at most; `None` where nothing fits.
+/// trying others of so many stages at most, near a `known` one first; `None` where nothing fits.
 ///
 /// # Errors
 /// As those of [`solve`](super::solve).
 pub(crate) fn quickest(
     problem: &Problem<'_>,
     max_tried: u64,
+    known: Option<&Plan>,
 ) -> Result<Option<Fitting>, SolveError> {
     let checked = match CheckedProblem::new(problem) {
         // A pin to an IPU that is not there.
@@ -92,7 +93,10 @@ pub(crate) fn quickest(
         return Ok(None);
     };
     let faster = match problem.goal {
-        Goal::Time => fastest_within(&checked, &start, max_tried),
+        Goal::Time => {
+            let starts: Vec<&Plan> = [&start].into_iter().chain(known).collect();
+            fastest_within(&checked, &starts, max_tried)
+        }
         _ => None,
     };
     let (plan, step) = match faster {

@@ -1,7 +1,15 @@
 //! Which units of a stage are kept, by trying.
 
-use super::Row;
 use crate::memory::LayerChoice;
+
+/// The bytes of a stage that are freed on one tile by units that are recomputed and not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// By unit, at most.
+    pub(super) freed: Vec<u64>,
+    /// The bytes that must be freed for the stage to fit.
+    pub(super) needed: u64,
+}
 
 /// The best choice for one stage, by unit.
 #[derive(Debug, Clone, PartialEq, Eq)]

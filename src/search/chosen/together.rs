@@ -4,19 +4,23 @@
 //! does with a choice that is known to fit. The best split by the first is the best of all
 //! where both are the same for its stages: so it is chosen only for stages of such splits.
 
-use super::branches::SortedRow;
-use super::{Chooser, Chosen, LimitedStage, Row, Tried, units};
-use crate::memory::{ByDepth, Freed, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Recompute};
+use super::Chosen;
+use super::bounds::TileBound;
+use super::chooser::{Chooser, ChosenSplit, LimitedStage, Tried, units};
+use crate::memory::{ByDepth, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Recompute};
 use crate::model::TooManyPlaces;
 use crate::search::SearchError;
 use crate::search::alternatives::in_other;
 use crate::solve::{self, Fitting, Objective, Problem, Score, Solution, StepProof};
 use crate::time::StageTimes;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// For so many ranges, by how many stages come after them, it is told from tiles what they
 /// recompute at least.
 const MAX_BOUNDED: usize = 1 << 18;
+/// So many stages are tried for a split until all of its stages are chosen for.
+const FIRST_TRIED: u64 = 20_000;
 
 /// The costs of all ranges in one pipeline, up to a limit.
 pub(in crate::search) struct CostsByChoice<'c> {
@@ -39,7 +43,11 @@ pub(super) struct Side {
 
 /// The search for splits in one pipeline that chooses.
 pub(in crate::search) struct Together<'m, 'a> {
-    chooser: Chooser<'m, 'a>,
+    pub(super) chooser: Chooser<'m, 'a>,
+    /// The model where nothing is recomputed.
+    none: MemoryModel<'a>,
+    /// The tiles that told what ranges recompute at least.
+    bounded: Vec<u32>,
     /// The least bytes and recomputation of ranges.
     pub(super) lower: Side,
     /// Their bytes and recomputation with a choice that fits.
@@ -62,12 +70,17 @@ pub(in crate::search) struct Found {
 pub(in crate::search) fn none_and_open<'a>(
     memory: &MemoryModel<'a>,
 ) -> Result<[MemoryModel<'a>; 2], SearchError> {
-    let mut pipeline = memory.pipeline();
-    pipeline.recompute = Recompute::None;
     let mut open = vec![LayerChoice::Open; memory.layers()];
     let of_out = open.iter_mut().skip(memory.out().unwrap_or(usize::MAX));
     of_out.for_each(|choice| *choice = LayerChoice::Kept);
-    Ok([in_other(memory, pipeline)?, memory.choosing(&open)?])
+    Ok([none(memory)?, memory.choosing(&open)?])
+}
+
+/// The model with nothing recomputed.
+fn none<'a>(memory: &MemoryModel<'a>) -> Result<MemoryModel<'a>, SearchError> {
+    let mut pipeline = memory.pipeline();
+    pipeline.recompute = Recompute::None;
+    in_other(memory, pipeline)
 }
 
 impl<'m, 'a> Together<'m, 'a> {
@@ -81,7 +94,6 @@ impl<'m, 'a> Together<'m, 'a> {
     ) -> Result<Self, SearchError> {
         let chooser = Chooser::new(memory, Some(times));
         let stages = costs.open.stages().min(costs.open.layers());
-        let bounds = Bounds::new(&chooser, (limit, stages), costs.open)?;
         let side = |of: &OfRange<'_>| {
             let rows = (0..costs.open.layers()).map(|start| costs.open.least_from(start).to_vec());
             let rows: Vec<Vec<u64>> = rows.collect();
@@ -108,22 +120,16 @@ impl<'m, 'a> Together<'m, 'a> {
                 .peak(range.clone(), after)
                 .filter(|&peak| peak <= limit)
         };
-        let lower = |range: &Range<usize>, after: usize| {
-            match (
-                fits(costs.none, range, after),
-                fits(costs.open, range, after),
-            ) {
-                (Some(kept), _) => (kept, 0),
-                (None, Some(open)) => match bounds.recomputed(&chooser, range, after) {
-                    // Only that all is recomputed.
-                    Some(all) if all == times.forward_again(range) => {
-                        (fits(costs.layer, range, after).unwrap_or(open), all)
-                    }
-                    Some(recomputed) => (open, recomputed),
-                    None => (u64::MAX, 0),
-                },
-                (None, None) => (u64::MAX, 0),
+        let lower = |range: &Range<usize>, after: usize| match (
+            fits(costs.none, range, after),
+            fits(costs.open, range, after),
+        ) {
+            (Some(kept), _) => (kept, 0),
+            (None, Some(open)) => {
+                let units = units(Some(times), chooser.out, range).into_iter();
+                (open, units.map(|unit| unit.weight).min().unwrap_or(0))
             }
+            (None, None) => (u64::MAX, 0),
         };
         let upper = |range: &Range<usize>, after: usize| match (
             fits(costs.none, range, after),
@@ -133,13 +139,72 @@ impl<'m, 'a> Together<'m, 'a> {
             (None, Some(layer)) => (layer, times.forward_again(range)),
             (None, None) => (u64::MAX, 0),
         };
-        Ok(Self {
+        let mut together = Self {
             lower: side(&lower),
             upper: side(&upper),
             chooser,
+            none: none(memory)?,
+            bounded: Vec::new(),
             limit,
             left: max_chosen,
-        })
+        };
+        together.bound()?;
+        Ok(together)
+    }
+
+    /// Raises what ranges recompute at least by tiles that were not looked at before.
+    fn bound(&mut self) -> Result<(), TooManyPlaces> {
+        let costs = &self.lower.costs;
+        let ranges: Vec<Range<usize>> = costs.iter().map(|(range, _)| range).collect();
+        let stages = costs.stages();
+        if ranges.len().saturating_mul(stages) > MAX_BOUNDED {
+            return Ok(());
+        }
+        let is_new = |tile: &u32| !self.bounded.contains(tile);
+        let tiles = self.chooser.tiles.iter().copied().filter(is_new);
+        let tiles: Vec<u32> = tiles.collect();
+        for &tile in &tiles {
+            let bound = TileBound::new(&self.none, &self.chooser, (tile, stages))?;
+            let (known, bound) = (&*self, &bound);
+            let raised = ranges.par_iter().flat_map_iter(|range| {
+                (0..stages).filter_map(move |after| known.raised(bound, range, after))
+            });
+            for (stage, at_least) in raised.collect::<Vec<_>>() {
+                self.lower.put(&stage, at_least);
+            }
+        }
+        self.bounded.extend(tiles);
+        Ok(())
+    }
+
+    /// Bytes and recomputation at least of a range that was not chosen for, where a tile tells
+    /// more than was known.
+    fn raised(
+        &self,
+        bound: &TileBound,
+        range: &Range<usize>,
+        after: usize,
+    ) -> Option<(PlacedStage, (u64, u128))> {
+        let peak = self.lower.costs.peak(range.clone(), after)?;
+        let known = self.lower.times.stage(range, after)?.recomputed;
+        let positions = range.clone();
+        let after = Some(after);
+        let limited = (PlacedStage { positions, after }, self.limit);
+        if self.chooser.known.contains_key(&limited) {
+            return None;
+        }
+        let recomputed = bound.recomputed(&self.chooser, &limited);
+        let at_least = match recomputed {
+            Some(recomputed) if recomputed <= known => return None,
+            // Only that all is recomputed.
+            Some(all) if all == self.lower.times.forward_again(range) => {
+                let layer = self.upper.costs.peak(range.clone(), after?);
+                (layer.unwrap_or(peak), all)
+            }
+            Some(recomputed) => (peak, recomputed),
+            None => (u64::MAX, 0),
+        };
+        Some((limited.0, at_least))
     }
 
     /// The best split for `problem`, whose costs and times are not looked at; `None` where
@@ -150,14 +215,23 @@ impl<'m, 'a> Together<'m, 'a> {
         max_tried: u64,
         is_wanted: impl Fn(&Fitting) -> bool,
     ) -> Result<Option<Found>, SearchError> {
+        let mut tried = FIRST_TRIED.min(max_tried);
+        let mut last: Option<Fitting> = None;
         loop {
-            let lower = solve::quickest(&self.lower.problem(problem), max_tried)?;
+            let near = last.as_ref().map(|split| &split.plan);
+            let lower = solve::quickest(&self.lower.problem(problem), tried, near)?;
             let Some(lower) = lower.filter(&is_wanted) else {
                 return Ok(None);
             };
+            last = Some(lower.clone());
             let open = self.open(&lower);
             if !open.is_empty() && self.left > 0 {
                 self.choose(&open)?;
+                continue;
+            }
+            let is_best = lower.step.is_none_or(|proof| proof.is_optimal);
+            if !is_best && tried < max_tried {
+                tried = max_tried;
                 continue;
             }
             // Where it was given up for a stage, nothing of it is known to fit.
@@ -174,11 +248,9 @@ impl<'m, 'a> Together<'m, 'a> {
             let Some(split) = split.filter(&is_wanted) else {
                 return Ok(None);
             };
-            let stages = self.stages(split.plan.stages());
-            let found = self.chooser.split(&stages)?;
-            if self.take(&stages) {
+            let Some(found) = self.verified(split.plan.stages())? else {
                 continue;
-            }
+            };
             let peaks: Vec<u64> = found.peaks().collect();
             let peak = peaks.iter().copied().max().unwrap_or(0);
             let score = Score {
@@ -204,7 +276,7 @@ impl<'m, 'a> Together<'m, 'a> {
         problem: &Problem<'_>,
         max_tried: u64,
     ) -> Result<Option<Fitting>, SearchError> {
-        let known = solve::quickest(&self.upper.problem(problem), max_tried)?;
+        let known = solve::quickest(&self.upper.problem(problem), max_tried, None)?;
         if let Some(known) = &known {
             self.choose(&self.open(known))?;
         }
@@ -222,38 +294,48 @@ impl<'m, 'a> Together<'m, 'a> {
         Some(Fitting { step, ..known })
     }
 
-    /// The best split with the proofs of both programs; `None` where none is known.
+    /// A split with what is chosen for its stages, on all tiles; `None` where that is something
+    /// else than was known.
+    fn verified(
+        &mut self,
+        stages: &[Range<usize>],
+    ) -> Result<Option<ChosenSplit<'a>>, TooManyPlaces> {
+        let stages = self.stages(stages);
+        self.chooser.find(&stages)?;
+        if self.take(&stages) {
+            return Ok(None);
+        }
+        let found = self.chooser.verified(&stages)?;
+        if found.is_none() {
+            self.chooser.find(&stages)?;
+            self.take(&stages);
+            self.bound()?;
+        }
+        Ok(found)
+    }
+
+    /// The best split with the proofs of both programs, and what is chosen for it; `None` where
+    /// none is known.
     pub(in crate::search) fn solution(
         &mut self,
         problem: &Problem<'_>,
-        max_tried: u64,
-    ) -> Result<Option<Solution>, SearchError> {
-        loop {
-            let Some(found) = self.best(problem, max_tried, |_| true)? else {
-                return Ok(None);
-            };
-            let side = match found.chosen.is_optimal {
-                true => &self.lower,
-                false => &self.upper,
-            };
-            let Some(solution) = solve::solve(&side.problem(problem))? else {
-                return Ok(None);
-            };
-            let stages = self.stages(solution.plan.stages());
-            let split = self.chooser.split(&stages)?;
-            if self.take(&stages) {
-                continue;
-            }
-            let step = match found.chosen.is_optimal {
-                true => solution.step,
-                false => found.split.step,
-            };
-            let peak = split.peaks().max().unwrap_or(0);
-            return Ok(Some(Solution {
-                step,
-                ..on_all_tiles(solution, peak)
-            }));
-        }
+    ) -> Result<Option<(Solution, Chosen)>, SearchError> {
+        let Some(found) = self.best(problem, solve::MAX_TRIED, |_| true)? else {
+            return Ok(None);
+        };
+        let side = match found.chosen.is_optimal {
+            true => &self.lower,
+            false => &self.upper,
+        };
+        let problem = side.problem(problem);
+        let known = solve::rescored(&problem, found.split.clone());
+        let is_of_all_tiles = known.is_some_and(|known| known.score == found.split.score);
+        let solution = solve::proven(&problem, found.split)?;
+        let solution = solution.map(|solution| match is_of_all_tiles {
+            true => solution,
+            false => without_peaks(solution),
+        });
+        Ok(solution.map(|solution| (solution, found.chosen)))
     }
 
     fn stages(&self, stages: &[Range<usize>]) -> Vec<LimitedStage> {
@@ -303,19 +385,12 @@ impl<'m, 'a> Together<'m, 'a> {
     }
 }
 
-/// A solution with the peak of all tiles. Where that of those that were looked at is less, it
-/// proves nothing of peaks.
-fn on_all_tiles(mut solution: Solution, peak: u64) -> Solution {
-    if peak != solution.score.peak {
-        let is_of_peaks = |objective| matches!(objective, Objective::Peak | Objective::Squares);
-        solution
-            .proofs
-            .retain(|proof| !is_of_peaks(proof.objective));
-        solution
-            .bottlenecks
-            .retain(|proof| !is_of_peaks(proof.objective));
-        solution.score.peak = peak;
-    }
+/// A solution without the proofs of peaks, which are those of the tiles that were looked at.
+fn without_peaks(mut solution: Solution) -> Solution {
+    let is_of_peaks = |objective| matches!(objective, Objective::Peak | Objective::Squares);
+    let (proofs, bottlenecks) = (&mut solution.proofs, &mut solution.bottlenecks);
+    proofs.retain(|proof| !is_of_peaks(proof.objective));
+    bottlenecks.retain(|proof| !is_of_peaks(proof.objective));
     solution
 }
 
@@ -337,95 +412,10 @@ impl Side {
             side.times.cycles(range, after)
         };
         let before = known(self);
-        self.costs.put(range, after, peak);
+        // On a few tiles it is less than what is known to be needed.
+        let least = self.costs.peak(range.clone(), after).unwrap_or(0);
+        self.costs.put(range, after, peak.max(least));
         self.times.recompute(range, after, recomputed);
         before != known(self)
-    }
-}
-
-/// The numbers that bound the recomputation of ranges from below.
-struct Bounds {
-    limit: u64,
-    tiles: Vec<TileBound>,
-}
-
-/// One tile.
-struct TileBound {
-    tile: usize,
-    /// The costs of ranges where nothing is recomputed.
-    kept: RangeCosts,
-    /// By position.
-    freed: Vec<Freed>,
-}
-
-impl Bounds {
-    fn new(
-        chooser: &Chooser<'_, '_>,
-        (limit, stages): (u64, usize),
-        open: &RangeCosts,
-    ) -> Result<Self, SearchError> {
-        let memory = chooser.memory;
-        let [none, _] = none_and_open(memory)?;
-        let count = open.iter().count().saturating_mul(stages);
-        let tiles = if count <= MAX_BOUNDED {
-            &chooser.tiles[..]
-        } else {
-            &[]
-        };
-        let bound = |&tile: &u32| {
-            Ok(TileBound {
-                tile: tile as usize,
-                kept: none.costs_on_tile(tile, stages)?,
-                freed: memory.freed_by_position(memory.numbered_on_tile(tile)),
-            })
-        };
-        let tiles = tiles
-            .iter()
-            .map(bound)
-            .collect::<Result<_, TooManyPlaces>>()?;
-        Ok(Self { limit, tiles })
-    }
-
-    /// The least recomputation of a range that does not fit where nothing is recomputed;
-    /// `None` where it never fits.
-    fn recomputed(
-        &self,
-        chooser: &Chooser<'_, '_>,
-        range: &Range<usize>,
-        after: usize,
-    ) -> Option<u128> {
-        let units = units(chooser.times, chooser.out, range);
-        let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
-        let stage = PlacedStage {
-            positions: range.clone(),
-            after: Some(after),
-        };
-        let copies = chooser
-            .memory
-            .copies(&stage)
-            .map_or(0, |(copies, _)| copies);
-        let all: u128 = weights.iter().sum();
-        let mut kept = all - weights.iter().min()?;
-        let open = vec![LayerChoice::Open; units.len()];
-        for bound in &self.tiles {
-            let peak = bound.kept.peak(range.clone(), after).unwrap_or(0);
-            let needed = peak.saturating_sub(self.limit);
-            if needed > 0 {
-                let freed = |position: usize| {
-                    chooser
-                        .memory
-                        .freed_on(bound.tile, &bound.freed[position], copies)
-                };
-                let row = Row {
-                    freed: units
-                        .iter()
-                        .map(|unit| unit.positions.clone().map(freed).sum())
-                        .collect(),
-                    needed,
-                };
-                kept = kept.min(SortedRow::new(&row, &weights).room(&open, 0)?);
-            }
-        }
-        Some(all - kept)
     }
 }

@@ -4,8 +4,8 @@ use crate::solve::checked_problem::CheckedProblem;
 use crate::time::{SlotKind, StageTimes};
 use std::ops::Range;
 
-/// Forward, backward (with what is recomputed), and both.
-type Work = [u128; 3];
+/// Forward, backward (with what is recomputed), both, and no work.
+type Work = [u128; 4];
 
 /// The least work of the busiest of the stages from one on, each kind by itself.
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl Bounds {
         };
         let end = bounds.place(stages, positions);
         bounds.rests[end] = Some(Rest {
-            busiest: [0; 3],
-            first: [0; 3],
+            busiest: [0; 4],
+            first: [0; 4],
         });
         for stage in (0..stages).rev() {
             for start in stage..positions {
@@ -92,14 +92,14 @@ impl Bounds {
             else {
                 continue;
             };
-            let first = [(true, false), (false, true), (true, true)];
+            let first = [(true, false), (false, true), (true, true), (false, false)];
             let first = first.map(|(forward, backward)| parts.active(forward, backward));
-            let busiest = [0, 1, 2].map(|kind| first[kind].max(rest.busiest[kind]));
+            let busiest = [0, 1, 2, 3].map(|kind| first[kind].max(rest.busiest[kind]));
             let best = found.get_or_insert(Rest { busiest, first });
             if busiest[2] < best.busiest[2] || self.ends[place] == 0 {
                 self.ends[place] = end;
             }
-            for kind in 0..3 {
+            for kind in 0..4 {
                 best.busiest[kind] = best.busiest[kind].min(busiest[kind]);
                 best.first[kind] = best.first[kind].min(first[kind]);
             }
@@ -131,23 +131,35 @@ impl Bounds {
     }
 }
 
-impl Rest {
-    /// The work of the busiest stage from `stage` on, of `stages`, in this kind of slot.
-    pub(super) fn of(self, kind: &SlotKind, stage: usize, stages: usize) -> u128 {
-        let (forward, backward) = (&kind.forward[stage..stages], &kind.backward[stage..stages]);
+/// Which work the stages from one on have in a slot: at least one of them, and the first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WorkOfRest {
+    busiest: usize,
+    first: usize,
+}
+
+impl WorkOfRest {
+    /// Of the stages from `stage` on.
+    pub(super) fn new(kind: &SlotKind, stage: usize) -> Self {
+        let number = |forward: bool, backward: bool| match (forward, backward) {
+            (true, true) => 2,
+            (true, false) => 0,
+            (false, true) => 1,
+            (false, false) => 3,
+        };
+        let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let all = |active: &[bool]| active.iter().all(|&is| is);
-        let busiest = match (all(forward), all(backward)) {
-            (true, true) => self.busiest[2],
-            (true, false) => self.busiest[0],
-            (false, true) => self.busiest[1],
-            (false, false) => 0,
-        };
-        let first = match (forward.first(), backward.first()) {
-            (Some(true), Some(true)) => self.first[2],
-            (Some(true), _) => self.first[0],
-            (_, Some(true)) => self.first[1],
-            _ => 0,
-        };
-        busiest.max(first)
+        let first = |active: &[bool]| active.first().is_some_and(|&is| is);
+        Self {
+            busiest: number(all(forward), all(backward)),
+            first: number(first(forward), first(backward)),
+        }
+    }
+}
+
+impl Rest {
+    /// The work of the busiest stage in a slot with this work.
+    pub(super) fn of(&self, work: WorkOfRest) -> u128 {
+        self.busiest[work.busiest].max(self.first[work.first])
     }
 }

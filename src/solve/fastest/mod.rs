@@ -13,11 +13,11 @@ mod climb;
 use super::checked_problem::CheckedProblem;
 use super::plan::{Plan, Score};
 use crate::time::{Passes, SlotKind, Slots, StageTimes, StepTime};
-use bounds::Bounds;
+use bounds::{Bounds, WorkOfRest};
 use std::ops::Range;
 
 /// How many stages are tried at most: some tenths of a second.
-const MAX_TRIED: u64 = 1_000_000;
+pub(crate) const MAX_TRIED: u64 = 1_000_000;
 /// Of more positions or stages only splits near those are tried whose slowest stage is the
 /// fastest.
 const MAX_POSITIONS: usize = 400;
@@ -69,18 +69,21 @@ impl Candidate {
 
 /// Searches from `start`, a split that is allowed; `None` without cycles.
 pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fastest> {
-    fastest_within(checked, start, MAX_TRIED)
+    fastest_within(checked, &[start], MAX_TRIED)
 }
 
-/// With another number of stages to be tried at most.
+/// From several splits, of which the first is allowed, with another number of stages to be tried
+/// at most.
 pub(super) fn fastest_within(
     checked: &CheckedProblem<'_>,
-    start: &Plan,
+    starts: &[&Plan],
     max_tried: u64,
 ) -> Option<Fastest> {
     let times = checked.problem.times?;
-    let start = Candidate::new(checked, start.stages().to_vec())?;
-    let mut best = climb::climb(checked, start);
+    let starts = starts.iter().map(|start| start.stages().to_vec());
+    let starts = starts.filter_map(|stages| Candidate::new(checked, stages));
+    let starts = starts.map(|start| climb::climb(checked, start));
+    let mut best = starts.reduce(|a, b| if b.is_better_than(&a) { b } else { a })?;
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
     let is_small = checked.layers() <= MAX_POSITIONS && stages == checked.stages;
     let of_number = |stages: usize| StageSearch::new(checked, times, stages, &best);
@@ -149,6 +152,8 @@ struct StageSearch<'a> {
     stages: usize,
     micro_batches: u64,
     kinds: Vec<SlotKind>,
+    /// By stage, then by kind of slot.
+    rests: Vec<Vec<WorkOfRest>>,
     slots: u128,
     /// Cycles of all stages to update their weights one after the other.
     update: u128,
@@ -184,6 +189,10 @@ impl<'a> StageSearch<'a> {
         let bounds = Bounds::new(checked, times, stages)?;
         let micro_batches = times.micro_batches(stages);
         let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
+        let of_rest = |stage: usize| {
+            let kinds = slots.kinds.iter();
+            kinds.map(|kind| WorkOfRest::new(kind, stage)).collect()
+        };
         let whole = times.stage(&(0..checked.layers()), 0)?;
         let mut search = Self {
             checked,
@@ -191,6 +200,7 @@ impl<'a> StageSearch<'a> {
             stages,
             micro_batches,
             slots: slots.count(),
+            rests: (0..=stages).map(of_rest).collect(),
             kinds: slots.kinds,
             update: whole.update,
             bounds,
@@ -284,11 +294,9 @@ impl<'a> StageSearch<'a> {
         let stage = begun.stages.len();
         let start = begun.stages.last().map_or(0, |last| last.end);
         let rest = self.bounds.rest(stage, start);
-        let slots = self.kinds.iter().zip(&begun.busiest);
-        let slots = slots.map(|(kind, &busiest)| {
-            let slot = rest.map_or(busiest, |rest| {
-                busiest.max(rest.of(kind, stage, self.stages))
-            });
+        let slots = self.kinds.iter().zip(&self.rests[stage]);
+        let slots = slots.zip(&begun.busiest).map(|((kind, &work), &busiest)| {
+            let slot = rest.map_or(busiest, |rest| busiest.max(rest.of(work)));
             slot.saturating_mul(kind.count.into())
         });
         let work = slots.fold(0u128, u128::saturating_add);
