@@ -158,6 +158,14 @@ impl Overhead {
         without
     }
 
+    /// The fragmentation on a tile that comes with such shares of state.
+    pub(in crate::memory) fn fragmentation_of_shares(&self, tile: usize, shares: u64) -> u64 {
+        match shares {
+            0 => 0,
+            _ => self.fragmentation(tile, shares),
+        }
+    }
+
     /// By lane, adds the fragmentation on each of `tiles` of a stage that takes so much there.
     pub(super) fn add_fragmentation_on<const N: usize>(
         &self,

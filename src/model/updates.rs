@@ -9,9 +9,9 @@ use crate::profile::LiveClasses;
 pub(super) const NUMBER_BYTES: u64 = 16;
 
 /// Marks the operations that update weights by what they do, where none has a name that
-/// tells: after the start of the backward pass they use a parameter and what is none, or what
-/// sums up gradients, but nothing that the forward pass made, and only parameters outlive them.
-/// What they do would be lost otherwise.
+/// tells: after the start of the backward pass they use a parameter and what is none, which
+/// another operation uses too, or what sums up gradients, but nothing that the forward pass made,
+/// and only parameters outlive them. What they do would be lost otherwise.
 pub(super) fn mark(
     (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
     (variables, classes): (&VariableGroups, &LiveClasses),
@@ -39,6 +39,7 @@ pub(super) fn mark(
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
     has_parameter: bool,
+    /// Something that is none, and that another operation uses too, or that sums up gradients.
     has_other: bool,
     /// Bytes of what is no parameter and lives on after its last step.
     outliving: u64,
@@ -72,6 +73,7 @@ impl Uses {
             let is_from_forward = ranges.iter().any(is_over);
             let is_parameter = classes.lasts(variable_use.class);
             let is_accumulator = labels[sets.label(variable_use.set) as usize].is_accumulator();
+            let is_of_others = sets.groups(variable_use.set).nth(1).is_some();
             for group in sets.groups(variable_use.set) {
                 // Of a file that is made to take long, no update is found.
                 let Some(rest) = left.checked_sub(1) else {
@@ -83,7 +85,7 @@ impl Uses {
                 };
                 let uses = &mut found[group as usize];
                 uses.has_parameter |= is_parameter && !is_accumulator;
-                uses.has_other |= !is_parameter || is_accumulator;
+                uses.has_other |= is_accumulator || !is_parameter && is_of_others;
                 let bytes = variable_use.bytes;
                 if !is_parameter && end > last + 1 {
                     uses.outliving = uses.outliving.saturating_add(bytes);

@@ -203,10 +203,17 @@ impl<'a> Pattern<'a> {
         let between = layers.skip(1).filter_map(again).min();
         let maker = self.flow.forward.first().copied();
         let maker = maker.filter(|&maker| !self.flow.is_streamed && maker >= start);
-        let made_once = kept.zip(maker).map(|(kept, maker)| kept.max(maker));
+        let made = kept.zip(maker).map(|(kept, maker)| kept.max(maker));
         let runs_once = |maker| !self.flows.may_run_again(maker, &(0..self.flows.places));
-        let made_once = made_once.filter(|_| maker.is_some_and(runs_once));
-        [enters, between, made_once].into_iter().flatten().min()
+        let made_once = made.filter(|_| maker.is_some_and(runs_once));
+        // In is a part of the first layer.
+        let is_other = |user: &u32| maker.is_some_and(|maker| maker.max(1) != (*user).max(1));
+        let mut others = users.filter(is_other);
+        let ended = made.zip(others.next()).map(|(made, other)| made.max(other));
+        [enters, between, made_once, ended]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn stash(&mut self, segment: Segment, kept: Option<u32>, enters: Option<u32>) {

@@ -250,7 +250,7 @@ impl MemoryModel<'_> {
         let live = (update.variables, update.overhead);
         let with = |taken: u64| {
             let bytes = code.total() + live.0 + live.1 + taken;
-            let gaps = self.fragmentation_on(tile, bytes, plan);
+            let gaps = self.fragmentation_on(tile, bytes, peak, plan);
             let mut parts = of_layers(code, live, gaps, plan);
             parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
             parts
@@ -279,7 +279,7 @@ impl MemoryModel<'_> {
         peak: &StagePeak,
         plan: &StagesToCompute<'_>,
     ) -> StageOnTile {
-        let gaps = self.fragmentation_on(tile, code.total() + peak.most_live(), plan);
+        let gaps = self.fragmentation_on(tile, code.total() + peak.most_live(), peak, plan);
         let phases = peak.phases.iter().enumerate();
         let in_phase = |(phase, top): (usize, &PhasePeak)| {
             let mut parts = of_layers(code, (top.variables, top.overhead), gaps, plan);
@@ -295,12 +295,21 @@ impl MemoryModel<'_> {
         highest.unwrap_or_default()
     }
 
-    /// Gaps on a tile with these bytes, which are those of the one-IPU compilation.
-    fn fragmentation_on(&self, tile: usize, bytes: u64, plan: &StagesToCompute<'_>) -> u64 {
-        match plan.with_overhead {
-            true => self.overhead.fragmentation(tile, bytes),
-            false => 0,
+    /// Gaps on a tile with these bytes, which are those of the one-IPU compilation, and with the
+    /// shares of state that stay on it.
+    fn fragmentation_on(
+        &self,
+        tile: usize,
+        bytes: u64,
+        peak: &StagePeak,
+        plan: &StagesToCompute<'_>,
+    ) -> u64 {
+        if !plan.with_overhead {
+            return 0;
         }
+        let shares = peak.update.map_or(0, |update| update.updating.shares);
+        let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
+        self.overhead.fragmentation(tile, bytes) + of_shares
     }
 
     /// Does the pipeline recompute activations layer by layer, the same layers as another?

@@ -115,11 +115,12 @@ impl<'a> PipelineSweep<'a> {
     }
 
     /// Adds the last position of `range`, which had all before it. Returns by lane the
-    /// bytes that a tile has at least, without what the pipeline adds, where it changes
+    /// bytes that one of `tiles` has at least, without what the pipeline adds, where it changes
     /// anything of what is known; `None` if the range does not fit.
     pub(super) fn add<const N: usize>(
         &self,
         range: Range<usize>,
+        tiles: Range<u32>,
         scratch: &mut PipelineScratch<N>,
     ) -> Option<[u64; N]> {
         let (start, last) = (range.start, range.end - 1);
@@ -130,7 +131,7 @@ impl<'a> PipelineSweep<'a> {
         scratch.least = ByLane::default();
         if let Some(phase) = &self.model.update {
             scratch.updates.add(phase, last);
-            *scratch.least = scratch.updates.always();
+            *scratch.least = scratch.updates.always(&self.model.overhead, tiles);
         }
         if let Some(flows) = &self.model.flows {
             let additions = &mut scratch.additions;

@@ -102,7 +102,7 @@ fn ranges_from<B: Bytes, const N: usize>(
     for last in start..model.layers() {
         let mut known = None;
         for (pipeline, scratch) in pipelines.iter_mut() {
-            known = lowest(known, pipeline.add(start..last + 1, scratch));
+            known = lowest(known, pipeline.add(start..last + 1, tiles(), scratch));
         }
         // No pipeline has this range.
         let Some(known) = known else { break };

@@ -2,9 +2,10 @@
 
 use super::UpdatePhase;
 use super::tile::{Amounts, Entry, Placing, TileUpdates};
-use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, add_up};
+use crate::memory::{MemoryModel, Overhead};
 use crate::model::{EVERYWHERE, PlaceSet};
+use std::ops::Range;
 
 /// The sums of the range that grows, by lane; its memory is used again for the next.
 #[derive(Debug, Default)]
@@ -152,9 +153,13 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// The bytes of the range in the passes and in the update alike.
-    pub(in crate::memory) fn always(&self) -> [u64; N] {
+    /// The bytes of the range on `tiles` in the passes and in the update alike: shares of state,
+    /// which fragment as state does, and accumulators that are loaded.
+    pub(in crate::memory) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
         let mut always = *self.shares.sum;
+        for (shares, tile) in always.iter_mut().zip(tiles) {
+            *shares += overhead.fragmentation_of_shares(tile as usize, *shares);
+        }
         add_up(&mut always, &self.loading);
         always
     }

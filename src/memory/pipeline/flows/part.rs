@@ -148,8 +148,15 @@ impl Flow {
         let mut backward = self.backward.iter().filter(|user| places.contains(user));
         // A tensor that a layer needs that is kept whole must be there before anything runs again.
         let is_needed = backward.any(|&user| flows.choice(user) == LayerChoice::Kept);
+        // What ends a layer is a checkpoint, also where the next one is kept. In is a part of the
+        // first layer.
+        let is_end = |maker: u32| {
+            let mut users = users.iter();
+            places.contains(&maker) && users.any(|&user| user.max(1) != maker.max(1))
+        };
+        let is_kept = |maker| is_made_once(maker) || is_end(maker);
         (enters && users.iter().any(|&user| again(user)))
             || layers.skip(1).any(again)
-            || (kept && (is_needed || maker.is_some_and(is_made_once)))
+            || (kept && (is_needed || maker.is_some_and(is_kept)))
     }
 }

@@ -21,16 +21,15 @@ use crate::support::models::{Random, seeds};
 /// How many models are drawn; all of them are 500.
 const MODELS: u64 = 50;
 /// Models beyond these of which something was wrong once that none of these shows: In alone in a
-/// stage that runs again, updates without a name that use what sums up gradients.
-const ALSO: [u64; 3] = [114, 168, 402];
-/// By how much the fullest tile may be too low in 99 of 100 IPUs, and in any. What is aimed at
-/// is 1 % in all: kept layers beside recomputed ones (3.4 % at worst), and in an update what
-/// the compiler made for steps of it (one model of 500, 6,424 bytes of 48,326) are beyond it.
-const MOST_UNDER: (f64, f64) = (0.01, 0.14);
+/// stage that runs again (114, 168), updates without a name (386, 398, 402), what ends a layer
+/// before one that is kept (69, 396), and the fragmentation of shares of state (429).
+const ALSO: [u64; 8] = [69, 114, 168, 386, 396, 398, 402, 429];
+/// By how much the fullest tile of any IPU may be too low.
+const MOST_UNDER: f64 = 0.01;
 /// By how much it may be too high in 95 of 100 IPUs: without and with a norm over all
 /// gradients, which a profile without accumulation keeps until then, and which counts beside
 /// accumulators. What is aimed at is 8 %.
-const MOST_OVER: [(&str, f64); 2] = [("without a norm", 0.08), ("with a norm", 0.23)];
+const MOST_OVER: [(&str, f64); 2] = [("without a norm", 0.08), ("with a norm", 0.24)];
 /// By how much a step may be off in 95 of 100 configurations, and in any. What is aimed at is
 /// 1 % in all: beyond it are two models whose updates or norms work on the weights of several
 /// places, and have most cycles in some of these.
@@ -282,7 +281,7 @@ fn configurations_need_what_the_simulation_needs() {
     work.print("cycles of a step without copies, off by");
     all.iter().for_each(print_misses);
     let of_all = |errors: &Distribution, per_mille| errors.per_mille("all", per_mille);
-    assert!(of_all(under, 990) <= MOST_UNDER.0 && of_all(under, 1000) <= MOST_UNDER.1);
+    assert!(of_all(under, 1000) <= MOST_UNDER);
     for (label, most) in MOST_OVER {
         assert!(over.per_mille(label, 950) <= most, "{label}");
     }
