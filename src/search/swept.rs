@@ -23,6 +23,11 @@ pub struct SweepAnswer {
 }
 
 impl CostedRequest {
+    /// How many positions the layer order has, whether or not ranges are computed.
+    fn positions(&self) -> usize {
+        self.cut_bytes.len() + 1
+    }
+
     /// The numbers of IPUs that a sweep answers for, ascending: all that there are, if that
     /// was requested. Where other splits are to be tried, all up to those of a POD16 and of
     /// more, each of which takes as long as the answer itself, the powers of 2 and the
@@ -30,7 +35,7 @@ impl CostedRequest {
     pub(super) fn swept(&self) -> Vec<usize> {
         let is_open = self.request.what_if || matches!(self.request.ipus, IpuCount::UpTo(_));
         let most = match is_open && self.request.limits.len() <= 1 {
-            true => TRIED_IPUS.min(self.costs.stages()).min(self.costs.layers()),
+            true => TRIED_IPUS.min(self.costs.stages()).min(self.positions()),
             false => 0,
         };
         let is_wanted = |&ipus: &usize| {

@@ -175,3 +175,14 @@ fn a_schedule_is_refused_where_none_is_known() {
         assert!(run.err.contains(text), "{options:?}: {}", run.err);
     }
 }
+
+/// Costs depend on how many stages come after, so they must be known for more of them.
+#[test]
+fn other_numbers_of_ipus_can_be_tried() {
+    let (found, code) = report(&["--solve".to_string(), format!("--num-ipus={IPUS}")]);
+    assert_eq!(code, 0);
+    let best = found["what_if"]["best"].as_array().expect("best splits");
+    let tried = best.iter().filter_map(|best| best["ipus"].as_u64());
+    let positions = found["layers"].as_array().expect("positions").len() as u64;
+    assert!(tried.eq(1..=positions), "{best:?}");
+}
