@@ -133,6 +133,12 @@ pub(super) fn add_up<const N: usize>(sums: &mut [u64; N], bytes: &[u64; N]) {
     }
 }
 
+/// The sum of such numbers.
+#[inline]
+pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
+    std::array::from_fn(|lane| a[lane] + b[lane])
+}
+
 /// The sum of all.
 pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
     all.fold([0; N], |mut sums, bytes| {

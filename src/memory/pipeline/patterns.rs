@@ -4,7 +4,7 @@
 //! users: it begins to count with some last position and ends with another.
 
 use super::additions::{Area, StageFlows};
-use super::flows::{Flow, Flows, Life};
+use super::flows::{Flow, Flows, Life, are_of_one_layer};
 use super::{PlacedStage, Recompute, Schedule};
 
 /// The quantity that a flow counts for.
@@ -206,8 +206,7 @@ impl<'a> Pattern<'a> {
         let made = kept.zip(maker).map(|(kept, maker)| kept.max(maker));
         let runs_once = |maker| !self.flows.may_run_again(maker, &(0..self.flows.places));
         let made_once = made.filter(|_| maker.is_some_and(runs_once));
-        // In is a part of the first layer.
-        let is_other = |user: &u32| maker.is_some_and(|maker| maker.max(1) != (*user).max(1));
+        let is_other = |user: &u32| maker.is_some_and(|maker| !are_of_one_layer(maker, *user));
         let mut others = users.filter(is_other);
         let ended = made.zip(others.next()).map(|(made, other)| made.max(other));
         [enters, between, made_once, ended]

@@ -74,21 +74,19 @@ impl RangePeaks<'_> {
 
     /// By lane, a tile has `least` at least.
     pub(super) fn raise<const N: usize>(self, least: &[u64; N]) {
-        raise(&self.0[0], least, &[0; N]);
+        raise(&self.0[0], least);
     }
 
     /// By lane, a tile has what the columns add to `least`.
     pub(super) fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
         for (peak, added) in self.0[1..].iter().zip(columns) {
-            raise(peak, least, added);
+            raise(peak, &lanes::plus(least, added));
         }
     }
 }
 
-fn raise<const N: usize>(peak: &AtomicU64, least: &[u64; N], added: &[u64; N]) {
-    let mut bytes = *least;
-    lanes::add_up(&mut bytes, added);
-    let highest = lanes::highest(&bytes);
+fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
+    let highest = lanes::highest(bytes);
     // Most tiles raise nothing, and to look is much cheaper than to write.
     if peak.load(Ordering::Relaxed) < highest {
         peak.fetch_max(highest, Ordering::Relaxed);

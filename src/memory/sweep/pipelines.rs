@@ -1,7 +1,7 @@
 //! The ranges of layers in one pipeline.
 
 use super::peaks::RangePeakTable;
-use crate::memory::lanes::{self, ByLane};
+use crate::memory::lanes::{self, ByLane, plus};
 use crate::memory::neighbours::NeighbourUses;
 use crate::memory::pipeline::{PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::{RangeUpdates, TileUpdates};
@@ -50,10 +50,6 @@ impl<const N: usize> PipelineScratch<N> {
             .for_each(|bytes| lanes::raise(&mut highest, bytes));
         highest
     }
-}
-
-fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
-    std::array::from_fn(|lane| a[lane] + b[lane])
 }
 
 impl<'a> PipelineSweep<'a> {

@@ -9,7 +9,7 @@ mod tile;
 mod users;
 
 pub(in crate::memory) use lives::{PartOfLife, StageLives};
-pub(super) use part::{Flow, Life, Part};
+pub(super) use part::{Flow, Life, Part, are_of_one_layer};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{LayerChoice, Pipeline, Recompute, Storage};

@@ -5,6 +5,11 @@ use crate::memory::pipeline::{LayerChoice, Recompute};
 use crate::model::{Model, Placement};
 use std::ops::Range;
 
+/// Are two places of the same layer? In is a part of the first one.
+pub(in crate::memory::pipeline) fn are_of_one_layer(place: u32, other: u32) -> bool {
+    place.max(1) == other.max(1)
+}
+
 /// When a variable that is no parameter is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Life {
@@ -148,11 +153,10 @@ impl Flow {
         let mut backward = self.backward.iter().filter(|user| places.contains(user));
         // A tensor that a layer needs that is kept whole must be there before anything runs again.
         let is_needed = backward.any(|&user| flows.choice(user) == LayerChoice::Kept);
-        // What ends a layer is a checkpoint, also where the next one is kept. In is a part of the
-        // first layer.
+        // What ends a layer is a checkpoint, also where the next one is kept.
         let is_end = |maker: u32| {
             let mut users = users.iter();
-            places.contains(&maker) && users.any(|&user| user.max(1) != maker.max(1))
+            places.contains(&maker) && users.any(|&user| !are_of_one_layer(maker, user))
         };
         let is_kept = |maker| is_made_once(maker) || is_end(maker);
         (enters && users.iter().any(|&user| again(user)))
