@@ -82,7 +82,9 @@ pub(super) fn front(
             let other = &others.models[*number];
             if let Some(times) = times(other) {
                 let costs = others.costs((*number, *companions));
-                let chosen = chosen_in(costed, (other, costs), times, (&numbers, ipus), &found)?;
+                let none = others.models[companions[0]].wanted().0;
+                let models = (other, none);
+                let chosen = chosen_in(costed, (models, costs), times, (&numbers, ipus), &found)?;
                 found.extend(chosen);
             }
             task.add(1);
@@ -103,7 +105,7 @@ pub(super) fn front(
 
 /// How many pipelines are computed in one pass over the tiles: as many as there is room for.
 fn at_once(costed: &CostedRequest) -> usize {
-    let positions = costed.cut_bytes.len() + 1;
+    let positions = costed.positions();
     let stages = costed.ipus.max(super::MOST_STAGES).min(positions);
     let numbers = positions
         .saturating_mul(positions)
@@ -163,7 +165,7 @@ fn problem<'p>(
     Problem {
         costs: other.costs(),
         times,
-        ipus: ipus.min(costed.cut_bytes.len() + 1),
+        ipus: ipus.min(costed.positions()),
         limits: solve::Limits::new(&costed.request.limits).first(ipus),
         goal: match times {
             Some(_) => Goal::Time,
@@ -217,9 +219,9 @@ fn of_costs(
 
 /// The fastest configurations of a pipeline that chooses what it recomputes, for each number
 /// of IPUs where that is faster than all with as many that were `found`.
-fn chosen_in(
+fn chosen_in<'a>(
     costed: &CostedRequest,
-    (other, costs): (&OtherPipeline<'_>, CostsByChoice<'_>),
+    ((other, none), costs): ((&OtherPipeline<'a>, &MemoryModel<'a>), CostsByChoice<'_>),
     times: StageTimes,
     (numbers, ipus): (&[usize], usize),
     found: &[Configuration],
@@ -227,7 +229,7 @@ fn chosen_in(
     let pipeline = other.pipeline();
     let problem = problem(costed, other, Some(&times), ipus);
     let limits = (costed.request.highest_limit(), MAX_CHOSEN);
-    let mut together = Together::new(other.wanted().0, &times, costs, limits)?;
+    let mut together = Together::new((other.wanted().0, none), &times, costs, limits)?;
     let mut chosen = Vec::new();
     for stages in possible(other, (numbers, ipus)) {
         if stages > problem.ipus {

@@ -24,7 +24,7 @@ pub struct SweepAnswer {
 
 impl CostedRequest {
     /// How many positions the layer order has, whether or not ranges are computed.
-    fn positions(&self) -> usize {
+    pub(super) fn positions(&self) -> usize {
         self.cut_bytes.len() + 1
     }
 

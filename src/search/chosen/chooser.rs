@@ -83,9 +83,6 @@ pub(super) struct Chooser<'m, 'a> {
 impl<'m, 'a> Chooser<'m, 'a> {
     pub(super) fn new(memory: &'m MemoryModel<'a>, times: Option<&'m StageTimes>) -> Self {
         let out = memory.out();
-        let mut others = vec![LayerChoice::Recomputed; memory.layers()];
-        let of_out = others.iter_mut().skip(out.unwrap_or(usize::MAX));
-        of_out.for_each(|choice| *choice = LayerChoice::Kept);
         let all = memory.heaviest_tiles(usize::MAX);
         let first = if all.len() <= FEW_TILES {
             FEW_TILES
@@ -96,7 +93,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
             memory,
             times,
             out,
-            others,
+            others: beside_out(memory, LayerChoice::Recomputed),
             tiles: all.into_iter().take(first).collect(),
             known: FxHashMap::default(),
         }
@@ -269,6 +266,14 @@ impl<'m, 'a> Chooser<'m, 'a> {
         let rows = on_tiles.freed().into_iter().zip(peaks).map(row);
         Ok(rows.filter(|row| row.needed > 0).collect())
     }
+}
+
+/// This choice for all positions but Out, which is always kept.
+pub(super) fn beside_out(memory: &MemoryModel<'_>, choice: LayerChoice) -> Vec<LayerChoice> {
+    let mut choices = vec![choice; memory.layers()];
+    let of_out = choices.iter_mut().skip(memory.out().unwrap_or(usize::MAX));
+    of_out.for_each(|choice| *choice = LayerChoice::Kept);
+    choices
 }
 
 /// The choice for all positions, with the states of these units.

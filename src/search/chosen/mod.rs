@@ -101,8 +101,8 @@ fn with_together<T>(
         return Ok(None);
     };
     let limit = costed.request.highest_limit();
-    let [none, open] = &none_and_open(memory)?;
-    let wanted = [(none, limit), (open, limit)];
+    let [of_none, of_open] = &none_and_open(memory)?;
+    let wanted = [(of_none, limit), (of_open, limit)];
     let costs = MemoryModel::costs_in_all(&wanted, costed.ipus, progress)?;
     let _task = progress.begin("choosing what to recompute", progress::Unit::Rows, 0);
     let [none, open] = &costs[..] else {
@@ -114,7 +114,7 @@ fn with_together<T>(
         open,
     };
     search(&mut Together::new(
-        memory,
+        (memory, of_none),
         times,
         costs,
         (limit, MAX_CHOSEN),

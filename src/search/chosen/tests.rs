@@ -226,7 +226,8 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
                 layer: &costs[1],
                 open: &costs[2],
             };
-            let mut together = Together::new(&memory, &times, costs, (limit, 10_000)).unwrap();
+            let mut together =
+                Together::new((&memory, &none), &times, costs, (limit, 10_000)).unwrap();
             // From the first tile, others are taken as they are violated.
             together
                 .chooser

@@ -6,7 +6,7 @@
 
 use super::Chosen;
 use super::bounds::TileBound;
-use super::chooser::{Chooser, ChosenSplit, LimitedStage, Tried, units};
+use super::chooser::{Chooser, ChosenSplit, LimitedStage, Tried, beside_out, units};
 use crate::memory::{ByDepth, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Recompute};
 use crate::model::TooManyPlaces;
 use crate::search::SearchError;
@@ -45,7 +45,7 @@ pub(super) struct Side {
 pub(in crate::search) struct Together<'m, 'a> {
     pub(super) chooser: Chooser<'m, 'a>,
     /// The model where nothing is recomputed.
-    none: MemoryModel<'a>,
+    none: &'m MemoryModel<'a>,
     /// The tiles that told what ranges recompute at least.
     bounded: Vec<u32>,
     /// The least bytes and recomputation of ranges.
@@ -70,24 +70,17 @@ pub(in crate::search) struct Found {
 pub(in crate::search) fn none_and_open<'a>(
     memory: &MemoryModel<'a>,
 ) -> Result<[MemoryModel<'a>; 2], SearchError> {
-    let mut open = vec![LayerChoice::Open; memory.layers()];
-    let of_out = open.iter_mut().skip(memory.out().unwrap_or(usize::MAX));
-    of_out.for_each(|choice| *choice = LayerChoice::Kept);
-    Ok([none(memory)?, memory.choosing(&open)?])
-}
-
-/// The model with nothing recomputed.
-fn none<'a>(memory: &MemoryModel<'a>) -> Result<MemoryModel<'a>, SearchError> {
     let mut pipeline = memory.pipeline();
     pipeline.recompute = Recompute::None;
-    in_other(memory, pipeline)
+    let open = memory.choosing(&beside_out(memory, LayerChoice::Open))?;
+    Ok([in_other(memory, pipeline)?, open])
 }
 
 impl<'m, 'a> Together<'m, 'a> {
     /// For `memory`, whose stages take `times` where each layer is recomputed, and no more
-    /// than `limit` bytes on each tile. Layers of `max_chosen` stages are chosen at most.
+    /// than `limit` bytes on each tile; `none` is the model with nothing recomputed. Layers of `max_chosen` stages are chosen at most.
     pub(in crate::search) fn new(
-        memory: &'m MemoryModel<'a>,
+        (memory, none): (&'m MemoryModel<'a>, &'m MemoryModel<'a>),
         times: &'m StageTimes,
         costs: CostsByChoice<'_>,
         (limit, max_chosen): (u64, usize),
@@ -143,7 +136,7 @@ impl<'m, 'a> Together<'m, 'a> {
             lower: side(&lower),
             upper: side(&upper),
             chooser,
-            none: none(memory)?,
+            none,
             bounded: Vec::new(),
             limit,
             left: max_chosen,
@@ -164,7 +157,7 @@ impl<'m, 'a> Together<'m, 'a> {
         let tiles = self.chooser.tiles.iter().copied().filter(is_new);
         let tiles: Vec<u32> = tiles.collect();
         for &tile in &tiles {
-            let bound = TileBound::new(&self.none, &self.chooser, (tile, stages))?;
+            let bound = TileBound::new(self.none, &self.chooser, (tile, stages))?;
             let (known, bound) = (&*self, &bound);
             let raised = ranges.par_iter().flat_map_iter(|range| {
                 (0..stages).filter_map(move |after| known.raised(bound, range, after))
