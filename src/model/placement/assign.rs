@@ -92,7 +92,7 @@ impl<'a> FoundPlaces<'a> {
         let levels: Vec<Option<Level>> = named.iter().map(|layer| layer.map(level)).collect();
         let parameter = |set: u32| layering.layer_in(model.label_of(set)).map(level);
         let out = places.len() as u32 - 1;
-        let (nodes, shared) = Levels::find(model, (&levels, out), parameter);
+        let (of_operation, shared) = Levels::find(model, (&levels, out), parameter);
         let is_forward = |&number: &usize| model.operations[number].pass != Pass::Backward;
         let layered = (0..named.len()).filter(|&number| named[number].is_some());
         let last = layered.clone().rev().find(is_forward);
@@ -100,7 +100,7 @@ impl<'a> FoundPlaces<'a> {
             model,
             layering,
             layers: layered.min().unwrap_or(0)..=last.unwrap_or(0),
-            of_operation: of_operations(model, &nodes),
+            of_operation,
             shared,
             places,
         }
@@ -109,16 +109,11 @@ impl<'a> FoundPlaces<'a> {
     /// By operation its place.
     fn operations(&self, isolated: &[bool], sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
-        let mut caller = before;
         let mut operations = Vec::new();
-        for (number, operation) in self.model.operations.iter().enumerate() {
-            let preceding = if operation.is_nested { caller } else { before };
-            let found = self.operation(number, isolated, preceding, sets);
+        for number in 0..self.model.operations.len() {
+            let found = self.operation(number, isolated, before, sets);
             if sets.only(found.places).is_some() {
                 before = found.places;
-            }
-            if !operation.is_nested {
-                caller = before;
             }
             operations.push(found);
         }
@@ -141,8 +136,7 @@ impl<'a> FoundPlaces<'a> {
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
-        let is_compilers =
-            isolated[group] && (operation.is_anonymous || !operation.is_nested && !is_called);
+        let is_compilers = isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
             // It counts with what it touches.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
@@ -151,9 +145,8 @@ impl<'a> FoundPlaces<'a> {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
                 // Updates are of no pass.
-                let is_backward = operation.is_backward || operation.is_nested;
                 let is_update = operation.pass == Pass::Update
-                    || operation.pass == Pass::Backward && !is_backward;
+                    || operation.pass == Pass::Backward && !operation.is_backward;
                 let reason = match level {
                     _ if is_update => Reason::Touched,
                     _ if is_called => Reason::Call,
@@ -204,7 +197,7 @@ impl<'a> FoundPlaces<'a> {
     ) -> Vec<PlaceSet> {
         let users = operations.iter().zip(&self.model.operations);
         let users = users.map(|(place, operation)| match place.reason {
-            Reason::Touched | Reason::Neighbour => NOWHERE,
+            Reason::Touched => NOWHERE,
             Reason::Variables if operation.pass != Pass::Forward => NOWHERE,
             _ => place.places,
         });
@@ -248,21 +241,4 @@ fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) ->
     let mut layers: Vec<u32> = (1..out as u32).collect();
     layers.sort_by_key(|&layer| first[layer as usize]);
     [vec![IN], layers, vec![out as u32]].concat()
-}
-
-/// By operation: where its nodes are in the forward pass or, without any there, after it.
-fn of_operations(model: &Model, nodes: &[Reach]) -> Vec<Reach> {
-    let backward_start = model.backward_start.unwrap_or(u32::MAX);
-    let mut found = vec![Reach::Unknown; model.operations.len()];
-    let mut is_forward = vec![false; model.operations.len()];
-    for (node, &at) in model.flow.nodes.iter().zip(nodes) {
-        for operation in node.operations.iter().map(|&operation| operation as usize) {
-            // Recomputed operations, in the order of steps after the forward pass.
-            if node.first < backward_start || !is_forward[operation] {
-                found[operation] = found[operation].join(at);
-                is_forward[operation] |= node.first < backward_start && !at.is_unknown();
-            }
-        }
-    }
-    found
 }

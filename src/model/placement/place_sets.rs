@@ -146,7 +146,7 @@ impl PlaceSets {
     /// first. What has one of these places already tells nothing more, such as a number
     /// that many places share.
     pub(super) fn touched(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
-        let mut distinct: Vec<PlaceSet> = of.into_iter().filter(|&set| set != NOWHERE).collect();
+        let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
             EVERYWHERE => usize::MAX,
             set => self.places(set).len(),

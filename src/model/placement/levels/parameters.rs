@@ -1,96 +1,67 @@
 //! Where parameters are, and what is made of them alone.
 
-use super::{Level, Levels, Phase, Reach};
+use super::{Levels, Phase, Reach};
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// Is a weight whose name says a level used where that cannot be? Then others share it.
-    pub(super) fn is_used_beyond(&self, level: Level, nodes: &[u32]) -> bool {
-        let nodes = nodes.iter().map(|&node| node as usize);
-        let mut forward = nodes.filter(|&node| self.phases[node] == Phase::Forward);
-        forward.any(|node| match self.seeds[node] {
-            Some(seed) => seed != level,
-            None => {
-                self.before[node].is_some_and(|before| before > level)
-                    || self.after[node].is_some_and(|after| after < level)
-                    || self.is_cast_elsewhere(node, level)
-            }
-        })
-    }
-
-    /// Does a node use parameters alone, for layers at other levels?
-    fn is_cast_elsewhere(&self, node: usize, level: Level) -> bool {
-        let forward = |&to: &usize| self.phases[to] == Phase::Forward;
-        let mut consumers = self.consumers(node).filter(forward).peekable();
-        let is_elsewhere = |to: usize| self.seeds[to].is_some_and(|seed| seed != level);
-        self.incoming[node].is_empty() && consumers.peek().is_some() && consumers.all(is_elsewhere)
-    }
-
     /// A tensor that is made of parameters alone, such as a weight that is cast, goes with what
     /// uses it, where that is in one place.
     pub(super) fn made_of_parameters(&mut self) {
+        // Where no context says what is a weight, and what the host gives, any parameter is one.
+        let tells_weights = self.model.tells_weights();
+        let is_weight = |&parameter: &u32| {
+            let (set, _) = self.model.flow.parameters[parameter as usize];
+            !tells_weights || self.model.label_of(set).kind == TensorKind::Variable
+        };
         let mut is_made = vec![false; self.found.len()];
         for node in self.open(Phase::Forward) {
-            let mut producers = self.producers(node);
-            let mut inputs = self.inputs(node);
-            let has_inputs = !self.parameters[node].is_empty() || !self.incoming[node].is_empty();
-            is_made[node] = has_inputs
-                && producers.all(|from| is_made[from])
-                && inputs.all(|edge| edge.from != NO_NODE || edge.bytes == 0)
-                && self.parameters[node]
-                    .iter()
-                    .all(|&parameter| self.is_weight(parameter));
+            is_made[node] = self.parameters[node].iter().all(is_weight)
+                && self.inputs(node).all(|edge| edge.from != NO_NODE)
+                && self.producers(node).all(|from| is_made[from]);
         }
-        let open: Vec<usize> = self.open(Phase::Forward).collect();
-        for node in open.into_iter().rev().filter(|&node| is_made[node]) {
+        for node in self
+            .open(Phase::Forward)
+            .rev()
+            .filter(|&node| is_made[node])
+        {
             let consumers = self.consumers(node);
             let forward = consumers.filter(|&to| self.phases[to] == Phase::Forward);
-            let after = forward.fold(Reach::Unknown, |found, to| found.join(self.found[to]));
+            let after = self.join(forward.map(|to| self.found[to]));
             if let Reach::At(_) = after {
                 self.found[node] = after;
             }
         }
     }
 
-    /// Is it a weight, and nothing that the host gives? Where no context says so, any
-    /// parameter is one.
-    fn is_weight(&self, parameter: u32) -> bool {
-        let (set, _) = self.model.flow.parameters[parameter as usize];
-        !self.tells_weights || self.model.label_of(set).kind == TensorKind::Variable
-    }
-
-    /// Parameters are where the nodes of a phase use them or, without one, any.
-    pub(super) fn place_parameters(&mut self, phase: Option<Phase>) {
-        let in_phase = |of_node: Phase| phase.is_none_or(|phase| of_node == phase);
+    /// Parameters are where the nodes of the forward pass use them, which may share them, or
+    /// where any do.
+    pub(super) fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let nodes = nodes.iter().map(|&node| node as usize);
-            if self.parameter_found[number].is_unknown() && !self.is_open_to_updates(nodes.clone())
-            {
-                let users = nodes.filter(|&node| in_phase(self.phases[node]));
-                let found = users.map(|node| self.found[node]);
-                let all = found.clone().fold(Reach::Unknown, Reach::join);
-                let levels = found.filter_map(Reach::level);
-                if all == Reach::Several && phase.is_some() {
-                    self.shared[number] = levels.collect();
+            let users = nodes.filter(|&node| !is_forward || self.phases[node] == Phase::Forward);
+            let found = users.clone().map(|node| self.found[node]);
+            let is_open = is_forward || self.parameter_found[number].is_unknown();
+            match self.join(found.clone()) {
+                Reach::Unknown => {}
+                _ if !is_open || self.is_of_updates(users) => {}
+                Reach::Several if is_forward => {
+                    self.shared[number] = found.filter_map(Reach::level).collect();
+                    self.parameter_found[number] = Reach::Shared(number as u32);
                 }
-                self.parameter_found[number] = all;
+                all => self.parameter_found[number] = all,
             }
         }
     }
 
-    /// Do updates alone use it, some of which nothing places yet? Those that a name places
-    /// tell nothing of what all share, such as a learning rate.
-    fn is_open_to_updates(&self, nodes: impl Iterator<Item = usize>) -> bool {
-        let mut nodes = nodes.filter(|&node| !self.is_outside[node]).peekable();
-        let is_update = |&operation: &u32| self.model.operations[operation as usize].is_update;
-        let operations = |node: usize| self.model.flow.nodes[node].operations.iter();
-        let mut is_open = false;
-        nodes.peek().is_some()
-            && nodes.all(|node| {
-                is_open |= self.found[node].is_unknown();
-                operations(node).all(is_update)
-            })
-            && is_open
+    /// Do updates alone use it? Those that a name places tell nothing of what all share,
+    /// such as a learning rate.
+    fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
+        let is_update = |&operation: &u32| {
+            let operation = &self.model.operations[operation as usize];
+            operation.is_update
+                || self.model.operation_groups[operation.group as usize].only_streams()
+        };
+        nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
     /// A node that no data of a layer flows through, and that changes a parameter which
@@ -103,8 +74,8 @@ impl Levels<'_> {
             let mut shared = parameters
                 .filter(|&parameter| users(parameter) > 1)
                 .peekable();
-            let is_several = |parameter| self.parameter_found[parameter as usize] == Reach::Several;
-            if shared.peek().is_some() && shared.all(is_several) && self.found[node].is_unknown() {
+            let is_shared = |parameter| !self.shared[parameter as usize].is_empty();
+            if self.found[node].is_unknown() && shared.peek().is_some() && shared.all(is_shared) {
                 self.found[node] = Reach::Everywhere;
             }
         }

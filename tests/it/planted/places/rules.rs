@@ -16,7 +16,7 @@ enum Needs {
 use Needs::{Form, Test};
 
 /// The rules, in the words of docs/model.md.
-const RULES: [(&str, Needs); 49] = [
+const RULES: [(&str, Needs); 48] = [
     (
         "the variable on the same tile with as many elements",
         Form(18),
@@ -28,10 +28,7 @@ const RULES: [(&str, Needs); 49] = [
     ),
     ("A range that the host begins to use", Form(10)),
     ("within the first three steps of the range", Form(0)),
-    (
-        "After it a node that uses parameters and that nothing else uses is late",
-        Form(27),
-    ),
+    ("After it a node that nothing uses later is late", Form(27)),
     (
         "Operations whose names say a layer (or whose inputs do, where no name says any)",
         Form(9),
@@ -42,20 +39,16 @@ const RULES: [(&str, Needs); 49] = [
         Form(3),
     ),
     (
-        "unless another level uses them in the forward pass, by its own name or by what leads to it",
-        Form(16),
-    ),
-    (
-        "A node without a seed is where its parameters are, if these agree",
-        Test("what_has_no_name_is_at_the_layer_that_its_weight_is_named_after"),
-    ),
-    (
-        "in the backward pass, where those parameters and the forward variables are that it uses",
+        "where the parameters and the forward variables are that it uses",
         Form(1),
+    ),
+    (
+        "where the name of a weight says",
+        Test("what_has_no_name_is_at_the_layer_that_its_weight_is_named_after"),
     ),
     ("a head between layers: at *before*", Form(24)),
     (
-        "between both where most bytes are that it uses and makes",
+        "else where most bytes are that it uses and makes",
         Test("what_sums_gradients_between_two_layers_is_of_the_one_before_it"),
     ),
     (
@@ -97,10 +90,7 @@ const RULES: [(&str, Needs); 49] = [
         "What changes no parameter is between In and the nearest gradient that it uses",
         Test("a_gradient_that_only_the_host_reads_is_where_it_is_made"),
     ),
-    (
-        "What updates alone use, some of which no name places, is nowhere",
-        Form(194),
-    ),
+    ("What updates alone use, such as a learning rate", Form(194)),
     ("*State.* What no data of a layer flows through", Form(30)),
     ("and else only its own, is on every IPU", Form(4)),
     (
@@ -116,7 +106,10 @@ const RULES: [(&str, Needs); 49] = [
         Form(3),
     ),
     ("In functions only an anonymous one is", Form(12)),
-    ("In a function: with its caller.", Form(2)),
+    (
+        "In a function, or from the first operation of a layer",
+        Form(12),
+    ),
     (
         "What computes before the layers is in In, and after them in Out",
         Test("without_flow_to_a_layer_the_order_of_the_program_tells"),
