@@ -3,7 +3,7 @@
 use super::checked_problem::CheckedProblem;
 use super::dynamic_program;
 use super::error::SolveError;
-use super::fastest::{StepProof, fastest_within};
+use super::fastest::{Fastest, StepProof, fastest_of_number, fastest_within};
 use super::objectives::Goal;
 use super::plan::{Plan, Score};
 use super::problem::{Limits, Problem};
@@ -42,9 +42,7 @@ pub fn fitting(problem: &Problem<'_>, numbers: &[usize]) -> Result<Vec<Fitting>,
                 break;
             };
             let below = split.score.peak.checked_sub(1);
-            if split.plan.stages().len() == stages {
-                found.push(split);
-            }
+            found.push(split);
             let Some(below) = below.filter(|_| problem.times.is_some()) else {
                 break;
             };
@@ -56,7 +54,7 @@ pub fn fitting(problem: &Problem<'_>, numbers: &[usize]) -> Result<Vec<Fitting>,
     Ok(found)
 }
 
-/// The best split into at most so many stages.
+/// The best split into so many stages.
 fn best(
     problem: &Problem<'_>,
     stages: usize,
@@ -71,7 +69,27 @@ fn best(
         },
         ..*problem
     };
-    quickest(&problem, MAX_TRIED, None)
+    if problem.times.is_none() {
+        let found = quickest(&problem, MAX_TRIED, None)?;
+        return Ok(found.filter(|split| split.plan.stages().len() == stages));
+    }
+    let found = checked(&problem)?.and_then(|checked| {
+        let Fastest { plan, proof } = fastest_of_number(&checked, stages, MAX_TRIED)?;
+        Some((plan, proof))
+    });
+    Ok(found.and_then(|(plan, proof)| {
+        let score = Score::of(&problem, &plan)?;
+        let step = Some(proof);
+        Some(Fitting { plan, score, step })
+    }))
+}
+
+/// The problem, if it can be solved; `None` where there is no IPU that something is pinned to.
+fn checked<'p>(problem: &'p Problem<'p>) -> Result<Option<CheckedProblem<'p>>, SolveError> {
+    match CheckedProblem::new(problem) {
+        Err(SolveError::Contradiction(_)) => Ok(None),
+        checked => checked.map(Some),
+    }
 }
 
 /// The best split by the dynamic program alone and, if the shortest step is the goal, by
@@ -84,10 +102,8 @@ pub(crate) fn quickest(
     max_tried: u64,
     known: Option<&Plan>,
 ) -> Result<Option<Fitting>, SolveError> {
-    let checked = match CheckedProblem::new(problem) {
-        // A pin to an IPU that is not there.
-        Err(SolveError::Contradiction(_)) => return Ok(None),
-        checked => checked?,
+    let Some(checked) = checked(problem)? else {
+        return Ok(None);
     };
     let Some(start) = dynamic_program::solve(&checked) else {
         return Ok(None);

@@ -67,6 +67,11 @@ impl Bounds {
         bounds.leads_on(0, 0).then_some(bounds)
     }
 
+    /// How many stages the splits have.
+    pub(super) fn stages(&self) -> usize {
+        self.stages
+    }
+
     fn place(&self, stage: usize, start: usize) -> usize {
         stage * (self.positions + 1) + start
     }

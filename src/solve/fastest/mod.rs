@@ -60,6 +60,26 @@ impl Candidate {
         })
     }
 
+    fn rate(&self) -> Rate {
+        Rate {
+            cycles: self.step.cycles,
+            micro_batches: self.step.micro_batches,
+        }
+    }
+
+    /// The best that was found, where those that were not tried take `at_least` as long, if there
+    /// are any.
+    fn proven(self, at_least: Option<Rate>, is_small: bool, layers: usize) -> Option<Fastest> {
+        let rate = self.rate();
+        let bound = at_least.filter(|&bound| compare(bound, rate).is_lt());
+        let proof = StepProof {
+            at_least: bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
+            is_optimal: bound.is_none() && is_small,
+        };
+        let plan = Plan::new(self.stages, layers)?;
+        Some(Fastest { plan, proof })
+    }
+
     /// Is it faster, or as fast with a lower peak?
     fn is_better_than(&self, other: &Self) -> bool {
         let is_as_fast = !other.step.is_faster_than(&self.step);
@@ -86,7 +106,10 @@ pub(super) fn fastest_within(
     let mut best = starts.reduce(|a, b| if b.is_better_than(&a) { b } else { a })?;
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
     let is_small = checked.layers() <= MAX_POSITIONS && stages == checked.stages;
-    let of_number = |stages: usize| StageSearch::new(checked, times, stages, &best);
+    let of_number = |stages: usize| {
+        let bounds = Bounds::new(checked, times, stages)?;
+        StageSearch::new(checked, times, bounds, &best)
+    };
     let mut searches: Vec<StageSearch<'_>> = (1..=stages).filter_map(of_number).collect();
     for search in &searches {
         let candidate = search.bounds.path();
@@ -109,17 +132,26 @@ pub(super) fn fastest_within(
             at_least = at_least.or(Some(search.at_least));
         }
     }
-    let rate = Rate {
-        cycles: best.step.cycles,
-        micro_batches: best.step.micro_batches,
-    };
-    let bound = at_least.filter(|&bound| compare(bound, rate).is_lt());
-    let proof = StepProof {
-        at_least: bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
-        is_optimal: bound.is_none() && is_small,
-    };
-    let plan = Plan::new(best.stages, checked.layers())?;
-    Some(Fastest { plan, proof })
+    best.proven(at_least, is_small, checked.layers())
+}
+
+/// The split into exactly so many stages that has the shortest step, where `max_tried` stages are
+/// tried at most; `None` where there is none, and without cycles.
+pub(super) fn fastest_of_number(
+    checked: &CheckedProblem<'_>,
+    stages: usize,
+    max_tried: u64,
+) -> Option<Fastest> {
+    let times = checked.problem.times?;
+    let bounds = Bounds::new(checked, times, stages)?;
+    let start = Candidate::new(checked, bounds.path()?)?;
+    let start = climb::climb(checked, start);
+    let mut search = StageSearch::new(checked, times, bounds, &start)?;
+    let is_small = checked.layers() <= MAX_POSITIONS && stages <= MAX_STAGES;
+    search.left = if is_small { max_tried } else { 0 };
+    let is_done = search.run();
+    let at_least = (!is_done).then_some(search.at_least);
+    search.best.proven(at_least, is_small, checked.layers())
 }
 
 /// Cycles for a number of micro-batches.
@@ -179,14 +211,14 @@ struct Begun {
 }
 
 impl<'a> StageSearch<'a> {
-    /// `None` where there is no split into so many stages.
+    /// Among the splits that there are bounds of; `None` without cycles.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a StageTimes,
-        stages: usize,
+        bounds: Bounds,
         best: &Candidate,
     ) -> Option<Self> {
-        let bounds = Bounds::new(checked, times, stages)?;
+        let stages = bounds.stages();
         let micro_batches = times.micro_batches(stages);
         let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
         let of_rest = |stage: usize| {
@@ -315,11 +347,7 @@ impl<'a> StageSearch<'a> {
             cycles: self.bound(begun),
             micro_batches: self.micro_batches,
         };
-        let best = Rate {
-            cycles: self.best.step.cycles,
-            micro_batches: self.best.step.micro_batches,
-        };
-        match compare(rate, best) {
+        match compare(rate, self.best.rate()) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => begun.peak < self.best.peak,
             std::cmp::Ordering::Greater => false,
