@@ -48,7 +48,7 @@ pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace, Storage,
 };
-pub(crate) use stage::{Freed, StageOnTiles};
+pub(crate) use stage::{FreedOnTile, StageOnTiles};
 pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 pub use update::Streamed;
@@ -58,7 +58,7 @@ use crate::model::{
 };
 use code::CodeItem;
 pub(crate) use pipeline::LayerChoice;
-use pipeline::{Flows, PHASES, PartOfLife, StageLives};
+use pipeline::{Flows, PHASES, PartOfLife, UsesInStage};
 use std::ops::Range;
 use std::sync::Arc;
 use update::UpdatePhase;
@@ -142,14 +142,8 @@ impl<'a> MemoryModel<'a> {
             Some(flows) => flows,
             None => Flows::new(model, placement, pipeline)?,
         };
-        let mut sets = None;
-        let flows = flows.in_pipeline(pipeline, |flows| {
-            let sets = sets.insert((*self.sets).clone());
-            let all = 0..model.variables.uses().len() as u32;
-            StageLives::new((model, placement), flows, sets, all)
-        })?;
+        let flows = flows.in_pipeline(pipeline, (model, placement), &mut placed.sets)?;
         placed.flows = Some(flows);
-        placed.sets = sets.map_or(placed.sets, Arc::new);
         Ok(placed)
     }
 
@@ -159,28 +153,23 @@ impl<'a> MemoryModel<'a> {
     /// # Errors
     /// As [`MemoryModel::new`].
     pub(crate) fn choosing(&self, choices: &[LayerChoice]) -> Result<Self, TooManyPlaces> {
-        self.choosing_for(choices, None)
+        let mut chosen = self.clone();
+        chosen.choose(choices, None)?;
+        Ok(chosen)
     }
 
-    /// The same, for no other uses of data than these numbers.
-    fn choosing_for(
-        &self,
+    /// Puts a choice for each position in place of what was chosen before. Where it is chosen
+    /// `only` for the uses of a stage, the same ones each time, nothing holds for others.
+    fn choose(
+        &mut self,
         choices: &[LayerChoice],
-        only: Option<&[u32]>,
-    ) -> Result<Self, TooManyPlaces> {
-        let mut chosen = self.clone();
-        if let Some(flows) = &self.flows {
-            let mut sets = (*self.sets).clone();
-            let at = (self.model, self.placement);
-            let all = 0..self.model.variables.uses().len() as u32;
-            let lives = |flows: &Flows| match only {
-                Some(only) => StageLives::new(at, flows, &mut sets, only.iter().copied()),
-                None => StageLives::new(at, flows, &mut sets, all),
-            };
-            chosen.flows = Some(flows.choosing(choices, lives)?);
-            chosen.sets = sets.into();
+        only: Option<UsesInStage<'_>>,
+    ) -> Result<(), TooManyPlaces> {
+        let at = (self.model, self.placement);
+        match &mut self.flows {
+            Some(flows) => flows.choose(choices, at, &mut self.sets, only),
+            None => Ok(()),
         }
-        Ok(chosen)
     }
 
     /// The model with these positions kept whole and all others recomputed, where the
@@ -232,11 +221,6 @@ impl<'a> MemoryModel<'a> {
     /// The position of Out, if it has one of its own.
     pub(crate) fn out(&self) -> Option<usize> {
         self.placement.positions.out()
-    }
-
-    /// The numbers of the uses of the variables on a tile, with their bytes.
-    pub(crate) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.uses.numbered_on_tile(tile)
     }
 
     /// How many positions the layer order has.

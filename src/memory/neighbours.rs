@@ -44,7 +44,11 @@ pub(super) struct NeighbourUses<const N: usize> {
 
 impl<const N: usize> NeighbourUses<N> {
     /// Gathers those of `tiles`, of which there are at most `N`.
-    pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
+    pub(super) fn gather(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        tiles: impl Iterator<Item = u32> + Clone,
+    ) {
         self.numbers.clear();
         self.bytes.clear();
         let tiles = || tiles.clone().map(|tile| memory.uses.lists(tile));

@@ -20,7 +20,7 @@ mod transfer_buffers;
 pub use choice::PipelineOptions;
 
 pub(super) use additions::{Additions, StageFlows};
-pub(super) use flows::{Flows, PartOfLife, StageLives, TileFlows};
+pub(super) use flows::{Flows, PartOfLife, TileFlows, UsesInStage};
 pub(super) use patterns::Patterns;
 pub(super) use ranges::RangeAdditions;
 pub(super) use transfer_buffers::PHASES;

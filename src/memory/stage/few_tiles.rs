@@ -3,87 +3,49 @@
 //! Variables and code of the tiles are gathered once, and of these what counts in the stage.
 
 use super::Parts;
-use super::peaks::StageScratch;
+use super::peaks::{StagePeak, StageScratch};
 use super::plan::{StagesToCompute, Wanted};
-use crate::memory::pipeline::{LayerChoice, PlacedStage};
+use crate::memory::lanes::LANES;
+use crate::memory::pipeline::{LayerChoice, PlacedStage, UsesInStage};
 use crate::memory::{MemoryModel, Rules};
 use crate::model::TooManyPlaces;
+use rayon::prelude::*;
 
 /// A stage on some tiles.
-pub(crate) struct StageOnTiles<'m, 'a> {
-    memory: &'m MemoryModel<'a>,
+pub(crate) struct StageOnTiles<'a> {
+    /// With what was chosen last.
+    memory: MemoryModel<'a>,
     stage: [PlacedStage; 1],
-    tiles: Vec<OnTile>,
+    tiles: Vec<TilesInLanes>,
     /// The uses that count there, ascending.
     numbers: Vec<u32>,
 }
 
-/// The variables and code of one tile.
-struct OnTile {
-    tile: usize,
-    code: Parts,
-    /// By position.
-    freed: Vec<Freed>,
+/// The variables and code of as many tiles as have a lane.
+struct TilesInLanes {
+    /// By lane, with the code.
+    tiles: Vec<(usize, Parts)>,
     /// Of what counts in the stage.
-    scratch: StageScratch<i64, 1>,
+    scratch: StageScratch<i64, LANES>,
 }
 
-impl<'m, 'a> StageOnTiles<'m, 'a> {
-    /// The stage on no tile yet.
-    pub(crate) fn new(memory: &'m MemoryModel<'a>, stage: PlacedStage) -> Self {
+impl<'a> StageOnTiles<'a> {
+    /// A stage on these tiles.
+    pub(crate) fn new(memory: &MemoryModel<'a>, stage: PlacedStage, tiles: &[u32]) -> Self {
+        let stage = [stage];
+        let plan = StagesToCompute::new(memory, &stage, Wanted::All);
+        let in_lanes = |tiles: &[u32]| TilesInLanes::new(memory, &plan, tiles);
+        let tiles: Vec<TilesInLanes> = tiles.chunks(LANES).map(in_lanes).collect();
+        let numbers = tiles.iter().flat_map(|tiles| tiles.scratch.uses.numbers());
+        let mut numbers: Vec<u32> = numbers.copied().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
         Self {
-            memory,
-            stage: [stage],
-            tiles: Vec::new(),
-            numbers: Vec::new(),
+            memory: memory.clone(),
+            stage,
+            tiles,
+            numbers,
         }
-    }
-
-    /// Takes one more tile. Was it not there yet?
-    pub(crate) fn add(&mut self, tile: u32) -> bool {
-        if self.tiles.iter().any(|known| known.tile == tile as usize) {
-            return false;
-        }
-        let (memory, only) = (self.memory, tile..tile + 1);
-        let plan = StagesToCompute::new(memory, &self.stage, Wanted::All);
-        let mut scratch = StageScratch::default();
-        scratch.uses.gather(memory, only.clone());
-        memory.load_additions(&plan, &mut scratch);
-        let freed = memory.freed_by_position(memory.numbered_on_tile(tile));
-        let positions = &self.stage[0].positions;
-        let flows = memory.flows.as_ref();
-        let is_used = |number| flows.is_some_and(|flows| flows.is_used(number, positions));
-        let counted = |number| plan.counts(memory.uses.known(number).counted);
-        scratch
-            .uses
-            .retain(|number| counted(number) || is_used(number));
-        self.numbers.extend_from_slice(scratch.uses.numbers());
-        self.numbers.sort_unstable();
-        self.numbers.dedup();
-        let is_full = memory.rules == Rules::Full;
-        let code = memory.code_on(only, positions, is_full);
-        self.tiles.push(OnTile {
-            tile: tile as usize,
-            code: code.first().copied().unwrap_or_default(),
-            freed,
-            scratch,
-        });
-        true
-    }
-
-    /// By tile, then by position of the stage: what it frees at most where that is recomputed,
-    /// and not kept.
-    pub(crate) fn freed(&self) -> Vec<Vec<u64>> {
-        let positions = &self.stage[0].positions;
-        let copies = self.memory.copies(&self.stage[0]);
-        let copies = copies.map_or(0, |(copies, _)| copies);
-        let of_tile = |on: &OnTile| {
-            let freed = on.freed[positions.clone()].iter();
-            freed
-                .map(|freed| self.memory.freed_on(on.tile, freed, copies))
-                .collect()
-        };
-        self.tiles.iter().map(of_tile).collect()
     }
 
     /// By tile, its bytes where this is chosen for each position.
@@ -91,56 +53,137 @@ impl<'m, 'a> StageOnTiles<'m, 'a> {
     /// # Errors
     /// When layers share variables in more ways than those of any real model.
     pub(crate) fn peaks(&mut self, choices: &[LayerChoice]) -> Result<Vec<u64>, TooManyPlaces> {
-        let memory = self.memory.choosing_for(choices, Some(&self.numbers))?;
-        let plan = StagesToCompute::new(&memory, &self.stage, Wanted::All);
-        let correction = memory.correction_of(&self.stage[0]);
-        let bytes = |on: &mut OnTile| {
-            let peaks = memory.peaks_of_loaded(&plan, &mut on.scratch, 1);
-            let found = memory.on_tile((on.tile, on.code), &peaks[0][0], &plan);
-            found.parts.total().saturating_add_signed(correction)
+        let only = UsesInStage {
+            positions: &self.stage[0].positions,
+            numbers: &self.numbers,
         };
-        Ok(self.tiles.iter_mut().map(bytes).collect())
+        self.memory.choose(choices, Some(only))?;
+        let memory = &self.memory;
+        let plan = StagesToCompute::new(memory, &self.stage, Wanted::All);
+        let correction = memory.correction_of(&self.stage[0]);
+        let bytes = |in_lanes: &mut TilesInLanes| {
+            let TilesInLanes { tiles, scratch } = in_lanes;
+            let peaks = memory.peaks_of_loaded(&plan, scratch, tiles.len());
+            let found = tiles.iter().zip(peaks).map(|(&tile, peaks)| {
+                let found = memory.on_tile(tile, &peaks[0], &plan);
+                found.parts.total().saturating_add_signed(correction)
+            });
+            found.collect::<Vec<u64>>()
+        };
+        Ok(self.tiles.iter_mut().flat_map(bytes).collect())
+    }
+}
+
+impl TilesInLanes {
+    /// The tiles that have a lane.
+    fn new(memory: &MemoryModel<'_>, plan: &StagesToCompute<'_>, tiles: &[u32]) -> Self {
+        let mut scratch = StageScratch::default();
+        scratch.uses.gather(memory, tiles.iter().copied());
+        memory.load_additions(plan, &mut scratch);
+        let positions = &plan.stages[0].positions;
+        let flows = memory.flows.as_ref();
+        let is_used = |number| flows.is_some_and(|flows| flows.is_used(number, positions));
+        let counted = |number| plan.counts(memory.uses.known(number).counted);
+        let counts = |number| counted(number) || is_used(number);
+        scratch.uses.retain(counts);
+        let is_full = memory.rules == Rules::Full;
+        let with_code = |&tile: &u32| {
+            let code = memory.code_on(tile..tile + 1, positions, is_full);
+            (tile as usize, code.first().copied().unwrap_or_default())
+        };
+        Self {
+            tiles: tiles.iter().map(with_code).collect(),
+            scratch,
+        }
+    }
+}
+
+impl MemoryModel<'_> {
+    /// Of each stage the fullest of some tiles, the first of several, with its bytes.
+    pub(crate) fn fullest_of(&self, stages: &[PlacedStage], tiles: &[u32]) -> Vec<(u32, u64)> {
+        let plan = StagesToCompute::new(self, stages, Wanted::All);
+        let is_full = self.rules == Rules::Full;
+        let in_lanes = |tiles: &[u32]| {
+            let mut scratch = StageScratch::<i64, LANES>::default();
+            scratch.uses.gather(self, tiles.iter().copied());
+            self.load_additions(&plan, &mut scratch);
+            let peaks = self.peaks_of_loaded(&plan, &mut scratch, tiles.len());
+            let by_tile = tiles.iter().copied().zip(peaks);
+            by_tile.collect::<Vec<_>>()
+        };
+        let peaks: Vec<_> = tiles.par_chunks(LANES).flat_map_iter(in_lanes).collect();
+        let fullest = |(number, stage): (usize, &PlacedStage)| {
+            let bytes = |(tile, peaks): &(u32, Vec<StagePeak>)| {
+                let code = self.code_on(*tile..tile + 1, &stage.positions, is_full);
+                let code = code.first().copied().unwrap_or_default();
+                let found = self.on_tile((*tile as usize, code), &peaks[number], &plan);
+                (*tile, found.parts.total())
+            };
+            let found = peaks
+                .iter()
+                .map(bytes)
+                .rev()
+                .max_by_key(|(_, bytes)| *bytes);
+            let (tile, bytes) = found.unwrap_or_default();
+            (tile, bytes.saturating_add_signed(self.correction_of(stage)))
+        };
+        stages.iter().enumerate().map(fullest).collect()
     }
 }
 
 /// The maximum that a stage frees where a position is recomputed, and not kept.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Freed {
+struct Freed {
     /// Bytes that it makes for the backward pass, with the copies that are stashed of them.
     made: u64,
     /// Bytes that it uses in the backward pass and does not run again from: copies are stashed of them.
     used: u64,
 }
 
-impl MemoryModel<'_> {
-    /// By position, what is freed of these bytes of uses.
-    pub(crate) fn freed_by_position(&self, uses: impl Iterator<Item = (u32, u64)>) -> Vec<Freed> {
-        let mut freed = vec![Freed::default(); self.layers()];
-        let Some(flows) = &self.flows else {
-            return freed;
-        };
-        for (number, bytes) in uses {
-            let (maker, users) = flows.kept(number);
-            if let Some(of_maker) = maker.and_then(|maker| freed.get_mut(maker as usize)) {
+/// What positions free on one tile.
+#[derive(Debug, Clone)]
+pub(crate) struct FreedOnTile {
+    pub(crate) tile: u32,
+    of_positions: Vec<Freed>,
+}
+
+impl FreedOnTile {
+    /// What the positions of `memory` free on a tile.
+    pub(crate) fn new(memory: &MemoryModel<'_>, tile: u32) -> Self {
+        let mut of_positions = vec![Freed::default(); memory.layers()];
+        let flows = memory.flows.iter();
+        let uses = flows.flat_map(|flows| {
+            let uses = memory.uses.numbered_on_tile(tile);
+            uses.map(move |(number, bytes)| (flows.kept(number), bytes))
+        });
+        for ((maker, users), bytes) in uses {
+            if let Some(of_maker) = maker.and_then(|maker| of_positions.get_mut(maker as usize)) {
                 of_maker.made += bytes;
             }
             for user in users {
-                if let Some(of_user) = freed.get_mut(user as usize) {
+                if let Some(of_user) = of_positions.get_mut(user as usize) {
                     of_user.used += bytes;
                 }
             }
         }
-        freed
+        Self { tile, of_positions }
     }
 
-    /// The bytes on a tile of a stage that stashes so many more copies, with the fragmentation that
-    /// comes with them.
-    pub(crate) fn freed_on(&self, tile: usize, freed: &Freed, copies: u64) -> u64 {
+    /// The bytes that a position of a stage frees at most which stashes so many more copies, with
+    /// the fragmentation that comes with them.
+    pub(crate) fn bytes(&self, memory: &MemoryModel<'_>, position: usize, copies: u64) -> u64 {
+        let freed = self.of_positions[position];
         let bytes = (copies + 1) * freed.made + copies * freed.used;
         match bytes {
             0 => 0,
             // Fragmentation is rounded up.
-            _ => bytes + self.overhead.fragmentation(tile, freed.made) + 1,
+            _ => {
+                bytes
+                    + memory
+                        .overhead
+                        .fragmentation(self.tile as usize, freed.made)
+                    + 1
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ mod parts;
 mod peaks;
 mod plan;
 
-pub(crate) use few_tiles::{Freed, StageOnTiles};
+pub(crate) use few_tiles::{FreedOnTile, StageOnTiles};
 pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
@@ -135,8 +135,16 @@ impl MemoryModel<'_> {
     /// Bytes on the fullest tile of each of `stages`, without the second pass that their
     /// late restores take.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
+        let fullest = self.on_fullest_tiles(stages).into_iter();
+        fullest.map(|(_, bytes)| bytes).collect()
+    }
+
+    /// The same with the fullest tile, the first of several.
+    pub(crate) fn on_fullest_tiles(&self, stages: &[PlacedStage]) -> Vec<(u32, u64)> {
         let computed = self.compute(stages, Wanted::All);
-        computed.iter().map(StageMemory::max_tile_bytes).collect()
+        let computed = computed.iter();
+        let fullest = computed.map(|stage| (stage.max_tile() as u32, stage.max_tile_bytes()));
+        fullest.collect()
     }
 
     /// The memory of each of `stages`.

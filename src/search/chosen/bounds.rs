@@ -2,31 +2,25 @@
 
 use super::branches::{Row, SortedRow};
 use super::chooser::{Chooser, units};
-use crate::memory::{Freed, LayerChoice, MemoryModel, PlacedStage, RangeCosts};
+use crate::memory::{FreedOnTile, LayerChoice, MemoryModel, PlacedStage, RangeCosts};
 use crate::model::TooManyPlaces;
 
 /// One tile.
-pub(super) struct TileBound {
-    tile: usize,
+pub(super) struct TileBound<'c> {
+    tile: &'c FreedOnTile,
     /// The costs of ranges where nothing is recomputed.
     kept: RangeCosts,
-    /// By position.
-    freed: Vec<Freed>,
 }
 
-impl TileBound {
+impl<'c> TileBound<'c> {
     /// A tile of a model that recomputes nothing, in at most so many stages.
     pub(super) fn new(
         none: &MemoryModel<'_>,
-        chooser: &Chooser<'_, '_>,
-        (tile, stages): (u32, usize),
+        tile: &'c FreedOnTile,
+        stages: usize,
     ) -> Result<Self, TooManyPlaces> {
-        let memory = chooser.memory;
-        Ok(Self {
-            tile: tile as usize,
-            kept: none.costs_on_tile(tile, stages)?,
-            freed: memory.freed_by_position(memory.numbered_on_tile(tile)),
-        })
+        let kept = none.costs_on_tile(tile.tile, stages)?;
+        Ok(Self { tile, kept })
     }
 
     /// The least recomputation of a stage within a limit; `None` where it never fits.
@@ -43,17 +37,8 @@ impl TileBound {
         }
         let units = units(chooser.times, chooser.out, &stage.positions);
         let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
-        let copies = chooser.memory.copies(stage);
-        let copies = copies.map_or(0, |(copies, _)| copies);
-        let freed = |position: usize| {
-            let freed = &self.freed[position];
-            chooser.memory.freed_on(self.tile, freed, copies)
-        };
-        let freed = units
-            .iter()
-            .map(|unit| unit.positions.clone().map(freed).sum());
         let row = Row {
-            freed: freed.collect(),
+            freed: chooser.freed(self.tile, &units, stage),
             needed,
         };
         let open = vec![LayerChoice::Open; units.len()];

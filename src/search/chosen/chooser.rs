@@ -2,7 +2,7 @@
 
 use super::Chosen;
 use super::branches::{Row, best};
-use crate::memory::{LayerChoice, MemoryModel, PlacedStage, StageMemory, StageOnTiles};
+use crate::memory::{FreedOnTile, LayerChoice, MemoryModel, PlacedStage, StageOnTiles};
 use crate::model::TooManyPlaces;
 use crate::time::StageTimes;
 use rayon::prelude::*;
@@ -15,6 +15,8 @@ pub(super) const MAX_TRIED: usize = 2_000;
 const FEW_TILES: usize = 16;
 /// On so many they are of more.
 const FIRST_TILES: usize = 2;
+/// Of so many tiles one tells roughly what all need.
+const TILES_FOR_ONE: usize = 64;
 
 /// A stage, and the bytes that it may take on each tile.
 pub(super) type LimitedStage = (PlacedStage, u64);
@@ -55,17 +57,10 @@ impl Tried {
 }
 
 /// A split with what is chosen for it.
-pub(super) struct ChosenSplit<'a> {
-    pub(super) memory: MemoryModel<'a>,
-    pub(super) stages: Vec<StageMemory>,
+pub(super) struct ChosenSplit {
     pub(super) chosen: Chosen,
-}
-
-impl ChosenSplit<'_> {
     /// Bytes on the fullest tile of each stage.
-    pub(super) fn peaks(&self) -> impl Iterator<Item = u64> {
-        self.stages.iter().map(StageMemory::max_tile_bytes)
-    }
+    pub(super) peaks: Vec<u64>,
 }
 
 /// Chooses the layers to recompute for stages.
@@ -76,7 +71,9 @@ pub(super) struct Chooser<'m, 'a> {
     /// The choice for positions of no stage.
     pub(super) others: Vec<LayerChoice>,
     /// Where stages are computed.
-    pub(super) tiles: Vec<u32>,
+    pub(super) tiles: Vec<FreedOnTile>,
+    /// Where splits are looked at before they are on all tiles.
+    heaviest: Vec<u32>,
     pub(super) known: FxHashMap<LimitedStage, Tried>,
 }
 
@@ -89,21 +86,21 @@ impl<'m, 'a> Chooser<'m, 'a> {
         } else {
             FIRST_TILES
         };
+        let heaviest = all.len().div_ceil(TILES_FOR_ONE);
+        let new = |&tile: &u32| FreedOnTile::new(memory, tile);
         Self {
             memory,
             times,
             out,
             others: beside_out(memory, LayerChoice::Recomputed),
-            tiles: all.into_iter().take(first).collect(),
+            tiles: all.iter().take(first).map(new).collect(),
+            heaviest: all.into_iter().take(heaviest).collect(),
             known: FxHashMap::default(),
         }
     }
 
     /// Chooses for all stages of a split, of which each fits where each layer is recomputed.
-    pub(super) fn split(
-        &mut self,
-        stages: &[LimitedStage],
-    ) -> Result<ChosenSplit<'a>, TooManyPlaces> {
+    pub(super) fn split(&mut self, stages: &[LimitedStage]) -> Result<ChosenSplit, TooManyPlaces> {
         loop {
             self.find(stages)?;
             if let Some(found) = self.verified(stages)? {
@@ -117,7 +114,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
     pub(super) fn verified(
         &mut self,
         stages: &[LimitedStage],
-    ) -> Result<Option<ChosenSplit<'a>>, TooManyPlaces> {
+    ) -> Result<Option<ChosenSplit>, TooManyPlaces> {
         let mut kept = vec![false; self.others.len()];
         let mut is_optimal = true;
         for stage in stages {
@@ -128,45 +125,41 @@ impl<'m, 'a> Chooser<'m, 'a> {
             is_optimal &= choice.recomputed == choice.at_least;
             kept[stage.0.positions.clone()].copy_from_slice(&choice.kept);
         }
-        let found = self.keeping(Chosen { kept, is_optimal }, stages)?;
-        let has_more = self.takes_more_tiles(stages, &found.stages);
-        Ok((!has_more).then_some(found))
+        let memory = self.keeping(&kept)?;
+        let placed: Vec<PlacedStage> = stages.iter().map(|(stage, _)| stage.clone()).collect();
+        // What does not fit mostly does not on one of the heaviest tiles.
+        let heaviest = memory.fullest_of(&placed, &self.heaviest);
+        if self.takes_more_tiles(stages, &heaviest) {
+            return Ok(None);
+        }
+        let computed = memory.on_fullest_tiles(&placed);
+        let has_more = self.takes_more_tiles(stages, &computed);
+        for (stage, (_, bytes)) in stages.iter().zip(&computed) {
+            if let Some(Tried::Best(choice)) = self.known.get_mut(stage)
+                && *bytes <= stage.1
+            {
+                choice.tiles = usize::MAX;
+            }
+        }
+        let chosen = Chosen { kept, is_optimal };
+        let peaks = computed.into_iter().map(|(_, bytes)| bytes).collect();
+        Ok((!has_more).then_some(ChosenSplit { chosen, peaks }))
     }
 
-    /// A split where this is kept.
-    pub(super) fn keeping(
-        &self,
-        chosen: Chosen,
-        stages: &[LimitedStage],
-    ) -> Result<ChosenSplit<'a>, TooManyPlaces> {
+    /// The model where this is kept.
+    pub(super) fn keeping(&self, kept: &[bool]) -> Result<MemoryModel<'a>, TooManyPlaces> {
         let mut choices = self.others.clone();
-        for (choice, _) in choices
-            .iter_mut()
-            .zip(&chosen.kept)
-            .filter(|(_, kept)| **kept)
-        {
-            *choice = LayerChoice::Kept;
-        }
-        let memory = self.memory.choosing(&choices)?;
-        let placed: Vec<PlacedStage> = stages.iter().map(|(stage, _)| stage.clone()).collect();
-        Ok(ChosenSplit {
-            stages: memory.placed_stages(&placed),
-            memory,
-            chosen,
-        })
+        let kept = choices.iter_mut().zip(kept).filter(|(_, kept)| **kept);
+        kept.for_each(|(choice, _)| *choice = LayerChoice::Kept);
+        self.memory.choosing(&choices)
     }
 
     /// Takes the fullest tiles of stages that do not fit, for which it must be chosen again.
     /// Are there any?
-    fn takes_more_tiles(&mut self, stages: &[LimitedStage], computed: &[StageMemory]) -> bool {
-        let mut over = Vec::new();
-        for (stage, computed) in stages.iter().zip(computed) {
-            if computed.max_tile_bytes() > stage.1 {
-                over.push((stage, computed.max_tile() as u32));
-            } else if let Some(Tried::Best(choice)) = self.known.get_mut(stage) {
-                choice.tiles = usize::MAX;
-            }
-        }
+    fn takes_more_tiles(&mut self, stages: &[LimitedStage], computed: &[(u32, u64)]) -> bool {
+        let over = stages.iter().zip(computed);
+        let over = over.filter(|(stage, (_, bytes))| *bytes > stage.1);
+        let over: Vec<_> = over.map(|(stage, (tile, _))| (stage, *tile)).collect();
         let mut has_more = false;
         for &(stage, tile) in &over {
             let is_chosen = match self.known.remove(stage) {
@@ -178,14 +171,20 @@ impl<'m, 'a> Chooser<'m, 'a> {
             };
             has_more |= is_chosen;
             // Where the tile was looked at, other stages have what was not counted.
-            if self.tiles.contains(&tile) || !is_chosen {
+            if self.looks_at(tile) || !is_chosen {
                 self.known.insert(stage.clone(), Tried::Impossible);
             }
         }
-        self.tiles.extend(over.into_iter().map(|(_, tile)| tile));
-        self.tiles.sort_unstable();
-        self.tiles.dedup();
+        for (_, tile) in over {
+            if !self.looks_at(tile) {
+                self.tiles.push(FreedOnTile::new(self.memory, tile));
+            }
+        }
         has_more
+    }
+
+    fn looks_at(&self, tile: u32) -> bool {
+        self.tiles.iter().any(|known| known.tile == tile)
     }
 
     /// Chooses for stages that are not known yet, or for which more tiles count now.
@@ -204,10 +203,8 @@ impl<'m, 'a> Chooser<'m, 'a> {
     /// The best choice for a stage.
     pub(super) fn choice(&self, (stage, limit): &LimitedStage) -> Result<Tried, TooManyPlaces> {
         let units = units(self.times, self.out, &stage.positions);
-        let mut on_tiles = StageOnTiles::new(self.memory, stage.clone());
-        for &tile in &self.tiles {
-            on_tiles.add(tile);
-        }
+        let tiles: Vec<u32> = self.tiles.iter().map(|tile| tile.tile).collect();
+        let mut on_tiles = StageOnTiles::new(self.memory, stage.clone(), &tiles);
         let rows = self.rows(&mut on_tiles, &units, (stage, *limit))?;
         let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
         let mut bytes = |states: &[LayerChoice]| {
@@ -246,25 +243,33 @@ impl<'m, 'a> Chooser<'m, 'a> {
     /// The bytes that each tile must have freed, and those that units free there.
     fn rows(
         &self,
-        on_tiles: &mut StageOnTiles<'_, '_>,
+        on_tiles: &mut StageOnTiles<'_>,
         units: &[Unit],
         (stage, limit): (&PlacedStage, u64),
     ) -> Result<Vec<Row>, TooManyPlaces> {
         let all_kept = vec![LayerChoice::Kept; units.len()];
         let peaks = on_tiles.peaks(&with(&self.others, units, &all_kept))?;
-        let start = stage.positions.start;
-        let row = |(freed, peak): (Vec<u64>, u64)| {
-            let places = |unit: &Unit| unit.positions.start - start..unit.positions.end - start;
-            Row {
-                freed: units
-                    .iter()
-                    .map(|unit| freed[places(unit)].iter().sum())
-                    .collect(),
-                needed: peak.saturating_sub(limit),
-            }
-        };
-        let rows = on_tiles.freed().into_iter().zip(peaks).map(row);
+        let tiles = self.tiles.iter().zip(peaks);
+        let rows = tiles.map(|(tile, peak)| Row {
+            freed: self.freed(tile, units, stage),
+            needed: peak.saturating_sub(limit),
+        });
         Ok(rows.filter(|row| row.needed > 0).collect())
+    }
+
+    /// By unit of a stage, what it frees at most on a tile where it is recomputed.
+    pub(super) fn freed(
+        &self,
+        tile: &FreedOnTile,
+        units: &[Unit],
+        stage: &PlacedStage,
+    ) -> Vec<u64> {
+        let copies = self.memory.copies(stage);
+        let copies = copies.map_or(0, |(copies, _)| copies);
+        let of_position = |position| tile.bytes(self.memory, position, copies);
+        let units = units.iter();
+        let of_units = units.map(|unit| unit.positions.clone().map(of_position).sum());
+        of_units.collect()
     }
 }
 

@@ -46,8 +46,8 @@ pub(in crate::search) struct Together<'m, 'a> {
     pub(super) chooser: Chooser<'m, 'a>,
     /// The model where nothing is recomputed.
     none: &'m MemoryModel<'a>,
-    /// The tiles that told what ranges recompute at least.
-    bounded: Vec<u32>,
+    /// How many of the tiles told what ranges recompute at least.
+    bounded: usize,
     /// The least bytes and recomputation of ranges.
     pub(super) lower: Side,
     /// Their bytes and recomputation with a choice that fits.
@@ -137,7 +137,7 @@ impl<'m, 'a> Together<'m, 'a> {
             upper: side(&upper),
             chooser,
             none,
-            bounded: Vec::new(),
+            bounded: 0,
             limit,
             left: max_chosen,
         };
@@ -153,12 +153,9 @@ impl<'m, 'a> Together<'m, 'a> {
         if ranges.len().saturating_mul(stages) > MAX_BOUNDED {
             return Ok(());
         }
-        let is_new = |tile: &u32| !self.bounded.contains(tile);
-        let tiles = self.chooser.tiles.iter().copied().filter(is_new);
-        let tiles: Vec<u32> = tiles.collect();
-        for &tile in &tiles {
-            let bound = TileBound::new(self.none, &self.chooser, (tile, stages))?;
-            let (known, bound) = (&*self, &bound);
+        for tile in self.bounded..self.chooser.tiles.len() {
+            let tile = &self.chooser.tiles[tile];
+            let (known, bound) = (&*self, &TileBound::new(self.none, tile, stages)?);
             let raised = ranges.par_iter().flat_map_iter(|range| {
                 (0..stages).filter_map(move |after| known.raised(bound, range, after))
             });
@@ -166,7 +163,7 @@ impl<'m, 'a> Together<'m, 'a> {
                 self.lower.put(&stage, at_least);
             }
         }
-        self.bounded.extend(tiles);
+        self.bounded = self.chooser.tiles.len();
         Ok(())
     }
 
@@ -174,7 +171,7 @@ impl<'m, 'a> Together<'m, 'a> {
     /// more than was known.
     fn raised(
         &self,
-        bound: &TileBound,
+        bound: &TileBound<'_>,
         range: &Range<usize>,
         after: usize,
     ) -> Option<(PlacedStage, (u64, u128))> {
@@ -244,7 +241,7 @@ impl<'m, 'a> Together<'m, 'a> {
             let Some(found) = self.verified(split.plan.stages())? else {
                 continue;
             };
-            let peaks: Vec<u64> = found.peaks().collect();
+            let peaks = found.peaks;
             let peak = peaks.iter().copied().max().unwrap_or(0);
             let score = Score {
                 peak,
@@ -289,10 +286,7 @@ impl<'m, 'a> Together<'m, 'a> {
 
     /// A split with what is chosen for its stages, on all tiles; `None` where that is something
     /// else than was known.
-    fn verified(
-        &mut self,
-        stages: &[Range<usize>],
-    ) -> Result<Option<ChosenSplit<'a>>, TooManyPlaces> {
+    fn verified(&mut self, stages: &[Range<usize>]) -> Result<Option<ChosenSplit>, TooManyPlaces> {
         let stages = self.stages(stages);
         self.chooser.find(&stages)?;
         if self.take(&stages) {

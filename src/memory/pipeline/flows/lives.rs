@@ -1,18 +1,27 @@
 //! When variables are live in a stage, where that is not as in the profile.
 
 use super::own_steps::{OfPosition, together};
-use super::reruns::{Segments, Steps};
+use super::reruns::{RunAgain, Steps};
 use super::{Flow, Flows};
 use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// When the variables of uses are live in stages.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::memory) struct StageLives {
     /// By number of the use: its place in `lives`, if that is not as in the profile.
-    of_uses: Box<[Option<u32>]>,
+    of_uses: Vec<Option<u32>>,
     lives: Vec<Box<[PartOfLife]>>,
+}
+
+/// The uses that one stage is computed of.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::memory) struct UsesInStage<'s> {
+    pub(in crate::memory) positions: &'s Range<usize>,
+    /// Those of data, ascending.
+    pub(in crate::memory) numbers: &'s [u32],
 }
 
 /// Half-open steps at which variables are live in the stages with one of these places; `None`
@@ -43,74 +52,46 @@ impl PartInPlaces {
 }
 
 impl StageLives {
-    /// Those of `model`, of the uses with the numbers `only`; `sets` get what is needed for
-    /// that.
+    /// Those of `model`, whose `sets` get what is needed for that. They take the place of what
+    /// was loaded `only` for the same uses before, or for all.
     ///
     /// # Errors
     /// When layers share variables in more ways than those of any real model.
-    pub(in crate::memory) fn new(
+    pub(in crate::memory) fn load(
+        &mut self,
         (model, placement): (&Model, &Placement),
         flows: &Flows,
         sets: &mut PlaceSets,
-        only: impl IntoIterator<Item = u32>,
-    ) -> Result<Self, TooManyPlaces> {
-        let positions = &placement.positions;
-        let has_out = positions.out().is_some() || positions.out_is_first();
-        let segments = flows.recomputes_layers();
-        let segments = segments.then(|| Segments::layers(flows, has_out));
-        let mut known = FxHashMap::default();
-        let mut lives = Vec::new();
-        let mut left = limits::ENTRIES;
-        let mut of_use = |number: u32, variable: &VariableUse| {
-            let own = flows.own_steps.get(&number);
-            let Some(flow) = flows
-                .of(number)
-                .filter(|_| own.is_some() || segments.is_some())
-            else {
-                return Ok(None);
-            };
-            let own_flow = &flows.list[flow as usize];
-            let is_layered = own_flow.is_layered(placement, variable.set);
-            let key = (variable.class, flow, is_layered);
-            if let Some(&known) = known.get(&key).filter(|_| own.is_none()) {
-                return Ok(known);
-            }
-            let ranges = model.classes.ranges(variable.class);
-            let parts = match (own, &segments) {
-                (None, None) => Vec::new(),
-                (None, Some(segments)) => flows.again(segments, (own_flow, is_layered), ranges),
-                (Some(own), None) => listed(together(own)).collect(),
-                (Some(own), Some(segments)) => {
-                    flows.own_again(segments, (own_flow, is_layered), own)
-                }
-            };
-            let mut number = None;
-            if !parts.is_empty() {
-                let steps: usize = parts.iter().map(|part| part.steps.len()).sum();
-                left = left.checked_sub(steps).ok_or(TooManyPlaces)?;
-                number = Some(lives.len() as u32);
-                let part = |part: PartInPlaces| PartOfLife {
-                    places: part.places.map(|places| sets.intern(&places)),
-                    with: part.with,
-                    steps: part.steps.into(),
-                };
-                lives.push(parts.into_iter().map(part).collect());
-            }
-            if own.is_none() {
-                known.insert(key, number);
-            }
-            Ok(number)
+        only: Option<UsesInStage<'_>>,
+    ) -> Result<(), TooManyPlaces> {
+        self.lives.clear();
+        let stage = only.map(|only| only.positions);
+        let again = flows.recomputes_layers();
+        let again = again.then(|| [stage, None].map(|stage| flows.segments.chosen(flows, stage)));
+        let mut loading = Loading {
+            model,
+            placement,
+            flows,
+            again,
+            sets,
+            known: FxHashMap::default(),
+            lives: &mut self.lives,
+            left: limits::ENTRIES,
         };
         let uses = model.variables.uses();
-        let mut of_uses = vec![None; uses.len()];
-        for number in only {
-            if let Some(variable) = uses.get(number as usize) {
-                of_uses[number as usize] = of_use(number, variable)?;
+        self.of_uses.resize(uses.len(), None);
+        let mut load = |number: u32| -> Result<(), TooManyPlaces> {
+            let at = number as usize;
+            if let Some(variable) = uses.get(at) {
+                self.of_uses[at] = loading.of_use(number, variable)?;
             }
-        }
-        sets.check()?;
-        let of_uses = of_uses.into();
-        Ok(Self { of_uses, lives })
+            Ok(())
+        };
+        match only {
+            Some(only) => only.numbers.iter().try_for_each(|&number| load(number)),
+            None => (0..uses.len() as u32).try_for_each(load),
+        }?;
+        sets.check()
     }
 
     /// When the variables of a use are live, if that is not as in the profile.
@@ -121,15 +102,81 @@ impl StageLives {
     }
 }
 
+/// Finds when variables are live, each kind of them once.
+struct Loading<'l> {
+    model: &'l Model,
+    placement: &'l Placement,
+    flows: &'l Flows,
+    /// What runs again, if anything does: as far as it counts in the stages that are asked for,
+    /// and all of it.
+    again: Option<[RunAgain<'l>; 2]>,
+    sets: &'l mut PlaceSets,
+    /// By class and flow.
+    known: FxHashMap<(u32, u32, bool), Option<u32>>,
+    lives: &'l mut Vec<Box<[PartOfLife]>>,
+    /// How many more steps there may be.
+    left: usize,
+}
+
+impl Loading<'_> {
+    /// The place in `lives` of the variables of a use.
+    fn of_use(
+        &mut self,
+        number: u32,
+        variable: &VariableUse,
+    ) -> Result<Option<u32>, TooManyPlaces> {
+        let flows = self.flows;
+        let own = flows.own_steps.get(&number);
+        let flow = flows.of(number);
+        let Some(flow) = flow.filter(|_| own.is_some() || self.again.is_some()) else {
+            return Ok(None);
+        };
+        let own_flow = &flows.list[flow as usize];
+        let is_layered = own_flow.is_layered(self.placement, variable.set);
+        let key = (variable.class, flow, is_layered);
+        if let Some(&known) = self.known.get(&key).filter(|_| own.is_none()) {
+            return Ok(known);
+        }
+        let ranges = self.model.classes.ranges(variable.class);
+        let parts = match (own, &self.again) {
+            (None, None) => Vec::new(),
+            (None, Some([again, _])) => flows.again(again, (own_flow, is_layered), ranges),
+            (Some(own), None) => listed(together(own)).collect(),
+            (Some(own), Some([_, again])) => flows.own_again(again, (own_flow, is_layered), own),
+        };
+        let found = self.add(parts)?;
+        if own.is_none() {
+            self.known.insert(key, found);
+        }
+        Ok(found)
+    }
+
+    /// Where these come in `lives`; nowhere if there are none.
+    fn add(&mut self, parts: Vec<PartInPlaces>) -> Result<Option<u32>, TooManyPlaces> {
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let steps: usize = parts.iter().map(|part| part.steps.len()).sum();
+        self.left = self.left.checked_sub(steps).ok_or(TooManyPlaces)?;
+        let part = |part: PartInPlaces| PartOfLife {
+            places: part.places.map(|places| self.sets.intern(&places)),
+            with: part.with,
+            steps: part.steps.into(),
+        };
+        self.lives.push(parts.into_iter().map(part).collect());
+        Ok(Some(self.lives.len() as u32 - 1))
+    }
+}
+
 impl Flows {
     /// When variables are live where layers run again; nothing if that is as in the profile.
     fn again(
         &self,
-        segments: &Segments,
+        runs: &RunAgain<'_>,
         (flow, is_layered): (&Flow, bool),
         ranges: &[(u32, u32)],
     ) -> Vec<PartInPlaces> {
-        let found = segments.lives(flow, is_layered, ranges);
+        let found = runs.lives(flow, is_layered, ranges);
         let others = self.positions_of(found.others);
         let part = |others: Option<&Vec<u32>>, with: Option<u32>, steps: Steps| PartInPlaces {
             with,
@@ -152,14 +199,14 @@ impl Flows {
     /// The same where positions need the variables at steps of their own.
     fn own_again(
         &self,
-        segments: &Segments,
+        runs: &RunAgain<'_>,
         (flow, is_layered): (&Flow, bool),
         own: &[OfPosition],
     ) -> Vec<PartInPlaces> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for of_position in own {
-            let steps = segments.until_rerun(flow, of_position);
-            let found = segments.lives(flow, is_layered, &steps).anywhere();
+            let steps = runs.until_rerun(flow, of_position);
+            let found = runs.lives(flow, is_layered, &steps).anywhere();
             always.push((of_position.0, found.always));
             more.push((of_position.0, found.more));
             others = found.others;

@@ -8,15 +8,17 @@ mod reruns;
 mod tile;
 mod users;
 
-pub(in crate::memory) use lives::{PartOfLife, StageLives};
+use lives::StageLives;
+pub(in crate::memory) use lives::{PartOfLife, UsesInStage};
 pub(super) use part::{Flow, Life, Part, are_of_one_layer};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{LayerChoice, Pipeline, Recompute, Storage};
-use crate::model::{Model, PassPlaces, Placement, TooManyPlaces, VariableUse};
+use crate::model::{Model, PassPlaces, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
 use own_steps::{OfPosition, OwnSteps};
 use rayon::prelude::*;
+use reruns::Segments;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,6 +43,8 @@ pub(in crate::memory) struct Flows {
     pub(super) windows: Arc<PassWindows>,
     /// By number of the use, where positions need its variables at different steps.
     own_steps: Arc<FxHashMap<u32, Vec<OfPosition>>>,
+    /// What may run again.
+    segments: Arc<Segments>,
     /// When variables are live in stages of the pipeline; `None` until there is one.
     lives: Option<Arc<StageLives>>,
     /// By place, what is chosen; empty where all layers are recomputed.
@@ -75,13 +79,17 @@ impl Flows {
         let windows = PassWindows::new(model, placement, &by_pass);
         let of_uses = of_uses(model, &windows, &by_pass, &mut known);
         let own_steps = own_steps(model, placement, &by_pass, (&known.list, &of_uses));
+        let out_is_first = positions.out_is_first();
+        let places = positions.len() as u32 + u32::from(out_is_first);
+        let has_out = positions.out().is_some() || out_is_first;
         Ok(Self {
             pipeline,
             is_training: model.backward_start.is_some(),
-            places: positions.len() as u32 + u32::from(positions.out_is_first()),
-            out_is_first: positions.out_is_first(),
+            places,
+            out_is_first,
             list: known.list.into(),
             of_uses,
+            segments: Segments::new(&windows, places, has_out).into(),
             windows: windows.into(),
             own_steps: own_steps.into(),
             lives: None,
@@ -89,39 +97,54 @@ impl Flows {
         })
     }
 
-    /// The same tensors flow in every pipeline that is on. `lives` says when they are live,
-    /// which depends on whether layers run again.
+    /// The same tensors flow in every pipeline that is on. `sets` get what is needed to say when
+    /// they are live, which depends on whether layers run again.
     ///
     /// # Errors
-    /// Those of `lives`.
+    /// When layers share variables in more ways than those of any real model.
     pub(in crate::memory) fn in_pipeline(
         &self,
         pipeline: Pipeline,
-        lives: impl FnOnce(&Self) -> Result<StageLives, TooManyPlaces>,
+        at: (&Model, &Placement),
+        sets: &mut Arc<PlaceSets>,
     ) -> Result<Self, TooManyPlaces> {
         let mut flows = self.clone();
         (flows.pipeline, flows.choices) = (pipeline, Arc::default());
         let is_alike = self.choices.is_empty();
         let is_alike = is_alike && self.recomputes_layers() == flows.recomputes_layers();
         if !is_alike || flows.lives.is_none() {
-            flows.lives = Some(lives(&flows)?.into());
+            flows.load_lives(at, sets, None)?;
         }
         Ok(flows)
     }
 
-    /// The same with what is chosen for each place.
+    /// Chooses for each place. Where it is chosen `only` for the uses of a stage, the same ones
+    /// each time, nothing holds for others.
     ///
     /// # Errors
-    /// Those of `lives`.
-    pub(in crate::memory) fn choosing(
-        &self,
+    /// As [`Flows::in_pipeline`].
+    pub(in crate::memory) fn choose(
+        &mut self,
         choices: &[LayerChoice],
-        lives: impl FnOnce(&Self) -> Result<StageLives, TooManyPlaces>,
-    ) -> Result<Self, TooManyPlaces> {
-        let mut flows = self.clone();
-        flows.choices = choices.into();
-        flows.lives = Some(lives(&flows)?.into());
-        Ok(flows)
+        at: (&Model, &Placement),
+        sets: &mut Arc<PlaceSets>,
+        only: Option<UsesInStage<'_>>,
+    ) -> Result<(), TooManyPlaces> {
+        self.choices = choices.into();
+        self.load_lives(at, sets, only)
+    }
+
+    fn load_lives(
+        &mut self,
+        at: (&Model, &Placement),
+        sets: &mut Arc<PlaceSets>,
+        only: Option<UsesInStage<'_>>,
+    ) -> Result<(), TooManyPlaces> {
+        let lives = self.lives.take().and_then(Arc::into_inner);
+        let mut lives = lives.unwrap_or_default();
+        lives.load(at, self, Arc::make_mut(sets), only)?;
+        self.lives = Some(lives.into());
+        Ok(())
     }
 
     /// By place, what is chosen; empty where all layers are recomputed.
@@ -399,6 +422,7 @@ impl Flows {
             of_uses: Arc::default(),
             windows: Arc::default(),
             own_steps: Arc::default(),
+            segments: Arc::default(),
             lives: None,
             choices: Arc::default(),
         }

@@ -15,8 +15,10 @@
 //! that use it are there: so each use is parted in two, which count in different places.
 
 use super::own_steps::{OfPosition, together};
-use super::{Flow, Flows, Life};
+use super::{Flow, Flows, Life, PassWindows};
 use crate::memory::pipeline::LayerChoice;
+use rustc_hash::FxHashSet;
+use std::ops::Range;
 
 /// Half-open ranges of steps, ascending and apart.
 pub(super) type Steps = Vec<(u32, u32)>;
@@ -31,10 +33,13 @@ struct Rerun {
     before: u32,
     /// The steps of the forward pass; half-open.
     steps: (u32, u32),
+    /// Has no other run any of these steps?
+    is_apart: bool,
 }
 
-/// The segments that run again.
-#[derive(Debug)]
+/// The segments that may run again, whatever is chosen: each layer, and In with the first one,
+/// which runs with it. Out is kept.
+#[derive(Debug, Default)]
 pub(super) struct Segments {
     /// By place, on which steps what its segment makes for itself is free; `None` where
     /// everything is kept.
@@ -43,13 +48,10 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Each layer is a segment, and In with the first one, which runs with it, but what is
-    /// kept whole. What is left open is free in its gap, but does not run again. Out is kept.
-    pub(super) fn layers(flows: &Flows, has_out: bool) -> Self {
-        let (windows, places) = (&flows.windows, flows.places);
+    /// Those of a model with so many places, of which Out is the last, if there is any.
+    pub(super) fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| Some((windows.forward(place)?, windows.backward(place)?));
-        let is_again = |place: &u32| flows.choice(*place) == LayerChoice::Recomputed;
         // Where steps of a place are listed elsewhere, those of the next one tell.
         let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
@@ -60,15 +62,12 @@ impl Segments {
                 of: place,
                 before,
                 steps: (first, starts(place + 1).max(last + 1)),
+                is_apart: true,
             })
         };
-        let again = (0..layers).filter(is_again);
-        let alone = again.filter_map(|place| runs(place, place));
-        let of_in = (layers > 1 && is_again(&0)).then(|| runs(0, 1)).flatten();
+        let alone = (0..layers).filter_map(|place| runs(place, place));
+        let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
         let gap = |place: u32| {
-            if flows.choice(place) == LayerChoice::Kept {
-                return None;
-            }
             let ends = (place == 0 && layers > 1).then_some(1);
             let places = || [Some(place), ends].into_iter().flatten();
             let found: Vec<_> = places().filter_map(known).collect();
@@ -81,21 +80,84 @@ impl Segments {
             let bodies = places().flat_map(|place| windows.bodies(place));
             Some(without(&[gap], &joined(bodies.copied().collect())))
         };
+        let mut reruns: Vec<Rerun> = alone.chain(of_in).collect();
+        tell_apart(&mut reruns);
         Self {
             gaps: (0..layers).map(gap).collect(),
-            reruns: alone.chain(of_in).collect(),
+            reruns,
         }
     }
 
+    /// Those that run again by the choices of `flows`; where only one stage is asked for, with
+    /// what counts in that. What is left open is free in its gap, but does not run again.
+    pub(super) fn chosen<'s>(
+        &'s self,
+        flows: &'s Flows,
+        stage: Option<&Range<usize>>,
+    ) -> RunAgain<'s> {
+        let is_again = |rerun: &&Rerun| flows.choice(rerun.of) == LayerChoice::Recomputed;
+        let reruns = self.reruns.iter().copied();
+        let reruns: Vec<Rerun> = reruns.filter(|rerun| is_again(&rerun)).collect();
+        let mut first_steps = vec![None; self.gaps.len()];
+        for rerun in &reruns {
+            let known: &mut Option<u32> = &mut first_steps[rerun.place as usize];
+            *known = Some(known.map_or(rerun.before, |known| known.min(rerun.before)));
+        }
+        let counts = |rerun: &Rerun| {
+            let is_there = |stage: &Range<usize>| stage.contains(&(rerun.of as usize));
+            !rerun.is_apart || stage.is_none_or(is_there)
+        };
+        RunAgain {
+            gaps: &self.gaps,
+            flows,
+            first_steps,
+            reruns: reruns.into_iter().filter(counts).collect(),
+        }
+    }
+}
+
+/// Finds out which places have steps that others have too.
+fn tell_apart(reruns: &mut [Rerun]) {
+    reruns.sort_by_key(|rerun| rerun.steps);
+    let mut shared = FxHashSet::default();
+    let mut longest: Option<Rerun> = None;
+    for rerun in &*reruns {
+        let before = longest.filter(|before| before.steps.1 > rerun.steps.0);
+        if let Some(before) = before.filter(|before| before.of != rerun.of) {
+            shared.extend([before.of, rerun.of]);
+        }
+        if longest.is_none_or(|longest| longest.steps.1 < rerun.steps.1) {
+            longest = Some(*rerun);
+        }
+    }
+    for rerun in reruns {
+        rerun.is_apart = !shared.contains(&rerun.of);
+    }
+}
+
+/// The segments that run again by some choice.
+#[derive(Debug)]
+pub(super) struct RunAgain<'s> {
+    /// By place, as if nothing were kept.
+    gaps: &'s [Option<Steps>],
+    flows: &'s Flows,
+    /// By place: the first step of its backward pass, if it runs again before that.
+    first_steps: Vec<Option<u32>>,
+    reruns: Vec<Rerun>,
+}
+
+impl RunAgain<'_> {
     fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
-        self.gaps.get(place as usize)?.as_deref()
+        let is_kept = self.flows.choice(place) == LayerChoice::Kept;
+        let gap = self.gaps.get(place as usize).filter(|_| !is_kept)?;
+        gap.as_deref()
     }
 
     /// The steps that run again while what has these ranges is kept, beside these, for the
     /// backward passes `is_of`: in stages with the place whose steps they are, `None` where
     /// they are those of several.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
-        let mut by_place: Vec<OfPosition> = Vec::new();
+        let (mut apart, mut shared) = (Vec::new(), Vec::new());
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
             let begun = ranges.partition_point(|&(from, _)| from < rerun.before);
             let last = begun.checked_sub(1).map(|last| ranges[last]);
@@ -103,17 +165,22 @@ impl Segments {
                 continue;
             }
             let steps = without(&[rerun.steps], ranges);
+            let by_place: &mut Vec<OfPosition> = match rerun.is_apart {
+                true => &mut apart,
+                false => &mut shared,
+            };
             match by_place.iter_mut().find(|(place, _)| *place == rerun.of) {
                 Some((_, known)) => *known = joined([&known[..], &steps].concat()),
                 None => by_place.push((rerun.of, steps)),
             }
         }
-        let held = together(&by_place).into_iter();
-        held.map(|(places, steps)| match places[..] {
+        let apart = apart.into_iter().map(|(place, steps)| (Some(place), steps));
+        let shared = together(&shared).into_iter();
+        let shared = shared.map(|(places, steps)| match places[..] {
             [place] => (Some(place), steps),
             _ => (None, steps),
-        })
-        .collect()
+        });
+        apart.chain(shared).collect()
     }
 
     /// When variables with this flow are live in every stage that counts them, and in
@@ -193,8 +260,7 @@ impl Segments {
 
     /// The first step of the backward pass of a place that runs again.
     fn first_step(&self, place: u32) -> Option<u32> {
-        let reruns = self.reruns.iter().filter(|rerun| rerun.place == place);
-        reruns.map(|rerun| rerun.before).min()
+        *self.first_steps.get(place as usize)?
     }
 }
 

@@ -1,8 +1,8 @@
 //! Layers of which some are kept and others recomputed: between all and none of them.
 
 use super::*;
-use crate::memory::StageOnTiles;
 use crate::memory::tests::reference_model::TILES;
+use crate::memory::{FreedOnTile, StageOnTiles};
 use std::slice::from_ref;
 
 /// Models, places and what may be chosen for each position; 2 leaves it open.
@@ -115,11 +115,11 @@ proptest! {
             let choices: Vec<LayerChoice> = states.iter().map(state).take(layers).collect();
             let is_kept = |position: &usize| choices[*position] == LayerChoice::Kept;
             for stage in placed(layers) {
-                let mut on_tiles = StageOnTiles::new(&chosen, stage.clone());
-                prop_assert!((0..TILES).all(|tile| on_tiles.add(tile)) && !on_tiles.add(0));
+                let tiles: Vec<u32> = (0..TILES).rev().collect();
+                let mut on_tiles = StageOnTiles::new(&chosen, stage.clone(), &tiles);
                 let found = on_tiles.peaks(&choices).unwrap();
                 let whole = &chosen.choosing(&choices).unwrap().placed_stages(from_ref(&stage))[0];
-                let whole = (0..TILES as usize).map(|tile| whole.tile_bytes(tile));
+                let whole = tiles.iter().map(|&tile| whole.tile_bytes(tile as usize));
                 prop_assert_eq!(&found, &whole.collect::<Vec<_>>());
                 let closed = choices.iter().map(|choice| match choice {
                     LayerChoice::Kept => LayerChoice::Kept,
@@ -129,10 +129,12 @@ proptest! {
                 let mut kept = choices.clone();
                 kept[stage.positions.clone()].fill(LayerChoice::Kept);
                 let kept = on_tiles.peaks(&kept).unwrap();
-                for ((freed, kept), found) in on_tiles.freed().iter().zip(kept).zip(found) {
-                    let places = stage.positions.clone().zip(freed);
-                    let again = places.filter(|(position, _)| !is_kept(position));
-                    let freed: u64 = again.map(|(_, freed)| freed).sum();
+                let copies = chosen.copies(&stage).map_or(0, |(copies, _)| copies);
+                for ((&tile, kept), found) in tiles.iter().zip(kept).zip(found) {
+                    let on_tile = FreedOnTile::new(&chosen, tile);
+                    let again = stage.positions.clone().filter(|position| !is_kept(position));
+                    let freed = again.map(|position| on_tile.bytes(&chosen, position, copies));
+                    let freed: u64 = freed.sum();
                     prop_assert!(found + freed >= kept, "{:?} {} {} {}", stage, found, freed, kept);
                 }
             }
