@@ -77,7 +77,7 @@ const RULES: [(&str, Needs); 48] = [
         Test("a_gradient_is_where_the_forward_variables_are_that_it_uses"),
     ),
     ("A sum of gradients, which nothing uses later", Form(0)),
-    ("over later nodes that use what it uses", Form(27)),
+    ("over later nodes that use what it uses", Form(56)),
     (
         "a late node is at the levels that share it, unless others are elsewhere",
         Form(24),
@@ -92,7 +92,7 @@ const RULES: [(&str, Needs); 48] = [
     ),
     ("What updates alone use, such as a learning rate", Form(194)),
     ("*State.* What no data of a layer flows through", Form(30)),
-    ("and else only its own, is on every IPU", Form(4)),
+    ("and else only its own, is on every IPU", Form(55)),
     (
         "What is left is where the other users of its variables are, if they agree",
         Test("others_go_with_what_they_use_or_with_the_operation_before"),
