@@ -73,15 +73,15 @@ fn best(
         let found = quickest(&problem, MAX_TRIED, None)?;
         return Ok(found.filter(|split| split.plan.stages().len() == stages));
     }
-    let found = checked(&problem)?.and_then(|checked| {
-        let Fastest { plan, proof } = fastest_of_number(&checked, stages, MAX_TRIED)?;
-        Some((plan, proof))
-    });
-    Ok(found.and_then(|(plan, proof)| {
-        let score = Score::of(&problem, &plan)?;
-        let step = Some(proof);
-        Some(Fitting { plan, score, step })
-    }))
+    let checked = checked(&problem)?;
+    let found = checked.and_then(|checked| fastest_of_number(&checked, stages, MAX_TRIED));
+    Ok(found.and_then(|Fastest { plan, proof }| scored(&problem, plan, Some(proof))))
+}
+
+/// A split with its numbers; `None` where it has none.
+fn scored(problem: &Problem<'_>, plan: Plan, step: Option<StepProof>) -> Option<Fitting> {
+    let score = Score::of(problem, &plan)?;
+    Some(Fitting { plan, score, step })
 }
 
 /// The problem, if it can be solved; `None` where there is no IPU that something is pinned to.
@@ -119,15 +119,13 @@ pub(crate) fn quickest(
         Some(faster) => (faster.plan, Some(faster.proof)),
         None => (start, None),
     };
-    let score = Score::of(problem, &plan);
-    Ok(score.map(|score| Fitting { plan, score, step }))
+    Ok(scored(problem, plan, step))
 }
 
 /// The same split by the costs and times of another problem; `None` where these do not
 /// have it.
 pub(crate) fn rescored(problem: &Problem<'_>, split: Fitting) -> Option<Fitting> {
-    let score = Score::of(problem, &split.plan)?;
-    Some(Fitting { score, ..split })
+    scored(problem, split.plan, split.step)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::memory::pipeline::{LayerChoice, PlacedStage, UsesInStage};
 use crate::memory::{MemoryModel, Rules};
 use crate::model::TooManyPlaces;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A stage on some tiles.
 pub(crate) struct StageOnTiles<'a> {
@@ -77,20 +78,14 @@ impl<'a> StageOnTiles<'a> {
 impl TilesInLanes {
     /// The tiles that have a lane.
     fn new(memory: &MemoryModel<'_>, plan: &StagesToCompute<'_>, tiles: &[u32]) -> Self {
-        let mut scratch = StageScratch::default();
-        scratch.uses.gather(memory, tiles.iter().copied());
-        memory.load_additions(plan, &mut scratch);
+        let mut scratch = memory.loaded(plan, tiles);
         let positions = &plan.stages[0].positions;
         let flows = memory.flows.as_ref();
         let is_used = |number| flows.is_some_and(|flows| flows.is_used(number, positions));
         let counted = |number| plan.counts(memory.uses.known(number).counted);
         let counts = |number| counted(number) || is_used(number);
         scratch.uses.retain(counts);
-        let is_full = memory.rules == Rules::Full;
-        let with_code = |&tile: &u32| {
-            let code = memory.code_on(tile..tile + 1, positions, is_full);
-            (tile as usize, code.first().copied().unwrap_or_default())
-        };
+        let with_code = |&tile: &u32| (tile as usize, memory.code_on_tile(tile, positions));
         Self {
             tiles: tiles.iter().map(with_code).collect(),
             scratch,
@@ -102,11 +97,8 @@ impl MemoryModel<'_> {
     /// Of each stage the fullest of some tiles, the first of several, with its bytes.
     pub(crate) fn fullest_of(&self, stages: &[PlacedStage], tiles: &[u32]) -> Vec<(u32, u64)> {
         let plan = StagesToCompute::new(self, stages, Wanted::All);
-        let is_full = self.rules == Rules::Full;
         let in_lanes = |tiles: &[u32]| {
-            let mut scratch = StageScratch::<i64, LANES>::default();
-            scratch.uses.gather(self, tiles.iter().copied());
-            self.load_additions(&plan, &mut scratch);
+            let mut scratch = self.loaded(&plan, tiles);
             let peaks = self.peaks_of_loaded(&plan, &mut scratch, tiles.len());
             let by_tile = tiles.iter().copied().zip(peaks);
             by_tile.collect::<Vec<_>>()
@@ -114,8 +106,7 @@ impl MemoryModel<'_> {
         let peaks: Vec<_> = tiles.par_chunks(LANES).flat_map_iter(in_lanes).collect();
         let fullest = |(number, stage): (usize, &PlacedStage)| {
             let bytes = |(tile, peaks): &(u32, Vec<StagePeak>)| {
-                let code = self.code_on(*tile..tile + 1, &stage.positions, is_full);
-                let code = code.first().copied().unwrap_or_default();
+                let code = self.code_on_tile(*tile, &stage.positions);
                 let found = self.on_tile((*tile as usize, code), &peaks[number], &plan);
                 (*tile, found.parts.total())
             };
@@ -128,6 +119,20 @@ impl MemoryModel<'_> {
             (tile, bytes.saturating_add_signed(self.correction_of(stage)))
         };
         stages.iter().enumerate().map(fullest).collect()
+    }
+
+    /// As many tiles as have a lane, gathered for these stages.
+    fn loaded(&self, plan: &StagesToCompute<'_>, tiles: &[u32]) -> StageScratch<i64, LANES> {
+        let mut scratch = StageScratch::default();
+        scratch.uses.gather(self, tiles.iter().copied());
+        self.load_additions(plan, &mut scratch);
+        scratch
+    }
+
+    /// The code of a stage with these positions on one tile.
+    fn code_on_tile(&self, tile: u32, positions: &Range<usize>) -> Parts {
+        let code = self.code_on(tile..tile + 1, positions, self.rules == Rules::Full);
+        code.first().copied().unwrap_or_default()
     }
 }
 

@@ -135,16 +135,8 @@ impl MemoryModel<'_> {
     /// Bytes on the fullest tile of each of `stages`, without the second pass that their
     /// late restores take.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
-        let fullest = self.on_fullest_tiles(stages).into_iter();
-        fullest.map(|(_, bytes)| bytes).collect()
-    }
-
-    /// The same with the fullest tile, the first of several.
-    pub(crate) fn on_fullest_tiles(&self, stages: &[PlacedStage]) -> Vec<(u32, u64)> {
         let computed = self.compute(stages, Wanted::All);
-        let computed = computed.iter();
-        let fullest = computed.map(|stage| (stage.max_tile() as u32, stage.max_tile_bytes()));
-        fullest.collect()
+        computed.iter().map(StageMemory::max_tile_bytes).collect()
     }
 
     /// The memory of each of `stages`.

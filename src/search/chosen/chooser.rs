@@ -2,7 +2,9 @@
 
 use super::Chosen;
 use super::branches::{Row, best};
-use crate::memory::{FreedOnTile, LayerChoice, MemoryModel, PlacedStage, StageOnTiles};
+use crate::memory::{
+    FreedOnTile, LayerChoice, MemoryModel, PlacedStage, StageMemory, StageOnTiles,
+};
 use crate::model::TooManyPlaces;
 use crate::time::StageTimes;
 use rayon::prelude::*;
@@ -57,10 +59,17 @@ impl Tried {
 }
 
 /// A split with what is chosen for it.
-pub(super) struct ChosenSplit {
+pub(super) struct ChosenSplit<'a> {
+    pub(super) memory: MemoryModel<'a>,
+    pub(super) stages: Vec<StageMemory>,
     pub(super) chosen: Chosen,
+}
+
+impl ChosenSplit<'_> {
     /// Bytes on the fullest tile of each stage.
-    pub(super) peaks: Vec<u64>,
+    pub(super) fn peaks(&self) -> impl Iterator<Item = u64> {
+        self.stages.iter().map(StageMemory::max_tile_bytes)
+    }
 }
 
 /// Chooses the layers to recompute for stages.
@@ -100,7 +109,10 @@ impl<'m, 'a> Chooser<'m, 'a> {
     }
 
     /// Chooses for all stages of a split, of which each fits where each layer is recomputed.
-    pub(super) fn split(&mut self, stages: &[LimitedStage]) -> Result<ChosenSplit, TooManyPlaces> {
+    pub(super) fn split(
+        &mut self,
+        stages: &[LimitedStage],
+    ) -> Result<ChosenSplit<'a>, TooManyPlaces> {
         loop {
             self.find(stages)?;
             if let Some(found) = self.verified(stages)? {
@@ -114,7 +126,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
     pub(super) fn verified(
         &mut self,
         stages: &[LimitedStage],
-    ) -> Result<Option<ChosenSplit>, TooManyPlaces> {
+    ) -> Result<Option<ChosenSplit<'a>>, TooManyPlaces> {
         let mut kept = vec![false; self.others.len()];
         let mut is_optimal = true;
         for stage in stages {
@@ -132,7 +144,13 @@ impl<'m, 'a> Chooser<'m, 'a> {
         if self.takes_more_tiles(stages, &heaviest) {
             return Ok(None);
         }
-        let computed = memory.on_fullest_tiles(&placed);
+        let split = ChosenSplit {
+            stages: memory.placed_stages(&placed),
+            memory,
+            chosen: Chosen { kept, is_optimal },
+        };
+        let fullest = split.stages.iter().map(|stage| stage.max_tile() as u32);
+        let computed: Vec<(u32, u64)> = fullest.zip(split.peaks()).collect();
         let has_more = self.takes_more_tiles(stages, &computed);
         for (stage, (_, bytes)) in stages.iter().zip(&computed) {
             if let Some(Tried::Best(choice)) = self.known.get_mut(stage)
@@ -141,9 +159,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
                 choice.tiles = usize::MAX;
             }
         }
-        let chosen = Chosen { kept, is_optimal };
-        let peaks = computed.into_iter().map(|(_, bytes)| bytes).collect();
-        Ok((!has_more).then_some(ChosenSplit { chosen, peaks }))
+        Ok((!has_more).then_some(split))
     }
 
     /// The model where this is kept.

@@ -12,10 +12,10 @@ mod tests;
 pub(super) mod together;
 
 use super::{CostedRequest, SearchError, SearchResult, SweepAnswer, free_bytes};
-use crate::memory::{MemoryModel, PlacedStage, Recompute, StageMemory};
+use crate::memory::{MemoryModel, PlacedStage, Recompute};
 use crate::progress::{self, Progress};
 use crate::solve::{Problem, Solution};
-use chooser::{Chooser, LimitedStage};
+use chooser::{Chooser, ChosenSplit, LimitedStage};
 use together::{CostsByChoice, Together, none_and_open};
 
 /// For so many stages it is chosen at most until a split is found.
@@ -50,23 +50,27 @@ pub(super) fn choose<'a>(
     let stages = stages.map(|(ipu, stage)| (stage, found.costed.limit_of(ipu)));
     let stages: Vec<LimitedStage> = stages.collect();
     let known = found.costed.chosen.take();
-    let chosen = match known.filter(|_| found.costed.request.given.is_none()) {
-        Some(chosen) => chosen,
-        None => chooser.split(&stages)?.chosen,
+    let split = match known.filter(|_| found.costed.request.given.is_none()) {
+        Some(chosen) => {
+            let memory = chooser.keeping(&chosen.kept)?;
+            ChosenSplit {
+                stages: memory.split(&found.stages),
+                memory,
+                chosen,
+            }
+        }
+        None => chooser.split(&stages)?,
     };
-    let memory = chooser.keeping(&chosen.kept)?;
-    let computed = memory.split(&found.stages);
-    let is_over =
-        |(computed, (_, limit)): (&StageMemory, &LimitedStage)| computed.max_tile_bytes() > *limit;
-    if computed.iter().zip(&stages).any(is_over) {
+    let is_over = |(peak, (_, limit)): (u64, &LimitedStage)| peak > *limit;
+    if split.peaks().zip(&stages).any(is_over) {
         return Ok(None);
     }
     let times = found.costed.times.as_ref();
-    found.costed.times = times.map(|times| times.keeping(&chosen.kept));
-    found.memory = computed;
+    found.costed.times = times.map(|times| times.keeping(&split.chosen.kept));
+    found.memory = split.stages;
     found.too_large.clear();
-    found.chosen = Some(chosen);
-    Ok(Some(memory))
+    found.chosen = Some(split.chosen);
+    Ok(Some(split.memory))
 }
 
 /// The best split where it is found together with what is chosen for its stages: where the
@@ -154,7 +158,7 @@ pub(super) fn choose_in_sweep(
         let stages = stages.map(|(ipu, stage)| (stage, costed.limit_of(ipu)));
         let stages: Vec<LimitedStage> = stages.collect();
         let split = chooser.split(&stages)?;
-        let peaks = split.peaks;
+        let peaks: Vec<u64> = split.peaks().collect();
         let free = peaks.iter().zip(&stages);
         let free = free.map(|(&peak, (_, limit))| free_bytes(*limit, peak));
         answer.free = free.min().unwrap_or(0);

@@ -241,7 +241,7 @@ impl<'m, 'a> Together<'m, 'a> {
             let Some(found) = self.verified(split.plan.stages())? else {
                 continue;
             };
-            let peaks = found.peaks;
+            let peaks: Vec<u64> = found.peaks().collect();
             let peak = peaks.iter().copied().max().unwrap_or(0);
             let score = Score {
                 peak,
@@ -286,7 +286,10 @@ impl<'m, 'a> Together<'m, 'a> {
 
     /// A split with what is chosen for its stages, on all tiles; `None` where that is something
     /// else than was known.
-    fn verified(&mut self, stages: &[Range<usize>]) -> Result<Option<ChosenSplit>, TooManyPlaces> {
+    fn verified(
+        &mut self,
+        stages: &[Range<usize>],
+    ) -> Result<Option<ChosenSplit<'a>>, TooManyPlaces> {
         let stages = self.stages(stages);
         self.chooser.find(&stages)?;
         if self.take(&stages) {
