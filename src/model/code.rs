@@ -156,14 +156,18 @@ pub struct ProgramCluster {
     pub code: GroupCode,
 }
 
+/// The number of no cluster.
+pub(super) const NO_CLUSTER: u32 = u32::MAX;
+
 /// By operation group: its clusters; none where all of its programs use the same
-/// sets.
+/// sets. With that, by program its number among the clusters of its group, or
+/// [`NO_CLUSTER`].
 pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
     use_set_index: &UseSetIndex,
     budget: &mut Budget,
-) -> Result<Vec<Vec<ProgramCluster>>, ModelError> {
+) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), ModelError> {
     let programs = &profile.programs;
     let split: Vec<ProgramsBySets> = groups
         .par_iter()
@@ -173,6 +177,12 @@ pub(super) fn clusters(
     let sets = split.iter().flat_map(ProgramsBySets::keys);
     if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
         return Err(ModelError::TooManyClusters { max });
+    }
+    let mut cluster_of = vec![NO_CLUSTER; programs.all.len()];
+    for (number, programs) in split.iter().flat_map(|split| (0..).zip(split.values())) {
+        for &program in programs {
+            cluster_of[program as usize] = number;
+        }
     }
     let uids = groups.iter().map(|group| group.uid);
     let with_uid = |(uid, split)| ProgramsBySets::values(split).map(move |all| (uid, &all[..]));
@@ -184,7 +194,7 @@ pub(super) fn clusters(
             .map(|(sets, code)| ProgramCluster { sets, code })
             .collect()
     });
-    Ok(found.collect())
+    Ok((found.collect(), cluster_of))
 }
 
 /// Programs by the sets that they use.

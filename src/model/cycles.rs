@@ -10,13 +10,18 @@
 //! of a Repeat counts as often as `program_type_repeat` says, and once when the
 //! count is not fixed; bodies of `while` loops and all branches count once.
 //!
+//! Clusters, the programs of an operation that use the same variables, have sums of their own:
+//! an operation over the whole model counts with what each of its programs touches.
+//!
 //! Those of an operation that runs before and after the start of the backward pass are parted
 //! by its steps.
 
+use super::code::NO_CLUSTER;
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::walk::Path;
 use super::windows::StepIndex;
 use crate::profile::{Cycles, Executed, ProgramKind, Programs};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -57,12 +62,30 @@ pub struct OperationCycles {
     /// The part of each of `by_operation` from the start of the backward pass on; 0 in
     /// inference.
     pub later_by_operation: Vec<u64>,
+    /// Those of clusters of programs, which are a part of `by_operation`; by operation and
+    /// cluster.
+    pub by_cluster: Vec<ClusterCycles>,
     /// Those of compute sets and exchanges that belong to no operation.
     pub unexplained: u64,
     /// The part of `unexplained` that exchanges take.
     pub unexplained_exchange: u64,
     /// Executed cycles of everything else: stream copies, syncs, control flow.
     pub other: u64,
+}
+
+/// The cycles of those programs of an operation that use the same variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterCycles {
+    /// Position in [`Model::operations`](super::Model::operations).
+    pub operation: u32,
+    /// Position in the [clusters](super::OperationGroup::clusters) of its group.
+    pub cluster: u32,
+    /// All of them.
+    pub cycles: u64,
+    /// The part that exchanges take.
+    pub exchange: u64,
+    /// The part from the start of the backward pass on.
+    pub later: u64,
 }
 
 /// `part` of `whole` of these cycles, rounded down; none of nothing.
@@ -74,9 +97,9 @@ pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
 
 /// The cycles of each operation: as executed, otherwise as estimated.
 pub(super) fn of_operations(
-    programs: &Programs,
-    cycles: &Cycles,
+    (programs, cycles): (&Programs, &Cycles),
     found: &UnnamedOperations,
+    cluster_of: &[u32],
     backward: Option<(&StepIndex, u32)>,
 ) -> Option<OperationCycles> {
     let executed = cycles.executed.as_ref();
@@ -88,11 +111,13 @@ pub(super) fn of_operations(
     }
     let executions = found.walk.executions(programs, &cycles.repeats);
     let later = LaterSteps::new(found, backward);
-    match (executed, estimated) {
-        (Some(executed), _) => Some(share_out(programs, executed, found, &executions, &later)),
-        (None, Some(estimated)) => Some(add_up(programs, estimated, found, &executions, &later)),
-        (None, None) => None,
-    }
+    let visits = (found, &executions[..], &later);
+    let sums = match (executed, estimated) {
+        (Some(executed), _) => share_out(programs, executed, cluster_of, visits),
+        (None, Some(estimated)) => add_up(programs, estimated, cluster_of, visits),
+        (None, None) => return None,
+    };
+    Some(sums.finished())
 }
 
 /// Which steps are from the start of the backward pass on.
@@ -161,16 +186,16 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
 fn add_up(
     programs: &Programs,
     estimated: &[u64],
-    found: &UnnamedOperations,
-    executions: &[u64],
-    later: &LaterSteps<'_>,
-) -> OperationCycles {
-    let mut sums = OperationCycles::none(CycleSource::Estimated, found);
+    cluster_of: &[u32],
+    (found, executions, later): Visits<'_>,
+) -> Sums {
+    let mut sums = Sums::none(CycleSource::Estimated, found);
     for (visit, &(path, program)) in found.walk.visits.iter().enumerate() {
         if let Some(work) = work(programs, program as usize) {
             let cycles = estimated[program as usize].saturating_mul(executions[visit]);
             let later = later.part((path, program), cycles);
-            sums.add(found.operation_of[visit], work, cycles, later);
+            let by = (found.operation_of[visit], cluster_of[program as usize]);
+            sums.add(by, work, cycles, later);
         }
     }
     sums
@@ -181,21 +206,22 @@ fn add_up(
 fn share_out(
     programs: &Programs,
     executed: &Executed,
-    found: &UnnamedOperations,
-    executions: &[u64],
-    later: &LaterSteps<'_>,
-) -> OperationCycles {
+    cluster_of: &[u32],
+    (found, executions, later): Visits<'_>,
+) -> Sums {
     let runs = executed.runs;
-    let mut sums = OperationCycles::none(CycleSource::Executed { runs }, found);
-    sums.other = executed.without_program;
+    let mut sums = Sums::none(CycleSource::Executed { runs }, found);
+    sums.all.other = executed.without_program;
     let mut all = vec![0u128; programs.all.len()];
     for (&(_, program), &count) in found.walk.visits.iter().zip(executions) {
         all[program as usize] += u128::from(count);
     }
     for (program, &cycles) in executed.by_program.iter().enumerate() {
         match work(programs, program) {
-            None => sums.other = sums.other.saturating_add(cycles),
-            Some(work) if all[program] == 0 => sums.add(NO_OPERATION, work, cycles, 0),
+            None => sums.all.other = sums.all.other.saturating_add(cycles),
+            Some(work) if all[program] == 0 => {
+                sums.add((NO_OPERATION, NO_CLUSTER), work, cycles, 0);
+            }
             Some(_) => {}
         }
     }
@@ -210,41 +236,87 @@ fn share_out(
             let part = cycles * to / all[program] - cycles * from / all[program];
             let part = part as u64;
             let later = later.part((path, program as u32), part);
-            sums.add(found.operation_of[visit], work, part, later);
+            let by = (found.operation_of[visit], cluster_of[program]);
+            sums.add(by, work, part, later);
         }
     }
     sums
 }
 
-impl OperationCycles {
+/// The visits of the walk, with how often each runs and what of it is later.
+type Visits<'a> = (&'a UnnamedOperations, &'a [u64], &'a LaterSteps<'a>);
+
+/// Cycles while they are summed up.
+struct Sums {
+    all: OperationCycles,
+    /// By operation and cluster, where in the list.
+    numbers: FxHashMap<(u32, u32), usize>,
+}
+
+impl Sums {
     fn none(source: CycleSource, found: &UnnamedOperations) -> Self {
         let by_operation = vec![0; found.operations.len()];
-        Self {
+        let all = OperationCycles {
             source,
             exchange_by_operation: by_operation.clone(),
             later_by_operation: by_operation.clone(),
             by_operation,
+            by_cluster: Vec::new(),
             unexplained: 0,
             unexplained_exchange: 0,
             other: 0,
+        };
+        let numbers = FxHashMap::default();
+        Self { all, numbers }
+    }
+
+    fn add(&mut self, by: (u32, u32), work: Work, cycles: u64, later: u64) {
+        let exchange = if work == Work::Exchange { cycles } else { 0 };
+        let added = [cycles, exchange, later];
+        let all = &mut self.all;
+        let operation = by.0 as usize;
+        let sums = match by.0 {
+            NO_OPERATION => [&mut all.unexplained, &mut all.unexplained_exchange, &mut 0],
+            _ => [
+                &mut all.by_operation[operation],
+                &mut all.exchange_by_operation[operation],
+                &mut all.later_by_operation[operation],
+            ],
+        };
+        add_to(sums, added);
+        if by.0 != NO_OPERATION && by.1 != NO_CLUSTER {
+            let sums = &mut all.by_cluster;
+            let number = *self.numbers.entry(by).or_insert_with(|| {
+                sums.push(ClusterCycles::none(by));
+                sums.len() - 1
+            });
+            let sums = &mut sums[number];
+            let sums = [&mut sums.cycles, &mut sums.exchange, &mut sums.later];
+            add_to(sums, added);
         }
     }
 
-    fn add(&mut self, operation: u32, work: Work, cycles: u64, later: u64) {
-        if operation != NO_OPERATION {
-            let sum = &mut self.later_by_operation[operation as usize];
-            *sum = sum.saturating_add(later);
+    fn finished(mut self) -> OperationCycles {
+        let sums = &mut self.all.by_cluster;
+        sums.sort_unstable_by_key(|sums| (sums.operation, sums.cluster));
+        self.all
+    }
+}
+
+impl ClusterCycles {
+    fn none((operation, cluster): (u32, u32)) -> Self {
+        Self {
+            operation,
+            cluster,
+            cycles: 0,
+            exchange: 0,
+            later: 0,
         }
-        let (all, exchange) = match operation {
-            NO_OPERATION => (&mut self.unexplained, &mut self.unexplained_exchange),
-            operation => (
-                &mut self.by_operation[operation as usize],
-                &mut self.exchange_by_operation[operation as usize],
-            ),
-        };
-        *all = all.saturating_add(cycles);
-        if work == Work::Exchange {
-            *exchange = exchange.saturating_add(cycles);
-        }
+    }
+}
+
+fn add_to(sums: [&mut u64; 3], added: [u64; 3]) {
+    for (sum, added) in sums.into_iter().zip(added) {
+        *sum = sum.saturating_add(added);
     }
 }

@@ -3,8 +3,8 @@
 //! Each operation's cycles are of its pass. A norm over all gradients, and what else reaches
 //! over the layers after the backward pass, is of the update (docs/model.md, "Time").
 
-use super::cycles::{CycleSource, OperationCycles, share};
-use super::{Model, Pass, Placement};
+use super::cycles::{ClusterCycles, CycleSource, OperationCycles, share};
+use super::{Model, Pass, PlaceSet, Placement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +22,9 @@ pub struct PassCycles {
 }
 
 impl PassCycles {
-    /// Those of an operation in this pass, of which `later` are from the start of the
-    /// backward pass on. Where a profile was recorded with recomputation, these are
-    /// recomputed.
-    fn of(pass: Pass, all: u64, later: u64, is_recomputed: bool) -> Self {
+    /// Those of an operation in this pass. Where a profile was recorded with recomputation,
+    /// those from the start of the backward pass on are recomputed.
+    fn of(pass: Pass, Counted { all, later, .. }: Counted, is_recomputed: bool) -> Self {
         let mut passes = Self::default();
         match pass {
             Pass::Forward => passes.forward = all,
@@ -92,8 +91,10 @@ pub struct CyclesByLayer {
 
 impl Model {
     /// The cycles of each layer when operations count where `placement` puts
-    /// them, those of several places in equal parts; `None` when the profile
-    /// says nothing of cycles ([`NoCycles`](super::NoCycles)).
+    /// them; `None` when the profile says nothing of cycles ([`NoCycles`](super::NoCycles)).
+    ///
+    /// Those of several places are shared out: programs that are known to work for some of
+    /// these count there, and each in equal parts (docs/model.md, "Time").
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let runs = match cycles.source {
@@ -110,9 +111,16 @@ impl Model {
                 Pass::Backward if is_after && reaches => Pass::Update,
                 pass => pass,
             };
-            let passes = self.passes_of(cycles, operation, pass);
-            let exchange = cycles.exchange_by_operation[operation];
-            sums.add(placement, operation, passes.running_sums(), exchange);
+            let of = |counted: Counted| {
+                let passes = PassCycles::of(pass, counted, self.recording.recomputes);
+                (passes.running_sums(), counted.exchange)
+            };
+            let mut left = Counted::of_operation(cycles, operation);
+            for (places, counted) in self.of_clusters((cycles, placement), operation) {
+                left = left.without(counted);
+                sums.add(placement, places, of(counted));
+            }
+            sums.add(placement, placement.operations[operation].places, of(left));
         }
         Some(CyclesByLayer {
             clock_hertz: self.made.clock_hertz.filter(|&clock| clock > 0),
@@ -138,14 +146,58 @@ impl Model {
         start.zip(end).is_some_and(|(start, end)| start > end)
     }
 
-    /// The cycles of an operation of this pass, by pass.
-    fn passes_of(&self, cycles: &OperationCycles, operation: usize, pass: Pass) -> PassCycles {
-        PassCycles::of(
-            pass,
-            cycles.by_operation[operation],
-            cycles.later_by_operation[operation],
-            self.recording.recomputes,
-        )
+    /// The cycles of those programs of an operation of several places of which it is known for
+    /// which of these they work.
+    fn of_clusters<'a>(
+        &self,
+        (cycles, placement): (&'a OperationCycles, &'a Placement),
+        operation: usize,
+    ) -> impl Iterator<Item = (PlaceSet, Counted)> + 'a {
+        let group = self.operations[operation].group as usize;
+        let reaches = placement.places_of(operation).len() > 1;
+        let places = placement.of_piece[group].as_slice();
+        let all = &cycles.by_cluster;
+        let first = all.partition_point(|sums| (sums.operation as usize) < operation);
+        let own = all[first..].iter();
+        let own = own.take_while(move |sums| reaches && sums.operation as usize == operation);
+        let placed = own.filter_map(|sums| Some((*places.get(sums.cluster as usize)?, sums)));
+        let placed = placed.filter(|(places, _)| !placement.sets.places(*places).is_empty());
+        placed.map(|(places, sums)| (places, Counted::of_cluster(sums)))
+    }
+}
+
+/// Cycles of an operation, or of a part of it.
+#[derive(Clone, Copy)]
+struct Counted {
+    all: u64,
+    /// Those from the start of the backward pass on.
+    later: u64,
+    exchange: u64,
+}
+
+impl Counted {
+    fn of_operation(cycles: &OperationCycles, operation: usize) -> Self {
+        Self {
+            all: cycles.by_operation[operation],
+            later: cycles.later_by_operation[operation],
+            exchange: cycles.exchange_by_operation[operation],
+        }
+    }
+
+    fn of_cluster(sums: &ClusterCycles) -> Self {
+        Self {
+            all: sums.cycles,
+            later: sums.later,
+            exchange: sums.exchange,
+        }
+    }
+
+    fn without(self, part: Self) -> Self {
+        Self {
+            all: self.all.saturating_sub(part.all),
+            later: self.later.saturating_sub(part.later),
+            exchange: self.exchange.saturating_sub(part.exchange),
+        }
     }
 }
 
@@ -171,9 +223,9 @@ impl LayerSums {
         }
     }
 
-    /// Adds an operation to the layers that it counts in, in equal parts.
-    fn add(&mut self, placement: &Placement, operation: usize, passes: [u64; 4], exchange: u64) {
-        let places = placement.places_of(operation);
+    /// Adds cycles of these places, in equal parts.
+    fn add(&mut self, placement: &Placement, set: PlaceSet, (passes, exchange): ([u64; 4], u64)) {
+        let places = placement.sets.places(set);
         if places.is_empty() {
             self.unplaced = self.unplaced.saturating_add(passes[3]);
             self.unplaced_exchange = self.unplaced_exchange.saturating_add(exchange);
@@ -186,7 +238,7 @@ impl LayerSums {
             let sum = &mut self.exchange[place as usize];
             *sum = sum.saturating_add(part(exchange));
             if place == 0 {
-                let (out_part, all) = placement.out_in_first(operation);
+                let (out_part, all) = placement.out_in_first(set);
                 let of_out = passes.map(|cycles| share(part(cycles), out_part, all));
                 add_all(&mut self.out, of_out);
             }

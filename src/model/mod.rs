@@ -45,7 +45,7 @@ pub use belonging::Belonging;
 use call_sites::CallSites;
 pub use call_sites::NO_CALL;
 pub use code::{CodeKind, GroupCode, ProgramCluster};
-pub use cycles::{CycleSource, OperationCycles};
+pub use cycles::{ClusterCycles, CycleSource, OperationCycles};
 pub use error::{ModelError, NoClock, NoCycles};
 use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
@@ -242,7 +242,7 @@ impl Model {
             backward_start,
             ..
         } = named;
-        let (operation_groups, (set_of, use_sets), index) =
+        let (operation_groups, (set_of, use_sets), index, cluster_of) =
             Self::groups(&profile, &found, &operations, &steps)?;
         let sites = CallSites::new(&profile, &found);
         let has_pairs = |path| named.with_pairs.contains(&path);
@@ -269,7 +269,8 @@ impl Model {
         let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
         let programs = operations::owned_programs(&profile.programs, &found.groups);
         let backward = backward_start.map(|start| (&steps, start));
-        let cycles = cycles::of_operations(&profile.programs, &profile.cycles, &found, backward);
+        let run = (&profile.programs, &profile.cycles);
+        let cycles = cycles::of_operations(run, &found, &cluster_of, backward);
         let lookup = ProfileLookup::new(
             profile.variables,
             set_of,
@@ -307,13 +308,14 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// The operation groups, and the users of each variable.
+    /// The operation groups, and the users of each variable; and by program the cluster of its
+    /// group that it is in.
     fn groups(
         profile: &Profile,
         found: &operations::UnnamedOperations,
         operations: &[Operation],
         steps: &StepIndex,
-    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex), ModelError> {
+    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex, Vec<u32>), ModelError> {
         let programs = &profile.programs;
         let mut budget = code::Budget::new(programs);
         let groups = found.groups.iter();
@@ -335,11 +337,11 @@ impl Model {
             .collect();
         let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
         let index = refine::refine(profile, &found.groups, &computes, &mut users);
-        let clusters = code::clusters(profile, &found.groups, &index, &mut budget)?;
+        let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
         for (group, clusters) in groups.iter_mut().zip(clusters) {
             group.clusters = clusters;
         }
-        Ok((groups, users, index))
+        Ok((groups, users, index, cluster_of))
     }
 
     /// Do contexts tell which variables are the framework's own, such as weights?

@@ -4,8 +4,8 @@
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
-    Flow, GroupCode, MemoryPeak, Model, NO_CALL, NO_NODE, OperationCycles, OperationGroup,
-    VariableUse,
+    ClusterCycles, Flow, GroupCode, MemoryPeak, Model, NO_CALL, NO_NODE, OperationCycles,
+    OperationGroup, VariableUse,
 };
 use crate::profile::{RecordedTile, TileBytes};
 
@@ -87,10 +87,27 @@ fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
     ensure(later.all(|(all, later)| later <= all), || {
         "the backward pass takes more cycles than there are".into()
     })?;
+    let parts = &cycles.by_cluster;
+    each("part of the cycles", parts, |part| of_cluster(part, model))?;
+    ensure(parts.is_sorted_by_key(|part| part.operation), || {
+        "parts of the cycles are in no order".into()
+    })?;
     let unexplained = (&cycles.unexplained, &cycles.unexplained_exchange);
     let mut sums = all.iter().zip(exchange).chain([unexplained]);
     ensure(sums.all(|(all, exchange)| exchange <= all), || {
         "exchanges take more cycles than there are".into()
+    })
+}
+
+fn of_cluster(part: &ClusterCycles, model: &Model) -> Checked {
+    let operation = model.operations.get(part.operation as usize);
+    let group = operation.and_then(|it| model.operation_groups.get(it.group as usize));
+    let clusters = group.map_or(0, |group| group.clusters.len());
+    ensure((part.cluster as usize) < clusters, || {
+        "it is of no programs".into()
+    })?;
+    ensure(part.exchange.max(part.later) <= part.cycles, || {
+        "exchanges or the backward pass take more cycles than there are".into()
     })
 }
 

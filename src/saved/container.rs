@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
 /// Changes with every change of the format.
-pub(super) const VERSION: u32 = 13;
+pub(super) const VERSION: u32 = 14;
 
 /// Magic, version, number of parts, size of the file.
 pub(super) const HEADER: usize = 8 + 4 + 4 + 8;

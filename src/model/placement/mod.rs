@@ -258,14 +258,14 @@ impl Placement {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// Of how many of the places of an operation that are in the first position, In and
-    /// Out, it is in Out: 0 or 1, of at most 2.
-    pub(crate) fn out_in_first(&self, operation: usize) -> (u64, u64) {
+    /// How many of these places that are in the first position, In and Out, are Out: 0 or 1,
+    /// of at most 2.
+    pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
         let Some(apart) = &self.apart else {
             return (0, 1);
         };
         let out = self.positions.len() as u32;
-        let places = apart.places(self.operations[operation].places);
+        let places = apart.places(places);
         let count = |wanted: u32| places.iter().filter(|&&place| place == wanted).count() as u64;
         (count(out), count(0) + count(out))
     }

@@ -106,6 +106,7 @@ fn any_cycles(operations: usize) -> impl Strategy<Value = OperationCycles> {
             later_by_operation: exchange_by_operation.clone(),
             by_operation,
             exchange_by_operation,
+            by_cluster: Vec::new(),
             unexplained: unexplained.1,
             unexplained_exchange: unexplained.0,
             other,

@@ -6,8 +6,8 @@ use super::any_model::any_model;
 use super::models::{full, target};
 use crate::memory::MemoryModel;
 use crate::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Placement,
-    PlacementOptions, UseSets, VariableGroup, VariableGroups,
+    ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering,
+    Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{LiveClasses, TileBytes, TileRun};
 use proptest::prelude::*;
@@ -196,6 +196,28 @@ fn positions_that_lead_nowhere_are_named() {
         (
             error_after(|m| m.cycles.as_mut().unwrap().exchange_by_operation[1] = 1),
             "exchanges take more cycles than there are",
+        ),
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].operation = 3),
+            "part of the cycles 0: it is of no programs",
+        ),
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].cluster = 1),
+            "part of the cycles 0: it is of no programs",
+        ),
+        (
+            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].later *= 4),
+            "part of the cycles 0: exchanges or the backward pass take more cycles than there are",
+        ),
+        (
+            error_after(|m| {
+                let parts = &mut m.cycles.as_mut().unwrap().by_cluster;
+                parts.push(ClusterCycles {
+                    operation: 1,
+                    ..parts[0]
+                });
+            }),
+            "parts of the cycles are in no order",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().unexplained_exchange = 18),

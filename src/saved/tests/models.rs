@@ -2,9 +2,9 @@
 
 use crate::message::Warning;
 use crate::model::{
-    CycleSource, Flow, FlowEdge, FlowNode, Framework, GroupCode, Label, MemoryPeak, Model, NO_CALL,
-    NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind,
-    OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets, VariableGroup,
+    ClusterCycles, CycleSource, Flow, FlowEdge, FlowNode, Framework, GroupCode, Label, MemoryPeak,
+    Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles, OperationGroup,
+    OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets, VariableGroup,
     VariableGroups,
 };
 use crate::profile::{
@@ -97,6 +97,13 @@ pub(super) fn full() -> Model {
             by_operation: vec![u64::MAX, 0, 1 << 40],
             exchange_by_operation: vec![u64::MAX, 0, 1 << 39],
             later_by_operation: vec![7, 0, 1 << 38],
+            by_cluster: vec![ClusterCycles {
+                operation: 2,
+                cluster: 0,
+                cycles: 1 << 39,
+                exchange: 5,
+                later: 1 << 38,
+            }],
             unexplained: 17,
             unexplained_exchange: 16,
             other: 4,
