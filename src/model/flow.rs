@@ -12,7 +12,7 @@ use super::windows::StepIndex;
 use super::{ModelError, VariableUse};
 use crate::limits;
 use crate::profile::{LiveClasses, Profile};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 
@@ -56,10 +56,6 @@ type Edge = (u32, Box<[u32]>);
 
 /// Means that no node is known to write a variable.
 pub const NO_NODE: u32 = u32::MAX;
-
-/// Within how many steps of a live range its producer is looked for: a range may
-/// begin with the parents of the program that writes.
-const FIRST_STEPS: u32 = 3;
 
 /// A step that uses a variable of a use set.
 #[derive(Debug, Clone, Copy)]
@@ -128,7 +124,7 @@ impl FlowUses {
             for &(from, to) in classes.ranges(variable.class) {
                 let begin = users.partition_point(|user| user.step < from);
                 let end = users.partition_point(|user| user.step < to);
-                for (edge, looks) in edges_of(&users[begin..end.max(begin)], from) {
+                for (edge, looks) in edges_of(&users[begin..end.max(begin)]) {
                     left = left.checked_sub(looks).ok_or(ModelError::TooMuchFlow)?;
                     let size = edge.1.len() + 1;
                     let known = edges.entry(edge);
@@ -160,19 +156,15 @@ impl FlowUses {
     }
 }
 
-/// The edges of one live range that begins at `start`, from the steps that use it, each with
-/// the number of steps that were looked at. A later destination of an exchange writes to it
-/// as well: what follows depends on both.
-fn edges_of(users: &[Use], start: u32) -> impl Iterator<Item = (Edge, usize)> {
-    let early = users
-        .iter()
-        .take_while(|user| user.step - start < FIRST_STEPS);
+/// The edges of one live range, from the steps that use it, each with the number of steps
+/// that were looked at. A later destination of an exchange writes to it as well: what
+/// follows depends on both.
+fn edges_of(users: &[Use]) -> impl Iterator<Item = (Edge, usize)> {
     let is_hosts = users.first().is_some_and(|user| user.role == Role::Host);
-    let writes = |user: &Use| matches!(user.role, Role::Computes | Role::Destination);
-    let producer = early.clone().position(writes).filter(|_| !is_hosts);
-    let first = producer.map_or((NO_NODE, 0), |at| (users[at].node, at + 1));
-    let later = users.iter().enumerate().skip(first.1);
-    let later = later.filter(move |(_, user)| producer.is_some() && user.role == Role::Destination);
+    let first = users.first().filter(|_| !is_hosts);
+    let first = first.map_or((NO_NODE, 0), |user| (user.node, 1));
+    let numbered = users.iter().enumerate().skip(first.1);
+    let later = numbered.filter(|(_, user)| user.role == Role::Destination);
     let writers = [first]
         .into_iter()
         .chain(later.map(|(at, user)| (user.node, at + 1)));
@@ -226,10 +218,6 @@ struct UsedSteps<'a> {
     all: Vec<UsedStep>,
 }
 
-/// How many programs on each side of a call may be copies of its arguments and
-/// results.
-const MAX_AROUND: usize = 16;
-
 impl UsedSteps<'_> {
     fn find(
         &mut self,
@@ -263,53 +251,25 @@ impl UsedSteps<'_> {
         }
     }
 
-    /// Gives each call the steps next to it that copy its arguments and results, as long
-    /// as there is nothing else between them and the call.
+    /// Gives each call the steps next to it of the operation that calls: these copy its
+    /// arguments and results.
     fn join_copies(&mut self) {
         let mut end = 0;
         while end < self.all.len() {
             let begin = end;
-            let alike = self.all[begin..].iter();
-            end += alike
-                .take_while(|step| step.call == self.all[begin].call)
-                .count();
-            let Some(call) = self.all[begin].call else {
+            let call = self.all[begin].call;
+            let is_in_call = |step: &&UsedStep| step.call == call;
+            end += self.all[begin..].iter().take_while(is_in_call).count();
+            let Some((_, caller)) = call.filter(|&(_, caller)| caller != NO_OPERATION) else {
                 continue;
             };
-            let steps = self.all[begin..end].iter();
-            let used = steps.flat_map(|step| self.sets_of(step.step).iter().map(|set| set.0));
-            let used: FxHashSet<u32> = used.collect();
-            let is_copy = |&at: &usize| self.is_copy(at, call.1, &used);
-            let before = (0..begin)
-                .rev()
-                .take(MAX_AROUND)
-                .take_while(is_copy)
-                .count();
-            let after = (end..self.all.len())
-                .take(MAX_AROUND)
-                .take_while(is_copy)
-                .count();
-            end += after;
+            let is_copy = |step: &&UsedStep| step.call.is_none() && step.operation == caller;
+            let before = self.all[..begin].iter().rev().take_while(is_copy).count();
+            end += self.all[end..].iter().take_while(is_copy).count();
             for step in &mut self.all[begin - before..end] {
-                step.call = Some(call);
+                step.call = call;
             }
         }
-    }
-
-    /// Does a step only move data of a function that an operation calls?
-    fn is_copy(&self, at: usize, caller: u32, used: &FxHashSet<u32>) -> bool {
-        let &UsedStep {
-            step,
-            operation,
-            call,
-        } = &self.all[at];
-        let program = self.profile.steps[step as usize].program;
-        let kind = &self.profile.programs.all[program as usize].kind;
-        let is_callers = operation == caller && operation != NO_OPERATION;
-        let mut sets = self.sets_of(step).iter();
-        call.is_none()
-            && (is_callers || kind.is_exchange())
-            && sets.any(|(set, _)| used.contains(set))
     }
 
     fn sets_of(&self, step: u32) -> &[(u32, Role)] {
@@ -333,7 +293,7 @@ mod tests {
             let (step, role) = users[node as usize];
             Use { step, node, role }
         });
-        let edges: Vec<Edge> = edges_of(&users, 0).map(|(edge, _)| edge).collect();
+        let edges: Vec<Edge> = edges_of(&users).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [1, 2].into()), (1, [2].into())]);
     }
 }

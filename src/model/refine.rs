@@ -126,9 +126,7 @@ impl Pairing<'_> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             sets.into_iter().partition(|&set| self.is_shared(set));
-        let partner = others.iter().copied();
-        let partner = partner.min_by_key(|&set| (self.users[set as usize], set));
-        let Some(partner) = partner.filter(|_| !unshared.is_empty()) else {
+        let Some(&partner) = others.first().filter(|_| !unshared.is_empty()) else {
             return Vec::new();
         };
         if others.len() >= MIN_PARTNERS {
@@ -170,12 +168,11 @@ impl Pairing<'_> {
     /// Pairs the variables of each tile, those of one size in turn. State and
     /// temporaries take turns apart from each other.
     fn pair(&self, program: u32) -> Vec<Pair> {
-        let (others, mut unshared): (Vec<u32>, Vec<u32>) =
+        let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
         let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
         let mut others: Vec<(TileAndBytes, u32)> = others.iter().map(with_set).collect();
         others.sort_unstable();
-        unshared.sort_unstable();
         let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared
             .into_iter()
             .partition(|&variable| self.lasts(variable));
@@ -203,8 +200,8 @@ impl Pairing<'_> {
 type TileAndBytes = (u16, u32);
 
 /// Bytes of an element against those of its partner's, as (times, parts): a
-/// moment is as wide as its weight, or two or four times as wide.
-const WIDTHS: [(u32, u32); 4] = [(1, 1), (2, 1), (4, 1), (1, 2)];
+/// moment is as wide as its weight, or twice or half as wide.
+const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
 /// For each place those of `others`, which are in order, on the same tile with
 /// as many elements, of the width that most places find some of: another weight

@@ -18,7 +18,7 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
     let mut sets = PlaceSets::new(out);
     let bytes = bytes_of_sets(model);
     let found = FoundPlaces::new(model, layering);
-    let isolated = isolated(model, &bytes);
+    let isolated = isolated(model);
     let mut operations = found.operations(&isolated, &mut sets);
     let tied = found.users_of_weights(&operations, &mut sets);
     let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
@@ -28,7 +28,7 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
             place.places = of_group[operation.group as usize];
         }
     }
-    let ties = weights::ties((model, layering), &bytes, (&sets, &tied), &options.untie);
+    let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
     let out_is_first = out_is_first(options.out_on, &ties, out);
     let named = of_named(model, layering, &mut sets);
     let named_sets = of_sets(&model.use_sets, &named, &mut sets);

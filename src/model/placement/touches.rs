@@ -31,13 +31,10 @@ pub(in crate::model) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
 
 /// By operation group: does it use nothing that another operation computes with? It has
 /// no part in the model, but is made for the machine that runs it.
-pub(super) fn isolated(model: &Model, bytes: &[SetBytes]) -> Vec<bool> {
+pub(super) fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    let computing = model.users_by_set(computes).into_iter().zip(bytes);
     // Of the set, and of all that have it as their smaller part.
-    let mut most: Vec<u8> = computing
-        .map(|(users, bytes)| if bytes.all > 0 { users } else { 0 })
-        .collect();
+    let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
         let users = most[set as usize];

@@ -94,8 +94,10 @@ fn decide(
     let by_one_place = of_sets(&model.use_sets, &one_place, sets);
     let by_program = by_program(model, counted, is_reaching, sets);
     let named_after = named_after(model, counted, sets);
-    let known = counted.to_vec();
-    for set in (1..known.len()).filter(|&set| known[set] == NOWHERE) {
+    for set in 1..counted.len() {
+        if counted[set] != NOWHERE {
+            continue;
+        }
         let label = model.use_sets.label(set as u32);
         let named = layering.layer_in(&model.labels[label as usize]);
         let partner = model.use_sets.partner(set as u32);
@@ -104,7 +106,7 @@ fn decide(
             named_after[label as usize],
             by_one_place[set],
             by_program[set],
-            partner.map_or(NOWHERE, |partner| known[partner as usize]),
+            partner.map_or(NOWHERE, |partner| counted[partner as usize]),
         ];
         let mut decided = decided.into_iter().filter(|&places| places != NOWHERE);
         counted[set] = decided.next().unwrap_or(NOWHERE);

@@ -4,7 +4,7 @@ use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::touches::SetBytes;
 use crate::model::updates::NUMBER_BYTES;
-use crate::model::{Layering, Model, TensorKind};
+use crate::model::{Model, TensorKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -62,11 +62,10 @@ impl Untied {
 /// The weights that several places use, the largest first. A weight is a
 /// variable of the framework by its context or, in profiles without such
 /// contexts, an always-live variable that one update uses, or that none does and
-/// that is named after a layer or that the host both gives and takes. Of the second kind
-/// numbers that each tile has are none: the compiler joins equal constants of several
-/// layers under the name of one.
+/// that the host both gives and takes. Of the last kind numbers that each tile has are
+/// none, such as a learning rate.
 pub(super) fn ties(
-    (model, layering): (&Model, &Layering),
+    model: &Model,
     bytes: &[SetBytes],
     (sets, of_set): (&PlaceSets, &[PlaceSet]),
     untied: &Untied,
@@ -85,10 +84,7 @@ pub(super) fn ties(
         let is_weight = match updates[set as usize] {
             _ if has_kinds => label.kind == TensorKind::Variable,
             _ if label.kind == TensorKind::Constant => false,
-            0 => {
-                let is_kept = copies[set as usize] == 2;
-                bytes.parameters >= number && (is_kept || layering.layer_in(label).is_some())
-            }
+            0 => copies[set as usize] == 2 && bytes.parameters >= number,
             // A variable that several updates use, such as a learning rate, is no weight.
             updates => updates == 1,
         };

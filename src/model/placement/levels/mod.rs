@@ -311,8 +311,7 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            let is_there = |found: Reach| found.level().is_none_or(|found| found == level);
-            ends.peek().is_none() || ends.any(is_there)
+            ends.peek().is_none() || ends.any(|found| found == Reach::At(level))
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }
@@ -325,10 +324,7 @@ impl<'a> Levels<'a> {
 
     /// Does a node join gradients that nothing uses later? A norm leaves them to the updates.
     fn sums_gradients(&self, node: usize) -> bool {
-        // Where no context tells the passes, the backward pass of Out is of the forward phase.
-        let is_gradient = |from: usize| {
-            self.phases[from] == Phase::Backward || self.found[from] == Reach::At(self.out)
-        };
+        let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
         let mut edges = self.inputs(node);
         edges.all(|edge| edge.to.last() == Some(&(node as u32)))
             && self.producers(node).all(is_gradient)

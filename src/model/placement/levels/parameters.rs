@@ -24,9 +24,7 @@ impl Levels<'_> {
             .rev()
             .filter(|&node| is_made[node])
         {
-            let consumers = self.consumers(node);
-            let forward = consumers.filter(|&to| self.phases[to] == Phase::Forward);
-            let after = self.join(forward.map(|to| self.found[to]));
+            let after = self.join(self.consumers(node).map(|to| self.found[to]));
             if let Reach::At(_) = after {
                 self.found[node] = after;
             }

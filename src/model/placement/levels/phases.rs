@@ -58,8 +58,6 @@ impl Levels<'_> {
         let is_top = |pair: &&[usize]| pair.iter().all(|&node| Some(self.seeds[node]) == top);
         let gaps = layered.windows(2).filter(is_top);
         let gaps = gaps.map(|pair| (pair[1] - pair[0], pair[1]));
-        gaps.max()
-            .filter(|&(gap, _)| gap > 1)
-            .map_or(turn, |(_, next)| next)
+        gaps.max().map_or(turn, |(_, next)| next)
     }
 }

@@ -237,19 +237,6 @@ fn without_kinds_a_weight_is_what_one_update_uses() {
     assert_eq!(training.placed().placement.ties, []);
 }
 
-/// The compiler joins equal constants of several layers under the name of one.
-#[test]
-fn a_number_that_layers_share_is_no_weight() {
-    let mut training = Training::new();
-    let layers = training.forward[1..4].to_vec();
-    let case = &mut training.case;
-    case.variable(&layers, LASTING, 12, "layer/1/epsilon");
-    case.variable(&layers, LASTING, 16, "layer/1/bias");
-    let ties = training.placed().placement.ties;
-    let names: Vec<&str> = ties.iter().map(|tie| &*tie.weight).collect();
-    assert_eq!(names, ["layer/1/bias"]);
-}
-
 #[test]
 fn what_works_on_a_tied_weight_is_where_that_is() {
     let mut training = Training::new();

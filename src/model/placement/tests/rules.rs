@@ -3,17 +3,18 @@
 use super::case::{Case, Training};
 use crate::model::placement::*;
 
-/// The weight is all that tells: as many bytes lead to layer 1 as to layer 2.
+/// The weight is all that tells: as many bytes lead to layer 1 as to layer 2, and would place
+/// it there.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
     let [first, dense, second] = case.operations(["layer/1/x", "dense", "layer/2/x"]);
     case.passing(&[first, dense], "");
     case.passing(&[dense, second], "");
-    let weight = case.lasting(&[dense], "layer/2/kernel");
+    let weight = case.lasting(&[dense], "layer/1/kernel");
     let placed = case.placed(&PlacementOptions::default());
-    assert_eq!(placed.operation(dense), ("2".into(), Reason::Variables));
-    assert_eq!(placed.variable(weight), "2");
+    assert_eq!(placed.operation(dense), ("1".into(), Reason::Variables));
+    assert_eq!(placed.variable(weight), "1");
 }
 
 /// Such as metrics, or all of a head where the profile has no classes of variables.
