@@ -140,7 +140,7 @@ impl<'a> MemoryModel<'a> {
         }
         let flows = match placed.flows.take() {
             Some(flows) => flows,
-            None => Flows::new(model, placement, pipeline)?,
+            None => Flows::new((model, placement), pipeline, self.end_of_passes())?,
         };
         let flows = flows.in_pipeline(pipeline, (model, placement), &mut placed.sets)?;
         placed.flows = Some(flows);
@@ -216,6 +216,12 @@ impl<'a> MemoryModel<'a> {
         let flows = self.flows.as_ref().filter(|_| has_copies);
         let flow = flows.and_then(|flows| Some((flows, flows.of(self.uses.of_data(class, set)?)?)));
         flow.is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
+    }
+
+    /// The first step after both passes.
+    fn end_of_passes(&self) -> u32 {
+        let [.., after] = &self.phases;
+        after.start
     }
 
     /// The position of Out, if it has one of its own.

@@ -46,7 +46,8 @@ impl MemoryModel<'_> {
     /// When layers share variables in more ways than those of any real model.
     pub fn cut_bytes_by_pass(&self) -> Result<Vec<[u64; 2]>, TooManyPlaces> {
         let known = self.flows.as_ref().map(Cow::Borrowed);
-        let new = || Flows::new(self.model, self.placement, self.pipeline).map(Cow::Owned);
+        let at = (self.model, self.placement);
+        let new = || Flows::new(at, self.pipeline, self.end_of_passes()).map(Cow::Owned);
         let flows = known.map_or_else(new, Ok)?;
         let mut changes = vec![[0i128; 2]; flows.places()];
         for (number, variable) in (0u32..).zip(self.uses.data().uses()) {

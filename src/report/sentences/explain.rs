@@ -137,8 +137,7 @@ fn accumulation(report: &Report) -> Option<Sentence> {
         )
         .amount(bytes)
         .text(format!(
-            " on the fullest tile of stage {stage} are added for them, and gradients that the \
-                 profile keeps until the update would go"
+            " on the fullest tile of stage {stage} are added for them"
         )),
     )
 }

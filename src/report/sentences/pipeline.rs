@@ -162,8 +162,8 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
             ", and with tensors that are loaded from outside the IPUs and gathered from replicas",
         ),
     };
-    let accumulation = "accumulators are added for the weights that are updated, beside \
-                        gradients that may be kept until the update";
+    let accumulation = "accumulators are added for the weights that are updated, and gradients \
+                        end with the passes";
     let recomputation = "it has only what recomputation keeps";
     Some(
         match (facts.recorded_accumulation, facts.recorded_recomputation) {

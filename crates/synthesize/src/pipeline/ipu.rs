@@ -220,13 +220,11 @@ impl Ipu<'_> {
         }
     }
 
-    /// Bytes of single operations without gradients, and those of gradients, where state is
-    /// elsewhere: replicas share out what an update makes, and gradients are summed up.
+    /// Bytes of single operations without gradients, and those of gradients, which are summed
+    /// up when the passes end at the latest. Where state is elsewhere, replicas share out what
+    /// an update makes.
     fn shared_out(&self, (tile, local): (usize, &Local), bytes: u64) -> (u64, u64) {
         let elsewhere = self.options.elsewhere;
-        if !elsewhere.is_any() {
-            return (bytes, 0);
-        }
         let updates = &self.graph.updates;
         let summed = updates.gradients[tile].get(local).copied().unwrap_or(0);
         let mut rest = bytes - summed;

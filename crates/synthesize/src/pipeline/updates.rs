@@ -129,6 +129,9 @@ fn made(plan: &Plan, tile: u32, ops: &[(usize, Steps)]) -> BTreeMap<Local, Vec<(
 /// Those of profiles without accumulation: with it they are gone before the update.
 fn gradients(plan: &Plan, tile: u32) -> BTreeMap<Local, u64> {
     let mut gradients = BTreeMap::new();
+    if plan.settings.features.accumulation {
+        return gradients;
+    }
     let of_role = |index: &usize| plan.groups[*index].role == Role::Gradient;
     for index in plan.groups_on(tile).filter(of_role) {
         *gradients.entry(local(plan, index, tile)).or_default() += plan.bytes(index, tile);

@@ -49,6 +49,18 @@ impl PartInPlaces {
             steps,
         }
     }
+
+    /// Is it in all places what was recorded?
+    fn is_as(&self, recorded: &[(u32, u32)]) -> bool {
+        self.places.is_none() && self.with.is_none() && self.steps == recorded
+    }
+}
+
+/// These steps as far as they are before one.
+fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
+    let end = end.unwrap_or(u32::MAX);
+    let steps = steps.iter().map(|&(from, to)| (from, to.min(end)));
+    steps.filter(|(from, to)| from < to).collect()
 }
 
 impl StageLives {
@@ -111,8 +123,8 @@ struct Loading<'l> {
     /// and all of it.
     again: Option<[RunAgain<'l>; 2]>,
     sets: &'l mut PlaceSets,
-    /// By class and flow.
-    known: FxHashMap<(u32, u32, bool), Option<u32>>,
+    /// By class, flow and where gradients end.
+    known: FxHashMap<(u32, u32, bool, Option<u32>), Option<u32>>,
     lives: &'l mut Vec<Box<[PartOfLife]>>,
     /// How many more steps there may be.
     left: usize,
@@ -126,29 +138,60 @@ impl Loading<'_> {
         variable: &VariableUse,
     ) -> Result<Option<u32>, TooManyPlaces> {
         let flows = self.flows;
-        let own = flows.own_steps.get(&number);
-        let flow = flows.of(number);
-        let Some(flow) = flow.filter(|_| own.is_some() || self.again.is_some()) else {
+        let Some(flow) = flows.of(number) else {
             return Ok(None);
         };
         let own_flow = &flows.list[flow as usize];
+        let recorded = self.model.classes.ranges(variable.class);
+        let end = flows.summed.until(own_flow, variable.set, recorded);
+        let own = flows.own_steps.get(&number);
+        if own.is_none() && self.again.is_none() && end.is_none() {
+            return Ok(None);
+        }
         let is_layered = own_flow.is_layered(self.placement, variable.set);
-        let key = (variable.class, flow, is_layered);
+        let key = (variable.class, flow, is_layered, end);
         if let Some(&known) = self.known.get(&key).filter(|_| own.is_none()) {
             return Ok(known);
         }
-        let ranges = self.model.classes.ranges(variable.class);
-        let parts = match (own, &self.again) {
-            (None, None) => Vec::new(),
-            (None, Some([again, _])) => flows.again(again, (own_flow, is_layered), ranges),
-            (Some(own), None) => listed(together(own)).collect(),
-            (Some(own), Some([_, again])) => flows.own_again(again, (own_flow, is_layered), own),
+        let of_flow = (own_flow, is_layered);
+        let parts = match own {
+            None => self.parts(of_flow, until(end, recorded), recorded),
+            Some(own) => {
+                let own = own.iter();
+                let own = own.map(|(position, steps)| (*position, until(end, steps)));
+                self.own_parts(of_flow, &own.collect::<Vec<_>>())
+            }
         };
         let found = self.add(parts)?;
         if own.is_none() {
             self.known.insert(key, found);
         }
         Ok(found)
+    }
+
+    /// Those of variables that are live at these steps; none if that comes to what is recorded.
+    fn parts(
+        &self,
+        of_flow: (&Flow, bool),
+        steps: Steps,
+        recorded: &[(u32, u32)],
+    ) -> Vec<PartInPlaces> {
+        let parts = match &self.again {
+            None => vec![PartInPlaces::new(None, steps)],
+            Some([again, _]) => self.flows.again(again, of_flow, &steps),
+        };
+        match &parts[..] {
+            [part] if part.is_as(recorded) => Vec::new(),
+            _ => parts,
+        }
+    }
+
+    /// Those of variables that positions need at steps of their own.
+    fn own_parts(&self, of_flow: (&Flow, bool), own: &[OfPosition]) -> Vec<PartInPlaces> {
+        match &self.again {
+            None => listed(together(own)).collect(),
+            Some([_, again]) => self.flows.own_again(again, of_flow, own),
+        }
     }
 
     /// Where these come in `lives`; nowhere if there are none.
@@ -169,7 +212,7 @@ impl Loading<'_> {
 }
 
 impl Flows {
-    /// When variables are live where layers run again; nothing if that is as in the profile.
+    /// When variables are live where layers run again.
     fn again(
         &self,
         runs: &RunAgain<'_>,
@@ -182,7 +225,6 @@ impl Flows {
             with,
             ..PartInPlaces::new(others.cloned(), steps)
         };
-        let is_as_recorded = found.always == ranges;
         let mut parts = vec![part(None, None, found.always)];
         parts.push(part(Some(&others), None, found.more));
         let held = found.held.into_iter();
@@ -190,9 +232,6 @@ impl Flows {
         let held = found.more_held.into_iter();
         parts.extend(held.map(|(with, steps)| part(Some(&others), with, steps)));
         parts.retain(|part| !part.steps.is_empty());
-        if is_as_recorded && parts.len() == 1 {
-            parts.clear();
-        }
         parts
     }
 

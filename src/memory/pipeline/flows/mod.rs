@@ -5,6 +5,7 @@ mod lives;
 mod own_steps;
 mod part;
 mod reruns;
+mod summed;
 mod tile;
 mod users;
 
@@ -22,6 +23,7 @@ use reruns::Segments;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use summed::Summed;
 pub(super) use users::PassWindows;
 use users::{KnownFlows, OfSet};
 
@@ -45,6 +47,8 @@ pub(in crate::memory) struct Flows {
     own_steps: Arc<FxHashMap<u32, Vec<OfPosition>>>,
     /// What may run again.
     segments: Arc<Segments>,
+    /// The gradients that accumulators take the place of.
+    summed: Arc<Summed>,
     /// When variables are live in stages of the pipeline; `None` until there is one.
     lives: Option<Arc<StageLives>>,
     /// By place, what is chosen; empty where all layers are recomputed.
@@ -63,14 +67,14 @@ enum UseInPipeline {
 }
 
 impl Flows {
-    /// Those of `model` in `pipeline`.
+    /// Those of `model` in `pipeline`, whose passes end before the step `end`.
     ///
     /// # Errors
     /// When layers share variables in more ways than those of any real model.
     pub(in crate::memory) fn new(
-        model: &Model,
-        placement: &Placement,
+        (model, placement): (&Model, &Placement),
         pipeline: Pipeline,
+        end: u32,
     ) -> Result<Self, TooManyPlaces> {
         let by_pass = PassPlaces::new(model, placement);
         by_pass.sets.check()?;
@@ -82,6 +86,13 @@ impl Flows {
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
         let has_out = positions.out().is_some() || out_is_first;
+        let is_summed = |of_use: &UseInPipeline| {
+            matches!(of_use, UseInPipeline::Lasting(Lasting::Accumulated(_)))
+        };
+        let summed = match of_uses.iter().any(is_summed) {
+            true => Summed::new(model, end),
+            false => Summed::default(),
+        };
         Ok(Self {
             pipeline,
             is_training: model.backward_start.is_some(),
@@ -92,6 +103,7 @@ impl Flows {
             segments: Segments::new(&windows, places, has_out).into(),
             windows: windows.into(),
             own_steps: own_steps.into(),
+            summed: summed.into(),
             lives: None,
             choices: Arc::default(),
         })
@@ -423,6 +435,7 @@ impl Flows {
             windows: Arc::default(),
             own_steps: Arc::default(),
             segments: Arc::default(),
+            summed: Arc::default(),
             lives: None,
             choices: Arc::default(),
         }
