@@ -105,10 +105,10 @@ impl Model {
         let end = self.end_of_passes(cycles, placement);
         for operation in 0..cycles.by_operation.len() {
             let is_after = self.starts_after(operation, end);
-            let reaches = placement.places_of(operation).len() > 1;
+            let is_own = placement.operations[operation].reason.is_own();
             let pass = match self.operations[operation].pass {
                 // Over all gradients, before the weights are updated.
-                Pass::Backward if is_after && reaches => Pass::Update,
+                Pass::Backward if is_after && !is_own => Pass::Update,
                 pass => pass,
             };
             let of = |counted: Counted| {
@@ -128,14 +128,14 @@ impl Model {
         })
     }
 
-    /// The last step of the backward operations that take time and have one place each; none
-    /// without any.
+    /// The last step of the backward operations that take time and have places of their own;
+    /// none without any.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         let operations = self.operations.iter().enumerate();
         let alone = operations.filter(|&(number, operation)| {
             operation.pass == Pass::Backward
                 && cycles.by_operation[number] > 0
-                && placement.places_of(number).len() == 1
+                && placement.operations[number].reason.is_own()
         });
         let ends = alone.filter_map(|(_, operation)| Some(operation.window?.1));
         ends.max()

@@ -100,8 +100,10 @@ impl Namer<'_> {
     fn is_backward(&self, context: Position, name: &str) -> bool {
         match self.layer {
             Some(SoftwareLayer::Popart) => {
-                let is_gradient = self.debug_info.text(context, Field::Gradients).is_some();
-                is_gradient && !self.is_update(context, name)
+                let gradients = self.debug_info.text(context, Field::Gradients);
+                let opid = self.debug_info.text(context, Field::Opid).unwrap_or("");
+                let is_so = gradients.is_some_and(|made| !is_of_clipping(op_type(opid), made));
+                is_so && !self.is_update(context, name)
             }
             Some(_) => components(name).any(|part| GRADIENTS.contains(&part)),
             None => false,
@@ -270,6 +272,19 @@ fn components(name: &str) -> impl Iterator<Item = &str> {
     name.split('/')
 }
 
+/// Is this what PopART's clipping makes of one gradient, its norm or what is scaled by that of
+/// all (`ClipWeightGradientsByNorm`)? Both run after the backward pass.
+fn is_of_clipping(op_type: &str, made: &str) -> bool {
+    let (base, number) = made.rsplit_once("__t").unwrap_or((made, ""));
+    let is_numbered = number.bytes().all(|byte| byte.is_ascii_digit());
+    is_numbered
+        && match op_type {
+            "ReduceSumSquare" => base.ends_with("_clipping"),
+            "Mul" => base.ends_with("_clipped"),
+            _ => false,
+        }
+}
+
 /// `ai.onnx.Add:6` is of type `Add`.
 pub(super) fn op_type(opid: &str) -> &str {
     let without_version = opid.split(':').next().unwrap_or(opid);
@@ -293,4 +308,20 @@ fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> Strin
         full.push_str(&format!("/{tensor}"));
     }
     full
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clipping_is_told_from_the_backward_pass() {
+        let is_so = |op_type, made| is_of_clipping(op_type, made);
+        assert!(is_so("ReduceSumSquare", "Gradient___w_clipping__t12"));
+        assert!(is_so("Mul", "Gradient___layer1/w_clipped__t7"));
+        assert!(!is_so("Mul", "Gradient___w_clipping__t12"));
+        assert!(!is_so("MatMul", "Gradient___w_clipped__t12"));
+        assert!(!is_so("Mul", "Gradient___x_clipped__tanh"));
+        assert!(!is_so("Mul", "Gradient___w"));
+    }
 }

@@ -15,14 +15,15 @@ pub struct Features {
     /// accumulator, and its gradient is gone after each micro-batch.
     #[arg(long)]
     pub accumulation: bool,
-    /// Adds a norm over the gradients of all weights, which clips them.
+    /// Adds a norm over the gradients of all weights, which clips them: with operations for
+    /// each gradient, as PopART and TensorFlow have it, or in plain Poplar with one of a
+    /// compute set for each.
     #[arg(long)]
     pub gradient_norm: bool,
     /// Adds an operation that scales the gradients of all weights.
     #[arg(long)]
     pub loss_scaling: bool,
-    /// Lets norm and scaling have one compute set over all gradients, not one
-    /// for each.
+    /// Lets norm and scaling be one operation each, with one compute set over all gradients.
     #[arg(long)]
     pub whole_sets: bool,
     /// Outlines parts of the backward pass too.

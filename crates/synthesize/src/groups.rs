@@ -63,6 +63,8 @@ pub struct Group {
     pub mark: Option<Mark>,
     /// Whether its elements have 32 bits.
     pub is_float: bool,
+    /// Whether it is live from its first use to the last one.
+    pub is_carried: bool,
 }
 
 impl Group {
@@ -81,6 +83,7 @@ impl Group {
             key: 0,
             mark: None,
             is_float: false,
+            is_carried: matches!(role, Role::Activation | Role::Gradient),
         }
     }
 }

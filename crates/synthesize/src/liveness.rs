@@ -119,7 +119,7 @@ impl Classes {
 fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
     match group.role {
         Role::Weight | Role::Constant => None,
-        Role::Activation | Role::Gradient => {
+        _ if group.is_carried => {
             let ranges = op_ranges(tree, group);
             let first = ranges.iter().map(|range| range.0).min()?;
             // A tensor from the host is there from its copy on.

@@ -1,6 +1,6 @@
 //! The programs of one operation, and where its exchanges and compute sets run.
 
-use super::model::Shape;
+use super::model::{Op, Shape};
 use super::places::Places;
 use super::program_builder::Builder;
 use super::random::topic;
@@ -66,6 +66,7 @@ impl Builder<'_> {
                 parts: Vec::new(),
             };
         };
+        let is_gather = is_gather(op, stage);
         let part = |&weight: &usize| {
             let places = self.model.weights[weight].places;
             (places, sizes::window(self.settings, weight))
@@ -74,7 +75,8 @@ impl Builder<'_> {
         let places = parts.iter().map(|part| part.0);
         Share {
             places: places.fold(Places::NONE, |all, one| all | one),
-            parts,
+            // Each IPU adds up its own.
+            parts: if is_gather { Vec::new() } else { parts },
         }
     }
 
@@ -191,6 +193,9 @@ impl Builder<'_> {
             Some(weights) if weights.len() == 1 => {
                 return sizes::window(self.settings, weights[0]);
             }
+            Some(_) if is_gather(&self.model.ops[index], stage) => {
+                return Window { first: 0, count: 1 };
+            }
             Some(_) => return self.everywhere(),
             None => {}
         }
@@ -200,4 +205,9 @@ impl Builder<'_> {
             (_, hash) => self.part_of_the_tiles(hash),
         }
     }
+}
+
+/// Does a stage of a global operation add up what was made of all weights, on one tile?
+fn is_gather(op: &Op, stage: u32) -> bool {
+    op.shapes.get(stage as usize) == Some(&Shape::Exchanged)
 }

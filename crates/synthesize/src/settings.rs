@@ -96,6 +96,12 @@ impl Settings {
         self.outlined != Outlined::None && self.features.outline_backward
     }
 
+    /// Whether the norm over all gradients has operations of its own for each, as PopART and
+    /// TensorFlow make it.
+    pub fn norms_each_gradient(&self) -> bool {
+        self.framework != Framework::Poplar && !self.features.whole_sets
+    }
+
     /// Where interleaved memory starts: after the first third, as on a Mk2 tile.
     pub fn plain_bytes(&self) -> u64 {
         self.bytes_per_tile / 3 / 16_384 * 16_384

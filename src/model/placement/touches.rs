@@ -1,7 +1,8 @@
 //! Which places an operation touches with its variables.
 
-use super::place_sets::{EVERYWHERE, PlaceSet, PlaceSets};
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use crate::limits;
+use crate::model::updates::NUMBER_BYTES;
 use crate::model::{Model, TensorKind};
 use rustc_hash::FxHashSet;
 
@@ -45,18 +46,21 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
 }
 
 /// By operation group that is wanted: the places that it touches with its variables, when use
-/// sets have the places `of_set`. Gives up where these are more than in any real model.
+/// sets have the places `of_set`. A number, such as the scale of all gradients, tells nothing
+/// beside others. Gives up where places are more than in any real model.
 pub(super) fn touched(
     model: &Model,
     bytes: &[SetBytes],
     (sets, of_set): (&mut PlaceSets, &[PlaceSet]),
     is_wanted: &[bool],
 ) -> Vec<PlaceSet> {
-    let mut used: Vec<FxHashSet<PlaceSet>> = vec![FxHashSet::default(); is_wanted.len()];
+    let number = NUMBER_BYTES * u64::from(model.target.num_tiles);
+    let mut used: Vec<[FxHashSet<PlaceSet>; 2]> = vec![Default::default(); is_wanted.len()];
     let (mut left, mut pairs_left) = (limits::LOOKS, limits::PAIRS);
-    for (set, _) in (0u32..).zip(bytes).filter(|(_, bytes)| bytes.all > 0) {
+    for (set, bytes) in (0u32..).zip(bytes).filter(|(_, bytes)| bytes.all > 0) {
+        let is_number = usize::from(bytes.all < number);
         for group in model.use_sets.groups(set).map(|group| group as usize) {
-            let is_new = is_wanted[group] && used[group].insert(of_set[set as usize]);
+            let is_new = is_wanted[group] && used[group][is_number].insert(of_set[set as usize]);
             if left == 0 || pairs_left == 0 {
                 sets.give_up();
                 return vec![EVERYWHERE; is_wanted.len()];
@@ -66,6 +70,9 @@ pub(super) fn touched(
         }
     }
     used.into_iter()
-        .map(|places| sets.touched(places))
+        .map(|[used, numbers]| match sets.touched(used) {
+            NOWHERE => sets.touched(numbers),
+            touched => touched,
+        })
         .collect()
 }

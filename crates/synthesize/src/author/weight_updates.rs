@@ -8,6 +8,9 @@ use crate::model::{Op, Phase};
 use crate::settings::Framework;
 use crate::templates::Kind;
 
+/// What adds up the norms of all gradients and gives the sum to all tiles.
+const GATHER: [Shape; 2] = [Shape::Exchanged, Shape::Copy];
+
 impl Builder<'_> {
     /// All that stands between the backward pass and the next step.
     pub(super) fn optimiser(&mut self) {
@@ -72,21 +75,63 @@ impl Builder<'_> {
         self.run(op);
     }
 
-    /// Partial sums of each gradient, which one tile adds up; then each gradient
-    /// is scaled by what comes of it.
+    /// The sum of squares of each gradient, which one tile adds up; then each gradient is scaled
+    /// by what comes of it. In PopART (`ClipWeightGradientsByNorm`) and TensorFlow
+    /// (`clip_by_global_norm`) each gradient has operations of its own for that.
     fn gradient_norm(&mut self) {
+        let all = self.model.trained();
         let name = match self.framework() {
-            Framework::Tensorflow => "clip_by_global_norm/global_norm/L2Loss",
+            Framework::Tensorflow => "clip_by_global_norm/global_norm",
             _ => "optimiser/global_norm",
         };
-        let sets = self.sets_over_weights(self.settings.features.whole_sets);
-        let all = self.sets_over_weights(true);
-        let works_on = [&sets[..], &all, &all, &sets].concat();
-        let mut op = self.reaching(name, (Kind::Norm, "ReduceSumSquare"), works_on);
-        let gather = sets.len();
-        op.shapes[gather] = Shape::Exchanged;
-        op.shapes[gather + 1] = Shape::Copy;
+        if !self.settings.norms_each_gradient() {
+            let sets = self.sets_over_weights(self.settings.features.whole_sets);
+            let works_on = [&sets[..], &[all.clone(), all], &sets].concat();
+            let mut op = self.reaching(name, (Kind::Norm, "ReduceSumSquare"), works_on);
+            op.shapes[sets.len()..][..2].copy_from_slice(&GATHER);
+            self.run(op);
+            return;
+        }
+        for (number, &weight) in all.iter().enumerate() {
+            let named = (format!("{name}/L2Loss_{number}"), "clipping");
+            let op = self.of_gradient(weight, named, "ReduceSumSquare");
+            self.run(op);
+        }
+        let sum = (Kind::Norm, "Sum");
+        let mut op = self.reaching(&format!("{name}/Sum"), sum, vec![all.clone(); 2]);
+        op.shapes = GATHER.to_vec();
         self.run(op);
+        for (number, &weight) in all.iter().enumerate() {
+            let named = (format!("{name}/mul_{number}"), "clipped");
+            let op = self.of_gradient(weight, named, "Mul");
+            self.run(op);
+        }
+    }
+
+    /// An operation on the gradient of one weight alone, or on what sums it up. PopART names
+    /// what it makes after that.
+    fn of_gradient(
+        &self,
+        weight: usize,
+        (name, made): (String, &str),
+        op_type: &'static str,
+    ) -> Op {
+        let name = if self.nameless_gradients() { "" } else { &name };
+        let planted = &self.model.weights[weight];
+        let gradient = match self.settings.features.accumulation {
+            true => format!("Accum___{}", planted.name),
+            false => format!("Gradient___{}", planted.name),
+        };
+        Op {
+            op_type,
+            outputs: vec![format!("{gradient}_{made}__t{weight}")],
+            inputs: vec![gradient],
+            places: planted.places,
+            stages: 1,
+            shapes: vec![Shape::Compute],
+            works_on: vec![vec![weight]],
+            ..self.outside(Phase::Optimiser, name, Kind::Norm, [0, 0])
+        }
     }
 
     /// The step of one weight.

@@ -179,9 +179,11 @@ impl Planter<'_> {
         let mut stages = Vec::new();
         for &op in ops.filter(|&&op| self.model.ops[op].kind == kind) {
             let author_op = &self.model.ops[op];
-            let gather = author_op.works_on.len() / 2;
+            let middle = author_op.works_on.len() / 2;
             for (number, works_on) in author_op.works_on.iter().enumerate() {
-                let is_between = kind == Kind::Norm && (gather - 1..=gather).contains(&number);
+                // The two in the middle add up what was made of gradients.
+                let is_between =
+                    kind == Kind::Norm && middle > 0 && [number, number + 1].contains(&middle);
                 if works_on.contains(&weight) && !is_between {
                     stages.extend(self.at(op, number, Access::Compute));
                 }

@@ -2,6 +2,7 @@
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::NO_NODE;
+use crate::model::updates::NUMBER_BYTES;
 
 impl Levels<'_> {
     /// An operation after the backward pass of the layers is where the parameters are whose
@@ -12,13 +13,25 @@ impl Levels<'_> {
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
-                (Phase::Late, Some(_)) => self.found[node],
-                (_, None) => {
+                // A name is that of one of the levels that share a parameter.
+                (Phase::Late, Some(_)) => {
+                    let shared = self.parameters_of(node);
+                    let shared = shared.filter(|found| matches!(found, Reach::Shared(_)));
+                    self.join(shared.chain([self.found[node]]))
+                }
+                (phase, None) => {
                     // What is at several levels after the forward pass alone tells nothing.
                     let parameters = self.parameters_of(node);
                     let parameters = parameters.filter(|&found| found != Reach::Several);
-                    let consumers = self.consumers(node).chain(self.later_users(node));
-                    self.join(parameters.chain(consumers.map(|to| descend[to])))
+                    match self.join(parameters) {
+                        found @ (Reach::At(_) | Reach::Shared(_)) if phase == Phase::Backward => {
+                            found
+                        }
+                        found => {
+                            let later = self.consumers(node).chain(self.later_users(node));
+                            self.join(later.map(|to| descend[to]).chain([found]))
+                        }
+                    }
                 }
             };
         }
@@ -34,9 +47,11 @@ impl Levels<'_> {
         }
     }
 
-    /// The nodes that use the same gradients later: a node may change them in place.
+    /// The nodes that use the same gradients later: a node may change them in place, but not a
+    /// number that scales all of them.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let edges = self.inputs(node);
+        let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
+        let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
         let is_late = |from: u32| from != NO_NODE && self.phases[from as usize] != Phase::Forward;
         let backward = edges.filter(move |edge| is_late(edge.from));
         backward.flat_map(ends).filter(move |&to| to > node)

@@ -26,10 +26,15 @@ const MODELS: u64 = 50;
 const ALSO: [u64; 8] = [69, 114, 168, 386, 396, 398, 402, 429];
 /// By how much the fullest tile of any IPU may be too low.
 const MOST_UNDER: f64 = 0.01;
-/// By how much it may be too high in 95 of 100 IPUs: without and with a norm over all
-/// gradients, which a profile without accumulation keeps until then, and which counts beside
-/// accumulators. What is aimed at is 8 %.
-const MOST_OVER: [(&str, f64); 2] = [("without a norm", 0.08), ("with a norm", 0.24)];
+/// By how much it may be too high in 95 of 100 IPUs: of models without and with a norm over all
+/// gradients, and of those that have one compute set over all gradients or weights, whose vertices
+/// nothing tells apart. What is aimed at is 8 %.
+const MOST_OVER: [(&str, f64); 4] = [
+    ("without a norm", 0.08),
+    ("with a norm", 0.08),
+    ("one compute set over all", 0.13),
+    ("all", 0.08),
+];
 /// By how much a step may be off.
 const MOST_OFF: f64 = 0.01;
 /// Bytes that are loaded and stored in a second.
@@ -103,9 +108,13 @@ impl Configuration {
             false => format!("{:?}", options.recompute).to_lowercase(),
         };
         let state = format!("{:?}", self.pipeline().state);
-        let has_norm = drawn.options.iter().any(|given| given == "--gradient-norm");
+        let has = |option: &str| drawn.options.iter().any(|given| given == option);
+        let class = match has("--whole-sets") || has("adam-fused") {
+            true => 2,
+            false => usize::from(has("--gradient-norm")),
+        };
         vec![
-            MOST_OVER[usize::from(has_norm)].0.to_string(),
+            MOST_OVER[class].0.to_string(),
             format!("{:?}, {recompute}", options.schedule),
             format!("{state}, {recompute}"),
             state,
@@ -237,10 +246,10 @@ fn error((found, truth): (u64, u64)) -> f64 {
 fn print_misses(outcome: &Outcome) {
     for (ipu, &bytes) in outcome.bytes.iter().enumerate() {
         let error = 100.0 * error(bytes);
-        if error < -1.0 {
+        if !(-1.0..8.0).contains(&error) {
             println!(
-                "{error:+.2} % of {bytes:?} bytes on IPU {ipu}: {}",
-                outcome.name
+                "{error:+.2} % of {bytes:?} bytes on IPU {ipu}, {}: {}",
+                outcome.labels[0], outcome.name
             );
         }
     }

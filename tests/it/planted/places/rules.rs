@@ -16,7 +16,7 @@ enum Needs {
 use Needs::{Form, Test};
 
 /// The rules, in the words of docs/model.md.
-const RULES: [(&str, Needs); 48] = [
+const RULES: [(&str, Needs); 52] = [
     (
         "the variable on the same tile with as many elements",
         Form(18),
@@ -76,9 +76,15 @@ const RULES: [(&str, Needs); 48] = [
     ),
     ("A sum of gradients, which nothing uses later", Form(0)),
     ("over later nodes that use what it uses", Form(56)),
+    ("beside a number of less than 16 bytes", Form(17)),
     (
         "a late node is at the levels that share it, unless others are elsewhere",
         Form(24),
+    ),
+    ("A name is that of one of these levels", Form(438)),
+    (
+        "A node of the backward pass is where the parameters are that it uses",
+        Form(472),
     ),
     (
         "unless others are elsewhere",
@@ -137,6 +143,10 @@ const RULES: [(&str, Needs); 48] = [
     (
         "are those of the variables with the fewest places",
         Form(56),
+    ),
+    (
+        "One of less than 16 bytes on each tile adds nothing beside larger variables",
+        Form(116),
     ),
     ("also through a cast in the forward pass", Form(16)),
     (
