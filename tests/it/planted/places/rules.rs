@@ -112,7 +112,7 @@ const RULES: [(&str, Needs); 52] = [
     ("In functions only an anonymous one is", Form(12)),
     (
         "In a function, or from the first operation of a layer",
-        Form(12),
+        Form(2),
     ),
     (
         "What computes before the layers is in In, and after them in Out",
