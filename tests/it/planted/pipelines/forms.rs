@@ -18,8 +18,8 @@ const MODELS: u64 = 64;
 /// By how much the fullest tile may be predicted too high: in 95 of 100 stages, and
 /// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %. Beyond that are small
 /// stages next to an end, with a compute set over all gradients or weights whose vertices
-/// nothing tells apart, and late restores with `none`. Three of the first 64 models have such
-/// sets, and with `layer` all five stages beyond the bound, so that one more may be than 5 %.
+/// nothing tells apart, and late restores with `none`. In the first 64 models five
+/// of 81 stages with `layer` are beyond, all of three such models, so one more may be than 5 %.
 fn most_over(recompute: Recompute) -> (f64, f64) {
     match recompute {
         Recompute::None => (0.066, 0.30),
