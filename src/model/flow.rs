@@ -263,7 +263,7 @@ impl UsedSteps<'_> {
             let Some((_, caller)) = call.filter(|&(_, caller)| caller != NO_OPERATION) else {
                 continue;
             };
-            let is_copy = |step: &&UsedStep| step.call.is_none() && step.operation == caller;
+            let is_copy = |step: &&UsedStep| step.operation == caller;
             let before = self.all[..begin].iter().rev().take_while(is_copy).count();
             end += self.all[end..].iter().take_while(is_copy).count();
             for step in &mut self.all[begin - before..end] {
@@ -295,5 +295,9 @@ mod tests {
         });
         let edges: Vec<Edge> = edges_of(&users).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [1, 2].into()), (1, [2].into())]);
+        // A node that writes it in several steps writes it once.
+        let again = [users[0], users[0], users[2]];
+        let edges: Vec<Edge> = edges_of(&again).map(|(edge, _)| edge).collect();
+        assert_eq!(edges, [(0, [2].into())]);
     }
 }

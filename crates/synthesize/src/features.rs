@@ -11,6 +11,9 @@ pub struct Features {
     /// Where weights and their optimiser state say which layer they are of.
     #[arg(long, value_enum, default_value_t = Names::Operation)]
     pub names: Names,
+    /// By how much moments, and steps of the optimiser, are wider than their weights.
+    #[arg(long, default_value_t = 2)]
+    pub moment_width: u64,
     /// Sums up the gradients of several micro-batches: each weight has an
     /// accumulator, and its gradient is gone after each micro-batch.
     #[arg(long)]
@@ -135,7 +138,7 @@ pub enum Form {
 pub enum Optimiser {
     /// An operation for each weight, without any state.
     Sgd,
-    /// An operation for each weight, which has two moments of twice its bytes.
+    /// An operation for each weight, which has two moments.
     AdamEach,
     /// One operation for all, with a compute set for each weight.
     AdamSets,

@@ -3,7 +3,6 @@
 
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use super::{OperationPlace, Placement, Positions, Reason, Rules};
-use crate::model::flow::ascending;
 use crate::model::{Layering, Model, NO_LAYER, UseSets};
 
 /// All operations count, those without a layer as a pseudo-layer whose
@@ -62,9 +61,6 @@ fn by_layer(model: &Model, layering: &Layering, with_layerless: bool) -> Placeme
         let layer = layering.layers[operation];
         (layer != NO_LAYER || with_layerless).then_some(layer)
     };
-    let of_group = of_groups(model, place, &mut sets);
-    let named = of_named(model, layering, &mut sets);
-    let named_sets = of_sets(&model.use_sets, &named, &mut sets);
     let mut operations = Vec::with_capacity(model.operations.len());
     for (operation, &layer) in layering.layers.iter().enumerate() {
         let place = place(operation);
@@ -77,6 +73,10 @@ fn by_layer(model: &Model, layering: &Layering, with_layerless: bool) -> Placeme
             },
         });
     }
+    let places = operations.iter().map(|own| own.places);
+    let of_group = places_of_groups(model, places, &mut sets);
+    let named = of_named(model, layering, &mut sets);
+    let named_sets = of_sets(&model.use_sets, &named, &mut sets);
     Placement {
         rules: Rules::Full,
         positions: Positions::classic(layering),
@@ -106,12 +106,9 @@ fn of_groups(
     place: impl Fn(usize) -> Option<u32>,
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
-    let mut places: Vec<Vec<u32>> = vec![Vec::new(); model.operation_groups.len()];
-    for (index, operation) in model.operations.iter().enumerate() {
-        places[operation.group as usize].extend(place(index));
-    }
-    let set = |places: Vec<u32>| sets.intern(&ascending(places));
-    places.into_iter().map(set).collect()
+    let one = |operation| place(operation).map_or(NOWHERE, |place| sets.one(place));
+    let places: Vec<PlaceSet> = (0..model.operations.len()).map(one).collect();
+    places_of_groups(model, places.into_iter(), sets)
 }
 
 /// By use set: the places of all its operation groups.
@@ -133,10 +130,9 @@ pub(super) fn places_of_groups(
     places: impl Iterator<Item = PlaceSet>,
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
-    let mut of_group = vec![NOWHERE; model.operation_groups.len()];
+    let mut of_group = vec![Vec::new(); model.operation_groups.len()];
     for (operation, places) in model.operations.iter().zip(places) {
-        let known = &mut of_group[operation.group as usize];
-        *known = sets.union(*known, places);
+        of_group[operation.group as usize].push(places);
     }
-    of_group
+    of_group.into_iter().map(|all| sets.union_of(all)).collect()
 }

@@ -25,14 +25,13 @@ impl VariablePlaces {
     ///
     /// 1. to the layer that its own name gives, or the place of the weight that
     ///    it is named after;
-    /// 2. to the place of the other variables of an operation that uses it,
-    ///    when these have one place;
-    /// 3. to that of the variables of one program that uses it, when these do;
-    /// 4. to that of the variables that a compute set over the model pairs it with;
-    /// 5. to all places that operations which use it touch;
-    /// 6. to every stage.
+    /// 2. to the place of the other variables of an operation that uses it, or else of
+    ///    one of its programs, when these have one place;
+    /// 3. to that of the variables that a compute set over the model pairs it with;
+    /// 4. to all places that operations which use it touch;
+    /// 5. to every stage.
     ///
-    /// Variables that rules 1 to 4 decide tell of those that they are used with: the rules come twice.
+    /// Variables that rules 1 to 3 decide tell of those that they are used with: the rules come twice.
     pub(super) fn new(
         model: &Model,
         layering: &Layering,
@@ -77,7 +76,7 @@ impl VariablePlaces {
     }
 }
 
-/// Decides by rules 1 to 4 for the use sets that are counted nowhere yet. `touched` has by
+/// Decides by rules 1 to 3 for the use sets that are counted nowhere yet. `touched` has by
 /// operation group that reaches over the model all places of the variables that it uses.
 fn decide(
     (model, layering): (&Model, &Layering),
@@ -86,13 +85,7 @@ fn decide(
     counted: &mut [PlaceSet],
     sets: &mut PlaceSets,
 ) {
-    let one_place = |&touched: &PlaceSet| match sets.only(touched) {
-        Some(_) => touched,
-        None => NOWHERE,
-    };
-    let one_place: Vec<PlaceSet> = touched.iter().map(one_place).collect();
-    let by_one_place = of_sets(&model.use_sets, &one_place, sets);
-    let by_program = by_program(model, counted, is_reaching, sets);
+    let used_with = used_with(model, counted, (is_reaching, touched), sets);
     let named_after = named_after(model, counted, sets);
     for set in 1..counted.len() {
         if counted[set] != NOWHERE {
@@ -104,8 +97,7 @@ fn decide(
         let decided = [
             named.map_or(NOWHERE, |layer| sets.one(layer)),
             named_after[label as usize],
-            by_one_place[set],
-            by_program[set],
+            used_with[set],
             partner.map_or(NOWHERE, |partner| counted[partner as usize]),
         ];
         let mut decided = decided.into_iter().filter(|&places| places != NOWHERE);
@@ -146,23 +138,24 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
     marked.chain(nested)
 }
 
-/// By use set: the places of programs of operations that reach over the
-/// model, of those whose other variables have one place.
-fn by_program(
+/// By use set: the place of the other variables of operations that reach over the model, or
+/// of their programs, of those that have one place.
+fn used_with(
     model: &Model,
     seeded: &[PlaceSet],
-    is_reaching: &[bool],
+    (is_reaching, touched): (&[bool], &[PlaceSet]),
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
     let mut places = vec![NOWHERE; seeded.len()];
-    let groups = model.operation_groups.iter().zip(is_reaching);
-    for (group, _) in groups.filter(|&(_, &is_reaching)| is_reaching) {
+    let groups = model.operation_groups.iter().zip(touched);
+    for ((group, &all), _) in groups.zip(is_reaching).filter(|&(_, &reaches)| reaches) {
         for cluster in &group.clusters {
             let used = cluster.sets.iter().map(|&set| seeded[set as usize]);
-            let one = sets.touched(used);
-            if sets.only(one).is_none() {
+            let of_program = sets.touched(used);
+            let mut both = [all, of_program].into_iter();
+            let Some(one) = both.find(|&one| sets.only(one).is_some()) else {
                 continue;
-            }
+            };
             for &set in &cluster.sets {
                 places[set as usize] = sets.union(places[set as usize], one);
             }

@@ -125,22 +125,23 @@ impl Planter<'_> {
         let planted = &self.model.weights[weight];
         let uses = self.updates_of(weight);
         let update = self.tree.stages[uses[0].0].op;
+        let width = self.settings.features.moment_width;
         let moments = State::of(self.settings, planted).into_iter();
         for state in moments.filter(|state| matches!(state, State::First | State::Second)) {
             self.put(Group {
                 name: state.name(self.settings.framework, &planted.name),
-                is_float: true,
+                is_float: width > 1,
                 mark: Some(Mark::Tensor(TensorOf::Weight(weight, state))),
                 uses: uses.clone(),
-                ..self.like(group, 2, update, Role::Weight)
+                ..self.like(group, width, update, Role::Weight)
             });
         }
         if self.settings.features.optimiser.has_moments() {
             self.put(Group {
                 name: self.named(update, "step"),
-                is_float: true,
+                is_float: width > 1,
                 uses,
-                ..self.like(group, 2, update, Role::Work)
+                ..self.like(group, width, update, Role::Work)
             });
         }
     }

@@ -311,7 +311,9 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            ends.peek().is_none() || ends.any(|found| found == Reach::At(level))
+            // A node of the forward pass is one of these itself, and at no level yet.
+            let is_there = |found: Reach| found.level().is_none_or(|found| found == level);
+            ends.peek().is_none() || ends.any(is_there)
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }

@@ -20,9 +20,11 @@ pub(super) struct Case {
     pub(super) operations: Vec<Operation>,
     pub(super) groups: Vec<OperationGroup>,
     pub(super) variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
-    /// By operation: the variables of each of its programs.
+    /// By operation: the variables of each of its programs, if it has more than one.
     pub(super) programs: Vec<(usize, Vec<Vec<usize>>)>,
     pub(super) partners: Vec<(usize, usize)>,
+    /// How layers are ordered.
+    pub(super) order: LayerOrder,
     /// Operations that run once more, after all others.
     pub(super) recomputed: Vec<usize>,
 }
@@ -125,11 +127,16 @@ impl Case {
             items.map(|(&(_, class, bytes, _), &set)| (0, VariableGroup { class, set, bytes }));
         let items: Vec<(u16, VariableGroup)> = items.collect();
         let mut groups = self.groups.clone();
+        let cluster = |variables: &Vec<usize>| ProgramCluster {
+            sets: variables.iter().map(|&variable| set_of[variable]).collect(),
+            code: GroupCode::default(),
+        };
+        for (number, group) in groups.iter_mut().enumerate() {
+            let is_used = |&variable: &usize| self.variables[variable].0.contains(&number);
+            let used = (0..self.variables.len()).filter(is_used).collect();
+            group.clusters = vec![cluster(&used)];
+        }
         for (operation, programs) in &self.programs {
-            let cluster = |variables: &Vec<usize>| ProgramCluster {
-                sets: variables.iter().map(|&variable| set_of[variable]).collect(),
-                code: GroupCode::default(),
-            };
             groups[*operation].clusters = programs.iter().map(cluster).collect();
         }
         let model = Model {
@@ -210,7 +217,7 @@ impl Case {
         let layers = LayerOptions {
             layer_regex: Regex::new(r"layer/(\d+)").unwrap(),
             inputs_regex: Regex::new("embeddings").unwrap(),
-            order: LayerOrder::Steps,
+            order: self.order,
         };
         let layering = Layering::new(&model.operations, &layers);
         let placement = Placement::full(&model, &layering, options).unwrap();

@@ -1,10 +1,10 @@
 //! Rules that no generated form needs, each with a form that a real model may have.
 
 use super::case::{Case, Training};
+use crate::model::LayerOrder;
 use crate::model::placement::*;
 
-/// The weight is all that tells: as many bytes lead to layer 1 as to layer 2, and would place
-/// it there.
+/// As many bytes come from layer 1 as lead to layer 2, where it would be without the weight.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
@@ -15,6 +15,9 @@ fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let placed = case.placed(&PlacementOptions::default());
     assert_eq!(placed.operation(dense), ("1".into(), Reason::Variables));
     assert_eq!(placed.variable(weight), "1");
+    case.variables[weight].3 = "kernel";
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.operation(dense), ("2".into(), Reason::Variables));
 }
 
 /// Such as metrics, or all of a head where the profile has no classes of variables.
@@ -135,4 +138,53 @@ fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     training.case.passing(&[gate, 6], "");
     let placed = training.placed();
     assert_eq!(placed.operation(6), ("3".into(), Reason::Variables));
+}
+
+/// As where an exporter names weights alone.
+#[test]
+fn inputs_tell_the_layer_where_no_name_does() {
+    let mut case = Case::default();
+    let [words, positions, sum] = case.operations(["words", "positions", "sum"]);
+    for layered in [words, sum] {
+        case.operations[layered].inputs = "layer/1/kernel".into();
+    }
+    case.passing(&[words, sum], "");
+    case.passing(&[positions], "ids");
+    case.passing(&[positions, sum], "");
+    let placed = case.placed(&PlacementOptions::default());
+    let place = placed.operation(positions);
+    assert_eq!(place, ("In".into(), Reason::BeforeLayers));
+}
+
+/// As where an encoder is numbered after the decoder that it leads to.
+#[test]
+fn layers_are_passed_in_the_order_in_which_they_run() {
+    let mut case = Case {
+        order: LayerOrder::Natural,
+        ..Case::default()
+    };
+    let [first, between, second] = case.operations(["layer/2/x", "between", "layer/1/x"]);
+    case.passing(&[first, between], "");
+    case.passing(&[first, between], "");
+    case.passing(&[between, second], "");
+    let placed = case.placed(&PlacementOptions::default());
+    assert_eq!(placed.placement.positions.layers(), ["1", "2"]);
+    let place = placed.operation(between);
+    assert_eq!(place, ("2".into(), Reason::Variables));
+}
+
+/// As where the loss is the mean of what the layers make.
+#[test]
+fn what_begins_the_backward_pass_without_weights_is_of_out() {
+    let mut training = Training::new();
+    let ones = training.case.operation_at(5, "ones grad");
+    let scale = training.case.operation_at(6, "scale grad");
+    training.case.passing(&[ones, scale], "");
+    // The gradient of layer 3.
+    training.case.passing(&[scale, 6], "");
+    let placed = training.placed();
+    for operation in [5, 6] {
+        let place = placed.operation(operation);
+        assert_eq!(place, ("Out".into(), Reason::AfterLayers));
+    }
 }

@@ -58,6 +58,16 @@ pub fn with_forms(seed: u64) -> Drawn {
     drawing.drawn
 }
 
+/// A small model with these options.
+pub fn with_options(options: &str) -> Drawn {
+    let size = "--layers 4 --tiles 8 --bytes-per-layer-tile 40000";
+    let options = size.split(' ').chain(options.split_whitespace());
+    Drawn {
+        options: options.map(str::to_string).collect(),
+        labels: Vec::new(),
+    }
+}
+
 struct Drawing {
     random: Random,
     drawn: Drawn,

@@ -23,7 +23,8 @@ fn misplaced(model: &Errors) -> impl Iterator<Item = String> {
     wrong.map(|operation| format!("{operation}, {}", model.name))
 }
 
-fn too_high(model: &Errors) -> impl Iterator<Item = String> {
+/// The ranges whose fullest tile is predicted much too high.
+pub(super) fn too_high(model: &Errors) -> impl Iterator<Item = String> {
     let ranges = model.ranges.iter().filter(|range| range.over > MOST_OVER);
     ranges.map(|range| format!("{range}, {}", model.name))
 }

@@ -98,13 +98,7 @@ fn models(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
             Errors::new(seed, Planted::with(drawn(seed)))
         });
     };
-    let size = "--layers 4 --tiles 8 --bytes-per-layer-tile 40000";
-    let options = size.split(' ').chain(options.split_whitespace());
-    let drawn = Drawn {
-        options: options.map(str::to_string).collect(),
-        labels: Vec::new(),
-    };
-    vec![Errors::new(0, Planted::with(drawn))]
+    vec![Errors::new(0, Planted::with(drawn::with_options(&options)))]
 }
 
 fn print(all: &[Errors]) {
