@@ -48,7 +48,7 @@ pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace, Storage,
 };
-pub(crate) use stage::{FreedOnTile, StageOnTiles};
+pub(crate) use stage::{FreedOnTile, GatheredTiles, StageOnTiles};
 pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 pub use update::Streamed;
@@ -257,7 +257,7 @@ impl<'a> MemoryModel<'a> {
 
     /// When the variables of a use are live in a stage, if that is not as in the profile.
     #[inline]
-    fn stage_lives(&self, number: u32) -> Option<&[PartOfLife]> {
+    fn stage_lives(&self, number: u32) -> Option<impl Iterator<Item = PartOfLife<'_>>> {
         self.flows.as_ref()?.lives(number)
     }
 
@@ -277,10 +277,10 @@ impl<'a> MemoryModel<'a> {
         let Some(parts) = self.stage_lives(number) else {
             return visit((counted, None), self.live_ranges(number));
         };
-        for part in parts.iter().filter(|part| !part.steps.is_empty()) {
+        for part in parts.filter(|part| !part.steps.is_empty()) {
             let counted = part.places.unwrap_or(counted);
             let with = part.with.filter(|_| counted != EVERYWHERE);
-            visit((counted, with), Some(&part.steps));
+            visit((counted, with), Some(part.steps));
         }
     }
 

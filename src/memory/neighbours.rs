@@ -117,11 +117,15 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// Leaves only the rows of some uses.
-    pub(super) fn retain(&mut self, is_kept: impl Fn(u32) -> bool) {
-        let rows = self.numbers.iter().zip(&self.bytes);
-        let rows = rows.filter(|&(&number, _)| is_kept(number));
-        (self.numbers, self.bytes) = rows.map(|(&number, &bytes)| (number, bytes)).unzip();
+    /// The rows of some uses.
+    pub(super) fn only(&self, counts: impl Fn(u32) -> bool) -> Self {
+        let rows = self.with_bytes().filter(|&(number, _)| counts(number));
+        let (numbers, bytes) = rows.map(|(number, &bytes)| (number, bytes)).unzip();
+        Self {
+            numbers,
+            bytes,
+            missing: Vec::new(),
+        }
     }
 
     /// The numbers of the uses by row, in order.

@@ -1,6 +1,6 @@
 //! The bytes of other pipelines (`--recompute`, `--schedule`).
 
-use super::{CostedRequest, MOST_STAGES, SearchError, rough};
+use super::{CostedRequest, SearchError, rough};
 use crate::memory::{Correction, MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
@@ -89,19 +89,18 @@ impl<'a> OtherPipeline<'a> {
                 return Ok(best.map(|best| (false, best)));
             }
             self.limit = self.limit.saturating_mul(2);
-            compute_costs(std::slice::from_mut(self), costed, progress)?;
+            compute_costs(std::slice::from_mut(self), costed.more_stages(), progress)?;
         }
     }
 }
 
-/// Computes what is wanted of `others` in one pass over the tiles.
+/// Computes what is wanted of `others` in one pass over the tiles, with at most so many stages.
 pub(super) fn compute_costs(
     others: &mut [OtherPipeline<'_>],
-    costed: &CostedRequest,
+    stages: usize,
     progress: &Progress,
 ) -> Result<(), SearchError> {
     let pipelines: Vec<_> = others.iter().map(OtherPipeline::wanted).collect();
-    let stages = costed.ipus.max(MOST_STAGES);
     let costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?;
     for (other, costs) in others.iter_mut().zip(costs) {
         other.take(costs);

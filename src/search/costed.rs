@@ -132,7 +132,7 @@ impl CostedRequest {
     }
 
     /// For how many stages costs are known where more IPUs are sought.
-    fn more_stages(&self) -> usize {
+    pub(super) fn more_stages(&self) -> usize {
         self.request.ipus.highest().max(MOST_STAGES)
     }
 

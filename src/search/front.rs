@@ -1,18 +1,20 @@
 //! Whole configurations: how many IPUs, which pipeline and which split, so that nothing
 //! else fits that is better in all of IPUs, time and memory.
 
+mod models;
 #[cfg(test)]
 mod tests;
 
 use super::alternatives::{OtherPipeline, compute_costs};
-use super::chosen::together::{CostsByChoice, Together, none_and_open};
+use super::chosen::together::Together;
 use super::swept::taken;
 use super::{Chosen, CostedRequest, SearchError};
-use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
+use crate::memory::{MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Fitting, Goal, Problem};
 use crate::time::StageTimes;
+use models::{Choosing, Others};
 use rayon::prelude::*;
 
 /// How many numbers of ranges are kept at a time, of 8 bytes each.
@@ -64,31 +66,23 @@ pub(super) fn front(
     let mut found = Vec::new();
     for some in pipelines.chunks(at_once(costed)) {
         let mut others = Others::new(memory, some, costed.request.highest_limit())?;
-        compute_costs(&mut others.models, costed, progress)?;
+        compute_costs(&mut others.models, ipus, progress)?;
         let task = progress.begin("trying configurations", Unit::Rows, some.len() as u64);
-        let times = |other: &OtherPipeline<'_>| {
-            of_pipeline(&other.pipeline()).map(|times| times.with(micro_batches))
-        };
-        let plain = others.models[..some.len()].par_iter();
-        let plain = plain.filter(|other| other.pipeline().recompute != Recompute::Chosen);
-        let plain = plain.map(|other| {
+        let times = |pipeline| of_pipeline(&pipeline).map(|times| times.with(micro_batches));
+        let plain = others.models[..others.plain].par_iter().map(|other| {
             task.add(1);
-            of_costs(costed, other, times(other), (&numbers, ipus))
+            of_costs(costed, other, times(other.pipeline()), (&numbers, ipus))
         });
-        for of_pipeline in plain.collect::<Result<Vec<_>, _>>()? {
-            found.extend(of_pipeline);
-        }
-        for (number, companions) in &others.chosen {
-            let other = &others.models[*number];
-            if let Some(times) = times(other) {
-                let costs = others.costs((*number, *companions));
-                let none = others.models[companions[0]].wanted().0;
-                let models = (other, none);
-                let chosen = chosen_in(costed, (models, costs), times, (&numbers, ipus), &found)?;
-                found.extend(chosen);
-            }
+        found.extend(plain.collect::<Result<Vec<_>, _>>()?.into_iter().flatten());
+        let chosen = others.chosen.par_iter().map(|choosing| {
             task.add(1);
-        }
+            let Some(times) = times(choosing.memory.pipeline()) else {
+                return Ok(Vec::new());
+            };
+            chosen_in(costed, (&others, choosing), times, (&numbers, ipus), &found)
+        });
+        let chosen = chosen.collect::<Result<Vec<_>, SearchError>>()?;
+        found.extend(chosen.into_iter().flatten());
     }
     // Those whose time is not known in full stand apart, behind the others.
     let is_apart = |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
@@ -106,64 +100,22 @@ pub(super) fn front(
 /// How many pipelines are computed in one pass over the tiles: as many as there is room for.
 fn at_once(costed: &CostedRequest) -> usize {
     let positions = costed.positions();
-    let stages = costed.ipus.max(super::MOST_STAGES).min(positions);
+    let stages = costed.ipus.min(positions);
     let numbers = positions
         .saturating_mul(positions)
         .saturating_mul(stages + 1);
     (MAX_NUMBERS / numbers.max(1)).max(1)
 }
 
-/// The models of some pipelines, and those that tell of what is chosen.
-struct Others<'a> {
-    /// Those of the pipelines come first.
-    models: Vec<OtherPipeline<'a>>,
-    /// Where layers are chosen: where the pipeline is, and the models with nothing recomputed
-    /// and with everything open.
-    chosen: Vec<(usize, [usize; 2])>,
-}
-
-impl<'a> Others<'a> {
-    fn new(
-        memory: &MemoryModel<'a>,
-        pipelines: &[Pipeline],
-        limit: u64,
-    ) -> Result<Self, SearchError> {
-        let other = |&pipeline: &Pipeline| OtherPipeline::new(memory, pipeline, limit);
-        let mut models = pipelines.iter().map(other).collect::<Result<Vec<_>, _>>()?;
-        let mut chosen = Vec::new();
-        for (number, pipeline) in pipelines.iter().enumerate() {
-            if pipeline.recompute != Recompute::Chosen {
-                continue;
-            }
-            let [none, open] = none_and_open(models[number].wanted().0)?;
-            let known = pipelines.iter().position(|&other| other == none.pipeline());
-            let at = models.len();
-            let none_at = known.unwrap_or(at + 1);
-            models.push(OtherPipeline::of(open, limit));
-            if known.is_none() {
-                models.push(OtherPipeline::of(none, limit));
-            }
-            chosen.push((number, [none_at, at]));
-        }
-        Ok(Self { models, chosen })
-    }
-
-    /// The costs of a pipeline that chooses, as far as they are known.
-    fn costs(&self, (layer, [none, open]): (usize, [usize; 2])) -> CostsByChoice<'_> {
-        let [none, layer, open] = [none, layer, open].map(|number| self.models[number].costs());
-        CostsByChoice { none, layer, open }
-    }
-}
-
 /// The question for one pipeline.
 fn problem<'p>(
     costed: &'p CostedRequest,
-    other: &'p OtherPipeline<'_>,
+    costs: &'p RangeCosts,
     times: Option<&'p StageTimes>,
     ipus: usize,
 ) -> Problem<'p> {
     Problem {
-        costs: other.costs(),
+        costs,
         times,
         ipus: ipus.min(costed.positions()),
         limits: solve::Limits::new(&costed.request.limits).first(ipus),
@@ -177,9 +129,9 @@ fn problem<'p>(
 
 /// The numbers of stages that there may be in a pipeline on IPUs as the framework takes them:
 /// state is shared out by as many replicas as there are IPUs for.
-fn possible(other: &OtherPipeline<'_>, (numbers, ipus): (&[usize], usize)) -> Vec<usize> {
-    let pipeline = other.pipeline();
-    let replicas = |stages: usize| (ipus / of_replica(other, stages)) as u64;
+fn possible(memory: &MemoryModel<'_>, (numbers, ipus): (&[usize], usize)) -> Vec<usize> {
+    let pipeline = memory.pipeline();
+    let replicas = |stages: usize| (ipus / of_replica(memory, stages)) as u64;
     let is_possible =
         |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
     let most = numbers.last().copied().unwrap_or(0);
@@ -187,8 +139,8 @@ fn possible(other: &OtherPipeline<'_>, (numbers, ipus): (&[usize], usize)) -> Ve
 }
 
 /// The IPUs of a replica with so many stages.
-fn of_replica(other: &OtherPipeline<'_>, stages: usize) -> usize {
-    taken(stages, other.wanted().0.framework())
+fn of_replica(memory: &MemoryModel<'_>, stages: usize) -> usize {
+    taken(stages, memory.framework())
 }
 
 /// The configurations of one pipeline.
@@ -198,12 +150,12 @@ fn of_costs(
     times: Option<StageTimes>,
     (numbers, ipus): (&[usize], usize),
 ) -> Result<Vec<Configuration>, SearchError> {
-    let pipeline = other.pipeline();
-    let problem = problem(costed, other, times.as_ref(), ipus);
-    let numbers = possible(other, (numbers, ipus));
+    let (pipeline, memory) = (other.pipeline(), other.wanted().0);
+    let problem = problem(costed, other.costs(), times.as_ref(), ipus);
+    let numbers = possible(memory, (numbers, ipus));
     let splits = solve::fitting(&problem, &numbers)?.into_iter();
     let configuration = |split: Fitting| {
-        let of_replica = of_replica(other, split.plan.stages().len());
+        let of_replica = of_replica(memory, split.plan.stages().len());
         Configuration {
             pipeline,
             ipus: of_replica,
@@ -221,21 +173,24 @@ fn of_costs(
 /// of IPUs where that is faster than all with as many that were `found`.
 fn chosen_in<'a>(
     costed: &CostedRequest,
-    ((other, none), costs): ((&OtherPipeline<'a>, &MemoryModel<'a>), CostsByChoice<'_>),
+    (others, choosing): (&Others<'a>, &Choosing<'a>),
     times: StageTimes,
     (numbers, ipus): (&[usize], usize),
     found: &[Configuration],
 ) -> Result<Vec<Configuration>, SearchError> {
-    let pipeline = other.pipeline();
-    let problem = problem(costed, other, Some(&times), ipus);
+    let memory = &choosing.memory;
+    let pipeline = memory.pipeline();
+    let costs = others.costs(choosing);
+    let problem = problem(costed, costs.layer, Some(&times), ipus);
     let limits = (costed.request.highest_limit(), MAX_CHOSEN);
-    let mut together = Together::new((other.wanted().0, none), &times, costs, limits)?;
+    let none = others.models[choosing.none].wanted().0;
+    let mut together = Together::new((memory, none), &times, costs, limits)?;
     let mut chosen = Vec::new();
-    for stages in possible(other, (numbers, ipus)) {
+    for stages in possible(memory, (numbers, ipus)) {
         if stages > problem.ipus {
             break;
         }
-        let of_replica = of_replica(other, stages);
+        let of_replica = of_replica(memory, stages);
         let problem = Problem {
             ipus: stages,
             ..problem

@@ -167,7 +167,7 @@ pub(crate) fn search_with(
     let is_wanted = costed.request.moves || matches!(outcome, Outcome::Infeasible(_));
     if is_wanted && others.is_empty() {
         others = alternatives::others(&costed, memory)?;
-        alternatives::compute_costs(&mut others, &costed, progress)?;
+        alternatives::compute_costs(&mut others, costed.more_stages(), progress)?;
     }
     let is_refused = matches!(outcome, Outcome::Infeasible(_));
     let refused = (memory.pipeline(), is_refused);

@@ -20,6 +20,8 @@ pub(crate) struct StageOnTiles<'a> {
     tiles: Vec<TilesInLanes>,
     /// The uses that count there, ascending.
     numbers: Vec<u32>,
+    /// By set of places, as in [`StagesToCompute`].
+    stages_of: Vec<Vec<u32>>,
 }
 
 /// The variables and code of as many tiles as have a lane.
@@ -30,19 +32,37 @@ struct TilesInLanes {
     scratch: StageScratch<i64, LANES>,
 }
 
+/// What some tiles have, whatever the stage is and whatever is chosen.
+pub(crate) struct GatheredTiles(Vec<(Vec<u32>, StageScratch<i64, LANES>)>);
+
+impl GatheredTiles {
+    /// What these tiles of `memory` have.
+    pub(crate) fn new(memory: &MemoryModel<'_>, tiles: &[u32]) -> Self {
+        let any = [PlacedStage {
+            positions: 0..memory.layers(),
+            after: Some(0),
+        }];
+        let plan = StagesToCompute::new(memory, &any, Wanted::All);
+        let in_lanes = |tiles: &[u32]| (tiles.to_vec(), memory.loaded(&plan, tiles));
+        Self(tiles.chunks(LANES).map(in_lanes).collect())
+    }
+}
+
 impl<'a> StageOnTiles<'a> {
     /// A stage on these tiles.
-    pub(crate) fn new(memory: &MemoryModel<'a>, stage: PlacedStage, tiles: &[u32]) -> Self {
+    pub(crate) fn new(memory: &MemoryModel<'a>, stage: PlacedStage, on: &GatheredTiles) -> Self {
         let stage = [stage];
         let plan = StagesToCompute::new(memory, &stage, Wanted::All);
-        let in_lanes = |tiles: &[u32]| TilesInLanes::new(memory, &plan, tiles);
-        let tiles: Vec<TilesInLanes> = tiles.chunks(LANES).map(in_lanes).collect();
+        let tiles = on.0.iter();
+        let tiles = tiles.map(|(tiles, all)| TilesInLanes::new(memory, &plan, (tiles, all)));
+        let tiles: Vec<TilesInLanes> = tiles.collect();
         let numbers = tiles.iter().flat_map(|tiles| tiles.scratch.uses.numbers());
         let mut numbers: Vec<u32> = numbers.copied().collect();
         numbers.sort_unstable();
         numbers.dedup();
         Self {
             memory: memory.clone(),
+            stages_of: plan.stages_of,
             stage,
             tiles,
             numbers,
@@ -60,7 +80,8 @@ impl<'a> StageOnTiles<'a> {
         };
         self.memory.choose(choices, Some(only))?;
         let memory = &self.memory;
-        let plan = StagesToCompute::new(memory, &self.stage, Wanted::All);
+        let stages_of = std::mem::take(&mut self.stages_of);
+        let plan = StagesToCompute::knowing(memory, &self.stage, Wanted::All, stages_of);
         let correction = memory.correction_of(&self.stage[0]);
         let bytes = |in_lanes: &mut TilesInLanes| {
             let TilesInLanes { tiles, scratch } = in_lanes;
@@ -71,24 +92,28 @@ impl<'a> StageOnTiles<'a> {
             });
             found.collect::<Vec<u64>>()
         };
-        Ok(self.tiles.iter_mut().flat_map(bytes).collect())
+        let bytes = self.tiles.iter_mut().flat_map(bytes).collect();
+        self.stages_of = plan.stages_of;
+        Ok(bytes)
     }
 }
 
 impl TilesInLanes {
-    /// The tiles that have a lane.
-    fn new(memory: &MemoryModel<'_>, plan: &StagesToCompute<'_>, tiles: &[u32]) -> Self {
-        let mut scratch = memory.loaded(plan, tiles);
+    /// The tiles that have a lane, with what counts in the stage.
+    fn new(
+        memory: &MemoryModel<'_>,
+        plan: &StagesToCompute<'_>,
+        (tiles, all): (&[u32], &StageScratch<i64, LANES>),
+    ) -> Self {
         let positions = &plan.stages[0].positions;
         let flows = memory.flows.as_ref();
         let is_used = |number| flows.is_some_and(|flows| flows.is_used(number, positions));
         let counted = |number| plan.counts(memory.uses.known(number).counted);
         let counts = |number| counted(number) || is_used(number);
-        scratch.uses.retain(counts);
         let with_code = |&tile: &u32| (tile as usize, memory.code_on_tile(tile, positions));
         Self {
             tiles: tiles.iter().map(with_code).collect(),
-            scratch,
+            scratch: all.of_uses(counts),
         }
     }
 }

@@ -16,7 +16,7 @@ mod parts;
 mod peaks;
 mod plan;
 
-pub(crate) use few_tiles::{FreedOnTile, StageOnTiles};
+pub(crate) use few_tiles::{FreedOnTile, GatheredTiles, StageOnTiles};
 pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
@@ -361,7 +361,9 @@ impl MemoryModel<'_> {
             } else {
                 continue;
             };
-            for sum in &item.bytes {
+            let before = item.bytes.partition_point(|sum| sum.to <= tiles.start);
+            let here = item.bytes[before..].iter();
+            for sum in here.take_while(|sum| sum.from < tiles.end) {
                 for tile in &mut sums[place(sum.from)..place(sum.to)] {
                     tile[item.kind as usize] += sum.bytes;
                 }

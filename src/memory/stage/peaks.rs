@@ -247,6 +247,16 @@ impl MemoryModel<'_> {
 }
 
 impl<B: Bytes, const N: usize> StageScratch<B, N> {
+    /// The same of some uses; the pipeline and the update have what they have.
+    pub(super) fn of_uses(&self, counts: impl Fn(u32) -> bool) -> Self {
+        Self {
+            uses: self.uses.only(counts),
+            flows: self.flows.clone(),
+            updates: self.updates.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Adds up the variables that are live on every step.
     fn add_always(&mut self, plan: &StagesToCompute<'_>) {
         let Self {

@@ -22,7 +22,7 @@ pub(super) struct StagesToCompute<'a> {
     pub(super) stages: &'a [PlacedStage],
     pub(super) wanted: Wanted,
     /// By set of places: the stages that have one of them.
-    stages_of: Vec<Vec<u32>>,
+    pub(super) stages_of: Vec<Vec<u32>>,
     /// How many steps there are.
     pub(super) steps: u32,
     /// The steps of each phase.
@@ -51,6 +51,17 @@ pub(super) struct StageRow {
 
 impl<'a> StagesToCompute<'a> {
     pub(super) fn new(memory: &MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
+        Self::knowing(memory, stages, wanted, Vec::new())
+    }
+
+    /// The same where it is known by set of places which stages have one, but for the sets that came
+    /// after.
+    pub(super) fn knowing(
+        memory: &MemoryModel<'_>,
+        stages: &'a [PlacedStage],
+        wanted: Wanted,
+        mut stages_of: Vec<Vec<u32>>,
+    ) -> Self {
         let ranges: Vec<_> = stages.iter().map(|stage| stage.positions.clone()).collect();
         let window = |positions: &Range<usize>| {
             let window = memory.window(positions.clone());
@@ -62,10 +73,11 @@ impl<'a> StagesToCompute<'a> {
         let starts = numbered.map(|(stage, window)| (window.start, stage));
         let mut starts: Vec<_> = starts.collect();
         starts.sort_unstable();
+        stages_of.extend(memory.stages_of_sets(&ranges, stages_of.len()));
         Self {
             stages,
             wanted,
-            stages_of: memory.stages_of_sets(&ranges),
+            stages_of,
             steps: memory.model.steps(),
             phases: memory.phases.clone(),
             windows,
@@ -151,21 +163,25 @@ impl<'a> StagesToCompute<'a> {
                 with: part.with.filter(|_| counted != EVERYWHERE),
                 ..row
             };
-            visit(part_row, Some(&part.steps));
+            visit(part_row, Some(part.steps));
         }
     }
 }
 
 impl MemoryModel<'_> {
-    /// By set of places: the stages that have one of them. What is in every
+    /// By set of places from `first` on: the stages that have one of them. What is in every
     /// stage is not told here.
-    pub(in crate::memory) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
+    pub(in crate::memory) fn stages_of_sets(
+        &self,
+        stages: &[Range<usize>],
+        first: usize,
+    ) -> Vec<Vec<u32>> {
         let of_set = |places: &[u32]| {
             let numbered = (0u32..).zip(stages);
             let met = numbered.filter(|(_, stage)| meets(places, stage));
             met.map(|(number, _)| number).collect()
         };
-        self.sets.iter().map(of_set).collect()
+        self.sets.iter().skip(first).map(of_set).collect()
     }
 
     /// The part of each stage in each flow; empty where a pipeline adds nothing.

@@ -12,7 +12,7 @@ use std::ops::Range;
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// The sums of updates on up to `N` neighbouring tiles; used again for the next.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
     /// By update, then by places.
     pub(super) entries: Vec<Entry<N>>,

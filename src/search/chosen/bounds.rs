@@ -1,7 +1,7 @@
 //! The least recomputation of a range that fits, as one tile tells it.
 
 use super::branches::{Row, SortedRow};
-use super::chooser::{Chooser, units};
+use super::chooser::{Chooser, Unit};
 use crate::memory::{FreedOnTile, LayerChoice, MemoryModel, PlacedStage, RangeCosts};
 use crate::model::TooManyPlaces;
 
@@ -23,10 +23,11 @@ impl<'c> TileBound<'c> {
         Ok(Self { tile, kept })
     }
 
-    /// The least recomputation of a stage within a limit; `None` where it never fits.
+    /// The least recomputation of a stage with these units within a limit; `None` where it never fits.
     pub(super) fn recomputed(
         &self,
         chooser: &Chooser<'_, '_>,
+        units: &[Unit],
         (stage, limit): &(PlacedStage, u64),
     ) -> Option<u128> {
         let (range, after) = (stage.positions.clone(), stage.after.unwrap_or(0));
@@ -35,10 +36,9 @@ impl<'c> TileBound<'c> {
         if needed == 0 {
             return Some(0);
         }
-        let units = units(chooser.times, chooser.out, &stage.positions);
         let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
         let row = Row {
-            freed: chooser.freed(self.tile, &units, stage),
+            freed: chooser.freed(self.tile, units, stage),
             needed,
         };
         let open = vec![LayerChoice::Open; units.len()];

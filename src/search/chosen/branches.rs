@@ -14,8 +14,8 @@ pub(super) struct Row {
 /// The best choice for one stage, by unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Best {
-    /// The units to keep; `None` if nothing that was tried fits.
-    pub(super) kept: Option<Vec<bool>>,
+    /// The units to keep, and the bytes with them; `None` if nothing that was tried fits.
+    pub(super) kept: Option<(Vec<bool>, u64)>,
     /// The maximum weight of choices that were not tried and may fit; 0 without any.
     pub(super) untried: u128,
     /// Is there nothing else that may fit?
@@ -47,7 +47,7 @@ pub(super) fn best<E>(
     };
     search.go_on(0, 0)?;
     Ok(Best {
-        kept: search.best.map(|(_, kept)| kept),
+        kept: search.best.map(|(_, kept, bytes)| (kept, bytes)),
         untried: search.untried,
         is_complete: search.is_complete,
     })
@@ -62,8 +62,8 @@ struct Branches<'a, F> {
     bytes: F,
     /// Those that are decided come first.
     states: Vec<LayerChoice>,
-    /// With what they weigh.
-    best: Option<(u128, Vec<bool>)>,
+    /// With what they weigh, and the bytes.
+    best: Option<(u128, Vec<bool>, u64)>,
     untried: u128,
     is_complete: bool,
     left: usize,
@@ -77,7 +77,7 @@ impl<E, F: FnMut(&[LayerChoice]) -> Result<u64, E>> Branches<'_, F> {
         let rest = rows.try_fold(rest, |rest, row| {
             Some(rest.min(row.room(&self.states, decided)?))
         });
-        let highest = self.best.as_ref().map(|(highest, _)| *highest);
+        let highest = self.best.as_ref().map(|(highest, ..)| *highest);
         let Some(rest) = rest.filter(|rest| Some(kept + rest) > highest) else {
             return Ok(());
         };
@@ -87,13 +87,14 @@ impl<E, F: FnMut(&[LayerChoice]) -> Result<u64, E>> Branches<'_, F> {
             return Ok(());
         };
         self.left = left;
-        if (self.bytes)(&self.states)? > self.limit {
+        let bytes = (self.bytes)(&self.states)?;
+        if bytes > self.limit {
             return Ok(());
         }
         if decided == self.weights.len() {
             let states = self.states.iter();
             let is_kept = states.map(|&state| state == LayerChoice::Kept).collect();
-            self.best = Some((kept, is_kept));
+            self.best = Some((kept, is_kept, bytes));
             return Ok(());
         }
         for state in [LayerChoice::Kept, LayerChoice::Recomputed] {

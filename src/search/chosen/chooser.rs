@@ -3,13 +3,14 @@
 use super::Chosen;
 use super::branches::{Row, best};
 use crate::memory::{
-    FreedOnTile, LayerChoice, MemoryModel, PlacedStage, StageMemory, StageOnTiles,
+    FreedOnTile, GatheredTiles, LayerChoice, MemoryModel, PlacedStage, StageMemory, StageOnTiles,
 };
 use crate::model::TooManyPlaces;
 use crate::time::StageTimes;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// In how many ways each stage is computed at most.
 pub(super) const MAX_TRIED: usize = 2_000;
@@ -81,6 +82,8 @@ pub(super) struct Chooser<'m, 'a> {
     pub(super) others: Vec<LayerChoice>,
     /// Where stages are computed.
     pub(super) tiles: Vec<FreedOnTile>,
+    /// What these have, once it is needed.
+    gathered: OnceLock<GatheredTiles>,
     /// Where splits are looked at before they are on all tiles.
     heaviest: Vec<u32>,
     pub(super) known: FxHashMap<LimitedStage, Tried>,
@@ -103,6 +106,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
             out,
             others: beside_out(memory, LayerChoice::Recomputed),
             tiles: all.iter().take(first).map(new).collect(),
+            gathered: OnceLock::new(),
             heaviest: all.into_iter().take(heaviest).collect(),
             known: FxHashMap::default(),
         }
@@ -164,10 +168,16 @@ impl<'m, 'a> Chooser<'m, 'a> {
 
     /// The model where this is kept.
     pub(super) fn keeping(&self, kept: &[bool]) -> Result<MemoryModel<'a>, TooManyPlaces> {
+        self.memory.choosing(&self.choices(0, kept))
+    }
+
+    /// The choice for all positions where of these, from the first one on, some are kept.
+    fn choices(&self, first: usize, kept: &[bool]) -> Vec<LayerChoice> {
         let mut choices = self.others.clone();
-        let kept = choices.iter_mut().zip(kept).filter(|(_, kept)| **kept);
+        let kept = choices[first..].iter_mut().zip(kept);
+        let kept = kept.filter(|(_, is_kept)| **is_kept);
         kept.for_each(|(choice, _)| *choice = LayerChoice::Kept);
-        self.memory.choosing(&choices)
+        choices
     }
 
     /// Takes the fullest tiles of stages that do not fit, for which it must be chosen again.
@@ -194,6 +204,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
         for (_, tile) in over {
             if !self.looks_at(tile) {
                 self.tiles.push(FreedOnTile::new(self.memory, tile));
+                self.gathered = OnceLock::new();
             }
         }
         has_more
@@ -210,32 +221,60 @@ impl<'m, 'a> Chooser<'m, 'a> {
             other => other.is_some(),
         };
         let unknown = stages.par_iter().filter(|stage| !is_known(stage));
-        let found = unknown.map(|stage| Ok((stage.clone(), self.choice(stage)?)));
+        let found = unknown.map(|stage| {
+            let known = self.known.get(stage).and_then(Tried::best);
+            let known = known.map(|choice| self.still_best(stage, choice));
+            let found = match known.transpose()?.flatten() {
+                Some(choice) => Tried::Best(choice),
+                None => self.choice(stage)?,
+            };
+            Ok((stage.clone(), found))
+        });
         let found: Vec<_> = found.collect::<Result<_, TooManyPlaces>>()?;
         self.known.extend(found);
         Ok(())
     }
 
+    /// The best choice for a stage on fewer tiles, if it fits on those that count now too.
+    fn still_best(
+        &self,
+        (stage, limit): &LimitedStage,
+        choice: &StageChoice,
+    ) -> Result<Option<StageChoice>, TooManyPlaces> {
+        let tiles = self.gather(&self.tiles[choice.tiles..]);
+        let kept = self.choices(stage.positions.start, &choice.kept);
+        let peaks = StageOnTiles::new(self.memory, stage.clone(), &tiles).peaks(&kept)?;
+        let peak = peaks.into_iter().fold(choice.peak, u64::max);
+        Ok((peak <= *limit).then(|| StageChoice {
+            peak,
+            tiles: self.tiles.len(),
+            ..choice.clone()
+        }))
+    }
+
+    fn gather(&self, tiles: &[FreedOnTile]) -> GatheredTiles {
+        let tiles: Vec<u32> = tiles.iter().map(|tile| tile.tile).collect();
+        GatheredTiles::new(self.memory, &tiles)
+    }
+
     /// The best choice for a stage.
     pub(super) fn choice(&self, (stage, limit): &LimitedStage) -> Result<Tried, TooManyPlaces> {
         let units = units(self.times, self.out, &stage.positions);
-        let tiles: Vec<u32> = self.tiles.iter().map(|tile| tile.tile).collect();
-        let mut on_tiles = StageOnTiles::new(self.memory, stage.clone(), &tiles);
+        let tiles = self.gathered.get_or_init(|| self.gather(&self.tiles));
+        let mut on_tiles = StageOnTiles::new(self.memory, stage.clone(), tiles);
         let rows = self.rows(&mut on_tiles, &units, (stage, *limit))?;
         let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
-        let mut bytes = |states: &[LayerChoice]| {
+        let bytes = |states: &[LayerChoice]| {
             let peaks = on_tiles.peaks(&with(&self.others, &units, states))?;
             Ok(peaks.into_iter().max().unwrap_or(0))
         };
-        let best = best(&weights, (*limit, &rows), MAX_TRIED, &mut bytes)?;
-        let Some(is_kept) = best.kept else {
+        let best = best(&weights, (*limit, &rows), MAX_TRIED, bytes)?;
+        let Some((is_kept, peak)) = best.kept else {
             return Ok(match best.is_complete {
                 true => Tried::Impossible,
                 false => Tried::GivenUp,
             });
         };
-        let states = is_kept.iter().copied().map(LayerChoice::keeping);
-        let states: Vec<LayerChoice> = states.collect();
         let mut kept = vec![false; stage.positions.len()];
         for (unit, &is_kept) in units.iter().zip(&is_kept) {
             let first = unit.positions.start - stage.positions.start;
@@ -248,7 +287,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
         let of_kept: u128 = of_kept.map(|(weight, _)| weight).sum();
         let all: u128 = weights.iter().sum();
         Ok(Tried::Best(StageChoice {
-            peak: bytes(&states)?,
+            peak,
             kept,
             recomputed: all - of_kept,
             at_least: all - of_kept.max(best.untried),

@@ -6,7 +6,7 @@
 
 use super::Chosen;
 use super::bounds::TileBound;
-use super::chooser::{Chooser, ChosenSplit, LimitedStage, Tried, beside_out, units};
+use super::chooser::{Chooser, ChosenSplit, LimitedStage, Tried, Unit, beside_out, units};
 use crate::memory::{ByDepth, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Recompute};
 use crate::model::TooManyPlaces;
 use crate::search::SearchError;
@@ -72,8 +72,14 @@ pub(in crate::search) fn none_and_open<'a>(
 ) -> Result<[MemoryModel<'a>; 2], SearchError> {
     let mut pipeline = memory.pipeline();
     pipeline.recompute = Recompute::None;
-    let open = memory.choosing(&beside_out(memory, LayerChoice::Open))?;
-    Ok([in_other(memory, pipeline)?, open])
+    Ok([in_other(memory, pipeline)?, open(memory)?])
+}
+
+/// The model with everything open.
+pub(in crate::search) fn open<'a>(
+    memory: &MemoryModel<'a>,
+) -> Result<MemoryModel<'a>, TooManyPlaces> {
+    memory.choosing(&beside_out(memory, LayerChoice::Open))
 }
 
 impl<'m, 'a> Together<'m, 'a> {
@@ -157,7 +163,9 @@ impl<'m, 'a> Together<'m, 'a> {
             let tile = &self.chooser.tiles[tile];
             let (known, bound) = (&*self, &TileBound::new(self.none, tile, stages)?);
             let raised = ranges.par_iter().flat_map_iter(|range| {
-                (0..stages).filter_map(move |after| known.raised(bound, range, after))
+                let units = units(known.chooser.times, known.chooser.out, range);
+                let raised = move |after| known.raised((bound, &units), range, after);
+                (0..stages).filter_map(raised)
             });
             for (stage, at_least) in raised.collect::<Vec<_>>() {
                 self.lower.put(&stage, at_least);
@@ -171,7 +179,7 @@ impl<'m, 'a> Together<'m, 'a> {
     /// more than was known.
     fn raised(
         &self,
-        bound: &TileBound<'_>,
+        (bound, units): (&TileBound<'_>, &[Unit]),
         range: &Range<usize>,
         after: usize,
     ) -> Option<(PlacedStage, (u64, u128))> {
@@ -183,7 +191,7 @@ impl<'m, 'a> Together<'m, 'a> {
         if self.chooser.known.contains_key(&limited) {
             return None;
         }
-        let recomputed = bound.recomputed(&self.chooser, &limited);
+        let recomputed = bound.recomputed(&self.chooser, units, &limited);
         let at_least = match recomputed {
             Some(recomputed) if recomputed <= known => return None,
             // Only that all is recomputed.

@@ -193,14 +193,17 @@ struct StageSearch<'a> {
     /// The lower bound on a step.
     at_least: Rate,
     best: Candidate,
+    /// The stages so far, and by how many of them what they take.
+    begun: (Vec<Range<usize>>, Vec<Begun>),
     /// How many stages may still be tried.
     left: u64,
 }
 
-/// The stages so far.
+/// Of the stages so far.
 #[derive(Debug, Clone, Default)]
 struct Begun {
-    stages: Vec<Range<usize>>,
+    /// The position after the last one.
+    end: usize,
     /// By kind of slot: the cycles of the busiest IPU.
     busiest: Vec<u128>,
     /// Bytes of the IPU that sends or receives the most in slots of an even and of an odd number.
@@ -226,10 +229,15 @@ impl<'a> StageSearch<'a> {
             kinds.map(|kind| WorkOfRest::new(kind, stage)).collect()
         };
         let whole = times.stage(&(0..checked.layers()), 0)?;
+        let none_begun = Begun {
+            busiest: vec![0; slots.kinds.len()],
+            ..Begun::default()
+        };
         let mut search = Self {
             checked,
             times,
             stages,
+            begun: (Vec::new(), vec![none_begun; stages + 1]),
             micro_batches,
             slots: slots.count(),
             rests: (0..=stages).map(of_rest).collect(),
@@ -243,33 +251,21 @@ impl<'a> StageSearch<'a> {
             best: best.clone(),
             left: 0,
         };
-        search.at_least.cycles = search.bound(&search.none_begun());
+        search.at_least.cycles = search.bound();
         Some(search)
     }
 
-    fn none_begun(&self) -> Begun {
-        Begun {
-            busiest: vec![0; self.kinds.len()],
-            ..Begun::default()
-        }
-    }
-
-    /// Tries all splits that may be better than the best; were these all?
+    /// Tries all splits that begin as now and may be better than the best; were these all?
     fn run(&mut self) -> bool {
-        let begun = self.none_begun();
-        self.go_on(&begun)
-    }
-
-    fn go_on(&mut self, begun: &Begun) -> bool {
-        if !self.may_be_better(begun) {
+        if !self.may_be_better() {
             return true;
         }
-        let stage = begun.stages.len();
-        let start = begun.stages.last().map_or(0, |last| last.end);
+        let stage = self.begun.0.len();
         if stage == self.stages {
-            self.take(begun);
+            self.take();
             return true;
         }
+        let start = self.begun.1[stage].end;
         for end in self.ends(stage, start) {
             let Some(peak) = bounds::peak(self.checked, (stage, self.stages), &(start..end)) else {
                 continue;
@@ -281,10 +277,12 @@ impl<'a> StageSearch<'a> {
                 return false;
             };
             self.left = left;
-            let Some(begun) = self.with(begun, start..end, peak) else {
+            if self.begin(start..end, peak).is_none() {
                 continue;
-            };
-            if !self.go_on(&begun) {
+            }
+            let is_done = self.run();
+            self.begun.0.pop();
+            if !is_done {
                 return false;
             }
         }
@@ -300,32 +298,41 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// The stages so far with one more.
-    fn with(&self, begun: &Begun, range: Range<usize>, peak: u64) -> Option<Begun> {
-        let stage = begun.stages.len();
+    /// Begins one more stage; `None` where its times are not known.
+    fn begin(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
+        let (stages, begun) = &mut self.begun;
+        let stage = stages.len();
         let (parts, out) = self.times.parts(&range, self.stages - 1 - stage)?;
-        let mut next = begun.clone();
-        for (busiest, kind) in next.busiest.iter_mut().zip(&self.kinds) {
+        let [.., before, next] = &mut begun[..stage + 2] else {
+            return None;
+        };
+        let slots = self.kinds.iter().zip(&before.busiest);
+        for (busiest, (kind, &before)) in next.busiest.iter_mut().zip(slots) {
             let of_out = |out: Passes| {
                 let last = kind.forward.len() - 1;
                 out.active(kind.forward[last], kind.backward[last])
             };
             let active = parts.active(kind.forward[stage], kind.backward[stage]);
-            *busiest = (*busiest).max(active + out.map_or(0, of_out));
+            *busiest = before.max(active + out.map_or(0, of_out));
         }
-        next.sent = self.times.with_copies_of(next.sent, (stage, &range));
+        next.sent = self.times.with_copies_of(before.sent, (stage, &range));
         let update = parts.update + out.map_or(0, |out| out.update);
-        next.update = next.update.max(update);
-        next.peak = next.peak.max(peak);
-        next.stages.push(range);
-        Some(next)
+        next.update = before.update.max(update);
+        next.peak = before.peak.max(peak);
+        next.end = range.end;
+        stages.push(range);
+        Some(())
     }
 
-    /// The cycles of a step that begins with these stages, at least.
-    fn bound(&self, begun: &Begun) -> u128 {
-        let stage = begun.stages.len();
-        let start = begun.stages.last().map_or(0, |last| last.end);
-        let rest = self.bounds.rest(stage, start);
+    /// What the stages so far take.
+    fn so_far(&self) -> &Begun {
+        &self.begun.1[self.begun.0.len()]
+    }
+
+    /// The cycles of a step that begins with the stages so far, at least.
+    fn bound(&self) -> u128 {
+        let (stage, begun) = (self.begun.0.len(), self.so_far());
+        let rest = self.bounds.rest(stage, begun.end);
         let slots = self.kinds.iter().zip(&self.rests[stage]);
         let slots = slots.zip(&begun.busiest).map(|((kind, &work), &busiest)| {
             let slot = rest.map_or(busiest, |rest| busiest.max(rest.of(work)));
@@ -342,20 +349,21 @@ impl<'a> StageSearch<'a> {
         work.saturating_add(copies).saturating_add(update)
     }
 
-    fn may_be_better(&self, begun: &Begun) -> bool {
+    fn may_be_better(&self) -> bool {
         let rate = Rate {
-            cycles: self.bound(begun),
+            cycles: self.bound(),
             micro_batches: self.micro_batches,
         };
         match compare(rate, self.best.rate()) {
             std::cmp::Ordering::Less => true,
-            std::cmp::Ordering::Equal => begun.peak < self.best.peak,
+            std::cmp::Ordering::Equal => self.so_far().peak < self.best.peak,
             std::cmp::Ordering::Greater => false,
         }
     }
 
-    fn take(&mut self, begun: &Begun) {
-        let found = Candidate::new(self.checked, begun.stages.clone());
+    /// Takes the stages so far, which are all, if they are the best.
+    fn take(&mut self) {
+        let found = Candidate::new(self.checked, self.begun.0.clone());
         if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
             self.best = found;
         }

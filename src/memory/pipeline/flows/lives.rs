@@ -2,18 +2,43 @@
 
 use super::own_steps::{OfPosition, together};
 use super::reruns::{RunAgain, Steps};
-use super::{Flow, Flows};
+use super::{Flow, Flows, LayerChoice};
 use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// When the variables of uses are live in stages.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct StageLives {
-    /// By number of the use: its place in `lives`, if that is not as in the profile.
-    of_uses: Vec<Option<u32>>,
-    lives: Vec<Box<[PartOfLife]>>,
+    /// By number of the use: where its parts are, if that is not as in the profile.
+    of_uses: Vec<Parts>,
+    parts: Vec<StoredPart>,
+    /// Those of all parts.
+    steps: Vec<(u32, u32)>,
+    /// What was chosen last, if only the uses of a stage were loaded.
+    choices: Arc<[LayerChoice]>,
+    /// By use of the stage: the positions there, a bit for each, whose choice counts for it.
+    depends_on: Vec<u64>,
+}
+
+/// So many ranges of steps are kept at most of a stage that is loaded again and again.
+const MAX_KEPT: usize = 1 << 21;
+
+/// The parts of one life, one after the other; none where it is as in the profile.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parts {
+    first: u32,
+    count: u32,
+}
+
+#[derive(Debug)]
+struct StoredPart {
+    places: Option<PlaceSet>,
+    with: Option<u32>,
+    /// Where its steps end; they begin where those before end.
+    end: u32,
 }
 
 /// The uses that one stage is computed of.
@@ -27,11 +52,11 @@ pub(in crate::memory) struct UsesInStage<'s> {
 /// Half-open steps at which variables are live in the stages with one of these places; `None`
 /// for all that count them.
 #[derive(Debug)]
-pub(in crate::memory) struct PartOfLife {
+pub(in crate::memory) struct PartOfLife<'l> {
     pub(in crate::memory) places: Option<PlaceSet>,
     /// A position that the stages must have too.
     pub(in crate::memory) with: Option<u32>,
-    pub(in crate::memory) steps: Box<[(u32, u32)]>,
+    pub(in crate::memory) steps: &'l [(u32, u32)],
 }
 
 /// The same with the places as a list.
@@ -52,7 +77,7 @@ impl PartInPlaces {
 
     /// Is it in all places what was recorded?
     fn is_as(&self, recorded: &[(u32, u32)]) -> bool {
-        self.places.is_none() && self.with.is_none() && self.steps == recorded
+        self.places.is_none() && self.with.is_none() && self.steps[..] == *recorded
     }
 }
 
@@ -76,7 +101,11 @@ impl StageLives {
         sets: &mut PlaceSets,
         only: Option<UsesInStage<'_>>,
     ) -> Result<(), TooManyPlaces> {
-        self.lives.clear();
+        let changed = only.and_then(|only| self.changed(flows, only.positions));
+        if changed.is_none() {
+            (self.parts.clear(), self.steps.clear());
+            self.depends_on.clear();
+        }
         let stage = only.map(|only| only.positions);
         let again = flows.recomputes_layers();
         let again = again.then(|| [stage, None].map(|stage| flows.segments.chosen(flows, stage)));
@@ -87,11 +116,12 @@ impl StageLives {
             again,
             sets,
             known: FxHashMap::default(),
-            lives: &mut self.lives,
+            parts: &mut self.parts,
+            steps: &mut self.steps,
             left: limits::ENTRIES,
         };
         let uses = model.variables.uses();
-        self.of_uses.resize(uses.len(), None);
+        self.of_uses.resize(uses.len(), Parts::default());
         let mut load = |number: u32| -> Result<(), TooManyPlaces> {
             let at = number as usize;
             if let Some(variable) = uses.get(at) {
@@ -99,19 +129,68 @@ impl StageLives {
             }
             Ok(())
         };
-        match only {
-            Some(only) => only.numbers.iter().try_for_each(|&number| load(number)),
-            None => (0..uses.len() as u32).try_for_each(load),
-        }?;
+        let Some(only) = only else {
+            (0..uses.len() as u32).try_for_each(load)?;
+            return sets.check();
+        };
+        if self.depends_on.is_empty() {
+            let depends_on = |&number: &u32| flows.depends_on((model, number), only.positions);
+            self.depends_on = only.numbers.iter().map(depends_on).collect();
+        }
+        for (&number, depends_on) in only.numbers.iter().zip(&self.depends_on) {
+            if changed.is_none_or(|changed| depends_on & changed != 0) {
+                load(number)?;
+            }
+        }
+        self.choices = flows.choices.clone();
         sets.check()
+    }
+
+    /// The positions of a stage, a bit for each, for which something else is chosen than when
+    /// its uses were loaded last; `None` where all must be loaded.
+    fn changed(&self, flows: &Flows, stage: &Range<usize>) -> Option<u64> {
+        let is_like_it = self.choices.len() == flows.choices.len();
+        if self.depends_on.is_empty() || self.steps.len() > MAX_KEPT || !is_like_it {
+            return None;
+        }
+        let both = self.choices.iter().zip(&*flows.choices).enumerate();
+        let mut others = both.filter(|(_, (before, now))| before != now);
+        others.try_fold(0, |changed, (place, _)| {
+            Some(changed | bit_of(place as u32, stage)?)
+        })
     }
 
     /// When the variables of a use are live, if that is not as in the profile.
     #[inline]
-    pub(in crate::memory) fn of(&self, number: u32) -> Option<&[PartOfLife]> {
-        let life = *self.of_uses.get(number as usize)?;
-        Some(&self.lives[life? as usize])
+    pub(in crate::memory) fn of(
+        &self,
+        number: u32,
+    ) -> Option<impl Iterator<Item = PartOfLife<'_>>> {
+        let Parts { first, count } = *self.of_uses.get(number as usize)?;
+        let first = first as usize;
+        let parts = self.parts[first..][..count as usize].iter();
+        let mut from = match first.checked_sub(1) {
+            Some(before) if count > 0 => self.parts[before].end as usize,
+            _ => 0,
+        };
+        let parts = parts.map(move |part| {
+            let steps = from..part.end as usize;
+            from = steps.end;
+            PartOfLife {
+                places: part.places,
+                with: part.with,
+                steps: &self.steps[steps],
+            }
+        });
+        (count > 0).then_some(parts)
     }
+}
+
+/// The bit of a place in a stage, if it is there. The last bit stands for all that are far from
+/// the first one.
+fn bit_of(place: u32, stage: &Range<usize>) -> Option<u64> {
+    let far = (place as usize).checked_sub(stage.start)?;
+    (far < stage.len()).then(|| 1 << far.min(63))
 }
 
 /// Finds when variables are live, each kind of them once.
@@ -124,29 +203,26 @@ struct Loading<'l> {
     again: Option<[RunAgain<'l>; 2]>,
     sets: &'l mut PlaceSets,
     /// By class, flow and where gradients end.
-    known: FxHashMap<(u32, u32, bool, Option<u32>), Option<u32>>,
-    lives: &'l mut Vec<Box<[PartOfLife]>>,
+    known: FxHashMap<(u32, u32, bool, Option<u32>), Parts>,
+    parts: &'l mut Vec<StoredPart>,
+    steps: &'l mut Vec<(u32, u32)>,
     /// How many more steps there may be.
     left: usize,
 }
 
 impl Loading<'_> {
-    /// The place in `lives` of the variables of a use.
-    fn of_use(
-        &mut self,
-        number: u32,
-        variable: &VariableUse,
-    ) -> Result<Option<u32>, TooManyPlaces> {
+    /// The parts of the variables of a use.
+    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<Parts, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
-            return Ok(None);
+            return Ok(Parts::default());
         };
         let own_flow = &flows.list[flow as usize];
         let recorded = self.model.classes.ranges(variable.class);
         let end = flows.summed.until(own_flow, variable.set, recorded);
         let own = flows.own_steps.get(&number);
         if own.is_none() && self.again.is_none() && end.is_none() {
-            return Ok(None);
+            return Ok(Parts::default());
         }
         let is_layered = own_flow.is_layered(self.placement, variable.set);
         let key = (variable.class, flow, is_layered, end);
@@ -194,24 +270,41 @@ impl Loading<'_> {
         }
     }
 
-    /// Where these come in `lives`; nowhere if there are none.
-    fn add(&mut self, parts: Vec<PartInPlaces>) -> Result<Option<u32>, TooManyPlaces> {
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        let steps: usize = parts.iter().map(|part| part.steps.len()).sum();
-        self.left = self.left.checked_sub(steps).ok_or(TooManyPlaces)?;
-        let part = |part: PartInPlaces| PartOfLife {
-            places: part.places.map(|places| self.sets.intern(&places)),
-            with: part.with,
-            steps: part.steps.into(),
+    /// Takes these parts.
+    fn add(&mut self, parts: Vec<PartInPlaces>) -> Result<Parts, TooManyPlaces> {
+        let found = Parts {
+            first: self.parts.len() as u32,
+            count: parts.len() as u32,
         };
-        self.lives.push(parts.into_iter().map(part).collect());
-        Ok(Some(self.lives.len() as u32 - 1))
+        for part in parts {
+            let left = self.left.checked_sub(part.steps.len());
+            self.left = left.ok_or(TooManyPlaces)?;
+            self.steps.extend(part.steps);
+            self.parts.push(StoredPart {
+                places: part.places.map(|places| self.sets.intern(&places)),
+                with: part.with,
+                end: self.steps.len() as u32,
+            });
+        }
+        Ok(found)
     }
 }
 
 impl Flows {
+    /// The positions of a stage, a bit for each, whose choice can count for when the variables of
+    /// a use are live there.
+    fn depends_on(&self, (model, number): (&Model, u32), stage: &Range<usize>) -> u64 {
+        let flow = self.of(number).map(|flow| &self.list[flow as usize]);
+        let Some((flow, variable)) = flow.zip(model.variables.uses().get(number as usize)) else {
+            return 0;
+        };
+        let own = self.own_steps.get(&number).map(|own| own.iter());
+        let own = own.into_iter().flatten().flat_map(|(_, steps)| steps);
+        let steps = own.chain(model.classes.ranges(variable.class));
+        let places = self.segments.count_for(flow, steps.copied());
+        places.fold(0, |bits, place| bits | bit_of(place, stage).unwrap_or(0))
+    }
+
     /// When variables are live where layers run again.
     fn again(
         &self,
@@ -225,7 +318,8 @@ impl Flows {
             with,
             ..PartInPlaces::new(others.cloned(), steps)
         };
-        let mut parts = vec![part(None, None, found.always)];
+        let mut parts = Vec::with_capacity(2 + found.held.len() + found.more_held.len());
+        parts.push(part(None, None, found.always));
         parts.push(part(Some(&others), None, found.more));
         let held = found.held.into_iter();
         parts.extend(held.map(|(with, steps)| part(None, with, steps)));

@@ -176,7 +176,10 @@ impl Flows {
 
     /// When the variables of a use are live in a stage, if that is not as in the profile.
     #[inline]
-    pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
+    pub(in crate::memory) fn lives(
+        &self,
+        number: u32,
+    ) -> Option<impl Iterator<Item = PartOfLife<'_>>> {
         self.lives.as_ref()?.of(number)
     }
 

@@ -62,7 +62,7 @@ impl<'a> OwnSteps<'a> {
             (position, steps.collect())
         };
         let own: Vec<OfPosition> = positions.iter().enumerate().map(needs).collect();
-        match own.iter().all(|(_, steps)| steps == ranges) {
+        match own.iter().all(|(_, steps)| steps[..] == *ranges) {
             true => Vec::new(),
             false => own,
         }
@@ -148,7 +148,7 @@ pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
                 Some(last) if last.1 == steps.0 => last.1 = steps.1,
                 _ => known.push(steps),
             },
-            None => found.push((positions, vec![steps])),
+            None => found.push((positions, Steps::from_slice(&[steps]))),
         }
     }
     found

@@ -18,10 +18,11 @@ use super::own_steps::{OfPosition, together};
 use super::{Flow, Flows, Life, PassWindows};
 use crate::memory::pipeline::LayerChoice;
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Half-open ranges of steps, ascending and apart.
-pub(super) type Steps = Vec<(u32, u32)>;
+/// Half-open ranges of steps, ascending and apart: mostly one or two.
+pub(super) type Steps = SmallVec<[(u32, u32); 3]>;
 
 /// A run of a place for the backward pass.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +79,7 @@ impl Segments {
             let ends = windows.backward(next).map_or(first, |(_, last)| last + 1);
             let gap = (starts(next).max(last), first.min(ends));
             let bodies = places().flat_map(|place| windows.bodies(place));
-            Some(without(&[gap], &joined(bodies.copied().collect())))
+            Some(without(&[gap], &joined(bodies.copied())))
         };
         let mut reruns: Vec<Rerun> = alone.chain(of_in).collect();
         tell_apart(&mut reruns);
@@ -86,6 +87,30 @@ impl Segments {
             gaps: (0..layers).map(gap).collect(),
             reruns,
         }
+    }
+
+    /// The places whose choice can count for when variables with this flow and these steps are
+    /// live: those that use them, with In and the first layer for each other, and those that can
+    /// run again while they are kept.
+    pub(super) fn count_for(
+        &self,
+        flow: &Flow,
+        steps: impl Iterator<Item = (u32, u32)> + Clone,
+    ) -> impl Iterator<Item = u32> {
+        let users = flow.forward.iter().chain(&flow.backward);
+        let mut users: Vec<u32> = users.copied().collect();
+        if users.iter().any(|&user| user < 2) {
+            users.extend([0, 1]);
+        }
+        let is_of_users = |rerun: &&Rerun| users.contains(&rerun.place);
+        let until = self.reruns.iter().filter(is_of_users);
+        let until = until.map(|rerun| rerun.before).max();
+        let from = steps.clone().map(|(from, _)| from).min();
+        let to = steps.map(|(_, to)| to).chain(until).max();
+        let kept = from.unwrap_or(0)..to.unwrap_or(0);
+        let meanwhile = self.reruns.iter();
+        let meanwhile = meanwhile.filter(move |rerun| kept.contains(&rerun.before));
+        users.into_iter().chain(meanwhile.map(|rerun| rerun.of))
     }
 
     /// Those that run again by the choices of `flows`; where only one stage is asked for, with
@@ -170,7 +195,7 @@ impl RunAgain<'_> {
                 false => &mut shared,
             };
             match by_place.iter_mut().find(|(place, _)| *place == rerun.of) {
-                Some((_, known)) => *known = joined([&known[..], &steps].concat()),
+                Some((_, known)) => *known = joined(known.iter().copied().chain(steps)),
                 None => by_place.push((rerun.of, steps)),
             }
         }
@@ -198,7 +223,7 @@ impl RunAgain<'_> {
                 let kept = kept.map(|(&(from, _), until)| (from, until.max(from)));
                 Lives {
                     more: without(kept.as_slice(), ranges),
-                    always: ranges.to_vec(),
+                    always: ranges.into(),
                     others,
                     ..Lives::default()
                 }
@@ -214,7 +239,7 @@ impl RunAgain<'_> {
                 let all = of_others
                     .iter()
                     .flat_map(|(_, steps)| steps.iter().copied());
-                let all = joined(all.collect());
+                let all = joined(all);
                 let of_own = self.held(ranges, is_own).into_iter();
                 let mut more_held: Vec<Held> = of_own
                     .map(|(place, steps)| (place, without(&steps, &all)))
@@ -242,7 +267,7 @@ impl RunAgain<'_> {
     /// When variables are live that backward passes alone free.
     fn held_alone(&self, ranges: &[(u32, u32)]) -> Lives {
         Lives {
-            always: ranges.to_vec(),
+            always: ranges.into(),
             held: self.held(ranges, |_| true),
             ..Lives::default()
         }
@@ -255,7 +280,7 @@ impl RunAgain<'_> {
         let until = self.first_step(*position).filter(|_| is_given);
         let kept = steps.first().zip(until);
         let kept = kept.map(|(&(from, _), until)| (from, until));
-        joined(steps.iter().copied().chain(kept).collect())
+        joined(steps.iter().copied().chain(kept))
     }
 
     /// The first step of the backward pass of a place that runs again.
@@ -284,7 +309,7 @@ impl Lives {
     pub(super) fn anywhere(self) -> Self {
         let all = |steps: Steps, held: Vec<Held>| {
             let held = held.into_iter().flat_map(|(_, steps)| steps);
-            joined(steps.into_iter().chain(held).collect())
+            joined(steps.into_iter().chain(held))
         };
         Self {
             always: all(self.always, self.held),
@@ -296,10 +321,10 @@ impl Lives {
 }
 
 /// The same steps as ranges that ascend and are apart.
-pub(super) fn joined(mut ranges: Steps) -> Steps {
-    ranges.retain(|&(from, to)| from < to);
+pub(super) fn joined(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
+    let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
     ranges.sort_unstable();
-    let mut joined: Steps = Vec::with_capacity(ranges.len());
+    let mut joined = Steps::new();
     for (from, to) in ranges {
         match joined.last_mut() {
             Some(last) if last.1 >= from => last.1 = last.1.max(to),
@@ -340,13 +365,13 @@ mod tests {
     #[test]
     fn steps_are_joined_and_taken_away() {
         assert_eq!(
-            joined(vec![(4, 6), (1, 2), (2, 3), (5, 5)]),
+            joined([(4, 6), (1, 2), (2, 3), (5, 5)])[..],
             [(1, 3), (4, 6)]
         );
-        assert_eq!(without(&[(0, 4), (6, 9)], &[(2, 7)]), [(0, 2), (7, 9)]);
-        assert_eq!(without(&[(0, 4)], &[(3, 2)]), [(0, 4)]);
+        assert_eq!(without(&[(0, 4), (6, 9)], &[(2, 7)])[..], [(0, 2), (7, 9)]);
+        assert_eq!(without(&[(0, 4)], &[(3, 2)])[..], [(0, 4)]);
         let others = [(1, 2), (4, 6), (9, 12), (20, 30)];
         let left = [(0, 1), (2, 4), (6, 9), (12, 13), (15, 20)];
-        assert_eq!(without(&[(0, 10), (11, 13), (15, 22)], &others), left);
+        assert_eq!(without(&[(0, 10), (11, 13), (15, 22)], &others)[..], left);
     }
 }

@@ -7,7 +7,7 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::model::PlaceSet;
 
 /// The flows of up to `N` neighbouring tiles; used again for the next. Bytes are by lane.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::memory) struct TileFlows<const N: usize> {
     /// By flow.
     bytes: Vec<FlowBytes<N>>,

@@ -1,6 +1,6 @@
 //! Which places use a tensor in the forward pass and in the backward pass.
 
-use super::reruns::joined;
+use super::reruns::{Steps, joined};
 use super::{Flow, Life};
 use crate::memory::join;
 use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
@@ -107,7 +107,7 @@ pub(in crate::memory::pipeline) struct PassWindows {
     go_back: Vec<bool>,
     in_functions: Vec<bool>,
     /// By place: the half-open steps of such bodies in the backward pass.
-    bodies: Vec<Vec<(u32, u32)>>,
+    bodies: Vec<Steps>,
 }
 
 impl PassWindows {

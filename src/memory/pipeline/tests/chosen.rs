@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::memory::tests::reference_model::TILES;
-use crate::memory::{FreedOnTile, StageOnTiles};
+use crate::memory::{FreedOnTile, GatheredTiles, StageOnTiles};
 use std::slice::from_ref;
 
 /// Models, places and what may be chosen for each position; 2 leaves it open.
@@ -116,7 +116,7 @@ proptest! {
             let is_kept = |position: &usize| choices[*position] == LayerChoice::Kept;
             for stage in placed(layers) {
                 let tiles: Vec<u32> = (0..TILES).rev().collect();
-                let mut on_tiles = StageOnTiles::new(&chosen, stage.clone(), &tiles);
+                let mut on_tiles = StageOnTiles::new(&chosen, stage.clone(), &GatheredTiles::new(&chosen, &tiles));
                 let found = on_tiles.peaks(&choices).unwrap();
                 let whole = &chosen.choosing(&choices).unwrap().placed_stages(from_ref(&stage))[0];
                 let whole = tiles.iter().map(|&tile| whole.tile_bytes(tile as usize));
