@@ -188,3 +188,15 @@ fn what_begins_the_backward_pass_without_weights_is_of_out() {
         assert_eq!(place, ("Out".into(), Reason::AfterLayers));
     }
 }
+
+#[test]
+fn a_rate_that_a_named_update_uses_tells_nothing_of_others() {
+    let mut training = Training::new();
+    let [named, other] = training.case.operations(["update layer/2/x", "update"]);
+    let weights = training.weights.clone();
+    training.uses(named, &[weights[2]]);
+    training.uses(other, &[weights[1]]);
+    training.case.lasting(&[named, other], "rate");
+    let placed = training.placed();
+    assert_eq!(placed.operation(other).0, "1");
+}

@@ -18,7 +18,7 @@ enum Needs {
 use Needs::{Form, Options, Test};
 
 /// The rules, in the words of docs/model.md.
-const RULES: [(&str, Needs); 56] = [
+const RULES: [(&str, Needs); 57] = [
     (
         "the variable on the same tile with as many elements",
         Form(18),
@@ -34,7 +34,7 @@ const RULES: [(&str, Needs); 56] = [
     ),
     ("A range that the host begins to use", Form(10)),
     ("the range may begin with the parents of that step", Form(0)),
-    ("After it a node that nothing uses later is late", Form(27)),
+    ("After it a node that nothing uses later is late", Form(47)),
     ("Operations whose names say a layer", Form(9)),
     (
         "(or whose inputs do, where no name says any)",
@@ -45,6 +45,7 @@ const RULES: [(&str, Needs); 56] = [
         Test("layers_are_passed_in_the_order_in_which_they_run"),
     ),
     ("unless that is above what leads to it", Form(3)),
+    ("from the highest level that leads to a node", Form(31)),
     (
         "where most nodes without a layer stand between two of the highest layer",
         Form(3),
@@ -109,7 +110,10 @@ const RULES: [(&str, Needs); 56] = [
         "What changes no parameter is between In and the nearest gradient that it uses",
         Test("a_gradient_that_only_the_host_reads_is_where_it_is_made"),
     ),
-    ("What updates alone use, such as a learning rate", Form(194)),
+    (
+        "What updates alone use, such as a learning rate",
+        Test("a_rate_that_a_named_update_uses_tells_nothing_of_others"),
+    ),
     ("*State.* What no data of a layer flows through", Form(30)),
     ("and else only its own, is on every IPU", Form(55)),
     (
@@ -127,7 +131,7 @@ const RULES: [(&str, Needs); 56] = [
     ("In functions only an anonymous one is", Form(12)),
     (
         "In a function, or from the first operation of a layer",
-        Form(2),
+        Form(24),
     ),
     (
         "What computes before the layers is in In, and after them in Out",
