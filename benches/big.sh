@@ -110,6 +110,12 @@ whole() {
         --solve --num-ipus "$ipus" -vv "$@"
 }
 
+# planned NAME FOLDER: the configurations for as many IPUs.
+planned() {
+    measure "$1" "${POPLINER:-$TARGET/popliner}" "$2/profile.pop" "$2/debug.cbor" \
+        --plan --num-ipus 16 "${FITTING[@]}" -vv
+}
+
 # saved NAME FILE: the same from a saved file.
 saved() {
     measure "$1" "${POPLINER:-$TARGET/popliner}" --load-from-file "$2" --solve --num-ipus 16 \
@@ -189,7 +195,7 @@ machine() {
 }
 
 # What is run of `big` besides the floor, in the order of the table.
-KINDS=(whole exported unpipelined refused saved swept)
+KINDS=(whole exported unpipelined refused planned saved swept)
 
 # kind KIND FOLDER FILE NAME: one run, with the file that was saved.
 kind() {
@@ -198,6 +204,7 @@ kind() {
         exported) whole "$4" "$2" 16 "${FITTING[@]}" --export-html "$RESULTS/page.html" ;;
         unpipelined) whole "$4" "$2" 16 "${FITTING[@]}" --schedule none ;;
         refused) whole "$4" "$2" 16 ;;
+        planned) planned "$4" "$2" ;;
         saved) saved "$4" "$3" ;;
         swept) swept "$2" ;;
     esac
@@ -247,6 +254,8 @@ report_big() {
     line "whole / floor" "$(calculate "$whole / $floor")" 0.9 x
     line "whole / without a schedule" "$(calculate "$whole / $(seconds unpipelined)")" 1.25 x
     line "whole with --export-html / without" "$(calculate "$(seconds exported) / $whole")" 1.15 x
+    line "refused / floor" "$(calculate "$(seconds refused) / $floor")" 1.2 x
+    line "--plan / --solve" "$(calculate "$(seconds planned) / $whole")" 3 x
     line "from a saved file / floor" "$(calculate "$saved / $floor")" 0.15 x
     memory_line "peak memory, whole" whole 0.45
     memory_line "peak memory, from a saved file" saved 0.2
