@@ -8,9 +8,9 @@
 mod advice;
 mod alternatives;
 mod chosen;
+mod configurations;
 mod costed;
 mod estimate;
-mod front;
 mod request;
 mod rough;
 mod states;
@@ -22,9 +22,9 @@ mod ties;
 pub use advice::{Advice, AdviceFor, Change};
 pub use alternatives::Alternative;
 pub use chosen::Chosen;
+pub use configurations::{Configuration, Front};
 pub use costed::CostedRequest;
 pub use estimate::Estimate;
-pub use front::{Configuration, Front};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 pub(crate) use states::search_states;
 pub use swept::{SweepAnswer, free_bytes};
@@ -175,7 +175,7 @@ pub(crate) fn search_with(
     let plan = costed
         .request
         .plan
-        .then(|| front::front(&costed, memory, progress));
+        .then(|| configurations::front(&costed, memory, progress));
     let plan = plan.transpose()?;
     let mut sweep = costed.sweep()?;
     if let Some(answers) = sweep.as_mut().filter(|_| chosen::is_chosen(memory)) {
