@@ -103,7 +103,8 @@ impl StageLives {
     ) -> Result<(), TooManyPlaces> {
         let changed = only.and_then(|only| self.changed(flows, only.positions));
         if changed.is_none() {
-            (self.parts.clear(), self.steps.clear());
+            self.parts.clear();
+            self.steps.clear();
             self.depends_on.clear();
         }
         let stage = only.map(|only| only.positions);
