@@ -2,7 +2,7 @@
 
 use super::flows::{Flows, Life, Part, TileFlows};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
-use super::{PlacedStage, Schedule};
+use super::{LayerChoice, PlacedStage, Schedule};
 use crate::memory::stage::meets;
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
@@ -47,7 +47,7 @@ impl Additions {
 pub(super) struct Area {
     places: Range<u32>,
     backward: BackwardPass,
-    /// Does no place run again that is not left open?
+    /// Is nothing in it chosen to be recomputed?
     is_kept: bool,
     /// By flow; empty where nothing asks for it.
     parts: Vec<Part>,
@@ -194,7 +194,9 @@ impl Flows {
         Area {
             parts: parts.collect(),
             backward: backward.fold(BackwardPass::None, BackwardPass::with),
-            is_kept: !places.clone().any(|place| self.runs_again(place, &places)),
+            is_kept: places
+                .clone()
+                .all(|place| self.choice(place) != LayerChoice::Recomputed),
             places,
         }
     }
