@@ -10,7 +10,7 @@ use super::{
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Constraint, Limits, Problem, Solution};
+use crate::solve::{self, Constraint, Goal, Limits, Problem, Solution};
 use crate::time::StageTimes;
 use std::ops::Range;
 
@@ -236,14 +236,7 @@ impl CostedRequest {
             )));
         }
         let task = progress.begin("solving", Unit::Rows, 0);
-        let best = match solve_together(self, memory, progress)? {
-            None => solve::solve(&self.problem())?,
-            Some((solution, chosen)) => {
-                self.chosen = Some(chosen);
-                Some(solution)
-            }
-        };
-        if let Some(solution) = best {
+        if let Some(solution) = self.best(memory, progress)? {
             return Ok(Outcome::Best(Box::new(solution)));
         }
         drop(task);
@@ -257,6 +250,42 @@ impl CostedRequest {
             self.compute_costs(memory, Reach { limit, stages }, others, progress)?;
         }
         self.explain(memory, progress)
+    }
+
+    /// The best split. Where layers are chosen and nothing fits with each recomputed, the
+    /// fastest: that is found together with those that are kept.
+    fn best(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        progress: &Progress,
+    ) -> Result<Option<Solution>, SearchError> {
+        let wanted = self.request.goal;
+        if let Some(found) = self.together(memory, progress)? {
+            return Ok(Some(found));
+        }
+        let best = solve::solve(&self.problem())?;
+        if best.is_some() || wanted.needs_cycles() {
+            return Ok(best);
+        }
+        self.request.goal = Goal::Time;
+        let found = self.together(memory, progress)?;
+        if found.is_none() {
+            self.request.goal = wanted;
+        }
+        Ok(found)
+    }
+
+    /// The best split that is found together with the layers that it keeps whole.
+    fn together(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        progress: &Progress,
+    ) -> Result<Option<Solution>, SearchError> {
+        let found = solve_together(self, memory, progress)?;
+        Ok(found.map(|(solution, chosen)| {
+            self.chosen = Some(chosen);
+            solution
+        }))
     }
 
     /// Why nothing fits. Computes longer ranges until they are enough for that.

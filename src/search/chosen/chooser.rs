@@ -112,7 +112,8 @@ impl<'m, 'a> Chooser<'m, 'a> {
         }
     }
 
-    /// Chooses for all stages of a split, of which each fits where each layer is recomputed.
+    /// Chooses for all stages of a split. Of one for which nothing that was tried fits, each
+    /// layer is recomputed.
     pub(super) fn split(
         &mut self,
         stages: &[LimitedStage],

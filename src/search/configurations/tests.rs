@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{PlacedStage, Schedule, StageMemory};
 use crate::search::testing::{Case, Choice, choices, keeping, splits};
-use crate::search::{IpuCount, SearchRequest, search};
+use crate::search::{IpuCount, SearchRequest, search, search_states};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -168,8 +168,9 @@ fn limits(case: &Case) -> [Vec<u64>; 3] {
     ]
 }
 
-/// Checks a plan against all configurations. How many rows it has, and how many are chosen.
-fn check(case: &Case, limits: Vec<u64>) -> (usize, usize) {
+/// Checks a plan against all configurations. How many these are, how many rows it has, how many of
+/// these are chosen, and how many only fit so.
+fn check(case: &Case, limits: Vec<u64>) -> [usize; 4] {
     let at = format!("{} {limits:?}", case.again());
     let by_ipu: Vec<u64> = limits.iter().cycle().take(IPUS).copied().collect();
     let memory = case.memory(Pipeline {
@@ -185,11 +186,11 @@ fn check(case: &Case, limits: Vec<u64>) -> (usize, usize) {
         split: false,
         ..SearchRequest::default()
     };
-    let found = search(&memory, &case.placement, request).expect("an answer");
+    let found = search(&memory, &case.placement, request.clone()).expect("an answer");
     let all = all_that_fit(case, &found.costed, &by_ipu);
     let plan = found.plan.expect("a plan").configurations;
     let mut rows = BTreeSet::new();
-    let mut chosen = Vec::new();
+    let (mut chosen, mut of_kept) = (Vec::new(), 0);
     for found in &plan {
         let step = found.split.score.step.expect("cycles");
         let own = row(case, Some(step.micro_batches), found);
@@ -199,7 +200,10 @@ fn check(case: &Case, limits: Vec<u64>) -> (usize, usize) {
             "{at}: {found:?}"
         );
         rows.insert(own);
-        chosen.extend(found.chosen.as_ref().map(|_| own));
+        if found.chosen.is_some() {
+            chosen.push(own);
+            of_kept += usize::from(check_alone(case, found, &request));
+        }
     }
     // With choices, those with the shortest step of their number of IPUs are looked for.
     for (_, one) in &all {
@@ -219,20 +223,59 @@ fn check(case: &Case, limits: Vec<u64>) -> (usize, usize) {
             "{at}: {missing:?} {rows:#?} {expected:#?}"
         );
     }
-    (plan.len(), chosen.len())
+    [all.len(), plan.len(), chosen.len(), of_kept]
+}
+
+/// The split of a configuration that chooses, by itself as its command has it, fits with the same
+/// layers kept. Does it not with each recomputed?
+fn check_alone(case: &Case, found: &Configuration, request: &SearchRequest) -> bool {
+    let memory = case.memory(found.pipeline);
+    let step = found.split.score.step.expect("cycles");
+    let mut options = request.step;
+    options.micro_batches = Some(step.micro_batches);
+    let request = SearchRequest {
+        ipus: IpuCount::Exactly(found.ipus),
+        given: Some(found.split.plan.clone()),
+        step: options,
+        plan: false,
+        split: true,
+        ..request.clone()
+    };
+    let progress = Progress::new();
+    let alone = search_states(&memory, &case.placement, request, &progress);
+    let alone = alone.expect("an answer").1;
+    let own = alone.costed.times.as_ref();
+    let own = own.and_then(|times| times.step(&alone.stages));
+    assert!(alone.fits(), "{}: {found:?}", case.again());
+    assert_eq!((own, &alone.chosen), (Some(step), &found.chosen));
+    let stages = PlacedStage::of_split(found.split.plan.stages());
+    let needed = memory.peaks(&stages).into_iter().max();
+    needed > alone.costed.request.limits.first().copied()
 }
 
 #[test]
 fn plans_of_random_models_have_the_best_of_all_configurations() {
-    let (mut plans, mut rows, mut chosen) = (0, 0, 0);
+    let (mut plans, mut sums) = (0, [0; 4]);
     for seed in seeds(33) {
         let case = Case::new(seed);
         for limits in limits(&case) {
             let found = check(&case, limits);
             plans += 1;
-            (rows, chosen) = (rows + found.0, chosen + found.1);
+            sums.iter_mut()
+                .zip(found)
+                .for_each(|(sum, found)| *sum += found);
         }
     }
-    println!("{plans} plans with {rows} rows, of which {chosen} are chosen");
-    assert!(rows > plans && chosen > 0, "{rows} {chosen}");
+    let [all, rows, chosen, of_kept] = sums;
+    println!(
+        "{plans} plans of {all} configurations with {rows} rows, of which {chosen} are chosen and {of_kept} only fit so"
+    );
+    assert!(rows > plans && chosen > 0, "{sums:?}");
+}
+
+#[test]
+fn splits_that_only_fit_with_some_layers_kept_are_found_by_themselves() {
+    let case = Case::new(11);
+    let of_kept = limits(&case).map(|limits| check(&case, limits)[3]);
+    assert!(of_kept.iter().sum::<usize>() > 0);
 }
