@@ -10,6 +10,7 @@ use crate::solve::Goal;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::slice::from_ref;
 
@@ -74,10 +75,11 @@ fn all(units: usize) -> impl Iterator<Item = Vec<LayerChoice>> {
 }
 
 /// Checks what is chosen for stages against all choices, with each limit that tells some of
-/// them apart. How many were checked, and in how many some is kept and some is not.
-fn check(memory: &MemoryModel<'_>, stages: &[PlacedStage]) -> (usize, usize) {
+/// them apart. How many were checked, in how many some is kept and some is not, and how many
+/// choices there were.
+fn check(memory: &MemoryModel<'_>, stages: &[PlacedStage]) -> [usize; 3] {
     let chooser = Chooser::new(memory, None);
-    let (mut checked, mut between) = (0, 0);
+    let [mut checked, mut between, mut compared] = [0; 3];
     for stage in stages {
         let units = units(None, chooser.out, &stage.positions);
         let weight = |states: &Vec<LayerChoice>| {
@@ -91,6 +93,7 @@ fn check(memory: &MemoryModel<'_>, stages: &[PlacedStage]) -> (usize, usize) {
             (memory.peaks(from_ref(stage))[0], states)
         };
         let computed: Vec<_> = all(units.len()).map(bytes).collect();
+        compared += computed.len();
         for limit in computed
             .iter()
             .flat_map(|one| [one.0, one.0.saturating_sub(1)])
@@ -111,7 +114,7 @@ fn check(memory: &MemoryModel<'_>, stages: &[PlacedStage]) -> (usize, usize) {
                 usize::from(again.is_some_and(|again| 0 < again && again < units.len() as u128));
         }
     }
-    (checked, between)
+    [checked, between, compared]
 }
 
 fn chosen() -> Pipeline {
@@ -150,7 +153,7 @@ fn stages_of_fixtures_have_the_best_of_all_choices() {
             })
             .collect();
         let found = check(&memory, &stages);
-        (checked, between) = (checked + found.0, between + found.1);
+        (checked, between) = (checked + found[0], between + found[1]);
     }
     assert!(checked > 300 && between > 30, "{checked} {between}");
 }
@@ -181,19 +184,86 @@ fn stages_that_are_kept_need_as_much_as_where_nothing_is_recomputed() {
 
 #[test]
 fn stages_of_random_models_have_the_best_of_all_choices() {
-    let (mut checked, mut between) = (0, 0);
+    let mut sums = [0; 3];
     for seed in seeds(10) {
         let case = Case::new(seed);
         let memory = case.memory(chosen());
         let found = check(&memory, &placed(memory.layers()));
-        (checked, between) = (checked + found.0, between + found.1);
+        sums.iter_mut()
+            .zip(found)
+            .for_each(|(sum, found)| *sum += found);
     }
+    let [checked, between, compared] = sums;
+    println!(
+        "{checked} stages with a limit, {between} of which keep some layers, of {compared} choices"
+    );
     assert!(checked > 100 && between > 10, "{checked} {between}");
+}
+
+/// Chooses for stages with limits around what they need at least: for all at first on one tile, if
+/// `is_known`, then for each on all tiles. How many are impossible, and how many have a choice.
+fn check_tile_by_tile(is_known: bool, seed: u64) -> (usize, usize) {
+    let case = Case::new(seed);
+    let memory = case.memory(chosen());
+    let times = case.times(&memory, memory.layers());
+    let choices = choices(&memory, &times);
+    let (mut impossible, mut possible) = (0, 0);
+    let limits = choices.values().flatten().map(|choice| choice.peak);
+    let limits: BTreeSet<u64> = limits.flat_map(|peak| [peak - 1, peak]).collect();
+    for &limit in limits.iter().step_by(limits.len().div_ceil(12)) {
+        let mut chooser = Chooser::new(&memory, Some(&times));
+        chooser.tiles.truncate(1);
+        let stages = placed(memory.layers()).into_iter();
+        let stages: Vec<LimitedStage> = stages.map(|stage| (stage, limit)).collect();
+        if is_known {
+            chooser.find(&stages).expect("few sets");
+        }
+        for limited in &stages {
+            let stage = &limited.0;
+            let all = &choices[&(stage.positions.clone(), stage.after.unwrap())];
+            let fitting = all.iter().filter(|choice| choice.peak <= limit);
+            let least = fitting.map(|choice| choice.recomputed).min();
+            let split = chooser.split(from_ref(limited)).expect("few sets");
+            let fits = split.peaks().all(|peak| peak <= limit);
+            let known = &chooser.known[limited];
+            let at = format!("{} {limit} {stage:?} {known:?}", case.again());
+            assert_eq!(fits, least.is_some(), "{at}");
+            assert_eq!(matches!(known, Tried::Impossible), least.is_none(), "{at}");
+            assert_eq!(known.best().map(|choice| choice.recomputed), least, "{at}");
+            possible += usize::from(fits);
+            impossible += usize::from(!fits);
+        }
+    }
+    (impossible, possible)
+}
+
+#[test]
+fn stages_that_no_choice_fits_are_impossible() {
+    let found: Vec<_> = seeds(10)
+        .map(|seed| check_tile_by_tile(false, seed))
+        .collect();
+    assert!(
+        found.iter().any(|found| found.0 > 10 && found.1 > 10),
+        "{found:?}"
+    );
+}
+
+/// What was the best on one tile stays so only where it fits on the others.
+#[test]
+fn choices_of_one_tile_are_the_best_of_all_tiles_once_these_count() {
+    let found: Vec<_> = seeds(10)
+        .map(|seed| check_tile_by_tile(true, seed))
+        .collect();
+    assert!(
+        found.iter().any(|found| found.0 > 10 && found.1 > 10),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
     let (mut checked, mut fitting, mut between) = (0, 0, 0);
+    let [mut compared, mut tried, mut chosen_for, mut impossible] = [0; 4];
     for seed in seeds(15) {
         let case = Case::new(seed);
         let memory = case.memory(chosen());
@@ -201,6 +271,7 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
         let times = case.times(&memory, positions);
         let choices = choices(&memory, &times);
         let [none, open] = none_and_open(&memory).unwrap();
+        compared += choices.values().map(Vec::len).sum::<usize>();
         let highest = |memory: &MemoryModel<'_>| {
             let costs = memory.range_costs(u64::MAX).unwrap();
             costs.highest().map_or(0, |(_, peak)| peak)
@@ -254,6 +325,7 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
                         .all(|(range, after)| recomputed(range, after).is_some())
                 };
                 let possible = splits(positions).into_iter();
+                tried += possible.len();
                 let steps = possible
                     .filter(|split| split.len() <= ipus && fits(split))
                     .map(|split| exact.step(&split).unwrap());
@@ -278,6 +350,7 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
                 checked += 1;
                 fitting += usize::from(found.is_some());
                 let kept = found.map_or(Vec::new(), |found| {
+                    assert!(fits(&found.split.plan.stages().to_vec()));
                     assert!(found.chosen.is_optimal && found.split.score.peak <= limit);
                     let own = times.keeping(&found.chosen.kept);
                     let own = own.step(found.split.plan.stages());
@@ -286,8 +359,17 @@ fn splits_of_random_models_are_the_best_of_all_with_all_choices() {
                 });
                 between += usize::from(kept.contains(&true) && kept.contains(&false));
             }
+            let known = together.chooser.known.values();
+            chosen_for += known.len();
+            impossible += known
+                .filter(|tried| matches!(tried, Tried::Impossible))
+                .count();
         }
     }
+    println!(
+        "{checked} searches of {tried} splits, {fitting} with a split that fits and {between} with one of which \
+         some layers are kept; chosen for {chosen_for} stages, {impossible} of which are impossible, of {compared} choices that others are no better than"
+    );
     assert!(
         checked > 100 && fitting > 30 && between > 10,
         "{checked} {fitting} {between}"
