@@ -246,9 +246,14 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
         }
         names.join(", ")
     };
+    let mut all = plan.pipelines_tried.iter();
+    let lower_peaks = match all.any(|pipeline| pipeline.recompute == Recompute::Chosen) {
+        true => "recompute chosen for lower peaks, ",
+        false => "",
+    };
     Some(say(format!(
-        "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other places for \
-         accumulators and stash, other micro-batches",
+        "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: {lower_peaks}other \
+         places for accumulators and stash, other micro-batches",
         tried(|pipeline| pipeline.schedule.to_string()),
         tried(|pipeline| pipeline.recompute.to_string()),
         tried(|pipeline| pipeline.state.to_string())

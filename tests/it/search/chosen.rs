@@ -150,6 +150,18 @@ fn plans_have_what_is_chosen() {
 }
 
 #[test]
+fn plans_say_that_lower_peaks_are_not_chosen_for() {
+    for (more, is_said) in [(&["-v"][..], true), (&["-v", "--recompute=layer"], false)] {
+        let options = [&["--plan", "--num-ipus=2"], more].concat();
+        let run = run_fixture(FIXTURE, &options);
+        let lower = run
+            .err
+            .contains("not tried: recompute chosen for lower peaks");
+        assert_eq!(lower, is_said, "{run:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_chosen_is_refused() {
     for (fixture, more, why) in [
         (
