@@ -4,6 +4,10 @@ use super::checked_problem::CheckedProblem;
 use super::error::SolveError;
 use super::problem::Problem;
 use super::{Solution, answer};
+use rayon::prelude::*;
+
+/// So many numbers are solved at once at most: a plan for one may answer for those below.
+const AT_ONCE: usize = 4;
 
 /// The best plans for each of these ascending `numbers` of IPUs by the same goal and
 /// constraints; `None` where there is no plan. With limits by IPU, the first n of them
@@ -25,14 +29,23 @@ pub fn sweep(
     let checked = CheckedProblem::new(problem)?;
     let mut best = vec![None; numbers.len()];
     let mut left = numbers;
-    while let Some(&ipus) = left.last() {
-        let Some(solution) = answer(&checked.with_ipus(ipus))? else {
-            break;
-        };
-        let stages = solution.score.stages;
-        let fewer = left.partition_point(|&number| number < stages);
-        best[fewer..left.len()].fill(Some(solution));
-        left = &left[..fewer];
+    while !left.is_empty() {
+        let at_once = rayon::current_num_threads().min(AT_ONCE);
+        let highest = &left[left.len().saturating_sub(at_once)..];
+        let of = |&ipus: &usize| answer(&checked.with_ipus(ipus));
+        let answers: Vec<_> = highest.par_iter().map(of).collect();
+        for (ipus, found) in highest.iter().zip(answers).rev() {
+            if left.last() != Some(ipus) {
+                continue;
+            }
+            let Some(solution) = found? else {
+                return Ok(best);
+            };
+            let stages = solution.score.stages;
+            let fewer = left.partition_point(|&number| number < stages);
+            best[fewer..left.len()].fill(Some(solution));
+            left = &left[..fewer];
+        }
     }
     Ok(best)
 }
