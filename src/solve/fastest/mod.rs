@@ -193,8 +193,10 @@ struct StageSearch<'a> {
     /// The lower bound on a step.
     at_least: Rate,
     best: Candidate,
-    /// The stages so far, and by how many of them what they take.
-    begun: (Vec<Range<usize>>, Vec<Begun>),
+    /// The stages so far.
+    begun: Vec<Range<usize>>,
+    /// By how many stages, what these take.
+    taken: Vec<Begun>,
     /// How many stages may still be tried.
     left: u64,
 }
@@ -202,8 +204,6 @@ struct StageSearch<'a> {
 /// Of the stages so far.
 #[derive(Debug, Clone, Default)]
 struct Begun {
-    /// The position after the last one.
-    end: usize,
     /// By kind of slot: the cycles of the busiest IPU.
     busiest: Vec<u128>,
     /// Bytes of the IPU that sends or receives the most in slots of an even and of an odd number.
@@ -237,7 +237,8 @@ impl<'a> StageSearch<'a> {
             checked,
             times,
             stages,
-            begun: (Vec::new(), vec![none_begun; stages + 1]),
+            begun: Vec::new(),
+            taken: vec![none_begun; stages + 1],
             micro_batches,
             slots: slots.count(),
             rests: (0..=stages).map(of_rest).collect(),
@@ -260,12 +261,11 @@ impl<'a> StageSearch<'a> {
         if !self.may_be_better() {
             return true;
         }
-        let stage = self.begun.0.len();
+        let (stage, start) = (self.begun.len(), self.end());
         if stage == self.stages {
             self.take();
             return true;
         }
-        let start = self.begun.1[stage].end;
         for end in self.ends(stage, start) {
             let Some(peak) = bounds::peak(self.checked, (stage, self.stages), &(start..end)) else {
                 continue;
@@ -281,7 +281,7 @@ impl<'a> StageSearch<'a> {
                 continue;
             }
             let is_done = self.run();
-            self.begun.0.pop();
+            self.begun.pop();
             if !is_done {
                 return false;
             }
@@ -300,12 +300,10 @@ impl<'a> StageSearch<'a> {
 
     /// Begins one more stage; `None` where its times are not known.
     fn begin(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
-        let (stages, begun) = &mut self.begun;
-        let stage = stages.len();
+        let stage = self.begun.len();
         let (parts, out) = self.times.parts(&range, self.stages - 1 - stage)?;
-        let [.., before, next] = &mut begun[..stage + 2] else {
-            return None;
-        };
+        let (taken, left) = self.taken.split_at_mut(stage + 1);
+        let (before, next) = (taken.last()?, left.first_mut()?);
         let slots = self.kinds.iter().zip(&before.busiest);
         for (busiest, (kind, &before)) in next.busiest.iter_mut().zip(slots) {
             let of_out = |out: Passes| {
@@ -319,20 +317,24 @@ impl<'a> StageSearch<'a> {
         let update = parts.update + out.map_or(0, |out| out.update);
         next.update = before.update.max(update);
         next.peak = before.peak.max(peak);
-        next.end = range.end;
-        stages.push(range);
+        self.begun.push(range);
         Some(())
     }
 
     /// What the stages so far take.
     fn so_far(&self) -> &Begun {
-        &self.begun.1[self.begun.0.len()]
+        &self.taken[self.begun.len()]
+    }
+
+    /// The position after them.
+    fn end(&self) -> usize {
+        self.begun.last().map_or(0, |last| last.end)
     }
 
     /// The cycles of a step that begins with the stages so far, at least.
     fn bound(&self) -> u128 {
-        let (stage, begun) = (self.begun.0.len(), self.so_far());
-        let rest = self.bounds.rest(stage, begun.end);
+        let (stage, begun) = (self.begun.len(), self.so_far());
+        let rest = self.bounds.rest(stage, self.end());
         let slots = self.kinds.iter().zip(&self.rests[stage]);
         let slots = slots.zip(&begun.busiest).map(|((kind, &work), &busiest)| {
             let slot = rest.map_or(busiest, |rest| busiest.max(rest.of(work)));
@@ -363,7 +365,7 @@ impl<'a> StageSearch<'a> {
 
     /// Takes the stages so far, which are all, if they are the best.
     fn take(&mut self) {
-        let found = Candidate::new(self.checked, self.begun.0.clone());
+        let found = Candidate::new(self.checked, self.begun.clone());
         if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
             self.best = found;
         }
