@@ -38,12 +38,7 @@ pub(crate) struct GatheredTiles(Vec<(Vec<u32>, StageScratch<i64, LANES>)>);
 impl GatheredTiles {
     /// What these tiles of `memory` have.
     pub(crate) fn new(memory: &MemoryModel<'_>, tiles: &[u32]) -> Self {
-        let any = [PlacedStage {
-            positions: 0..memory.layers(),
-            after: Some(0),
-        }];
-        let plan = StagesToCompute::new(memory, &any, Wanted::All);
-        let in_lanes = |tiles: &[u32]| (tiles.to_vec(), memory.loaded(&plan, tiles));
+        let in_lanes = |tiles: &[u32]| (tiles.to_vec(), memory.loaded(tiles));
         Self(tiles.chunks(LANES).map(in_lanes).collect())
     }
 }
@@ -123,7 +118,7 @@ impl MemoryModel<'_> {
     pub(crate) fn fullest_of(&self, stages: &[PlacedStage], tiles: &[u32]) -> Vec<(u32, u64)> {
         let plan = StagesToCompute::new(self, stages, Wanted::All);
         let in_lanes = |tiles: &[u32]| {
-            let mut scratch = self.loaded(&plan, tiles);
+            let mut scratch = self.loaded(tiles);
             let peaks = self.peaks_of_loaded(&plan, &mut scratch, tiles.len());
             let by_tile = tiles.iter().copied().zip(peaks);
             by_tile.collect::<Vec<_>>()
@@ -146,11 +141,11 @@ impl MemoryModel<'_> {
         stages.iter().enumerate().map(fullest).collect()
     }
 
-    /// As many tiles as have a lane, gathered for these stages.
-    fn loaded(&self, plan: &StagesToCompute<'_>, tiles: &[u32]) -> StageScratch<i64, LANES> {
+    /// As many tiles as have a lane, with everything that they have.
+    fn loaded(&self, tiles: &[u32]) -> StageScratch<i64, LANES> {
         let mut scratch = StageScratch::default();
         scratch.uses.gather(self, tiles.iter().copied());
-        self.load_additions(plan, &mut scratch);
+        self.load_additions(Wanted::All, &mut scratch);
         scratch
     }
 

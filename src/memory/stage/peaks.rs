@@ -7,7 +7,7 @@ use super::plan::{StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{ByLane, Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
-use crate::memory::pipeline::{Additions, Flows, PHASES, TileFlows};
+use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, UpdatePhase, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -130,20 +130,20 @@ impl MemoryModel<'_> {
         if scratch.uses.most() > B::HIGHEST {
             return None;
         }
-        self.load_additions(plan, scratch);
+        self.load_additions(plan.wanted, scratch);
         Some(self.peaks_of_loaded(plan, scratch, tiles.len()))
     }
 
     /// Takes what pipelines and updates have on the tiles that were gathered.
     pub(super) fn load_additions<B: Bytes, const N: usize>(
         &self,
-        plan: &StagesToCompute<'_>,
+        wanted: Wanted,
         scratch: &mut StageScratch<B, N>,
     ) {
-        if let Some(flows) = self.flows_in(plan) {
+        if let Some(flows) = self.flows_in(wanted) {
             scratch.flows.load(self, flows, &scratch.uses);
         }
-        if let Some(phase) = self.update_in(plan) {
+        if let Some(phase) = self.update_in(wanted) {
             scratch.updates.load(self, phase, &scratch.uses);
         }
     }
@@ -167,13 +167,9 @@ impl MemoryModel<'_> {
         peaks
     }
 
-    fn flows_in(&self, plan: &StagesToCompute<'_>) -> Option<&Flows> {
-        self.flows.as_ref().filter(|_| !plan.flows.is_empty())
-    }
-
-    fn update_in(&self, plan: &StagesToCompute<'_>) -> Option<&UpdatePhase> {
+    fn update_in(&self, wanted: Wanted) -> Option<&UpdatePhase> {
         let update = self.update.as_deref();
-        update.filter(|_| plan.wanted != Wanted::Layers)
+        update.filter(|_| wanted != Wanted::Layers)
     }
 
     /// Looks up what depends on the uses of variables alone.
@@ -207,7 +203,7 @@ impl MemoryModel<'_> {
         scratch: &StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let Some(flows) = self.flows_in(plan) else {
+        let Some(flows) = self.flows_in(plan.wanted) else {
             return;
         };
         for (number, stage) in plan.flows.iter().enumerate() {
@@ -227,7 +223,7 @@ impl MemoryModel<'_> {
         scratch: &mut StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let Some(phase) = self.update_in(plan) else {
+        let Some(phase) = self.update_in(plan.wanted) else {
             return;
         };
         for (number, stage) in plan.stages.iter().enumerate() {

@@ -186,13 +186,17 @@ impl MemoryModel<'_> {
 
     /// The part of each stage in each flow; empty where a pipeline adds nothing.
     fn stage_flows(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageFlows> {
-        let flows = self.flows.as_ref();
-        let flows = flows.filter(|_| wanted != Wanted::Layers && self.rules == Rules::Full);
         let in_stage = |flows: &Flows| {
             let stages = stages.iter().cloned();
             stages.map(|stage| flows.in_stage(stage)).collect()
         };
-        flows.map_or(Vec::new(), in_stage)
+        self.flows_in(wanted).map_or(Vec::new(), in_stage)
+    }
+
+    /// The flows that count, if a pipeline adds anything.
+    pub(super) fn flows_in(&self, wanted: Wanted) -> Option<&Flows> {
+        let flows = self.flows.as_ref();
+        flows.filter(|_| wanted != Wanted::Layers && self.rules == Rules::Full)
     }
 
     /// Does a stage keep copies of activations that it restores?
