@@ -120,7 +120,7 @@ impl MemoryModel<'_> {
         stages: usize,
     ) -> Result<RangeCosts, TooManyPlaces> {
         let mut order = self.heaviest_first(1);
-        order.truncate(order.len().div_ceil(TILES_FOR_ONE));
+        order.truncate(Self::few_of(order.len()));
         let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
         // All tiles have the same list of code, which takes no time to make.
         let tiles = self.model.variables.tiles();
@@ -184,6 +184,11 @@ impl MemoryModel<'_> {
         let heaviest = |tiles: &Range<u32>| tiles.clone().map(|tile| self.recorded_on(tile)).max();
         order.sort_by_cached_key(|tiles| Reverse(heaviest(tiles)));
         order
+    }
+
+    /// How many of so many tiles, the heaviest ones, tell roughly what all need.
+    pub(crate) fn few_of(tiles: usize) -> usize {
+        tiles.div_ceil(TILES_FOR_ONE)
     }
 
     /// As many tiles, those of which the compiler recorded the most.

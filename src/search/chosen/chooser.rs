@@ -18,8 +18,6 @@ pub(super) const MAX_TRIED: usize = 2_000;
 const FEW_TILES: usize = 16;
 /// On so many they are of more.
 const FIRST_TILES: usize = 2;
-/// Of so many tiles one tells roughly what all need.
-const TILES_FOR_ONE: usize = 64;
 
 /// A stage, and the bytes that it may take on each tile.
 pub(super) type LimitedStage = (PlacedStage, u64);
@@ -98,7 +96,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
         } else {
             FIRST_TILES
         };
-        let heaviest = all.len().div_ceil(TILES_FOR_ONE);
+        let few = MemoryModel::few_of(all.len());
         let new = |&tile: &u32| FreedOnTile::new(memory, tile);
         Self {
             memory,
@@ -107,7 +105,7 @@ impl<'m, 'a> Chooser<'m, 'a> {
             others: beside_out(memory, LayerChoice::Recomputed),
             tiles: all.iter().take(first).map(new).collect(),
             gathered: OnceLock::new(),
-            heaviest: all.into_iter().take(heaviest).collect(),
+            heaviest: all.into_iter().take(few).collect(),
             known: FxHashMap::default(),
         }
     }
@@ -242,10 +240,9 @@ impl<'m, 'a> Chooser<'m, 'a> {
         (stage, limit): &LimitedStage,
         choice: &StageChoice,
     ) -> Result<Option<StageChoice>, TooManyPlaces> {
-        let tiles = self.gather(&self.tiles[choice.tiles..]);
         let kept = self.choices(stage.positions.start, &choice.kept);
-        let peaks = StageOnTiles::new(self.memory, stage.clone(), &tiles).peaks(&kept)?;
-        let peak = peaks.into_iter().fold(choice.peak, u64::max);
+        let mut on_tiles = StageOnTiles::new(self.memory, stage.clone(), self.gathered());
+        let peak = on_tiles.peaks(&kept)?.into_iter().max().unwrap_or(0);
         Ok((peak <= *limit).then(|| StageChoice {
             peak,
             tiles: self.tiles.len(),
@@ -253,16 +250,18 @@ impl<'m, 'a> Chooser<'m, 'a> {
         }))
     }
 
-    fn gather(&self, tiles: &[FreedOnTile]) -> GatheredTiles {
-        let tiles: Vec<u32> = tiles.iter().map(|tile| tile.tile).collect();
-        GatheredTiles::new(self.memory, &tiles)
+    /// What the tiles have that count now.
+    fn gathered(&self) -> &GatheredTiles {
+        self.gathered.get_or_init(|| {
+            let tiles: Vec<u32> = self.tiles.iter().map(|tile| tile.tile).collect();
+            GatheredTiles::new(self.memory, &tiles)
+        })
     }
 
     /// The best choice for a stage.
     pub(super) fn choice(&self, (stage, limit): &LimitedStage) -> Result<Tried, TooManyPlaces> {
         let units = units(self.times, self.out, &stage.positions);
-        let tiles = self.gathered.get_or_init(|| self.gather(&self.tiles));
-        let mut on_tiles = StageOnTiles::new(self.memory, stage.clone(), tiles);
+        let mut on_tiles = StageOnTiles::new(self.memory, stage.clone(), self.gathered());
         let rows = self.rows(&mut on_tiles, &units, (stage, *limit))?;
         let weights: Vec<u128> = units.iter().map(|unit| unit.weight).collect();
         let bytes = |states: &[LayerChoice]| {
