@@ -164,7 +164,7 @@ fn framework_content(plan: &Plan, context: &Context, op: &Op) -> Fields {
         Body::Tensor => tensor(op),
         Body::Xla => vec![
             ("op_name", name.as_str().into()),
-            ("op_type", op.op_type.into()),
+            ("op_type", (&*op.op_type).into()),
         ],
         Body::Hlo => instruction(context),
         Body::Driver => vec![("class", "ConvOp".into())],
@@ -175,14 +175,14 @@ fn framework_content(plan: &Plan, context: &Context, op: &Op) -> Fields {
 fn poptorch(name: &str, op: &Op) -> Fields {
     vec![
         ("op_name", name.into()),
-        ("op_type", op.op_type.into()),
+        ("op_type", (&*op.op_type).into()),
         ("torch_schema", "(Tensor a, Tensor b) -> Tensor".into()),
     ]
 }
 
 fn builder(op: &Op) -> Fields {
     vec![
-        ("api", op.op_type.into()),
+        ("api", (&*op.op_type).into()),
         ("inputs", texts(&op.inputs)),
         ("outputs", texts(&op.outputs)),
         ("attributes", Value::Map(Vec::new())),
@@ -192,7 +192,7 @@ fn builder(op: &Op) -> Fields {
 fn onnx(name: &str, op: &Op) -> Fields {
     vec![
         ("opName", name.into()),
-        ("opType", op.op_type.into()),
+        ("opType", (&*op.op_type).into()),
         ("domain", "ai.onnx".into()),
         ("input", texts(&op.inputs)),
         ("output", texts(&op.outputs)),
@@ -279,7 +279,7 @@ fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
         NONE => format!("{}", context.op),
         layer => format!("{}{layer:03}", context.op),
     };
-    let domain = match op.op_type {
+    let domain = match &*op.op_type {
         "Call" | "AdamVarUpdate" | "SGD0VarUpdate" => "ai.graphcore",
         _ => "ai.onnx",
     };

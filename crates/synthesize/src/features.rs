@@ -55,6 +55,10 @@ pub struct Features {
     /// Lets the head take its input under the name that the last layer gave it.
     #[arg(long)]
     pub head_reads_layer: bool,
+    /// Lets operations of a graph go by their types alone, as without PopTorch's scopes of
+    /// modules.
+    #[arg(long, requires = "graph")]
+    pub scopes_off: bool,
     /// Adds a mask that is made before the layers and used by all of them.
     #[arg(long)]
     pub masks: bool,

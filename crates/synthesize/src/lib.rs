@@ -16,6 +16,7 @@ mod contexts;
 mod cycles;
 mod debug_writer;
 pub mod features;
+pub mod graph_file;
 mod groups;
 mod liveness;
 mod memory_tables;
@@ -89,7 +90,7 @@ pub fn write_with_truth<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PlaceTruth> {
-    let plan = plan::build(parsed(folder, options)?.settle());
+    let plan = plan::build(parsed(folder, options)?.settle()?);
     write_plan(&plan)?;
     Ok(PlaceTruth::new(&plan))
 }
@@ -99,7 +100,7 @@ pub fn write_with_pipeline<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PipelineModel> {
-    let plan = plan::build(parsed(folder, options)?.settle());
+    let plan = plan::build(parsed(folder, options)?.settle()?);
     write_plan(&plan)?;
     Ok(PipelineModel::new(&plan))
 }
@@ -113,7 +114,7 @@ pub fn write_pipelined<S: AsRef<OsStr>>(
     let options = parsed(folder, options)?;
     let pipelined = options.pipelined();
     let pipelined = pipelined.context("the options ask for no pipeline")?;
-    write_pipeline(&plan::build(options.settle()), &pipelined)
+    write_pipeline(&plan::build(options.settle()?), &pipelined)
 }
 
 /// Options as on the command line.
@@ -131,7 +132,7 @@ fn parsed<S: AsRef<OsStr>>(
 /// Plans the model that is asked for and writes both files into its directory,
 /// replacing what has their names there.
 pub fn generate(options: &options::Options) -> anyhow::Result<Summary> {
-    let plan = plan::build(options.settle());
+    let plan = plan::build(options.settle()?);
     match &options.pipelined() {
         None => {
             write_plan(&plan)?;

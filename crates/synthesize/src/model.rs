@@ -1,5 +1,7 @@
 //! The operations of the planted model, in execution order.
 
+use std::borrow::Cow;
+
 use super::places::Places;
 use super::templates::Kind;
 use super::tensors::{Constant, Weight};
@@ -21,13 +23,20 @@ pub enum Phase {
     Compiler,
 }
 
+impl Phase {
+    /// Whether it is a part of the forward pass.
+    pub fn is_forward(self) -> bool {
+        matches!(self, Self::Embedding | Self::Forward | Self::Head)
+    }
+}
+
 /// One operation of the model.
 #[derive(Debug, Clone)]
 pub struct Op {
     /// Its name in the framework; empty when the framework's compiler made it.
     pub name: String,
     /// The framework's operator.
-    pub op_type: &'static str,
+    pub op_type: Cow<'static, str>,
     /// Its computation.
     pub kind: Kind,
     /// Which part of the model it is.
@@ -63,8 +72,15 @@ pub struct Op {
     /// Whether it hands its outputs on; not what makes the gradient of a weight
     /// alone.
     pub hands_on: bool,
-    /// The operation whose output it writes again, in a loop.
+    /// The operation whose output it writes again: in a loop, or in place where it hands
+    /// nothing on.
     pub rewrites: Option<usize>,
+    /// Bytes on a tile of each output; none where they are drawn.
+    pub sizes: Vec<u64>,
+    /// In a graph: the number of the tensor of each output.
+    pub tensors: Vec<usize>,
+    /// The number in a graph of the operation, or of the one that it is the gradient of.
+    pub in_graph: Option<usize>,
     /// The layer whose loop it stands in.
     pub in_loop: Option<u32>,
 }
@@ -108,6 +124,17 @@ impl Read {
             ..Self::next(from)
         }
     }
+}
+
+/// What the host sends for each micro-batch.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// Operations of the forward pass that read it.
+    pub users: Vec<usize>,
+    /// Bytes on a tile, where they are not drawn.
+    pub bytes: Option<u64>,
 }
 
 /// The programs of a stage.
@@ -170,8 +197,8 @@ pub struct Model {
     pub constants: Vec<Constant>,
     /// The operation that makes the mask.
     pub mask: Option<usize>,
-    /// The first operation of the second tower.
-    pub second_lookup: Option<usize>,
+    /// What the host sends beside weights.
+    pub inputs: Vec<Input>,
     /// The operation that advances the random state.
     pub advances_seed: Option<usize>,
 }

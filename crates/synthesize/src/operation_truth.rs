@@ -1,6 +1,8 @@
 //! Where each operation is at home, as the author of the model decided, and how
 //! many bytes were planted for it.
 
+use std::borrow::Cow;
+
 use super::places::Places;
 use super::plan::Plan;
 
@@ -12,11 +14,14 @@ pub struct OperationTruth {
     /// Its name in the framework; empty where its compiler made it.
     pub name: String,
     /// Its operator.
-    pub op_type: &'static str,
+    pub op_type: Cow<'static, str>,
     /// The places that it works for.
     pub home: Home,
     /// Bytes over all tiles of the variables that were made for it.
     pub bytes: u64,
+    /// In a model with a graph: the number in it of the operation, or of the one that it is
+    /// the gradient of.
+    pub forward: Option<usize>,
 }
 
 /// Where an operation is at home.
@@ -43,9 +48,10 @@ pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
     ops.map(|(index, op)| OperationTruth {
         context: plan.contexts.ops[index].op,
         name: op.name.clone(),
-        op_type: op.op_type,
+        op_type: op.op_type.clone(),
         home: home(plan, index),
         bytes: bytes[index],
+        forward: op.in_graph,
     })
     .collect()
 }

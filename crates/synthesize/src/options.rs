@@ -1,10 +1,12 @@
 //! The options of the command line, and their meaning.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 
 use super::features::Features;
+use super::graph_file::ForwardPass;
 use super::pipelined::{Pipelined, PipelinedOptions};
 use super::random::Random;
 use super::settings::{Framework, Mode, Outlined, Settings};
@@ -21,6 +23,16 @@ pub struct Options {
     /// Which software the model claims to come from.
     #[arg(long, value_enum)]
     pub framework: Option<Framework>,
+    /// The forward pass of a real model, as graphs/write.py writes it, in place of layers
+    /// that are all alike. Compressed if the name ends in .gz.
+    #[arg(long)]
+    pub graph: Option<PathBuf>,
+    /// Tiles that the tensors of a graph are spread over: --tiles of them are written.
+    #[arg(long, requires = "graph", default_value_t = 1472)]
+    pub of_tiles: u32,
+    /// Bytes of an element of a tensor of a graph.
+    #[arg(long, requires = "graph", default_value_t = 2)]
+    pub element_bytes: u64,
     /// Layers of the model.
     #[arg(long)]
     pub layers: Option<u32>,
@@ -134,22 +146,33 @@ impl Options {
         self.pipelined.settle(self.execution)
     }
 
-    /// Fills in the preset and the defaults.
-    pub fn settle(&self) -> Settings {
+    /// Fills in the preset and the defaults, and reads the graph.
+    ///
+    /// # Errors
+    ///
+    /// The graph cannot be read.
+    pub fn settle(&self) -> anyhow::Result<Settings> {
+        let graph = self.graph.as_deref().map(ForwardPass::read).transpose()?;
         let defaults = match self.preset {
             Some(Preset::Big) => BIG,
             None => SMALL,
         };
-        Settings {
+        Ok(Settings {
             out: self.out.clone(),
             framework: self.framework.unwrap_or(Framework::Popart),
-            layers: self.layers.unwrap_or(defaults.layers).max(1),
+            layers: match &graph {
+                Some(graph) => graph.positions().0.len() as u32,
+                None => self.layers.unwrap_or(defaults.layers).max(1),
+            },
             tiles: self.tiles.unwrap_or(1472).max(4),
             bytes_per_tile: self.bytes_per_tile.unwrap_or(638_976),
             mode: self.mode.unwrap_or(defaults.mode),
             outlined: self.outlined.unwrap_or(defaults.outlined),
             nested: self.nested,
-            vars_per_layer_tile: self.vars_per_layer_tile.unwrap_or(40).max(1),
+            vars_per_layer_tile: match &graph {
+                Some(_) => 1,
+                None => self.vars_per_layer_tile.unwrap_or(40).max(1),
+            },
             bytes_per_layer_tile: self.layer_bytes(&defaults),
             variables: self.variables.or(defaults.variables),
             classes: self.classes.unwrap_or(defaults.classes),
@@ -161,7 +184,10 @@ impl Options {
             cycle_estimates: !self.no_cycle_estimates,
             planted: self.planted.clone(),
             features: self.features.clone(),
-        }
+            graph: graph.map(Arc::new),
+            of_tiles: self.of_tiles.max(1),
+            element_bytes: self.element_bytes.max(1),
+        })
     }
 
     fn layer_bytes(&self, defaults: &Defaults) -> u64 {

@@ -13,7 +13,6 @@ use super::planter::{self, NEEDED};
 use super::program_builder;
 use super::random::topic;
 use super::settings::{Framework, Settings};
-use super::sizes;
 use super::stages;
 use super::tree::{Mark, Tree, Type};
 
@@ -142,7 +141,7 @@ impl Plan {
         if let Some((other, times)) = group.like {
             return times * self.bytes(other, tile);
         }
-        if sizes::is_bert_large(&self.settings) {
+        if self.settings.is_even() {
             return group.bytes.div_ceil(4).max(1) * 4;
         }
         let mut per_mille = 850 + random.below(200, [topic::TILE, tile.into(), 0, 0]);

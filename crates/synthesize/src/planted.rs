@@ -35,7 +35,10 @@ struct Planted {
 /// the layers.
 #[derive(Serialize)]
 struct PlantedPlaces {
-    /// Each contiguous range.
+    /// Of a model with a graph: the blocks between the first position and the last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<String>,
+    /// Each contiguous range, if there are no more than [`MAX_POSITIONS`].
     ranges: Vec<PlaceRange>,
     /// Weights that several places share, with their positions.
     ties: Vec<(String, Vec<u32>)>,
@@ -53,7 +56,16 @@ struct PlacedOperation {
     home: &'static str,
     positions: Vec<u32>,
     bytes: u64,
+    /// The number in the graph of the operation, or of the one that it is the gradient of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forward: Option<usize>,
+    /// The block that the graph has it in; none for what stands outside all blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<String>,
 }
+
+/// Ranges are a square of the positions, and each is summed by itself.
+const MAX_POSITIONS: u32 = 64;
 
 /// Memory of the positions `from..=to` on an IPU of their own, by tile.
 #[derive(Serialize)]
@@ -93,9 +105,13 @@ fn places(plan: &Plan) -> PlantedPlaces {
     let truth = PlaceTruth::new(plan);
     let layers = truth.layers();
     let last = layers + 1;
+    let has_ranges = layers + 2 <= MAX_POSITIONS;
     let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
+    let ranges = ranges.filter(|_| has_ranges);
+    let graph = plan.settings.graph.as_ref();
     let ties = truth.ties().iter();
     PlantedPlaces {
+        blocks: graph.map_or(Vec::new(), |graph| graph.positions().0),
         ranges: ranges
             .map(|(from, to)| PlaceRange {
                 from,
@@ -109,7 +125,10 @@ fn places(plan: &Plan) -> PlantedPlaces {
         operations: truth
             .operations()
             .iter()
-            .map(|operation| placed(operation, layers))
+            .map(|operation| PlacedOperation {
+                block: block(plan, operation),
+                ..placed(operation, layers)
+            })
             .collect(),
     }
 }
@@ -126,7 +145,14 @@ fn placed(operation: &OperationTruth, layers: u32) -> PlacedOperation {
         home,
         positions: places.in_order(layers),
         bytes: operation.bytes,
+        forward: operation.forward,
+        block: None,
     }
+}
+
+fn block(plan: &Plan, operation: &OperationTruth) -> Option<String> {
+    let blocks = plan.settings.graph.as_ref()?.blocks.as_ref()?;
+    blocks[operation.forward?].clone()
 }
 
 /// Follows the programs as they are executed: measured cycles of all runs, or

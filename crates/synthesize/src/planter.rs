@@ -6,7 +6,7 @@ use super::groups::{Access, Group, Role};
 use super::model::Model;
 use super::random::topic;
 use super::settings::Settings;
-use super::sizes::{is_bert_large, window_of};
+use super::sizes::window_of;
 use super::tree::{Tree, Window};
 
 /// As many variables as the model needs: one for the work of each operation.
@@ -70,7 +70,7 @@ impl Planter<'_> {
             Role::Weight => hash % 100 < 10,
             Role::Activation => hash % 100 < 25,
             _ => hash % 100 < 45,
-        } && !is_bert_large(self.settings);
+        } && !self.settings.is_even();
         let window = window_of(tiles, hash, partial);
         let count = u64::from(window.count) * self.density.min(NEEDED) / NEEDED;
         Window {

@@ -1,10 +1,12 @@
 //! The settings of a model: the options with every default filled in.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 
-use super::features::Features;
+use super::features::{Features, Sizes};
+use super::graph_file::ForwardPass;
 use super::random::Random;
 
 /// Whose names and chains of contexts are written.
@@ -83,12 +85,23 @@ pub struct Settings {
     pub planted: Option<PathBuf>,
     /// Features beside its layers.
     pub features: Features,
+    /// The forward pass of a real model, in place of layers that are all alike.
+    pub graph: Option<Arc<ForwardPass>>,
+    /// Tiles that the tensors of a graph are spread over.
+    pub of_tiles: u32,
+    /// Bytes of an element of a tensor of a graph.
+    pub element_bytes: u64,
 }
 
 impl Settings {
     /// Whether there is a backward pass and an optimiser.
     pub fn training(&self) -> bool {
         self.mode == Mode::Training
+    }
+
+    /// Whether what is large stands evenly on all tiles.
+    pub fn is_even(&self) -> bool {
+        self.features.sizes == Sizes::BertLarge || self.graph.is_some()
     }
 
     /// Whether outlined bodies take part in the backward pass.

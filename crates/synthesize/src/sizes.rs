@@ -42,6 +42,13 @@ pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
     (bytes * weights / 1000, bytes * rest / 1000)
 }
 
+/// Bytes of so many elements on a tile, where they stand evenly on all tiles of the device
+/// that the model is made for.
+pub fn of_elements(settings: &Settings, elements: u64) -> u64 {
+    let bytes = elements.div_ceil(settings.of_tiles.into()) * settings.element_bytes;
+    bytes.next_multiple_of(4)
+}
+
 /// Has the model the sizes of BERT-Large?
 pub fn is_bert_large(settings: &Settings) -> bool {
     settings.features.sizes == Sizes::BertLarge
@@ -74,7 +81,7 @@ pub fn window(settings: &Settings, weight: usize) -> Window {
     let hash = settings
         .random
         .hash([topic::VARIABLE, weight as u64, 0, 20]);
-    let is_even = settings.features.equal_layers || is_bert_large(settings);
+    let is_even = settings.features.equal_layers || settings.is_even();
     let is_partial = !is_even && hash % 100 < 15;
     window_of(tiles, hash, is_partial)
 }

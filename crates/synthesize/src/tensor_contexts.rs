@@ -2,7 +2,7 @@
 //! each tensor, the others name the variable.
 
 use super::contexts::{Body, Contexts, NONE, Tensor, TensorContexts, is_popart};
-use super::model::{Model, Phase};
+use super::model::Model;
 use super::settings::Settings;
 use super::tensors::{SEED, State, TensorOf, learning_rate};
 
@@ -77,8 +77,8 @@ impl Contexts {
 
     /// Plants the contexts of what the host sends and gets beside weights.
     pub(super) fn plant_streams(&mut self, model: &Model) {
-        let first = model.ops.iter().position(|op| op.phase == Phase::Embedding);
-        let first = self.ops[first.expect("an embedding")].poplibs;
+        let first = model.inputs.first().map(|input| input.users[0]);
+        let first = first.map_or(0, |first| self.ops[first].poplibs);
         let stream = Body::Program("StreamCopy");
         let input = self.push(first, "input", stream, NONE);
         let loss = self.push(0, "loss", stream, NONE);

@@ -44,6 +44,8 @@ pub struct Weight {
     pub gradients: Vec<usize>,
     /// Whether an optimiser updates it.
     pub is_trained: bool,
+    /// Bytes on a tile, where they do not follow from its share.
+    pub bytes: Option<u64>,
 }
 
 /// A constant that several places use.
@@ -53,6 +55,8 @@ pub struct Constant {
     pub name: String,
     /// Operations that compute with it.
     pub users: Vec<usize>,
+    /// Bytes on a tile, where they are not those of a layer's constant.
+    pub bytes: Option<u64>,
 }
 
 /// The parts of a weight that the host copies, each as a tensor of its own.

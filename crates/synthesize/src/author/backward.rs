@@ -211,7 +211,7 @@ impl Builder<'_> {
         }
         let path = templates::of(self.framework())[0].path;
         let mut op = self.outside(Phase::Backward, "", Kind::Elementwise, [0, 4]);
-        op.op_type = "Sum";
+        op.op_type = "Sum".into();
         op.made_for = Some(layer);
         op.places = Places::layer(layer);
         op.reads = vec![Read::next(by)];

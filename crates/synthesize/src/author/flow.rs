@@ -41,7 +41,7 @@ impl Builder<'_> {
     }
 
     /// The reads of an operation that get a gradient.
-    fn passed_back(&self, forward: usize) -> impl Iterator<Item = Read> + '_ {
+    pub(super) fn passed_back(&self, forward: usize) -> impl Iterator<Item = Read> + '_ {
         let reads = self.model.ops[forward].reads.iter().copied();
         reads.filter(|read| read.has_gradient && self.gradients.needed[read.from])
     }
@@ -82,18 +82,30 @@ impl Builder<'_> {
             _ => "",
         };
         let last_op = &self.model.ops[last];
+        let is_budgeted = last_op.sizes.is_empty();
         let op = Op {
-            op_type: "Sum",
+            op_type: "Sum".into(),
             made_for: last_op.made_for,
             places: last_op.places,
-            partner: last_op.partner.filter(|_| last_op.made_for.is_none()),
+            partner: last_op
+                .partner
+                .filter(|_| is_budgeted && last_op.made_for.is_none()),
             inputs: self.names_of(&made),
-            outputs: vec![format!("Gradient___sum_of_{forward}")],
+            outputs: vec![self.name_of_sum(forward)],
+            sizes: self.model.ops[forward].sizes.clone(),
             reads: made,
             ..self.outside(Phase::Backward, name, Kind::Elementwise, [0, 4])
         };
         let sum = self.run(op);
         self.gradients.made[forward] = vec![Read::next(sum)];
+    }
+
+    fn name_of_sum(&self, forward: usize) -> String {
+        let op = &self.model.ops[forward];
+        match op.tensors.is_empty() {
+            true => format!("Gradient___sum_of_{forward}"),
+            false => format!("Gradient___{}", op.outputs[0]),
+        }
     }
 }
 

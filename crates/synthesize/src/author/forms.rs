@@ -53,7 +53,8 @@ impl Builder<'_> {
         self.planted.entry = self.tail;
         if self.has(Form::Towers) {
             self.tail = None;
-            self.model.second_lookup = Some(self.model.ops.len());
+            let second = self.model.ops.len();
+            self.model.inputs[0].users.push(second);
             self.chain_of(
                 Part::In,
                 &[
@@ -93,7 +94,7 @@ impl Builder<'_> {
         };
         let op = self.outside(Phase::Embedding, &name, Kind::Elementwise, [0, 2]);
         let op = self.run(Op {
-            op_type: "ModifyRandomSeed",
+            op_type: "ModifyRandomSeed".into(),
             inputs: vec![SEED.to_owned()],
             outputs: vec!["randomSeed___updated".to_owned()],
             places: Places::EVERY,
@@ -112,7 +113,7 @@ impl Builder<'_> {
             let path = "Carried/Copy";
             let name = templates::name(self.framework(), layer, path);
             let op = Op {
-                op_type: "Identity",
+                op_type: "Identity".into(),
                 ..self.of_layer(layer, &name, Kind::Elementwise, [0, 4])
             };
             let op = self.run_next(op);
@@ -210,7 +211,7 @@ impl Builder<'_> {
             false => self.plain_name("Cast"),
         };
         let op = Op {
-            op_type: "Cast",
+            op_type: "Cast".into(),
             inputs: Vec::new(),
             outputs: vec![format!("cast_of_weight_{layer}")],
             ..self.of_layer(layer, &name, Kind::Elementwise, [0, 6])

@@ -8,6 +8,7 @@
 mod backward;
 mod flow;
 mod forms;
+mod graph;
 mod layer_kinds;
 mod outlining;
 mod parts;
@@ -16,7 +17,7 @@ mod weights;
 
 use std::collections::HashMap;
 
-use super::model::{Model, Op, Phase, Read};
+use super::model::{Input, Model, Op, Phase, Read};
 use super::places::Places;
 use super::settings::{Framework, Outlined, Settings};
 use super::sizes;
@@ -38,18 +39,10 @@ pub fn build(settings: &Settings) -> Model {
         gradients: Gradients::default(),
     };
     builder.compiler_made("start-up");
-    builder.embedding();
-    for layer in 0..settings.layers {
-        builder.forward(layer);
-    }
-    builder.head();
+    builder.forward_pass();
     if settings.training() {
         builder.find_gradients();
-        builder.outside_gradients(Phase::Head);
-        for layer in (0..settings.layers).rev() {
-            builder.backward(layer);
-        }
-        builder.outside_gradients(Phase::Embedding);
+        builder.backward_pass();
         builder.optimiser();
     }
     builder.compiler_made("instrumentation");
@@ -115,6 +108,28 @@ pub(super) enum Block {
 }
 
 impl Builder<'_> {
+    fn forward_pass(&mut self) {
+        if let Some(graph) = &self.settings.graph {
+            return self.graph(graph);
+        }
+        self.embedding();
+        for layer in 0..self.settings.layers {
+            self.forward(layer);
+        }
+        self.head();
+    }
+
+    fn backward_pass(&mut self) {
+        if self.settings.graph.is_some() {
+            return self.gradients_of_graph();
+        }
+        self.outside_gradients(Phase::Head);
+        for layer in (0..self.settings.layers).rev() {
+            self.backward(layer);
+        }
+        self.outside_gradients(Phase::Embedding);
+    }
+
     pub(super) fn framework(&self) -> Framework {
         self.settings.framework
     }
@@ -167,7 +182,7 @@ impl Builder<'_> {
     ) -> Op {
         Op {
             name: name.to_owned(),
-            op_type: outside_type(kind),
+            op_type: outside_type(kind).into(),
             kind,
             phase,
             made_for: None,
@@ -192,6 +207,9 @@ impl Builder<'_> {
             hands_on: true,
             rewrites: None,
             in_loop: None,
+            sizes: Vec::new(),
+            tensors: Vec::new(),
+            in_graph: None,
         }
     }
 
@@ -227,6 +245,11 @@ impl Builder<'_> {
             ],
             Framework::Poplar => &[("embed/lookup", Gather, [60, 20])],
         };
+        self.model.inputs.push(Input {
+            name: "input".to_owned(),
+            users: vec![self.model.ops.len()],
+            bytes: None,
+        });
         for &(name, kind, shares) in parts {
             let mut op = self.outside(Phase::Embedding, name, kind, shares);
             self.embedding_inputs(&mut op);
@@ -281,7 +304,7 @@ impl Builder<'_> {
         let name = templates::name(framework, layer, template.path);
         Op {
             outputs: vec![format!("{name}:0")],
-            op_type: template.op_type,
+            op_type: template.op_type.into(),
             made_for: Some(layer),
             places: Places::layer(layer),
             weight: template.weight,
@@ -345,7 +368,10 @@ impl Builder<'_> {
 
     /// What is read, by the first outputs of the operations that made it.
     fn names_of(&self, reads: &[Read]) -> Vec<String> {
-        let name = |read: &Read| self.model.ops[read.from].outputs[0].clone();
+        let name = |read: &Read| {
+            let outputs = &self.model.ops[read.from].outputs;
+            outputs.get(read.part).unwrap_or(&outputs[0]).clone()
+        };
         reads.iter().map(name).collect()
     }
 }

@@ -101,7 +101,7 @@ impl Builder<'_> {
             _ => templates::name(self.framework(), layer, &format!("call_{function}")),
         };
         Op {
-            op_type: "Call",
+            op_type: "Call".into(),
             made_for: Some(layer),
             places: Places::layer(layer),
             shapes: vec![Shape::Exchanged, Shape::Copy],

@@ -159,7 +159,11 @@ impl Builder<'_> {
                 Names::None => format!("onnx::Add_{}", 400 + number),
                 _ => format!("constant_{number}"),
             };
-            self.model.constants.push(Constant { name, users });
+            self.model.constants.push(Constant {
+                name,
+                users,
+                bytes: None,
+            });
         }
     }
 

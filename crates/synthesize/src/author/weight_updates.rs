@@ -53,7 +53,7 @@ impl Builder<'_> {
         let op = self.outside(Phase::Optimiser, name, kind, [0, 0]);
         let weights = self.model.weights.iter().filter(|weight| weight.is_trained);
         Op {
-            op_type,
+            op_type: op_type.into(),
             inputs: weights
                 .map(|weight| format!("Gradient___{}", weight.name))
                 .collect(),
@@ -123,7 +123,7 @@ impl Builder<'_> {
             false => format!("Gradient___{}", planted.name),
         };
         Op {
-            op_type,
+            op_type: op_type.into(),
             outputs: vec![format!("{gradient}_{made}__t{weight}")],
             inputs: vec![gradient],
             places: planted.places,
@@ -153,7 +153,7 @@ impl Builder<'_> {
         };
         let op = self.outside(Phase::Optimiser, &name, Kind::Update, [0, 0]);
         let op = Op {
-            op_type: self.update_type(),
+            op_type: self.update_type().into(),
             inputs,
             outputs: vec![format!("{}___updated", planted.name)],
             places: planted.places,

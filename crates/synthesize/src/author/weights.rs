@@ -27,6 +27,7 @@ impl Builder<'_> {
             users: Vec::new(),
             gradients: Vec::new(),
             is_trained: false,
+            bytes: None,
         });
         self.use_weight(index, op, part, slot);
         index

@@ -114,6 +114,9 @@ impl Planter<'_> {
             return self.at(op, 0, Access::Source);
         }
         let mut uses = self.compute(op, number);
+        if self.settings.graph.is_some() {
+            uses.extend(self.last_compute(op));
+        }
         let is_sent = |&&(stage, _): &&(usize, Access)| self.tree.stages[stage].exchange.is_some();
         if !self.settings.features.forms.is_empty() {
             let sent = uses.iter().find(is_sent).copied();

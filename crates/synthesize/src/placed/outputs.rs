@@ -7,6 +7,9 @@ use super::super::planter::Planter;
 use super::super::random::topic;
 use super::super::tree::Mark;
 
+/// An operation of a graph has work memory of so many parts of what it makes.
+const WORK: u64 = 10;
+
 impl Planter<'_> {
     /// The outputs of all operations of both passes.
     pub(super) fn outputs(&mut self) {
@@ -18,7 +21,7 @@ impl Planter<'_> {
                 self.output(op, part);
             }
         }
-        self.input();
+        self.inputs();
     }
 
     /// An output is needed where it is made and where it is used.
@@ -29,22 +32,32 @@ impl Planter<'_> {
         } else {
             480
         };
-        let bytes = if self.model.mask == Some(op) {
-            self.layer_bytes / 12
-        } else {
-            self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000
+        let bytes = match this.sizes.get(part) {
+            Some(&bytes) => bytes,
+            None if self.model.mask == Some(op) => self.layer_bytes / 12 * self.times_wider(op),
+            None => {
+                let bytes = self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000;
+                bytes * self.times_wider(op)
+            }
         };
-        let bytes = bytes * self.times_wider(op);
         let mut uses = self.written(op);
         let mut places = this.places;
-        for user in self.users_of_output(op, part) {
-            uses.extend(self.read(user, 0));
-            places |= self.model.ops[user].places;
-        }
-        for &again in self.rewriting(op) {
+        let rewriting: Vec<usize> = self.rewriting(op).copied().collect();
+        for &again in &rewriting {
             uses.extend(self.written(again));
+            places |= self.model.ops[again].places;
         }
-        let is_loss = self.is_last_of_head(op);
+        // What is rewritten in place goes on under the name of what rewrites it.
+        let in_place = rewriting
+            .into_iter()
+            .filter(|&op| !self.model.ops[op].hands_on);
+        for writer in [op].into_iter().chain(in_place) {
+            for user in self.users_of_output(writer, part) {
+                uses.extend(self.read(user, 0));
+                places |= self.model.ops[user].places;
+            }
+        }
+        let is_loss = self.is_last_of_forward(op);
         let name = match part {
             0 => self.named(op, "out"),
             _ => self.named(op, &format!("out_{part}")),
@@ -78,16 +91,20 @@ impl Planter<'_> {
         order.filter(move |&&other| self.model.ops[other].rewrites == Some(op))
     }
 
-    fn is_last_of_head(&self, op: usize) -> bool {
+    fn is_last_of_forward(&self, op: usize) -> bool {
         let mut order = self.model.order.iter().rev();
-        let last = order.find(|op| self.model.ops[**op].phase == Phase::Head);
+        let last = order.find(|op| self.model.ops[**op].phase.is_forward());
         last == Some(&op)
     }
 
     /// The operations that take an output, in both passes, and those of the
     /// backward pass that need what the forward pass made.
     fn users_of_output(&self, op: usize, part: usize) -> Vec<usize> {
-        let mut users: Vec<usize> = self.gradients_of(op).collect();
+        let mut users: Vec<usize> = match self.model.ops[op].tensors.is_empty() {
+            true => self.gradients_of(op).collect(),
+            // Gradients read what their operations have read.
+            false => Vec::new(),
+        };
         for &user in &self.model.order {
             let reads = self.model.ops[user].reads.iter();
             for read in reads.filter(|read| (read.from, read.part) == (op, part)) {
@@ -119,18 +136,21 @@ impl Planter<'_> {
         order.map(|&op| self.weight_of_output(op)).sum()
     }
 
-    /// The input of the model.
-    fn input(&mut self) {
-        let mut order = self.model.order.iter().copied();
-        let first = order.find(|&op| self.model.ops[op].phase == Phase::Embedding);
-        let first = first.expect("an embedding");
-        let firsts = [first].into_iter().chain(self.model.second_lookup);
-        self.put(Group {
-            name: "input".to_owned(),
-            uses: firsts.flat_map(|op| self.compute(op, 0)).collect(),
-            mark: Some(Mark::Input),
-            ..self.of_op(first, Role::Activation, 7, self.layer_bytes / 60)
-        });
+    /// The inputs of the model.
+    fn inputs(&mut self) {
+        for input in &self.model.inputs {
+            let first = input.users[0];
+            let users = input.users.iter().copied();
+            let again = users.clone().filter(|_| input.bytes.is_some());
+            let users = users.chain(again.flat_map(|op| self.gradients_of(op)));
+            let bytes = input.bytes.unwrap_or(self.layer_bytes / 60);
+            self.put(Group {
+                name: input.name.clone(),
+                uses: users.flat_map(|op| self.compute(op, 0)).collect(),
+                mark: Some(Mark::Input),
+                ..self.of_op(first, Role::Activation, 7, bytes)
+            });
+        }
     }
 
     /// Work memory of each operation of both passes, what its exchanges send and
@@ -139,8 +159,14 @@ impl Planter<'_> {
         for &op in &self.model.order.clone() {
             let this = &self.model.ops[op];
             if this.call.is_none() && this.works_on.is_empty() && this.phase != Phase::Compiler {
-                let share = self.activation_share(op).min(400);
-                self.work_of(op, self.rest_of(op) * 300 / 1000 * share / 300);
+                let bytes = match this.sizes.is_empty() {
+                    true => {
+                        let share = self.activation_share(op).min(400);
+                        self.rest_of(op) * 300 / 1000 * share / 300
+                    }
+                    false => this.sizes.iter().sum::<u64>() / WORK,
+                };
+                self.work_of(op, bytes);
             }
         }
     }

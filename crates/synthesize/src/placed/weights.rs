@@ -34,7 +34,8 @@ impl Planter<'_> {
         let planted = &self.model.weights[weight];
         let window = sizes::window(self.settings, weight);
         let tiles = u64::from(self.settings.tiles) * 1000 / u64::from(window.count);
-        let bytes = self.bytes_of_weight(weight) * tiles.min(2500) / 1000;
+        let drawn = || (self.bytes_of_weight(weight) * tiles.min(2500) / 1000).max(8);
+        let bytes = planted.bytes.unwrap_or_else(drawn);
         let mut uses = Vec::new();
         for &user in &planted.users {
             uses.extend(self.read(user, planted.slot));
@@ -46,7 +47,7 @@ impl Planter<'_> {
         self.put(Group {
             name: planted.name.clone(),
             window,
-            bytes: bytes.max(8),
+            bytes,
             places: planted.places,
             layer: self.layer_of(planted.part),
             key: self.key_of_weight(weight),
@@ -243,7 +244,7 @@ impl Planter<'_> {
             self.put(Group {
                 name: constant.name.clone(),
                 window: self.everywhere(),
-                bytes: self.layer_bytes / 25,
+                bytes: constant.bytes.unwrap_or(self.layer_bytes / 25),
                 places: places.fold(Places::NONE, |all, one| all | one),
                 key: self.groups.len() as u64,
                 mark: Some(Mark::Tensor(TensorOf::Constant(number))),

@@ -16,7 +16,7 @@ fn planned(options: &str) -> Plan {
     let size = "--layers 6 --tiles 8 --bytes-per-layer-tile 20000";
     let options = size.split(' ').chain(options.split_whitespace());
     let options = crate::parsed(Path::new("."), options);
-    plan::build(options.expect("options").settle())
+    plan::build(options.expect("options").settle().expect("settings"))
 }
 
 fn of_all_forms(mut check: impl FnMut(&str, &Plan)) {

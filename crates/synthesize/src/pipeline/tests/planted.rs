@@ -42,7 +42,8 @@ fn model(options: &str) -> PipelineModel {
     let options = options.split_whitespace();
     let settings = crate::parsed(Path::new("unused"), options)
         .expect("options")
-        .settle();
+        .settle()
+        .expect("settings");
     PipelineModel::new(&crate::plan::build(settings))
 }
 

@@ -1,0 +1,189 @@
+//! The forward pass of a real model, as `graphs/write.py` writes it down.
+//!
+//! ```text
+//! ops         [[scope, type, module, parameters, inputs, outputs], ...] in order
+//! tensors     elements of each activation, by its number
+//! parameters  elements of each parameter, by its name
+//! tied        [[name, ...], ...]: names that are one parameter
+//! blocks      by operation, the block of the model that it is in, or null; optional
+//! ```
+//!
+//! An input of -1 is no activation: alone it is an input of the model, beside others a
+//! constant. An operation that writes one of its inputs has the number in both lists.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use anyhow::Context as _;
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+
+/// The forward pass of a model.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ForwardPass {
+    /// Operations, in their order.
+    pub ops: Vec<Operation>,
+    /// Elements of each activation.
+    pub tensors: Vec<u64>,
+    /// Elements of each parameter.
+    pub parameters: BTreeMap<String, u64>,
+    /// Names that are one parameter.
+    #[serde(default)]
+    pub tied: Vec<Vec<String>>,
+    /// By operation, the block that it is in; without blocks, each operation is one.
+    #[serde(default)]
+    pub blocks: Option<Vec<Option<String>>>,
+}
+
+/// An operation: scope, type, module, parameters, inputs, outputs.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Operation(
+    pub String,
+    pub String,
+    pub String,
+    pub Vec<String>,
+    pub Vec<i64>,
+    pub Vec<usize>,
+);
+
+impl Operation {
+    /// Its name in the framework.
+    pub fn name(&self) -> String {
+        match self.0.is_empty() {
+            true => self.1.clone(),
+            false => format!("{}/{}", self.0, self.1),
+        }
+    }
+
+    /// The activations that it reads.
+    pub fn reads(&self) -> BTreeSet<usize> {
+        let inputs = self.4.iter();
+        inputs.filter_map(|&input| input.try_into().ok()).collect()
+    }
+
+    /// Whether it reads what is no activation.
+    pub fn reads_from_outside(&self) -> bool {
+        self.4.iter().any(|&input| input < 0)
+    }
+}
+
+impl ForwardPass {
+    /// Reads a file, compressed if its name ends in `.gz`.
+    ///
+    /// # Errors
+    ///
+    /// Names the file, and the operation that refers to what is not there.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let about = || format!("cannot read the graph {}", path.display());
+        let file = BufReader::new(File::open(path).with_context(about)?);
+        let reader: Box<dyn Read> = match path.extension().is_some_and(|end| end == "gz") {
+            true => Box::new(GzDecoder::new(file)),
+            false => Box::new(file),
+        };
+        let graph: Self = serde_json::from_reader(reader).with_context(about)?;
+        graph.check().with_context(about)?;
+        Ok(graph)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.ops.len() > 1, "it has fewer than two operations");
+        let blocks = self.blocks.as_ref().map_or(self.ops.len(), Vec::len);
+        anyhow::ensure!(
+            blocks == self.ops.len(),
+            "it has {blocks} blocks for {} operations",
+            self.ops.len()
+        );
+        let mut made = BTreeSet::new();
+        for (number, operation) in self.ops.iter().enumerate() {
+            let outputs = operation.5.iter();
+            let is_there = |tensor: &usize| *tensor < self.tensors.len();
+            let all = !operation.5.is_empty() && outputs.clone().all(is_there);
+            let missing = operation.reads().difference(&made).next().copied();
+            anyhow::ensure!(
+                all && missing.is_none(),
+                "operation {number} ({}) reads or writes a tensor that is not there",
+                operation.name()
+            );
+            made.extend(outputs);
+        }
+        Ok(())
+    }
+
+    /// The blocks in their order, and by operation its position among them: 0 is before
+    /// the first block, the last position after the last one. What stands between two
+    /// blocks is in either, cut where least flows.
+    pub fn positions(&self) -> (Vec<String>, Vec<u32>) {
+        let count = self.ops.len();
+        let Some(blocks) = &self.blocks else {
+            let names = self.ops[1..count - 1].iter().map(Operation::name);
+            return (names.collect(), (0..count as u32).collect());
+        };
+        let inside: Vec<usize> = (0..count).filter(|&op| blocks[op].is_some()).collect();
+        let mut names = Vec::new();
+        let mut positions = vec![0; count];
+        let mut before: Option<usize> = None;
+        for &op in &inside {
+            let block = blocks[op].clone().unwrap_or_default();
+            if before.is_some_and(|before| blocks[before] == blocks[op] && before + 1 == op) {
+                positions[op] = names.len() as u32;
+            } else {
+                let begin = before.map_or(op, |before| self.least_flow(before + 1..op + 1));
+                positions[before.map_or(0, |op| op + 1)..begin].fill(names.len() as u32);
+                names.push(block);
+                positions[begin..=op].fill(names.len() as u32);
+            }
+            before = Some(op);
+        }
+        let end = before.map_or(count, |op| op + 1);
+        positions[end..].fill(names.len() as u32 + 1);
+        (names, positions)
+    }
+
+    /// The first of these operations before which a cut has the fewest elements of
+    /// activations to hand on.
+    fn least_flow(&self, ops: std::ops::Range<usize>) -> usize {
+        let last = self.last_uses();
+        let handed_on = |cut: usize| -> u64 {
+            let made = self.ops[..cut].iter().flat_map(|op| &op.5);
+            let made: BTreeSet<usize> = made.copied().collect();
+            let needed = made.into_iter().filter(|tensor| last[tensor] >= cut);
+            needed.map(|tensor| self.tensors[tensor]).sum()
+        };
+        let begin = ops.start;
+        ops.min_by_key(|&cut| handed_on(cut)).unwrap_or(begin)
+    }
+
+    /// By tensor, the last operation that has to do with it.
+    fn last_uses(&self) -> HashMap<usize, usize> {
+        let mut last = HashMap::new();
+        for (number, operation) in self.ops.iter().enumerate() {
+            let tensors = operation.reads().into_iter().chain(operation.5.clone());
+            last.extend(tensors.map(|tensor| (tensor, number)));
+        }
+        last
+    }
+
+    /// The one name that a parameter goes by.
+    pub fn name_of_parameter<'a>(&'a self, name: &'a str) -> &'a str {
+        let tied = |names: &&Vec<String>| names.iter().any(|tied| tied == name);
+        let first = self.tied.iter().find(tied).and_then(|names| names.first());
+        first.map_or(name, String::as_str)
+    }
+
+    /// Elements of a parameter of an operation. A buffer that is not listed has those of
+    /// the smallest parameter beside it, as the statistics of a norm have.
+    pub fn elements_of_parameter(&self, operation: &Operation, name: &str) -> u64 {
+        let beside = operation.3.iter();
+        let beside = beside.filter_map(|other| self.parameters.get(self.name_of_parameter(other)));
+        let smallest = || beside.copied().min().unwrap_or(1);
+        let listed = self.parameters.get(self.name_of_parameter(name));
+        listed.copied().unwrap_or_else(smallest)
+    }
+
+    /// Whether training changes a parameter: it changes no buffer.
+    pub fn is_trained(&self, name: &str) -> bool {
+        self.parameters.contains_key(self.name_of_parameter(name)) && !name.contains("/moving_")
+    }
+}
