@@ -46,8 +46,8 @@ pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
 
 // --- debug.cbor ---
 
-/// Items inside each other.
-pub const NESTED_ITEMS: usize = 1 << 20;
+/// Items inside each other: each takes room on the stack.
+pub const NESTED_ITEMS: usize = 256;
 /// Contexts above a context. Real chains have some ten; they are walked for each
 /// program.
 pub const CONTEXTS_ABOVE: usize = 1024;

@@ -1,14 +1,14 @@
 //! One context: which of its keys are kept, and how it is stored.
 
-use std::io::Read;
 use std::ops::Range;
 
-use super::cbor::{Count, Fault, Items};
-use super::head::ItemHead;
+use serde::de::{MapAccess, SeqAccess};
+
 use super::keys::{
-    ContextKey, Field, GRADIENT, IS_CHECKPOINT, IS_RECOMPUTED, LONGEST_KEY, SoftwareLayer, TextKey,
-    attribute, key,
+    ContextKey, Field, GRADIENT, IS_CHECKPOINT, IS_RECOMPUTED, SoftwareLayer, TextKey, attribute,
+    key,
 };
+use super::take::{Skipped, Take, To, next_key};
 
 /// The `name` of a context that has none.
 pub(super) const NO_NAME: u32 = u32::MAX;
@@ -53,7 +53,7 @@ impl ContextRecord {
 pub(super) struct Draft {
     pub record: ContextRecord,
     /// Kept texts back to back.
-    bytes: Vec<u8>,
+    bytes: String,
     /// The keys of those texts, and where they are.
     texts: Vec<(TextKey, Range<usize>)>,
     /// Keys that are no text, and values of another type than all contexts have there. A
@@ -61,211 +61,191 @@ pub(super) struct Draft {
     pub mistyped: usize,
 }
 
-impl Draft {
-    pub fn new() -> Self {
+impl Default for Draft {
+    fn default() -> Self {
         Self {
             record: ContextRecord::NONE,
-            bytes: Vec::new(),
+            bytes: String::new(),
             texts: Vec::new(),
             mistyped: 0,
         }
     }
+}
 
-    /// Reads the context whose map head was just read, with this count.
+impl Draft {
+    /// Reads the context with these entries.
     ///
     /// A value of an unexpected type counts as absent. Of a key that comes
     /// twice the last value of the expected type counts.
-    pub fn read<R: Read>(&mut self, items: &mut Items<R>, mut count: Count) -> Result<(), Fault> {
+    pub fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         self.record = ContextRecord::NONE;
         self.bytes.clear();
         self.texts.clear();
         self.mistyped = 0;
-        while let Some(key) = self.next_key(items, &mut count)? {
+        while let Some(key) = next_key(&mut entries, key, &mut self.mistyped)? {
             match key {
-                Some(key) => self.read_value(items, key)?,
-                None => items.skip_value()?,
+                Some(key) => entries.next_value_seed(To(Value { draft: self, key }))?,
+                None => entries.next_value_seed(To(Skipped))?,
             }
         }
         Ok(())
-    }
-
-    /// The next key, which is `None` if it is not looked at; `None` at the end.
-    #[inline(always)]
-    fn next_key<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        count: &mut Count,
-    ) -> Result<Option<Option<ContextKey>>, Fault> {
-        match items.next(count)? {
-            Some(head) => self.read_key(items, head).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    fn read_key<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        head: ItemHead,
-    ) -> Result<Option<ContextKey>, Fault> {
-        match head {
-            ItemHead::Text(0..=LONGEST_KEY) | ItemHead::TextSegments => {
-                let text = self.read_text(items, head)?;
-                let key = key(&self.bytes[text.clone()]);
-                self.bytes.truncate(text.start);
-                Ok(key)
-            }
-            other => {
-                let is_text = matches!(other, ItemHead::Text(_));
-                self.mistyped += usize::from(!is_text);
-                items.skip(other)?;
-                Ok(None)
-            }
-        }
-    }
-
-    fn read_value<R: Read>(&mut self, items: &mut Items<R>, key: ContextKey) -> Result<(), Fault> {
-        let value = items.value()?;
-        match (key, value) {
-            (ContextKey::Id, ItemHead::Uint(id)) => self.record.id = id,
-            (ContextKey::ParentId, ItemHead::Uint(id)) => self.record.parent = id,
-            (ContextKey::Name, ItemHead::Uint(index)) => {
-                self.record.name = u32::try_from(index).map_or(FAR_NAME, |near| near.min(FAR_NAME));
-            }
-            (ContextKey::Layer, ItemHead::Text(_) | ItemHead::TextSegments) => {
-                let text = self.read_text(items, value)?;
-                self.record.layer = SoftwareLayer::from_text(&self.bytes[text.clone()]);
-                self.bytes.truncate(text.start);
-            }
-            (ContextKey::Category, ItemHead::Text(_) | ItemHead::TextSegments) => {
-                let text = self.read_text(items, value)?;
-                let category = &self.bytes[text.clone()];
-                self.record.is_of_programs = matches!(category, b"program" | b"compilation");
-                self.bytes.truncate(text.start);
-            }
-            (ContextKey::Text(key), ItemHead::Text(_) | ItemHead::TextSegments)
-                if !key.is_list() =>
-            {
-                let text = self.read_text(items, value)?;
-                self.keep(key, text);
-            }
-            (ContextKey::Text(key), ItemHead::Array(_) | ItemHead::OpenArray) if key.is_list() => {
-                let text = self.read_list(items, value)?;
-                let kept = text.filter(|text| self.is_kept(key, text.clone()));
-                if let Some(text) = kept {
-                    self.keep(key, text);
-                }
-            }
-            (ContextKey::Attributes, ItemHead::Map(_) | ItemHead::OpenMap) => {
-                self.read_attributes(items, value)?;
-            }
-            (key, other) => {
-                let is_of_all = !matches!(key, ContextKey::Attributes | ContextKey::Text(_));
-                self.mistyped += usize::from(is_of_all && other != ItemHead::Other);
-                items.skip(other)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_text<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        head: ItemHead,
-    ) -> Result<Range<usize>, Fault> {
-        let start = self.bytes.len();
-        items.text(head, &mut self.bytes)?;
-        Ok(start..self.bytes.len())
     }
 
     /// Keeps a text, in place of an earlier one with this key.
-    fn keep(&mut self, key: TextKey, text: Range<usize>) {
+    fn keep(&mut self, key: TextKey, text: &str) {
+        let start = self.bytes.len();
+        self.bytes.push_str(text);
+        self.place(key, start);
+    }
+
+    /// Keeps the text at the end of all, which begins at `start`, unless its value
+    /// tells nothing.
+    fn place(&mut self, key: TextKey, start: usize) {
+        if !is_kept(key, &self.bytes[start..]) {
+            return self.bytes.truncate(start);
+        }
+        let text = start..self.bytes.len();
         match self.texts.iter_mut().find(|(known, _)| *known == key) {
             Some((_, place)) => *place = text,
             None => self.texts.push((key, text)),
         }
     }
 
-    /// Of some texts only few values tell anything.
-    fn is_kept(&mut self, key: TextKey, text: Range<usize>) -> bool {
-        let value = &self.bytes[text.clone()];
-        let has_gradient = || value.windows(GRADIENT.len()).any(|part| part == GRADIENT);
-        let is_kept = match key {
-            TextKey::Outputs => has_gradient(),
-            TextKey::Recompute => value == IS_RECOMPUTED,
-            TextKey::RecomputeType => value != IS_CHECKPOINT,
-            _ => true,
-        };
-        if !is_kept {
-            self.bytes.truncate(text.start);
-        }
-        is_kept
-    }
-
     /// The entries of `attributes` that are looked at and are texts.
-    fn read_attributes<R: Read>(
-        &mut self,
-        items: &mut Items<R>,
-        map: ItemHead,
-    ) -> Result<(), Fault> {
-        let mut count = Count::of(map);
-        while let Some(head) = items.next(&mut count)? {
-            let key = match head {
-                ItemHead::Text(_) | ItemHead::TextSegments => {
-                    let name = self.read_text(items, head)?;
-                    let key = attribute(&self.bytes[name.clone()]);
-                    self.bytes.truncate(name.start);
-                    key
-                }
-                other => {
-                    items.skip(other)?;
-                    None
-                }
-            };
-            let value = items.value()?;
-            match (key, value) {
-                (Some(key), ItemHead::Text(_) | ItemHead::TextSegments) => {
-                    let text = self.read_text(items, value)?;
-                    if self.is_kept(key, text.clone()) {
-                        self.keep(key, text);
-                    }
-                }
-                (_, other) => items.skip(other)?,
+    fn read_attributes<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
+        while let Some(key) = next_key(&mut entries, attribute, &mut 0)? {
+            match key {
+                Some(key) => entries.next_value_seed(To(Attribute { draft: self, key }))?,
+                None => entries.next_value_seed(To(Skipped))?,
             }
         }
         Ok(())
     }
 
-    /// Joins a list of texts by `/`; `None` if anything in it is not a text.
-    fn read_list<R: Read>(
+    /// Keeps a list of texts, joined by `/`; nothing if anything in it is not a text.
+    fn read_list<'de, A: SeqAccess<'de>>(
         &mut self,
-        items: &mut Items<R>,
-        head: ItemHead,
-    ) -> Result<Option<Range<usize>>, Fault> {
+        key: TextKey,
+        mut items: A,
+    ) -> Result<(), A::Error> {
         let start = self.bytes.len();
-        let mut only_texts = true;
-        let mut count = Count::of(head);
-        let mut separator: &[u8] = b"";
-        while let Some(head) = items.next(&mut count)? {
-            let is_text = matches!(head, ItemHead::Text(_) | ItemHead::TextSegments);
-            only_texts &= is_text;
-            if only_texts {
-                self.bytes.extend_from_slice(separator);
-                separator = b"/";
-                items.text(head, &mut self.bytes)?;
-            } else {
-                items.skip(head)?;
-            }
+        let mut joined = Joined {
+            bytes: &mut self.bytes,
+            separator: "",
+            only_texts: true,
+        };
+        while items.next_element_seed(To(&mut joined))?.is_some() {}
+        match joined.only_texts {
+            true => self.place(key, start),
+            false => self.bytes.truncate(start),
         }
-        if !only_texts {
-            self.bytes.truncate(start);
-        }
-        Ok(only_texts.then_some(start..self.bytes.len()))
+        Ok(())
     }
 
     /// The fields that the context's layer gives a meaning to.
-    pub fn fields(&self) -> impl Iterator<Item = (Field, &[u8])> {
+    pub fn fields(&self) -> impl Iterator<Item = (Field, &str)> {
         self.texts.iter().filter_map(|(key, text)| {
             Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
         })
+    }
+}
+
+/// Of some texts only few values tell anything.
+fn is_kept(key: TextKey, value: &str) -> bool {
+    match key {
+        TextKey::Outputs => value.contains(GRADIENT),
+        TextKey::Recompute => value == IS_RECOMPUTED,
+        TextKey::RecomputeType => value != IS_CHECKPOINT,
+        _ => true,
+    }
+}
+
+/// The value of a key of a context.
+struct Value<'a> {
+    draft: &'a mut Draft,
+    key: ContextKey,
+}
+
+impl Take for Value<'_> {
+    fn number(self, number: u64) {
+        let record = &mut self.draft.record;
+        match self.key {
+            ContextKey::Id => record.id = number,
+            ContextKey::ParentId => record.parent = number,
+            ContextKey::Name => {
+                record.name = u32::try_from(number).map_or(FAR_NAME, |near| near.min(FAR_NAME));
+            }
+            _ => self.other(),
+        }
+    }
+
+    fn text(self, text: &str) {
+        let record = &mut self.draft.record;
+        match self.key {
+            ContextKey::Layer => record.layer = SoftwareLayer::from_text(text),
+            ContextKey::Category => {
+                record.is_of_programs = matches!(text, "program" | "compilation");
+            }
+            ContextKey::Text(key) if !key.is_list() => self.draft.keep(key, text),
+            _ => self.other(),
+        }
+    }
+
+    fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
+        match self.key {
+            ContextKey::Text(key) if key.is_list() => self.draft.read_list(key, items),
+            _ => {
+                self.other();
+                Skipped.list(items)
+            }
+        }
+    }
+
+    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
+        match self.key {
+            ContextKey::Attributes => self.draft.read_attributes(entries),
+            _ => {
+                self.other();
+                Skipped.map(entries)
+            }
+        }
+    }
+
+    fn none(self) {}
+
+    fn other(self) {
+        let is_of_all = !matches!(self.key, ContextKey::Attributes | ContextKey::Text(_));
+        self.draft.mistyped += usize::from(is_of_all);
+    }
+}
+
+/// The value of one of the attributes.
+struct Attribute<'a> {
+    draft: &'a mut Draft,
+    key: TextKey,
+}
+
+impl Take for Attribute<'_> {
+    fn text(self, text: &str) {
+        self.draft.keep(self.key, text);
+    }
+}
+
+/// A list of texts, of which each item is taken in turn.
+struct Joined<'a> {
+    bytes: &'a mut String,
+    separator: &'static str,
+    only_texts: bool,
+}
+
+impl Take for &mut Joined<'_> {
+    fn text(self, text: &str) {
+        self.bytes.push_str(self.separator);
+        self.bytes.push_str(text);
+        self.separator = "/";
+    }
+
+    fn other(self) {
+        self.only_texts = false;
     }
 }

@@ -1,7 +1,6 @@
 //! Signs that a file is not as Poplar wrote it.
 
 use crate::message::{DEBUG_AGAIN, Warning};
-use std::borrow::Cow;
 use thiserror::Error;
 
 /// A sign that a file is not as Poplar wrote it, with the numbers. Most is found
@@ -32,9 +31,6 @@ pub enum Damage {
     /// Names that were taken as empty, though the table is complete.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
-    /// Kept texts, which have U+FFFD in place of the bad bytes.
-    #[error("texts that are not valid UTF-8: {0}")]
-    BadUtf8(u64),
     /// Contexts that the profile refers to, and that are not there.
     #[error(
         "contexts that programs and compute sets refer to and that are missing: {missing} of {all}"
@@ -60,10 +56,10 @@ pub enum Damage {
 pub struct Truncation {
     /// Contexts that were read, duplicates not counted.
     pub contexts: usize,
-    /// In bytes from 0: the length of a file that is cut off, the start of the
-    /// malformed item of one that is damaged.
+    /// How many bytes were read: all of a file that is cut off; of one that is damaged,
+    /// all up to the end of what is malformed.
     pub offset: u64,
-    /// Whether the bytes there are no CBOR, rather than missing.
+    /// Whether the last bytes that were read are malformed, rather than the next ones missing.
     pub damaged: bool,
     /// Whether later contexts are missing.
     pub contexts_lost: bool,
@@ -76,7 +72,7 @@ pub struct Truncation {
 impl Truncation {
     fn how(&self) -> &'static str {
         match self.damaged {
-            true => "malformed from",
+            true => "malformed before",
             false => "cut off at",
         }
     }
@@ -113,24 +109,11 @@ pub(super) struct Anomalies {
     pub mistyped: usize,
     /// Contexts whose name a complete table lacks.
     pub names_outside: usize,
-    /// Kept texts that are no UTF-8.
-    pub bad_utf8: u64,
     /// Where the document ends, if bytes follow.
     pub trailing: Option<u64>,
 }
 
 impl Anomalies {
-    /// The text of these bytes, with U+FFFD where they are no UTF-8.
-    pub fn utf8<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, str> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => {
-                self.bad_utf8 += 1;
-                String::from_utf8_lossy(bytes)
-            }
-        }
-    }
-
     /// The damage that reading has found, the gravest first.
     pub fn damage(&self, truncation: Option<Truncation>) -> Vec<Damage> {
         let broken = match truncation {
@@ -143,7 +126,6 @@ impl Anomalies {
             Damage::NoMaps(self.no_maps),
             Damage::Mistyped(self.mistyped),
             Damage::NamesOutside(self.names_outside),
-            Damage::BadUtf8(self.bad_utf8),
         ];
         broken
             .into_iter()
@@ -169,7 +151,6 @@ impl Damage {
     pub(crate) fn is_any(&self) -> bool {
         match *self {
             Damage::Truncated(_) | Damage::NoStringTable => true,
-            Damage::BadUtf8(count) => count > 0,
             Damage::Duplicates(count)
             | Damage::WithoutId(count)
             | Damage::NoMaps(count)

@@ -27,9 +27,11 @@ pub enum DebugInfoError {
         found: String,
     },
     /// The CBOR is malformed before the first context is complete.
-    #[error("malformed CBOR at byte {offset}, before any context could be read; {DEBUG_AGAIN}")]
+    #[error(
+        "no context could be read, since the CBOR is malformed before byte {offset}; {DEBUG_AGAIN}"
+    )]
     Syntax {
-        /// Offset into the file, in bytes from 0.
+        /// How many bytes were read, up to the end of what is malformed.
         offset: u64,
     },
     /// A CBOR map, but not one that Poplar writes.

@@ -28,18 +28,18 @@ pub enum SoftwareLayer {
 }
 
 impl SoftwareLayer {
-    pub(super) fn from_text(text: &[u8]) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         match text {
-            b"poplar" => SoftwareLayer::Poplar,
-            b"poplibs" => SoftwareLayer::Poplibs,
-            b"popartbuilder" => SoftwareLayer::PopartBuilder,
-            b"onnx" => SoftwareLayer::Onnx,
-            b"popart" => SoftwareLayer::Popart,
-            b"poptorch" => SoftwareLayer::Poptorch,
-            b"popxl" => SoftwareLayer::Popxl,
-            b"xla_op" => SoftwareLayer::XlaOp,
-            b"hloinstruction" => SoftwareLayer::HloInstruction,
-            b"poplar_driver" => SoftwareLayer::PoplarDriver,
+            "poplar" => SoftwareLayer::Poplar,
+            "poplibs" => SoftwareLayer::Poplibs,
+            "popartbuilder" => SoftwareLayer::PopartBuilder,
+            "onnx" => SoftwareLayer::Onnx,
+            "popart" => SoftwareLayer::Popart,
+            "poptorch" => SoftwareLayer::Poptorch,
+            "popxl" => SoftwareLayer::Popxl,
+            "xla_op" => SoftwareLayer::XlaOp,
+            "hloinstruction" => SoftwareLayer::HloInstruction,
+            "poplar_driver" => SoftwareLayer::PoplarDriver,
             _ => SoftwareLayer::Other,
         }
     }
@@ -122,19 +122,19 @@ pub(super) enum TextKey {
 }
 
 /// A part of the names of gradients (checked against PopART's sources).
-pub(super) const GRADIENT: &[u8] = b"Gradient___";
+pub(super) const GRADIENT: &str = "Gradient___";
 /// The value by which PopART marks an operation that is recomputed in the
 /// backward pass.
-pub(super) const IS_RECOMPUTED: &[u8] = b"YES";
+pub(super) const IS_RECOMPUTED: &str = "YES";
 /// The `recomputetype` that tells nothing: that of most operations.
-pub(super) const IS_CHECKPOINT: &[u8] = b"Checkpoint";
+pub(super) const IS_CHECKPOINT: &str = "Checkpoint";
 
 /// The entries of `attributes` that are looked at.
-pub(super) fn attribute(name: &[u8]) -> Option<TextKey> {
+pub(super) fn attribute(name: &str) -> Option<TextKey> {
     match name {
-        b"__execution_context" => Some(TextKey::ExecutionContext),
-        b"recompute" => Some(TextKey::Recompute),
-        b"recomputetype" => Some(TextKey::RecomputeType),
+        "__execution_context" => Some(TextKey::ExecutionContext),
+        "recompute" => Some(TextKey::Recompute),
+        "recomputetype" => Some(TextKey::RecomputeType),
         _ => None,
     }
 }
@@ -170,30 +170,27 @@ impl TextKey {
     }
 }
 
-/// The longest key that is looked at.
-pub(super) const LONGEST_KEY: u64 = "replacedDebugContextIds".len() as u64;
-
-pub(super) fn key(text: &[u8]) -> Option<ContextKey> {
+pub(super) fn key(text: &str) -> Option<ContextKey> {
     Some(match text {
-        b"id" => ContextKey::Id,
-        b"parentId" => ContextKey::ParentId,
-        b"name" => ContextKey::Name,
-        b"layer" => ContextKey::Layer,
-        b"category" => ContextKey::Category,
-        b"api" => ContextKey::Text(TextKey::Api),
-        b"opName" => ContextKey::Text(TextKey::OpNameCamel),
-        b"op_name" => ContextKey::Text(TextKey::OpNameSnake),
-        b"hlo_name" => ContextKey::Text(TextKey::HloName),
-        b"opid" => ContextKey::Text(TextKey::Opid),
-        b"instanceId" => ContextKey::Text(TextKey::InstanceId),
-        b"tensorId" => ContextKey::Text(TextKey::TensorId),
-        b"inputs" => ContextKey::Text(TextKey::Inputs),
-        b"outlinedDebugContextIds" => ContextKey::Text(TextKey::OutlinedIds),
-        b"replacedDebugContextIds" => ContextKey::Text(TextKey::ReplacedIds),
-        b"type" => ContextKey::Text(TextKey::Type),
-        b"elementType" => ContextKey::Text(TextKey::ElementType),
-        b"outputs" => ContextKey::Text(TextKey::Outputs),
-        b"attributes" => ContextKey::Attributes,
+        "id" => ContextKey::Id,
+        "parentId" => ContextKey::ParentId,
+        "name" => ContextKey::Name,
+        "layer" => ContextKey::Layer,
+        "category" => ContextKey::Category,
+        "api" => ContextKey::Text(TextKey::Api),
+        "opName" => ContextKey::Text(TextKey::OpNameCamel),
+        "op_name" => ContextKey::Text(TextKey::OpNameSnake),
+        "hlo_name" => ContextKey::Text(TextKey::HloName),
+        "opid" => ContextKey::Text(TextKey::Opid),
+        "instanceId" => ContextKey::Text(TextKey::InstanceId),
+        "tensorId" => ContextKey::Text(TextKey::TensorId),
+        "inputs" => ContextKey::Text(TextKey::Inputs),
+        "outlinedDebugContextIds" => ContextKey::Text(TextKey::OutlinedIds),
+        "replacedDebugContextIds" => ContextKey::Text(TextKey::ReplacedIds),
+        "type" => ContextKey::Text(TextKey::Type),
+        "elementType" => ContextKey::Text(TextKey::ElementType),
+        "outputs" => ContextKey::Text(TextKey::Outputs),
+        "attributes" => ContextKey::Attributes,
         _ => return None,
     })
 }

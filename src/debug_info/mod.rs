@@ -1,24 +1,23 @@
 //! `debug.cbor` as plain data: contexts, their chains and their names.
 //!
-//! The file is read once, as a stream: of a million contexts nearly all is stepped over, so
-//! that one thread is done long before the other file is read. Of each context only what the
+//! The file is read once, as a stream, by one thread beside those that read the profile. Of
+//! each context only what the
 //! analysis uses is kept: its id, its parent, the layer of software that wrote it, its
 //! name and the few texts listed in [`Field`]. A file that was cut off gives
 //! what arrived before the cut, and says so in [`DebugInfo::damage`].
 
-mod cbor;
 mod context;
-mod contexts;
 mod damage;
+mod document;
 mod error;
-mod head;
 mod index;
 mod keys;
 mod reader;
+mod source;
 mod strings;
+mod take;
 #[cfg(test)]
 mod tests;
-mod window;
 
 use std::fs::File;
 use std::io::Read;
@@ -133,8 +132,7 @@ impl DebugInfo {
     }
 
     /// A text of the context: `None` when it is absent or of another type than
-    /// text, `Some("")` when it is there and empty. Bytes that are not UTF-8
-    /// become U+FFFD.
+    /// text, `Some("")` when it is there and empty.
     pub fn text(&self, p: Position, field: Field) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;

@@ -108,22 +108,24 @@ fn damage_in_the_middle_keeps_what_came_before() {
     let info = read(&whole).unwrap();
     let truncation = info.truncation().unwrap();
     assert_eq!((info.len(), truncation.contexts), (2, 2));
-    assert_eq!(truncation.offset, third as u64 + 3);
+    assert_eq!(truncation.offset, third as u64 + 4);
     assert!(truncation.damaged && truncation.string_table_lost);
-    let start = format!("it is malformed from byte {}, contexts read: 2,", third + 3);
+    let start = format!(
+        "it is malformed before byte {}, contexts read: 2,",
+        third + 4
+    );
     assert!(only_damage(&info).starts_with(&start));
 }
 
 #[test]
 fn breaks_where_none_may_be() {
-    let bad: [&[u8]; 7] = [
+    let bad: [&[u8]; 6] = [
         b"\xa1\x62id\xff",
         b"\xbf\x62id\xff",
         b"\xbf\x61x\x82\x00\xff\xff",
         b"\xbf\x61x\xbf\x00\xff\xff",
         b"\xbf\x61x\xc1\xff\xff",
         b"\xbf\x61x\x7f\x41a\xff\xff",
-        b"\xbf\x61x\x7f\x7f\x61a\xff\xff\xff",
     ];
     for context in bad {
         let good = bytes(&map(&[("id", int(1))]));
@@ -140,7 +142,7 @@ fn damage_before_any_context_is_an_error() {
     let first = find(&whole, b"\x62id\x01");
     whole[first] = 0x1d;
     match read(&whole) {
-        Err(DebugInfoError::Syntax { offset }) => assert_eq!(offset, first as u64),
+        Err(DebugInfoError::Syntax { offset }) => assert_eq!(offset, first as u64 + 1),
         other => panic!("{other:?}"),
     }
 }
@@ -222,16 +224,46 @@ fn entries_of_contexts_that_are_no_maps() {
 }
 
 #[test]
-fn bad_utf8_is_replaced_where_kept_and_ignored_elsewhere() {
-    let context =
-        b"\xbf\x62id\x01\x65layer\x66popart\x64opid\x63a\xffb\x61x\x62\xff\xfe\x64name\x00\xff";
-    let mut whole = document_of(&[context.to_vec()], &texts(&["zz"]));
+fn texts_that_are_no_utf8_end_the_reading() {
+    let good = bytes(&map(&[("id", int(1))]));
+    let bad: [&[u8]; 5] = [
+        b"\x64opid\x63a\xffb",
+        b"\x61x\x62\xff\xfe",
+        b"\x61\xff\x00",
+        // A character may not lie across two segments.
+        b"\x61x\x7f\x61\xc3\x61\xb6\xff",
+        b"\x61x\x81\x61\xff",
+    ];
+    for entry in bad {
+        let context = [b"\xbf\x62id\x02", entry, b"\xff"].concat();
+        let info = read(&document_of(&[good.clone(), context], &texts(&["z"]))).unwrap();
+        let truncation = info.truncation().unwrap();
+        assert!(truncation.damaged, "{entry:x?}");
+        assert_eq!(info.len(), 1, "{entry:x?}");
+    }
+    let mut whole = document_of(&[good], &texts(&["a", "zz"]));
     let end = whole.len();
     whole[end - 1] = 0xc3;
-    let info = read(&whole).unwrap();
-    assert_eq!(info.text(at(&info, 1), Field::Opid), Some("a\u{fffd}b"));
-    assert_eq!(info.name(at(&info, 1)), "z\u{fffd}");
-    assert_eq!(info.damage(), [Damage::BadUtf8(2)]);
+    let truncation = *read(&whole).unwrap().truncation().unwrap();
+    assert_eq!((truncation.names, truncation.offset), (1, end as u64));
+    assert!(truncation.damaged && !truncation.contexts_lost);
+}
+
+#[test]
+fn only_texts_are_keys_where_a_map_has_a_length() {
+    let good = bytes(&map(&[("id", int(1))]));
+    let entries: [&[u8]; 3] = [b"\x00\x00", b"\x7f\x61a\xff\x00", b"\xf6\x00"];
+    for entry in entries {
+        let contexts = |head: &[u8], end: &[u8]| {
+            let context = [head, b"\x62id\x02", entry, end].concat();
+            read(&document_of(&[good.clone(), context], &texts(&[]))).unwrap()
+        };
+        let info = contexts(b"\xa2", b"");
+        assert!(info.truncation().unwrap().damaged, "{entry:x?}");
+        assert_eq!(info.len(), 1, "{entry:x?}");
+        let info = contexts(b"\xbf", b"\xff");
+        assert_eq!((info.len(), info.truncation()), (2, None), "{entry:x?}");
+    }
 }
 
 #[test]

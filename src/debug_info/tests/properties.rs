@@ -20,7 +20,8 @@ pub(super) fn any_value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 5, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::Array),
-            prop::collection::vec((inner.clone(), inner.clone()), 0..4).prop_map(Value::Map),
+            prop::collection::vec((".{0,4}".prop_map(Value::Text), inner.clone()), 0..4)
+                .prop_map(Value::Map),
             inner.prop_map(|value| Value::Tag(5, Box::new(value))),
         ]
     })
