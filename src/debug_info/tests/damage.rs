@@ -59,19 +59,6 @@ fn cut_within_the_string_table() {
 }
 
 #[test]
-fn cut_within_a_second_string_table() {
-    let contexts = Value::Array(vec![context(1, 0, "poplar", &[("name", int(1))])]);
-    let whole = bytes(&map(&[
-        ("contexts", contexts),
-        ("stringTable", texts(&["a", "b"])),
-        ("stringTable", texts(&["c", "d"])),
-    ]));
-    let info = read(&whole[..whole.len() - 1]).unwrap();
-    assert!(info.truncation().unwrap().string_table_lost);
-    assert_eq!(info.name(at(&info, 1)), "");
-}
-
-#[test]
 fn cut_with_the_string_table_in_front() {
     let contexts = Value::Array(vec![context(1, 0, "poplar", &[("name", int(0))]), int(1)]);
     let whole = bytes(&map(&[
@@ -82,22 +69,6 @@ fn cut_with_the_string_table_in_front() {
     assert!(!info.truncation().unwrap().string_table_lost);
     assert_eq!(info.name(at(&info, 1)), "n");
     assert!(only_damage(&info).ends_with("contexts read: 1, later contexts are lost"));
-}
-
-#[test]
-fn cut_before_the_first_context_is_complete() {
-    let whole = three();
-    let first = find(&whole, b"popart");
-    for len in [1, 2, 9, 10, 11, 12, first] {
-        let info = read(&whole[..len]).unwrap();
-        let truncation = info.truncation().unwrap();
-        assert_eq!(
-            (info.len(), truncation.contexts, truncation.offset),
-            (0, 0, len as u64)
-        );
-        assert_eq!(info.damage().len(), 1);
-    }
-    assert_eq!(read(b"\xd9\xd9").unwrap().len(), 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Any value that may follow an unknown key.
-pub(super) fn any_value() -> impl Strategy<Value = Value> {
+fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<u64>().prop_map(int),
         any::<i64>().prop_map(|value| Value::Integer(value.into())),
@@ -28,7 +28,7 @@ pub(super) fn any_value() -> impl Strategy<Value = Value> {
 }
 
 /// A context: the keys that are looked at with right or odd values, in any order.
-pub(super) fn any_context(id: u64) -> impl Strategy<Value = Value> {
+fn any_context(id: u64) -> impl Strategy<Value = Value> {
     let known = prop::sample::select(vec![
         "api",
         "opName",
@@ -72,79 +72,6 @@ fn any_contexts() -> impl Strategy<Value = Vec<Value>> {
     (0u64..8).prop_flat_map(|count| (1..=count).map(any_context).collect::<Vec<_>>())
 }
 
-/// The texts that the format page gives a meaning to, read from the tree that
-/// ciborium builds: slow, and nothing in common with the reader.
-fn slowly(context: &Value) -> (u64, String, Vec<Option<String>>) {
-    let entries = context.as_map().unwrap();
-    let all = |key: &str| {
-        let key = text(key);
-        entries
-            .iter()
-            .filter(move |entry| entry.0 == key)
-            .map(|entry| untagged(&entry.1))
-    };
-    let one = |key: &str| {
-        all(key)
-            .filter_map(Value::as_text)
-            .next_back()
-            .map(str::to_owned)
-    };
-    let list = |key: &str| {
-        let join = |items: &Vec<Value>| {
-            let texts: Option<Vec<&str>> =
-                items.iter().map(|item| untagged(item).as_text()).collect();
-            texts.map(|texts| texts.join("/"))
-        };
-        all(key)
-            .filter_map(|value| value.as_array().and_then(join))
-            .next_back()
-    };
-    let layer = one("layer").unwrap();
-    let within =
-        |layers: &[&str], value: Option<String>| value.filter(|_| layers.contains(&layer.as_str()));
-    let op_name = match layer.as_str() {
-        "onnx" => one("opName"),
-        "xla_op" => one("op_name"),
-        _ => None,
-    };
-    let inputs = match layer.as_str() {
-        "popart" | "popxl" => list("inputs"),
-        _ => None,
-    };
-    let texts = vec![
-        within(&["poplibs", "popxl"], one("api")),
-        op_name,
-        within(&["hloinstruction"], one("hlo_name")),
-        within(&["popart"], one("opid")),
-        within(&["popart"], one("instanceId")),
-        within(&["popart"], one("tensorId")),
-        inputs,
-        within(&["popart"], one("outlinedDebugContextIds")),
-        within(&["popart"], one("replacedDebugContextIds")),
-    ];
-    let id = all("id").next().and_then(Value::as_integer).unwrap();
-    (id.try_into().unwrap(), layer, texts)
-}
-
-fn untagged(value: &Value) -> &Value {
-    match value {
-        Value::Tag(_, inner) => untagged(inner),
-        other => other,
-    }
-}
-
-fn layer_of(name: &str) -> SoftwareLayer {
-    match name {
-        "poplar" => SoftwareLayer::Poplar,
-        "poplibs" => SoftwareLayer::Poplibs,
-        "onnx" => SoftwareLayer::Onnx,
-        "popart" => SoftwareLayer::Popart,
-        "popxl" => SoftwareLayer::Popxl,
-        "xla_op" => SoftwareLayer::XlaOp,
-        other => panic!("{other}"),
-    }
-}
-
 proptest! {
     // Each case has hundreds of cuts.
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -168,31 +95,6 @@ proptest! {
 }
 
 proptest! {
-    #[test]
-    fn reads_what_a_slow_reader_reads(contexts in any_contexts()) {
-        let info = read(&document(&contexts, &["a", "b"])).unwrap();
-        let slow: Vec<_> = contexts
-            .iter()
-            .map(slowly)
-            .map(|(id, layer, texts)| (id, layer_of(&layer), texts))
-            .collect();
-        prop_assert_eq!(everything(&info), slow);
-        prop_assert_eq!(info.truncation(), None);
-    }
-
-    #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = read(&bytes);
-        let start = b"\xbf\x68contexts\x9f\xa1\x62id\x01";
-        let info = read(&[start, bytes.as_slice()].concat());
-        // The one context was whole, so only the document's shape can be refused.
-        match info {
-            Ok(info) => prop_assert!(info.position(1).is_some()),
-            Err(DebugInfoError::Shape { .. }) => {}
-            Err(other) => prop_assert!(false, "{other}"),
-        }
-    }
-
     #[test]
     fn changed_bytes_are_survived(
         contexts in any_contexts(),
