@@ -67,6 +67,13 @@ fn cases_with_features() -> impl Iterator<Item = &'static str> {
         "--mode training --framework tensorflow --forms stem,pyramid,adapters \
          --update-names other --accumulation",
         "--mode inference --framework poplar --forms unet,encoder-memory,skip-in-all",
+        "--mode training --framework poptorch --graph crates/synthesize/graphs/t5.json.gz \
+         --of-tiles 5888 --optimiser adam-each --gradient-norm",
+        "--mode training --framework popart --graph crates/synthesize/graphs/resnet50.json.gz \
+         --scopes-off --accumulation",
+        "--mode training --framework tensorflow \
+         --graph crates/synthesize/graphs/keras_xception.json.gz",
+        "--mode inference --framework poplar --graph crates/synthesize/graphs/bert.json.gz",
     ]
     .into_iter()
 }

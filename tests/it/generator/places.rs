@@ -223,8 +223,9 @@ fn ranges_of_places_are_written_down() {
                 (ends, by_tile(&range["bytes"]))
             })
             .collect();
-        assert_eq!(ranges.len(), 5 * 6 / 2, "{case:?}");
-        assert_eq!(ranges[&[0, 4]], recorded, "{case:?}");
+        let last = ranges.keys().map(|range| range[1]).max().unwrap();
+        assert_eq!(ranges.len() as u64, (last + 1) * (last + 2) / 2, "{case:?}");
+        assert_eq!(ranges[&[0, last]], recorded, "{case:?}");
         for (&[from, to], range) in ranges.iter().filter(|([from, to], _)| from < to) {
             let (left, right) = (&ranges[&[from, to - 1]], &ranges[&[to, to]]);
             for (part, (left, right)) in range.iter().zip(left.iter().zip(right)) {
@@ -234,7 +235,9 @@ fn ranges_of_places_are_written_down() {
             }
         }
         let ties = planted["places"]["ties"].as_array().unwrap();
-        let is_tied = case.contains(&"--tied");
+        // Each of these has one weight that several places share.
+        let tied = ["--tied", "t5.json", "bert.json"];
+        let is_tied = tied.iter().any(|tied| case.join(" ").contains(tied));
         assert_eq!(ties.len(), usize::from(is_tied), "{case:?}");
     }
 }
