@@ -22,6 +22,8 @@ pub struct OperationTruth {
     /// In a model with a graph: the number in it of the operation, or of the one that it is
     /// the gradient of.
     pub forward: Option<usize>,
+    /// The block that the graph has it in; none for what stands outside all blocks.
+    pub block: Option<String>,
 }
 
 /// Where an operation is at home.
@@ -52,8 +54,14 @@ pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
         home: home(plan, index),
         bytes: bytes[index],
         forward: op.in_graph,
+        block: block(plan, op.in_graph),
     })
     .collect()
+}
+
+fn block(plan: &Plan, number: Option<usize>) -> Option<String> {
+    let blocks = plan.settings.graph.as_ref()?.blocks.as_ref()?;
+    blocks[number?].clone()
 }
 
 fn home(plan: &Plan, op: usize) -> Home {

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::liveness::Ranges;
-use super::operation_truth::{OperationTruth, operations};
+use super::operation_truth::{Home, OperationTruth, operations};
 use super::overhead::{self, CATEGORIES, category};
 use super::places::Places;
 use super::plan::{Plan, category_of};
@@ -32,6 +32,7 @@ pub struct PlaceTruth {
     tiles: Vec<Tile>,
     ties: Vec<(String, Places)>,
     operations: Vec<OperationTruth>,
+    blocks: Vec<String>,
 }
 
 /// The kind of variable that always-live bytes are of.
@@ -69,6 +70,11 @@ impl PlaceTruth {
             tiles: Vec::new(),
             ties: ties(plan),
             operations: operations(plan),
+            blocks: plan
+                .settings
+                .graph
+                .as_ref()
+                .map_or(Vec::new(), |graph| graph.positions().0),
         };
         for tile in 0..plan.settings.tiles {
             let mut sums = Tile::default();
@@ -95,6 +101,20 @@ impl PlaceTruth {
     /// All operations that have programs, with the places that they work for.
     pub fn operations(&self) -> &[OperationTruth] {
         &self.operations
+    }
+
+    /// Of a model with a graph: the names of its blocks, from position 1 on.
+    pub fn blocks(&self) -> &[String] {
+        &self.blocks
+    }
+
+    /// The first position of an operation.
+    pub fn position(&self, operation: &OperationTruth) -> u32 {
+        let positions = match operation.home {
+            Home::Places(places) | Home::Global(places) => places.in_order(self.layers),
+            Home::EveryIpu => Vec::new(),
+        };
+        positions.first().copied().unwrap_or(0)
     }
 
     /// By tile: the bytes that these places need on an IPU of their own.

@@ -108,10 +108,9 @@ fn places(plan: &Plan) -> PlantedPlaces {
     let has_ranges = layers + 2 <= MAX_POSITIONS;
     let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
     let ranges = ranges.filter(|_| has_ranges);
-    let graph = plan.settings.graph.as_ref();
     let ties = truth.ties().iter();
     PlantedPlaces {
-        blocks: graph.map_or(Vec::new(), |graph| graph.positions().0),
+        blocks: truth.blocks().to_vec(),
         ranges: ranges
             .map(|(from, to)| PlaceRange {
                 from,
@@ -125,10 +124,7 @@ fn places(plan: &Plan) -> PlantedPlaces {
         operations: truth
             .operations()
             .iter()
-            .map(|operation| PlacedOperation {
-                block: block(plan, operation),
-                ..placed(operation, layers)
-            })
+            .map(|operation| placed(operation, layers))
             .collect(),
     }
 }
@@ -146,13 +142,8 @@ fn placed(operation: &OperationTruth, layers: u32) -> PlacedOperation {
         positions: places.in_order(layers),
         bytes: operation.bytes,
         forward: operation.forward,
-        block: None,
+        block: operation.block.clone(),
     }
-}
-
-fn block(plan: &Plan, operation: &OperationTruth) -> Option<String> {
-    let blocks = plan.settings.graph.as_ref()?.blocks.as_ref()?;
-    blocks[operation.forward?].clone()
 }
 
 /// Follows the programs as they are executed: measured cycles of all runs, or

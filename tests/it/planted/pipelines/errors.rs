@@ -13,6 +13,7 @@ use synthesize::places::Places;
 use tempfile::TempDir;
 
 use super::super::places::drawn::Drawn;
+use super::super::places::planted::layering;
 use super::drawn::{Case, cases};
 
 /// The errors of one pipelined compilation.
@@ -68,7 +69,8 @@ impl Errors {
         let folder = TempDir::new().expect("a folder");
         let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
         let truth = truth.expect("both files");
-        let (model, layering) = read(folder.path());
+        let model = read(folder.path()).0;
+        let layering = layering(&model, truth.places());
         let placement = Placement::full(&model, &layering, &PlacementOptions::default());
         let placement = placement.expect("places");
         let memory = MemoryModel::new(&model, &placement).expect("memory");

@@ -1,4 +1,4 @@
-//! Pipelines of models with forms that real ones have, and the whole prediction
+//! Pipelines of models with forms that real ones have and of real models, and the whole prediction
 //! held against the truth, layers and all that the pipeline adds.
 //!
 //! `cargo test --test it planted::pipelines::forms -- --nocapture` prints how the
@@ -6,7 +6,7 @@
 
 use synthesize::pipeline::Recompute;
 
-use super::super::places::{distribution::Distribution, drawn};
+use super::super::places::{distribution::Distribution, drawn, drawn::Drawn};
 use super::errors::{Errors, StageError};
 use super::stages;
 use crate::support::each;
@@ -14,6 +14,9 @@ use crate::support::models::seeds;
 
 /// How many models are drawn; all of them are 500.
 const MODELS: u64 = 64;
+
+/// How many real models are drawn.
+const GRAPHS: u64 = 10;
 
 /// By how much the fullest tile may be predicted too high: in 95 of 100 stages, and
 /// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %. Beyond that are small
@@ -54,12 +57,23 @@ fn print(all: &[Errors]) {
 /// more than [`most_over`].
 #[test]
 fn stages_of_all_forms_need_what_the_simulation_needs() {
-    let seeds: Vec<u64> = seeds(MODELS).collect();
-    let of_seed = |&seed: &u64| Errors::of_model(seed, &drawn::with_forms(seed));
+    check(MODELS, drawn::with_forms, 0.01);
+}
+
+/// The same of real models, but for Out of Keras' ResNet-50 and Xception, which is up to 1.2 %
+/// under: the gradient of its pooling is found in the last layer.
+#[test]
+fn stages_of_real_models_need_what_the_simulation_needs() {
+    check(GRAPHS, drawn::of_graph, 0.0121);
+}
+
+fn check(count: u64, drawn: fn(u64) -> Drawn, most_under: f64) {
+    let seeds: Vec<u64> = seeds(count).collect();
+    let of_seed = |&seed: &u64| Errors::of_model(seed, &drawn(seed));
     let all: Vec<Errors> = each(&seeds, of_seed).into_iter().flatten().collect();
     print(&all);
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
-        stage.under > 0.01 || stage.over > most_over(errors.recompute).1
+        stage.under > most_under || stage.over > most_over(errors.recompute).1
     };
     let misses: Vec<String> = stages(&all)
         .filter(is_miss)

@@ -58,6 +58,43 @@ pub fn with_forms(seed: u64) -> Drawn {
     drawing.drawn
 }
 
+/// Graphs of real models, with the framework that each is of.
+const GRAPHS: [(&str, &str); 10] = [
+    ("bert", "poptorch"),
+    ("bart", "poptorch"),
+    ("t5", "popart"),
+    ("clip", "poptorch"),
+    ("resnet50", "poptorch"),
+    ("hrnet", "poptorch"),
+    ("unet_sd", "poptorch"),
+    ("keras_resnet50", "tensorflow"),
+    ("keras_xception", "tensorflow"),
+    ("tf_bert", "tensorflow"),
+];
+
+/// The real model of a seed.
+pub fn of_graph(seed: u64) -> Drawn {
+    let mut drawing = Drawing::new(seed, 0x6a4f);
+    let (graph, framework) = GRAPHS[seed as usize % GRAPHS.len()];
+    drawing.framework = framework;
+    drawing.option(
+        "--graph",
+        format!("crates/synthesize/graphs/{graph}.json.gz"),
+    );
+    drawing.option("--tiles", 8);
+    drawing.option("--seed", seed);
+    drawing.option("--framework", framework);
+    drawing.label(framework);
+    drawing.label(graph);
+    drawing.mode();
+    // No framework has one compute set over all gradients.
+    drawing
+        .drawn
+        .options
+        .retain(|option| option != "--whole-sets");
+    drawing.drawn
+}
+
 /// A small model with these options.
 pub fn with_options(options: &str) -> Drawn {
     let size = "--layers 4 --tiles 8 --bytes-per-layer-tile 40000";

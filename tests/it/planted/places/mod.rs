@@ -9,8 +9,9 @@
 pub mod distribution;
 pub mod drawn;
 mod forms;
+mod graphs;
 mod operations;
-mod planted;
+pub mod planted;
 mod prediction;
 mod ranges;
 mod rules;

@@ -22,7 +22,7 @@ pub struct Found {
 pub struct Wrong {
     name: String,
     /// Its bytes as a part of all bytes of the model.
-    share: f64,
+    pub share: f64,
     planted: (Home, Vec<usize>),
     /// Positions, or none for all.
     found: Option<Vec<usize>>,

@@ -1,7 +1,9 @@
 //! Generated models, and what is true of them by construction.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
+use popliner::model::{LayerOptions, LayerOrder, Layering, Model, NO_LAYER};
 use popliner::profile::Profile;
 use synthesize::place_truth::PlaceTruth;
 use synthesize::places::Places;
@@ -35,6 +37,11 @@ impl Planted {
         }
     }
 
+    /// The layers of the model: by the names of operations, or in one with a graph its blocks.
+    pub fn layering(&self, model: &Model) -> Layering {
+        layering(model, &self.truth)
+    }
+
     /// What it is called where a check fails.
     pub fn name(&self) -> String {
         self.drawn.options.join(" ")
@@ -44,7 +51,7 @@ impl Planted {
     /// both are the first position.
     pub fn ends_are_tied(&self) -> bool {
         let ends = Places::IN | Places::OUT;
-        self.truth.ties().iter().any(|(_, tied)| *tied == ends)
+        self.truth.ties().iter().any(|(_, tied)| tied.holds(ends))
     }
 
     /// Positions: before the layers, each layer, after the layers.
@@ -94,6 +101,30 @@ impl Planted {
         let mut ties = self.truth.ties().iter();
         ties.all(|(_, tied)| !places.meets(*tied) || places.holds(*tied))
     }
+}
+
+/// The layers of a model: by the names of operations, or in one with a graph its blocks with
+/// what stands between them.
+pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
+    let blocks = truth.blocks();
+    if blocks.is_empty() {
+        let options = LayerOptions {
+            order: LayerOrder::Natural,
+            ..LayerOptions::default()
+        };
+        return Layering::new(&model.operations, &options);
+    }
+    let of_graph = truth.operations().iter().filter(|op| op.forward.is_some());
+    let layers: HashMap<u64, u32> = of_graph
+        .map(|operation| (operation.context.into(), truth.position(operation)))
+        .filter(|&(_, position)| position <= truth.layers())
+        .collect();
+    let of_operation = model.operations.iter().map(|operation| {
+        let uid = model.operation_groups[operation.group as usize].uid;
+        layers.get(&uid).copied().unwrap_or(NO_LAYER)
+    });
+    let names = [String::new()].into_iter().chain(blocks.iter().cloned());
+    Layering::of(names.collect(), of_operation.collect())
 }
 
 /// All forms stand in what is drawn, and in all frameworks and modes.

@@ -5,13 +5,9 @@ use std::path::Path;
 
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
-use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
-    Placement, PlacementOptions,
-};
+use popliner::model::{Model, Placement, PlacementOptions};
 use popliner::profile::Profile;
 use popliner::solve::{Constraint, Problem, Rule, solve};
-use regex::Regex;
 
 use super::operations::{self, Found};
 use super::planted::Planted;
@@ -42,7 +38,7 @@ pub fn predict(
     questions: &[Question],
 ) -> Option<Prediction> {
     let model = model(planted.folder.path());
-    let layering = layering(&model);
+    let layering = planted.layering(&model);
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");
     let memory = MemoryModel::new(&model, &placement).expect("memory");
@@ -69,15 +65,6 @@ fn model(folder: &Path) -> Model {
     let model = Model::build(profile, &contexts, false).expect("a model");
     assert_eq!(model.contradictions, [], "{}", folder.display());
     model
-}
-
-fn layering(model: &Model) -> Layering {
-    let options = LayerOptions {
-        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).expect("a regex"),
-        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
-        order: LayerOrder::Natural,
-    };
-    Layering::new(&model.operations, &options)
 }
 
 fn split(

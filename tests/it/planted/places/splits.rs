@@ -1,4 +1,4 @@
-//! The best split in truth, by trying all, against the one that is called best.
+//! The best split in truth against the one that is called best.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -39,22 +39,20 @@ impl Peaks {
 
     /// The lowest peak of all splits into at most so many stages.
     pub fn optimum(&self, ipus: usize) -> Option<u64> {
-        let cuts = 0..1usize << (self.positions - 1);
-        let splits = cuts.filter(|cuts| (cuts.count_ones() as usize) < ipus);
-        splits
-            .filter_map(|cuts| self.of_split(&self.stages(cuts)))
-            .min()
-    }
-
-    /// Bit `n` of `cuts` cuts after position `n`.
-    fn stages(&self, cuts: usize) -> Vec<Range<usize>> {
-        let ends = (1..self.positions).filter(|end| cuts >> (end - 1) & 1 == 1);
-        let ends: Vec<usize> = ends.chain([self.positions]).collect();
-        let starts = [0].into_iter().chain(ends.iter().copied());
-        starts
-            .zip(ends.iter().copied())
-            .map(|(from, to)| from..to)
-            .collect()
+        // By end: the lowest peak of what stands before it, in as many stages as so far.
+        let mut before: Vec<Option<u64>> = vec![None; self.positions + 1];
+        before[0] = Some(0);
+        let mut lowest: Option<u64> = None;
+        for _ in 0..ipus {
+            let with_stage = |from: usize, to: usize| {
+                let stage = self.peaks.get(&(from..to))?;
+                before[from].map(|before| before.max(*stage))
+            };
+            let best = |to| (0..to).filter_map(|from| with_stage(from, to)).min();
+            before = (0..=self.positions).map(best).collect();
+            lowest = lowest.into_iter().chain(before[self.positions]).min();
+        }
+        lowest
     }
 }
 
