@@ -2,7 +2,6 @@
 
 use super::encoding::BlobError;
 use super::error::{DUPLICATE, ProfileError};
-use super::stored_rows::Record;
 use super::tile_bytes::TileBytes;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -11,31 +10,25 @@ use std::cell::Cell;
 /// One row of a scan. Columns are given by their place in the scan's list.
 #[derive(Clone, Copy)]
 pub(super) struct Cells<'r> {
-    pub(super) row: AnyRow<'r>,
+    pub(super) row: &'r Row<'r>,
     pub(super) table: &'static str,
     pub(super) columns: &'static [&'static str],
     /// How many more bytes of texts and blobs the table can hold.
     pub(super) payload_left: &'r Cell<u64>,
 }
 
-/// Where the values of a row come from.
-#[derive(Clone, Copy)]
-pub(super) enum AnyRow<'r> {
-    /// A row that SQLite stands at.
-    Sqlite(&'r Row<'r>),
-    /// A row on a page of the file.
-    Stored(&'r Record<'r>),
-}
-
 impl<'r> Cells<'r> {
     #[inline(always)]
     fn value(&self, column: usize) -> Result<ValueRef<'r>, ProfileError> {
-        match self.row {
-            AnyRow::Sqlite(row) => row
-                .get_ref(column)
-                .map_err(ProfileError::sqlite(self.table)),
-            AnyRow::Stored(record) => Ok(record.value(column)),
-        }
+        let value = self.row.get_ref(column);
+        value.map_err(ProfileError::sqlite(self.table))
+    }
+
+    /// The rowid, which a scan in ranges asks for behind all columns.
+    #[inline(always)]
+    pub(super) fn rowid(&self) -> Result<i64, ProfileError> {
+        let rowid = self.row.get(self.columns.len());
+        rowid.map_err(ProfileError::sqlite(self.table))
     }
 
     /// Counts bytes that were read, so that rows which share their pages end

@@ -207,6 +207,17 @@ pub enum ProfileError {
         /// The table.
         table: &'static str,
     },
+    /// The rowids of a table do not ascend, which SQLite relies on to find rows.
+    #[error(
+        "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \
+         {PROFILE_AGAIN}"
+    )]
+    Disordered {
+        /// The table.
+        table: &'static str,
+        /// That of the row which does not follow the one before.
+        rowid: i64,
+    },
     /// Reading takes longer than a sound file of this size can.
     #[error(
         "{place} cannot be read to an end: there are more rows than a file of this size can \

@@ -39,7 +39,7 @@ pub(super) fn read_regions(
         }
         Ok(())
     };
-    let parts = database.scan_chunks(TABLE, columns, || &visit)?;
+    let parts = database.scan_ranges(TABLE, columns, visit)?;
     let sum = |of: fn(&RegionRows) -> u64| parts.iter().map(of).sum();
     let numbers = [sum(|part| part.within), sum(|part| part.located)];
     let lists = parts.into_iter().map(|part| part.lists).collect();
@@ -70,11 +70,9 @@ pub(super) fn read_compute_sets(
     variables: &Variables,
 ) -> Result<VariableLists, ProfileError> {
     let columns = &["compute_set", "var_ids_diff_rle"];
-    let visitor = || {
-        let scan = ComputeSets::new(variables);
-        move |row: Cells<'_>, lists: &mut ListsBuilder| scan.add(&row, lists)
-    };
-    let parts = database.scan_chunks("compute_sets", columns, visitor)?;
+    let scan = ComputeSets::new(variables);
+    let visit = |row: Cells<'_>, lists: &mut ListsBuilder| scan.add(&row, lists);
+    let parts = database.scan_ranges("compute_sets", columns, visit)?;
     Ok(ListsBuilder::join(parts).finish())
 }
 

@@ -26,7 +26,6 @@ mod read_programs;
 mod recorded;
 mod references;
 mod schema;
-mod stored_rows;
 mod target;
 mod tile_bytes;
 mod variable_lists;
@@ -131,8 +130,12 @@ impl Profile {
         let (classes, class_ids) = LiveClasses::read(&database, &steps)?;
         let of_classes = (&classes, &class_ids);
         let (variables, of_contexts) = Variables::read(&database, &target, of_classes)?;
-        let (region_variables, of_regions) = members::read_regions(&database, &variables)?;
-        let compute_set_variables = members::read_compute_sets(&database, &variables)?;
+        let (regions, compute_sets) = rayon::join(
+            || members::read_regions(&database, &variables),
+            || members::read_compute_sets(&database, &variables),
+        );
+        let (region_variables, of_regions) = regions?;
+        let compute_set_variables = compute_sets?;
         let (recorded, mut contradictions) = Recorded::read(&database, &target)?;
         contradictions.extend(references::missing(&database, true)?);
         contradictions.extend(of_contexts.into_iter().chain(of_regions));

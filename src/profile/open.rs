@@ -67,16 +67,6 @@ impl Source {
         &self.path
     }
 
-    /// Its first [`HEADER`] bytes.
-    pub(super) fn header(&self) -> &[u8] {
-        &self.header
-    }
-
-    /// How many bytes it has.
-    pub(super) fn length(&self) -> u64 {
-        self.length
-    }
-
     /// How many bytes of texts and blobs one table can have in a sound file.
     /// Texts in UTF-16 grow by half when they are read, and a cell may be read
     /// twice.

@@ -111,7 +111,7 @@ impl Variables {
             }
             Ok(())
         };
-        let parts = database.scan_chunks(TABLE, columns, || &visit)?;
+        let parts = database.scan_ranges(TABLE, columns, visit)?;
         Self::join(parts, category_names, database)
     }
 

@@ -117,8 +117,8 @@ pub(super) fn read(
     } else {
         &COLUMNS[..REQUIRED]
     };
-    let visitor = || |row: Cells<'_>, sums: &mut Sums| scan.add(&row, sums);
-    let parts = database.scan_chunks(TABLE, columns, visitor)?;
+    let visit = |row: Cells<'_>, sums: &mut Sums| scan.add(&row, sums);
+    let parts = database.scan_ranges(TABLE, columns, visit)?;
     let sums = scan.join(parts);
     let ranges = classes.ranges_of(database, &sums.chosen)?;
     let of_tile = |&tile: &u32| {

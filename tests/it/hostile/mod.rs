@@ -69,6 +69,7 @@ mod earlier_reports;
 mod faults;
 mod harmful;
 mod names;
+mod ranges;
 mod rows;
 mod saved_files;
 mod schemas;

@@ -1,0 +1,190 @@
+//! Large tables, read in ranges of rowids by several threads.
+//!
+//! SQLite finds the first row of a range by comparing rowids, and goes on from there. On a damaged
+//! page rowids may stand in another order, and then it would miss rows without a word. So each
+//! range is read up to the first row of the next one, and all rowids must ascend: then the ranges
+//! together have every row of the table once.
+
+use super::super::cells::Cells;
+use super::super::error::ProfileError;
+use super::super::schema::Schema;
+use super::{Database, select};
+use crate::progress::Rows;
+use rayon::prelude::*;
+use rusqlite::Connection;
+use std::ops::ControlFlow;
+
+/// The tables that are read in ranges, each with the number of rowids below which it is read in
+/// one: a compute set is a row with thousands of variables. Nearly all of the time goes there,
+/// so only these rows count as progress.
+const LARGE_TABLES: [(&str, u64); 3] = [
+    ("vars_info", 100_000),
+    ("exchange_regions", 100_000),
+    ("compute_sets", 1_000),
+];
+
+/// Into how many ranges a large table is cut: several for each thread, since
+/// the threads have other work too; and no more, since the lists of each have room to spare.
+const RANGES: u64 = 16;
+
+/// Some of the rows of a table.
+struct Part<T> {
+    filled: T,
+    /// The rowid of the first row of the range or behind it, and of the first row behind it;
+    /// `None` at the end of the table.
+    first: Option<i64>,
+    next: Option<i64>,
+}
+
+impl Database {
+    /// Reads a large table in ranges of rowids, as many at a time as there are threads. `visit`
+    /// fills one `T` for each range; they come back in rowid order.
+    pub(in crate::profile) fn scan_ranges<T: Default + Send>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError> + Sync,
+    ) -> Result<Vec<T>, ProfileError> {
+        self.require(table, columns)?;
+        let Some(rowid) = self.schema.rowid(table) else {
+            return self.scan_whole(table, columns, visit);
+        };
+        let failed = ProfileError::sqlite(table);
+        let bounds = |connection: &Connection| rowid_bounds(connection, table, rowid);
+        let bounds = self.with_connection(|connection| bounds(connection).map_err(failed))?;
+        let Some(bounds) = bounds else {
+            return Ok(Vec::new());
+        };
+        let condition = format!("WHERE {rowid} >= ?1 ORDER BY {rowid}");
+        let sql = select(table, columns, &format!(", {rowid}"), &condition);
+        let read = |range| self.scan_range(table, columns, &sql, range, &visit);
+        // Each for itself: a thread would take several in turn, and others wait for the last.
+        let ranges = ranges(table, bounds).into_par_iter().with_max_len(1);
+        let parts: Vec<Result<Part<T>, ProfileError>> = ranges.map(read).collect();
+        joined(table, parts)
+    }
+
+    /// Reads the rows from one rowid to another, both inclusive.
+    fn scan_range<T: Default>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        sql: &str,
+        (from, to): (i64, i64),
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError>,
+    ) -> Result<Part<T>, ProfileError> {
+        let mut counted = Rows::new(&self.rows);
+        let mut filled = T::default();
+        let (mut first, mut last, mut next) = (None, None, None);
+        self.query(table, columns, sql, [from], |row| {
+            let rowid = row.rowid()?;
+            if last.is_some_and(|last| last >= rowid) {
+                return Err(ProfileError::Disordered { table, rowid });
+            }
+            first = first.or(Some(rowid));
+            if rowid > to {
+                next = Some(rowid);
+                return Ok(ControlFlow::Break(()));
+            }
+            last = Some(rowid);
+            counted.next();
+            visit(row, &mut filled)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(Part {
+            filled,
+            first,
+            next,
+        })
+    }
+
+    /// Reads a table whose rows have no rowid that can be asked for.
+    fn scan_whole<T: Default>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        visit: impl Fn(Cells<'_>, &mut T) -> Result<(), ProfileError>,
+    ) -> Result<Vec<T>, ProfileError> {
+        let mut counted = Rows::new(&self.rows);
+        let mut filled = T::default();
+        self.scan(table, columns, |row| {
+            counted.next();
+            visit(row, &mut filled)
+        })?;
+        Ok(vec![filled])
+    }
+}
+
+/// What the ranges were filled with, where each ends at the row that the next begins with.
+fn joined<T>(
+    table: &'static str,
+    parts: Vec<Result<Part<T>, ProfileError>>,
+) -> Result<Vec<T>, ProfileError> {
+    let parts: Vec<Part<T>> = parts.into_iter().collect::<Result<_, _>>()?;
+    let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
+    for (part, first) in parts.iter().zip(firsts) {
+        if let Some(rowid) = part.next.or(first).filter(|_| part.next != first) {
+            return Err(ProfileError::Disordered { table, rowid });
+        }
+    }
+    Ok(parts.into_iter().map(|part| part.filled).collect())
+}
+
+/// The smallest and largest of what is called `rowid`; `None` when there are no rows.
+fn rowid_bounds(
+    connection: &Connection,
+    table: &str,
+    rowid: &str,
+) -> rusqlite::Result<Option<(i64, i64)>> {
+    let bound = |order| -> rusqlite::Result<Option<i64>> {
+        let sql = format!("SELECT {order}({rowid}) FROM \"{table}\"");
+        connection.query_row(&sql, [], |row| row.get(0))
+    };
+    Ok(bound("min")?.zip(bound("max")?))
+}
+
+/// How many rows the large tables can have by their rowids, 0 for one where there is no telling:
+/// whatever is wrong with it comes out when it is read.
+pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
+    let rows = |(table, _): &(&'static str, u64)| {
+        let rowid = schema.rowid(table)?;
+        let (first, last) = rowid_bounds(connection, table, rowid).ok()??;
+        Some(last.abs_diff(first).saturating_add(1))
+    };
+    let counts = LARGE_TABLES.iter().filter_map(rows);
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Ranges of rowids from `first` to `last`, both ends inclusive, that cover every rowid there is.
+fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
+    let small = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
+    let rows = last.abs_diff(first);
+    let count = match small {
+        Some(&(_, small)) if rows >= small => RANGES,
+        _ => 1,
+    };
+    let start = |n: u64| {
+        first.saturating_add_unsigned((u128::from(rows) * u128::from(n) / u128::from(count)) as u64)
+    };
+    let mut starts: Vec<i64> = (1..count).map(start).collect();
+    starts.insert(0, i64::MIN);
+    let ends = starts.iter().skip(1).map(|start| start - 1);
+    let ends: Vec<i64> = ends.chain([i64::MAX]).collect();
+    starts.into_iter().zip(ends).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_every_rowid_once() {
+        for bounds in [(0, 5), (1, 1), (-7, 1_000_003), (i64::MIN, i64::MAX)] {
+            let ranges = ranges("vars_info", bounds);
+            let ends = (ranges[0].0, ranges[ranges.len() - 1].1);
+            assert_eq!(ends, (i64::MIN, i64::MAX));
+            assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0));
+            assert_eq!(ranges.len() > 1, bounds.1 > 100_000);
+        }
+    }
+}

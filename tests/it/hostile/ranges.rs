@@ -1,0 +1,209 @@
+//! Tables that are read in ranges of rowids have the rows that SQLite reads in one go, and no
+//! damage takes rows away in silence.
+
+use std::fs;
+use std::path::Path;
+
+use popliner::profile::{Profile, ProfileError, Variables};
+use rusqlite::Connection;
+
+use crate::hostile::cases::{Case, number, of_profile};
+use crate::support::each;
+use crate::support::models::Random;
+
+/// Id, tile and size of each variable.
+type Rows = Vec<(u64, u64, u64)>;
+
+fn read(path: &Path) -> Result<Rows, ProfileError> {
+    let variables: Variables = Profile::read(path)?.variables;
+    let positions = 0..variables.len() as u32;
+    let row = |position: u32| {
+        let tile = variables.tiles[position as usize].into();
+        let bytes = variables.bytes[position as usize].into();
+        (variables.id(position), tile, bytes)
+    };
+    Ok(positions.map(row).collect())
+}
+
+fn by_sqlite(path: &Path) -> rusqlite::Result<Rows> {
+    let connection = Connection::open(path)?;
+    // An index of one case has the first three of these columns, in an order of its own.
+    let sql = "SELECT var_id, tile, size_bytes, category FROM vars_info NOT INDEXED";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    rows.collect()
+}
+
+/// The columns of variables beside the id.
+const COLUMNS: &str =
+    "tile, size_bytes, category, equivalence_class, name_base_id, unlowered_var_id";
+
+/// Writes the variables into a table of this kind, in the order of their ids, `apart` rowids after
+/// each other: with thousands the table is read in several ranges.
+fn with_table(case: Case, before: &str, declaration: &str, rowid: &str, apart: u32) -> Case {
+    let rowid = match rowid {
+        "" => ["", ""].map(String::from),
+        name => [format!("{name}, "), format!("var_id * {apart}, ")],
+    };
+    case.sql(&format!(
+        "{before}; PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; VACUUM;
+         ALTER TABLE vars_info RENAME TO as_written;
+         CREATE TABLE vars_info ({declaration};
+         INSERT INTO vars_info ({}var_id, {COLUMNS})
+         SELECT {}var_id, {COLUMNS} FROM as_written ORDER BY var_id",
+        rowid[0], rowid[1]
+    ))
+}
+
+/// A table without keys, which is read in several ranges from pages of 512 bytes.
+fn in_ranges() -> Case {
+    let declaration = format!("var_id, {COLUMNS})");
+    with_table(
+        Case::new(),
+        "PRAGMA page_size = 512",
+        &declaration,
+        "rowid",
+        5000,
+    )
+}
+
+#[test]
+fn tables_of_all_kinds_have_the_rows_of_sqlite() {
+    let all = format!("var_id INT, {COLUMNS}");
+    let kinds = [
+        (format!("var_id INTEGER PRIMARY KEY, {COLUMNS})"), ""),
+        (format!("{all})"), "rowid"),
+        (
+            format!("{all}, PRIMARY KEY (var_id DESC)) WITHOUT ROWID"),
+            "",
+        ),
+        (format!("{all}, PRIMARY KEY (var_id, tile))"), "oid"),
+        (format!("{all}, rowid TEXT DEFAULT 'x')"), "_rowid_"),
+        (
+            format!("{all}, rowid TEXT, \"_RowId_\" INT, UNIQUE (var_id))"),
+            "oid",
+        ),
+        (format!("{all}, rowid, _rowid_, oid)"), ""),
+        (format!("{all}, oid INTEGER PRIMARY KEY)"), "oid"),
+        (
+            format!("{all}, computed AS (1) VIRTUAL, kept AS (2) STORED)"),
+            "rowid",
+        ),
+    ];
+    let settings = ["", "PRAGMA auto_vacuum = 1; PRAGMA page_size = 512"];
+    let after = [
+        "",
+        "ALTER TABLE vars_info RENAME COLUMN size_bytes TO was;
+         ALTER TABLE vars_info ADD COLUMN size_bytes INT DEFAULT 8",
+        "CREATE INDEX by_size ON vars_info (size_bytes, tile, var_id)",
+        "DELETE FROM vars_info WHERE var_id > 2400 OR var_id % 100 = 7",
+        "DELETE FROM vars_info WHERE var_id < 2440",
+    ];
+    let kind = |(declaration, rowid): &(String, &'static str)| {
+        after.map(|after| (declaration.clone(), *rowid, after))
+    };
+    let cases: Vec<_> = kinds
+        .iter()
+        .flat_map(kind)
+        .zip(settings.iter().cycle())
+        .collect();
+    each(&cases, |((declaration, rowid, after), before)| {
+        let case = with_table(Case::new(), before, declaration, rowid, 5000);
+        // The lists of variables name some that are deleted here.
+        let lists = "UPDATE compute_sets SET var_ids_diff_rle = NULL; DELETE FROM exchange_regions";
+        let case = case.sql(after).sql(lists);
+        let found = read(&case.profile);
+        let expected = by_sqlite(&case.profile).unwrap();
+        assert!(found.unwrap() == expected, "{declaration} {before} {after}");
+    });
+}
+
+fn page_of(bytes: &[u8], number: usize) -> usize {
+    let size = u16::from_be_bytes([bytes[16], bytes[17]]);
+    (number - 1) * usize::from(size)
+}
+
+fn half(bytes: &[u8], at: usize) -> usize {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]]).into()
+}
+
+fn word(bytes: &[u8], at: usize) -> usize {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+}
+
+/// The pages of the table of variables: those that point to others, and those with rows.
+fn pages(case: &Case) -> [Vec<usize>; 2] {
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'vars_info'";
+    let bytes = fs::read(&case.profile).unwrap();
+    let (mut above, mut leaves) = (Vec::new(), Vec::new());
+    let mut open = vec![number(&case.profile, sql) as usize];
+    while let Some(number) = open.pop() {
+        let page = page_of(&bytes, number);
+        if bytes[page] == 0x0d {
+            leaves.push(number);
+            continue;
+        }
+        above.push(number);
+        open.push(word(&bytes, page + 8));
+        let cells = 0..half(&bytes, page + 3);
+        open.extend(cells.map(|cell| word(&bytes, page + half(&bytes, page + 12 + 2 * cell))));
+    }
+    [above, leaves]
+}
+
+/// Swaps the first two rows of a page, by the numbers that say where they are.
+fn swap_rows(bytes: &mut [u8], number: usize) {
+    let first = page_of(bytes, number) + 8;
+    bytes[first..first + 4].rotate_left(2);
+}
+
+#[test]
+fn rows_in_another_order_are_damage() {
+    let [_, leaves] = pages(&in_ranges());
+    let said = "`vars_info` is damaged: its rows are not in the order of their rowids at ";
+    assert!(leaves.len() > 100, "{leaves:?}");
+    for leaf in leaves.into_iter().step_by(10) {
+        in_ranges()
+            .bytes(of_profile, |bytes| swap_rows(bytes, leaf))
+            .refused("swapped", &[said]);
+    }
+}
+
+/// Wherever a page of the table is damaged, the rows are those that SQLite reads from one end to
+/// the other, or there is an error.
+#[test]
+fn a_wrong_byte_takes_no_row_away_in_silence() {
+    let sound = in_ranges();
+    let [above, leaves] = pages(&sound);
+    let bytes = fs::read(&sound.profile).unwrap();
+    let mut random = Random(3);
+    let mut place = |number: &usize| {
+        let start = page_of(&bytes, *number);
+        // Every second one of them is among those that say where rows are.
+        let within = random.one_of(&[40, 512]);
+        let within = random.below(within);
+        (start + within, random.next() as u8)
+    };
+    let mut places: Vec<(usize, u8)> = leaves.iter().map(&mut place).collect();
+    for _ in 0..30 {
+        places.extend(above.iter().map(&mut place));
+    }
+    let outcomes = each(&places, |&(at, byte)| {
+        let case = Case::new().bytes(of_profile, |changed| {
+            changed.clone_from(&bytes);
+            changed[at] = byte;
+        });
+        let found = read(&case.profile);
+        if let Ok(rows) = &found {
+            let expected = by_sqlite(&case.profile).map_err(|error| error.to_string());
+            assert!(Ok(rows) == expected.as_ref(), "{byte} at {at}");
+        }
+        found.is_ok()
+    });
+    let read = outcomes.iter().filter(|&&is_ok| is_ok).count();
+    assert!(
+        read > 50 && outcomes.len() - read > 50,
+        "{read} of {}",
+        outcomes.len()
+    );
+}
