@@ -2,12 +2,16 @@
 
 use std::fs;
 
-use rusqlite::Connection;
-
-use super::profile::column;
+use rusqlite::{Connection, types::FromSql};
 
 const MODEL: &str = "--framework popart --mode training --layers 4 --tiles 8 \
                      --vars-per-layer-tile 6 --page-size 1024";
+
+fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
+    let mut rows = connection.prepare(sql).expect("a query");
+    let rows = rows.query_map([], |row| row.get(0)).expect("rows");
+    rows.collect::<Result<_, _>>().expect("values")
+}
 
 #[test]
 fn options_ask_for_a_pipelined_profile() {

@@ -1,12 +1,8 @@
 //! Facts about pipelines from elsewhere, or computed by hand.
 
 mod bert;
-mod categories;
 mod command_line;
-mod forms;
-mod operations;
 mod planted;
-mod profile;
 mod small;
 mod table;
 mod tiny;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::graph::{Graph, OnTile, Tensor, Use, Weight};
+use super::super::updates::Updates;
 use crate::places::Places;
 
 /// A graph of In, layers and Out with so many steps for each in each pass, and
@@ -24,6 +25,11 @@ pub(super) fn empty(layers: u32, each: u32, is_training: bool) -> Graph {
             false => vec![None; positions as usize],
         },
         locals: vec![BTreeMap::new()],
+        updates: Updates {
+            made: vec![BTreeMap::new()],
+            gradients: vec![BTreeMap::new()],
+            ..Updates::default()
+        },
         ..Graph::default()
     }
 }
