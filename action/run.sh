@@ -46,7 +46,6 @@ fi
 add --num-ipus "$NUM_IPUS"
 add --layer-name-regex "$LAYER_NAME_REGEX"
 add --reserve "$RESERVE"
-add --calibration "$CALIBRATION"
 add --compare "$COMPARE"
 read -r -d '' -a forms <<< "$EMIT" || true
 for form in "${forms[@]+"${forms[@]}"}"; do

@@ -18,7 +18,7 @@ use crate::model::{
 };
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
-use crate::report::{Calibration, Detail, Files, Inputs, Peaks, Provenance, Report, printable};
+use crate::report::{Detail, Files, Inputs, Peaks, Provenance, Report, printable};
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search_states};
 use crate::trust::check_debug;
@@ -224,27 +224,9 @@ impl Layers<'_> {
     /// Constraints that contradict each other, a profile that cannot be read
     /// again for the names of variables, and whatever makes an answer uncertain.
     pub fn split(&self, request: SearchRequest) -> Result<Report> {
-        self.split_corrected(request, None)
-    }
-
-    /// Finds the best split with the correction from a compilation.
-    ///
-    /// # Errors
-    /// As [`Layers::split`], and when the calibration is of other layers.
-    pub fn split_corrected(
-        &self,
-        request: SearchRequest,
-        calibration: Option<&Calibration>,
-    ) -> Result<Report> {
         let pipeline = request.pipeline.choose(&self.analysis.model);
         let memory = self.memory()?.in_pipeline(pipeline);
         let memory = memory.with_context(|| self.analysis.displayed())?;
-        let positions = &self.placement.positions;
-        let correction = calibration.map(|calibration| {
-            calibration.check(&self.analysis.model, positions)?;
-            calibration.correction(positions, pipeline)
-        });
-        let memory = memory.corrected(correction.transpose()?);
         let highest = request.highest_limit();
         let (memory, found) = search_states(&memory, &self.placement, request, &Progress::new())?;
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())

@@ -31,7 +31,7 @@
 //!   page for the browser, configuration, and what changed since an earlier
 //!   one. A [`CompiledProfile`](profile::CompiledProfile) of any number of IPUs
 //!   goes there directly: whether it [fits](report::Fit), how far it is from
-//!   the prediction, and the correction of the next prediction.
+//!   the prediction, and the reserve that the next prediction needs.
 //! * [`analysis`] goes this way in a few calls: [`Analysis`](analysis::Analysis) to a
 //!   split, [`Compilation`](analysis::Compilation) to whether what was compiled fits.
 //! * [`saved`] keeps a model in a file of its own.

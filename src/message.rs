@@ -33,8 +33,6 @@ pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
 /// The way out of a damaged saved model.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// The way out of a file that is no calibration.
-pub(crate) const GIVE_CALIBRATION: &str = "give a file that --calibrate wrote";
 /// The way out of a file that is no report.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 

@@ -134,7 +134,6 @@ def fit(
 
     - ``against``: the prediction: what :func:`split` returned, or the path of a file
       that ``--export-json`` wrote
-    - ``calibrate``: the path for what it lacked, for ``split(calibration=...)``
     - ``mem_per_tile``: bytes that each tile may take, or a list by IPU
     - ``reserve``: bytes of each tile to keep free, or per cent as text (``"5%"``)
 

@@ -35,16 +35,14 @@ REPEATED: FrozenSet[str] = frozenset(
 COUNTED: FrozenSet[str] = frozenset(["verbose"])
 
 #: Files that are read, beside the profile and its ``debug.cbor``.
-READ: FrozenSet[str] = frozenset(["against", "compare", "calibration"])
+READ: FrozenSet[str] = frozenset(["against", "compare"])
 
 #: Files that are written.
 WRITTEN: FrozenSet[str] = frozenset(
     [
-        "calibrate",
         "export_csv",
         "export_html",
         "export_json",
-        "export_lp",
         "export_markdown",
         "save_to_file",
     ]
@@ -81,7 +79,6 @@ class FitOptions(_OfBoth, total=False):
     """
 
     against: Union[None, AnyPath, SplitReport]
-    calibrate: Optional[AnyPath]
 
 
 class SplitOptions(_OfBoth, total=False):
@@ -96,7 +93,6 @@ class SplitOptions(_OfBoth, total=False):
     """
 
     num_ipus: Union[None, int, Literal["auto"]]
-    calibration: Optional[AnyPath]
     compare: Union[None, AnyPath, SplitReport]
     memory_model: Optional[Literal["full", "classic"]]
     layerless: Optional[Literal["assign", "first", "ignore"]]
@@ -146,7 +142,6 @@ class SplitOptions(_OfBoth, total=False):
     interlayer_communication: Optional[bool]
     diagnose: Optional[bool]
     list_layers: Optional[bool]
-    export_lp: Optional[AnyPath]
     # The analysed model.
     save_to_file: Optional[AnyPath]
     load_from_file: Optional[bool]
@@ -162,7 +157,6 @@ class RunOptions(SplitOptions, total=False):
     fit: Optional[bool]
     # As in FitOptions; type checkers refuse two bases that have one in common.
     against: Union[None, AnyPath, SplitReport]
-    calibrate: Optional[AnyPath]
 
 
 #: Which function takes which.

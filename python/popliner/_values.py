@@ -1,6 +1,6 @@
 """What a report is made of, as far as most programs need it.
 
-The fields are those of ``schema/report-v2.schema.json`` under the same names; the
+The fields are those of ``schema/report-v3.schema.json`` under the same names; the
 rest is in ``Report.json``. Reports of later versions may have more fields, which
 are passed over here.
 """
@@ -95,8 +95,6 @@ class FullestTile:
     - ``parts``: the same bytes by what they hold
     - ``limit``: bytes that the stage may take on each tile
     - ``peak_step``: the number of the program's step at which the tile holds most
-    - ``learnt``: bytes beyond its parts, learnt from compiled pipelines
-      (``calibration``)
     """
 
     tile: int
@@ -105,7 +103,6 @@ class FullestTile:
     parts: Parts
     limit: Bytes = 0
     peak_step: Optional[int] = None
-    learnt: Bytes = 0
 
 
 @dataclass(frozen=True)
@@ -364,8 +361,7 @@ class Relaxation:
 class Refusal:
     """Why there is no split that fits, and what would help.
 
-    - ``reason``: ``too-large``, ``too-few-ipus``, ``pins-or-limits``, ``pipeline`` or
-      ``learnt``
+    - ``reason``: ``too-large``, ``too-few-ipus``, ``pins-or-limits`` or ``pipeline``
     - ``limit``: bytes that a stage may take on each tile
     - ``ranges``: ranges of layers that are each over the limit: a proof
     - ``relaxations``: what would fit without some constraints or tied weights

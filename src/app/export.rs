@@ -1,4 +1,4 @@
-//! The report and the integer program, written to files in the requested forms.
+//! The report, written to files in the requested forms.
 
 use super::input::{BESIDE, beside, debug_path};
 use super::messages::Messages;
@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 /// The files and forms of a run for others than people at a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExportForm {
-    /// `--export-lp`
-    Lp,
     /// `--export-json`
     Json,
     /// `--export-csv`
@@ -29,7 +27,6 @@ enum ExportForm {
 impl ExportForm {
     fn option(self) -> &'static str {
         match self {
-            ExportForm::Lp => "--export-lp",
             ExportForm::Json => "--export-json",
             ExportForm::Csv => "--export-csv",
             ExportForm::Markdown => "--export-markdown",
@@ -41,20 +38,11 @@ impl ExportForm {
     fn name(self) -> &'static str {
         self.option().trim_start_matches('-')
     }
-
-    /// The content of the file.
-    fn content(self) -> &'static str {
-        match self {
-            ExportForm::Lp => "integer program",
-            _ => "report",
-        }
-    }
 }
 
 /// The requested forms, each with its file.
 fn exports(options: &Options) -> impl Iterator<Item = (ExportForm, &Path)> {
     let exports = [
-        (ExportForm::Lp, &options.exports.export_lp),
         (ExportForm::Json, &options.exports.export_json),
         (ExportForm::Csv, &options.exports.export_csv),
         (ExportForm::Markdown, &options.exports.export_markdown),
@@ -112,7 +100,6 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
         app,
         ("--compare", options.exports.compare.clone()),
         ("--against", options.compiled.against.clone()),
-        ("--calibration", options.compiled.calibration.clone()),
     ];
     let inputs = inputs.into_iter();
     inputs
@@ -123,54 +110,46 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
 /// All files that are written. `-` is standard output to texts that name what they are
 /// where there are several; others it would mix up.
 fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
-    let others = [
-        ("--save-to-file", &options.saved.save_to_file),
-        ("--calibrate", &options.compiled.calibrate),
-    ];
-    let others = others.into_iter();
-    let others = others.filter_map(|(option, file)| Some((option, file.as_deref()?)));
-    let others: Vec<_> = others.collect();
-    if let Some((option, _)) = others.iter().find(|(_, path)| is_standard_output(path)) {
-        return Err(usage(format!(
-            "{option} - would mix with results on standard output; name a file, or ./- for one \
-             of this name"
-        )));
+    let saved = options.saved.save_to_file.as_deref();
+    if saved.is_some_and(is_standard_output) {
+        return Err(usage(
+            "--save-to-file - would mix with results on standard output; name a file, or ./- for \
+             one of this name",
+        ));
     }
+    let saved = saved.map(|path| ("--save-to-file", path));
     let forms = exports(options).filter(|(_, path)| !is_standard_output(path));
     let forms = forms.map(|(form, path)| (form.option(), path));
-    Ok(others.into_iter().chain(forms).collect())
+    Ok(saved.into_iter().chain(forms).collect())
 }
 
-/// Writes the report in all forms, and `lp`, the integer program. Files come last, so that
-/// no form is missing when one cannot be made.
+/// Writes the report in all requested forms. Files come last, so that no form is missing
+/// when one cannot be made.
 pub(super) fn write(
     options: &Options,
     report: &Report,
-    lp: &str,
     sections: &mut Sections<'_, impl Write>,
     messages: Messages,
 ) -> Result<()> {
     let mut files = Vec::new();
     for (form, path) in exports(options) {
-        let bytes = rendered(report, lp, form)?;
+        let bytes = rendered(report, form)?;
         if is_standard_output(path) {
             sections.text(form.name(), &bytes)?;
         } else {
-            files.push((form, path, bytes));
+            files.push((path, bytes));
         }
     }
-    for (form, path, bytes) in files {
+    for (path, bytes) in files {
         atomic::write(path, &bytes).with_context(|| displayed(path))?;
-        let content = form.content();
-        messages.info(format_args!("the {content} is in {}", displayed(path)));
+        messages.info(format_args!("the report is in {}", displayed(path)));
     }
     Ok(())
 }
 
-fn rendered(report: &Report, lp: &str, form: ExportForm) -> io::Result<Vec<u8>> {
+fn rendered(report: &Report, form: ExportForm) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match form {
-        ExportForm::Lp => bytes.extend(lp.bytes()),
         ExportForm::Json => write_json(report, &mut bytes)?,
         ExportForm::Csv => write_csv(report, &mut bytes)?,
         ExportForm::Markdown => bytes.extend(markdown(report).into_bytes()),

@@ -1,16 +1,12 @@
 //! `--fit`: does a compilation fit, as it was recorded, and how far is it from what
 //! was predicted?
 
-use super::input::{Beside, debug_path, read_bounded};
+use super::input::{Beside, debug_path};
 use super::messages::Messages;
 use super::output::{Outputs, read_report_at};
 use super::{Exit, Options, detail, layers, request, usage};
 use crate::analysis::{Compilation, ContextsOf, displayed};
-use crate::atomic;
-use crate::limits;
-use crate::report::{
-    Against, Calibration, CalibrationError, Form, Format, Report, Table, tables_of,
-};
+use crate::report::{Against, Form, Format, Report, Table, tables_of};
 use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -41,13 +37,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
         tables: tables(options, &report),
         ..Outputs::new(options, messages, report)
     };
-    let exit = outputs.print(out)?;
-    // Whether it fits is said in any case.
-    if let (Some((_, prediction)), Some(path)) = (&prediction, &options.compiled.calibrate) {
-        write_calibration(options, path, prediction, &outputs.report)?;
-        messages.info(format_args!("the calibration is in {}", displayed(path)));
-    }
-    Ok(exit)
+    outputs.print(out)
 }
 
 /// The tables for programs; for people one table, since the others are among the sentences.
@@ -97,42 +87,17 @@ fn limits_of(options: &Options, compilation: &Compilation) -> Result<Vec<u64>> {
 
 /// Adds to `report` how far it is from `prediction`.
 fn compare(path: &Path, prediction: &Report, report: &mut Report) -> Result<()> {
+    let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {
         return Ok(());
     };
     let against = Against::new(prediction, fit);
-    fit.against = Some(against.with_context(|| format!("--against {}", displayed(path)))?);
+    let against = against.with_context(|| format!("--against {}", displayed(path)))?;
+    fit.against = Some(Against {
+        reserve: against.reserve.filter(|_| has_verdict),
+        ..against
+    });
     // The names of layers are those of the prediction.
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
-}
-
-fn write_calibration(
-    options: &Options,
-    path: &Path,
-    prediction: &Report,
-    report: &Report,
-) -> Result<()> {
-    let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
-    let Some(against) = against else {
-        return Ok(());
-    };
-    let found = match report.has_verdict() {
-        true => Calibration::new(prediction, against),
-        false => Err(CalibrationError::Incomplete),
-    };
-    let found =
-        found.with_context(|| format!("--calibrate {}", displayed(&options.input.profile)))?;
-    atomic::write(path, found.text().as_bytes()).with_context(|| displayed(path))
-}
-
-/// The calibration that `--calibration` names.
-pub(super) fn calibration(options: &Options) -> Result<Option<Calibration>> {
-    let Some(path) = &options.compiled.calibration else {
-        return Ok(None);
-    };
-    let context = || format!("--calibration {}", displayed(path));
-    let what = ("calibration", "--calibrate");
-    let bytes = read_bounded(path, limits::BESIDE, what).with_context(context)?;
-    Calibration::read(&bytes).map(Some).with_context(context)
 }

@@ -24,9 +24,9 @@ use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::parallel;
 use crate::progress::{Progress, Unit};
-use crate::report::{Calibration, Detail, Report, printable};
+use crate::report::{Detail, Report, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_states};
-use crate::solve::{Limits, SolveError, lp};
+use crate::solve::{Limits, SolveError};
 use anyhow::{Context, Result};
 use cli::Command;
 use messages::Messages;
@@ -156,10 +156,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         return fit::run(options, messages, out);
     }
     let earlier = output::earlier_report(options)?;
-    let calibration = fit::calibration(options)?;
     // The process ends soon after: to free millions of entries would take longer than to
     // show the result.
-    let analysis = ManuallyDrop::new(read(options, calibration.as_ref(), messages)?);
+    let analysis = ManuallyDrop::new(read(options, messages)?);
     let model = &analysis.model;
     if options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)? {
         return Ok(Exit::Done);
@@ -170,14 +169,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let diagnosis = tables::diagnosis(options, model, &memory);
     let limits = request::limits(options, model.target.bytes_per_tile)?;
     let highest = Limits::new(&limits).highest();
-    let (memory, found) = search(options, &layers, memory, limits, calibration, messages)?;
+    let (memory, found) = search(options, &layers, memory, limits, messages)?;
     let memory = ManuallyDrop::new(memory);
-    let lp = integer_program(options, &layers, found.as_ref())?;
     let report = report(options, &layers, &memory, found.as_ref(), highest, messages)?;
     let outputs = Outputs {
         tables,
         found,
-        lp,
         diagnosis,
         earlier,
         ..Outputs::new(options, messages, report)
@@ -185,23 +182,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     outputs.print(out)
 }
 
-/// The model with the files beside it, and what is unusual about them and the calibration.
-fn read(
-    options: &Options,
-    calibration: Option<&Calibration>,
-    messages: Messages,
-) -> Result<Analysis> {
+/// The model with the files beside it, and what is unusual about them.
+fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     let mut analysis = input::read(options, messages)?;
     if options.wants_report() {
         let beside = input::Beside::read(options, messages);
         analysis.warnings.extend(beside.warnings);
         (analysis.framework, analysis.app) = beside.files;
-    }
-    if let (Some(known), Some(path)) = (calibration, &options.compiled.calibration)
-        && let Some(warning) = known.warning()
-    {
-        messages.warning(Some(&displayed(path)), &warning);
-        analysis.warnings.push((displayed(path), warning));
     }
     Ok(analysis)
 }
@@ -212,7 +199,6 @@ fn search<'a>(
     layers: &Layers<'_>,
     memory: MemoryModel<'a>,
     limits: Vec<u64>,
-    calibration: Option<Calibration>,
     messages: Messages,
 ) -> Result<(MemoryModel<'a>, Option<SearchResult>)> {
     let model = layers.model();
@@ -220,8 +206,6 @@ fn search<'a>(
     let pipeline = request::pipeline(options, model)?;
     let memory = memory.in_pipeline(pipeline);
     let memory = memory.with_context(|| displayed(&options.input.profile))?;
-    let correction = request::correction(options, calibration, layers, pipeline)?;
-    let memory = memory.corrected(correction);
     let Some(request) = request else {
         return Ok((memory, None));
     };
@@ -298,19 +282,6 @@ fn find<'a>(
         }
         error => error.into(),
     })
-}
-
-/// The integer program of what was searched, if it is wanted.
-fn integer_program(
-    options: &Options,
-    layers: &Layers<'_>,
-    found: Option<&SearchResult>,
-) -> Result<String> {
-    let Some(found) = found.filter(|_| options.exports.export_lp.is_some()) else {
-        return Ok(String::new());
-    };
-    let names = layers.placement.positions.names();
-    Ok(lp(&found.costed.problem(), &names).map_err(SearchError::from)?)
 }
 
 /// How much of the report is shown or written.

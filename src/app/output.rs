@@ -24,8 +24,6 @@ pub(super) struct Outputs<'a> {
     /// The tables that show the model.
     pub(super) tables: Vec<Table>,
     pub(super) found: Option<SearchResult>,
-    /// The integer program, if it is wanted.
-    pub(super) lp: String,
     /// The tables of `--diagnose`.
     pub(super) diagnosis: Vec<Table>,
     pub(super) report: Report,
@@ -80,7 +78,6 @@ impl<'a> Outputs<'a> {
             messages,
             tables: Vec::new(),
             found: None,
-            lp: String::new(),
             diagnosis: Vec::new(),
             report,
             earlier: None,
@@ -109,13 +106,7 @@ impl<'a> Outputs<'a> {
         for table in &self.diagnosis {
             sections.table(table)?;
         }
-        export::write(
-            self.options,
-            &self.report,
-            &self.lp,
-            &mut sections,
-            self.messages,
-        )?;
+        export::write(self.options, &self.report, &mut sections, self.messages)?;
         if self.options.results.explain {
             let explained = |section: &Section| section.part == Part::Explanation;
             self.messages.sections(&self.report, explained);

@@ -3,13 +3,12 @@
 use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
-use crate::analysis::{Layers, displayed};
-use crate::memory::{Accumulator, Correction, Pipeline, Recompute, Schedule, StatePlace, Storage};
+use crate::analysis::Layers;
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
 use crate::model::{Model, NoClock, NoCycles, Positions, Rules};
-use crate::report::Calibration;
 use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Plan, Rule};
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 /// How many IPUs `--num-ipus auto` goes up to.
 const MAX_AUTO: usize = 64;
@@ -139,29 +138,6 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
     Ok(())
 }
 
-/// The calibrated correction, for the stages of a model with these layers.
-///
-/// # Errors
-/// Rules that know no pipeline, and a calibration of another model.
-pub(super) fn correction(
-    options: &Options,
-    calibration: Option<Calibration>,
-    layers: &Layers<'_>,
-    pipeline: Pipeline,
-) -> Result<Option<Correction>> {
-    let (Some(calibration), Some(path)) = (calibration, &options.compiled.calibration) else {
-        return Ok(None);
-    };
-    if let Some(what) = of_original(options) {
-        return Err(no_pipeline("--calibration", what));
-    }
-    let positions = &layers.placement.positions;
-    let belongs = calibration.check(layers.model(), positions);
-    let correction = belongs.and_then(|()| calibration.correction(positions, pipeline));
-    let correction = correction.with_context(|| format!("--calibration {}", displayed(path)))?;
-    Ok(Some(correction))
-}
-
 /// The option by which the original tool's ways are requested, which know no
 /// pipeline.
 fn of_original(options: &Options) -> Option<&'static str> {
@@ -239,7 +215,6 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
         (options.results.sweep, "--sweep"),
         (options.results.plan, "--plan"),
         (options.time.at_micro_batch.is_some(), "--at-micro-batch"),
-        (options.exports.export_lp.is_some(), "--export-lp"),
         (is_auto, "--num-ipus auto"),
         (limits > 1, "several amounts of --mem-per-tile"),
     ]);

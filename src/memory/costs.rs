@@ -1,6 +1,6 @@
 //! The table that the solver works on: numbers for each range of layers.
 
-use super::{ByDepth, Correction, PlacedStage};
+use super::ByDepth;
 use std::ops::Range;
 
 /// The memory on the fullest tile of every contiguous range of layers that
@@ -11,7 +11,6 @@ use std::ops::Range;
 /// added, so from each start only the ranges up to the first that is over the
 /// limit are kept. In a pipeline a range needs more the more stages come after it
 /// (docs/model.md, "Pipelines"); a longer range may then need less than a shorter one.
-/// With a [`Correction`], it depends on its place too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// `least[from][n]` is what the range `from..from + n + 1` needs at least.
@@ -53,24 +52,6 @@ impl RangeCosts {
             pipeline: Some(ByDepth::new(lengths, stages, peaks)),
             ..Self::new(least)
         }
-    }
-
-    /// The costs with the calibrated correction of stages, of at most `stages` in a split. It
-    /// matters where they are, so the costs depend on how many come after them even
-    /// where they did not before.
-    pub(super) fn corrected(&self, correction: &Correction, stages: usize) -> Self {
-        let lowest = correction.least();
-        let with = |row: &Vec<u64>| row.iter().map(|&bytes| plus(bytes, lowest)).collect();
-        let least = self.least.iter().map(with).collect();
-        Self::in_pipeline(least, stages, |positions, after| {
-            let is_last = positions.end == self.layers();
-            let peak = self.peak(positions.clone(), after);
-            let after = Some(after);
-            match peak.filter(|_| is_last == (after == Some(0))) {
-                Some(bytes) => plus(bytes, correction.bytes(&PlacedStage { positions, after })),
-                None => u64::MAX,
-            }
-        })
     }
 
     /// Bytes that ranges need at least, without a pipeline.
@@ -154,13 +135,5 @@ impl RangeCosts {
             (range, highest.unwrap_or(0).max(least))
         };
         self.iter().map(of_stage).max_by_key(|&(_, peak)| peak)
-    }
-}
-
-/// Bytes with a correction, at least 0; more than any limit stays that.
-fn plus(bytes: u64, correction: i64) -> u64 {
-    match bytes {
-        u64::MAX => bytes,
-        _ => bytes.saturating_add_signed(correction),
     }
 }

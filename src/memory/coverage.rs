@@ -59,7 +59,6 @@ pub struct Coverage {
     pub assigned: u64,
     /// Those of them that count in several places only because an operation
     /// that reaches over the model touches these.
-    #[serde(default)]
     pub by_touch: u64,
     /// Of no operation.
     pub overhead: u64,

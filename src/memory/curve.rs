@@ -14,7 +14,7 @@ pub struct LiveCurve {
     /// The first and last step that count, both inclusive.
     pub window: (u32, u32),
     /// Bytes that do not change with the step: code, state, what no variable
-    /// explains, and on one tile of a stage the calibrated correction.
+    /// explains.
     pub fixed: u64,
     /// Bytes of the variables that are live on every step.
     pub always_live: u64,
@@ -48,9 +48,8 @@ pub struct LiveCurves {
 impl MemoryModel<'_> {
     /// The curves of each of `stages`: its range of positions (end exclusive),
     /// its memory ([`MemoryModel::stages`]) and the tile to look at. On its
-    /// fullest tile a stage peaks at the bytes there: a correction does not change
-    /// with the step. `None` for a stage without steps. All stages take one pass over
-    /// the variables.
+    /// fullest tile a stage peaks at the bytes there. `None` for a stage without steps.
+    /// All stages take one pass over the variables.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges, 0);
@@ -90,7 +89,7 @@ impl MemoryModel<'_> {
             }
             Some(LiveCurves {
                 all_tiles: all_tiles.curve(window, fixed.iter().sum()),
-                on_tile: on_tile.curve(window, fixed_here.saturating_add_signed(memory.correction)),
+                on_tile: on_tile.curve(window, fixed_here),
             })
         };
         let numbered: Vec<_> = (0u32..).zip(&windows).collect();

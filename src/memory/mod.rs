@@ -5,14 +5,12 @@
 //! ([`MemoryModel::stages`]), the peak of every range of layers that can fit
 //! ([`MemoryModel::range_costs`]), and what flows between layers
 //! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a
-//! [`Pipeline`] keep, for as many stages as come after them;
-//! [`MemoryModel::corrected`] adds what compiled pipelines needed beyond that.
+//! [`Pipeline`] keep, for as many stages as come after them.
 
 mod advice;
 mod breakdown;
 mod by_depth;
 mod code;
-mod correction;
 mod costs;
 mod coverage;
 mod curve;
@@ -37,7 +35,6 @@ mod uses;
 pub use crate::model::Rules;
 pub use advice::Reducible;
 pub(crate) use by_depth::ByDepth;
-pub use correction::Correction;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
@@ -79,8 +76,6 @@ pub struct MemoryModel<'a> {
     pipeline: Pipeline,
     /// The variables that are off the chip in the passes; `None` where there are none.
     update: Option<Arc<UpdatePhase>>,
-    /// The calibrated correction of each stage; `None` without a calibration.
-    correction: Option<Arc<Correction>>,
     /// The steps of each phase of a stage, as far as it has any.
     phases: [Range<u32>; PHASES],
     /// By position: first and last step of its operations, inclusive.
@@ -114,7 +109,6 @@ impl<'a> MemoryModel<'a> {
             flows: None,
             pipeline: Pipeline::default(),
             update: None,
-            correction: None,
             phases: phases(model, placement),
             windows: windows(model, placement),
             uses: CountedUses::new(model, placement),
@@ -122,7 +116,7 @@ impl<'a> MemoryModel<'a> {
     }
 
     /// The model with the memory that stages need in `pipeline` (docs/model.md,
-    /// "Pipelines"), and with the calibrated correction. The classic rules know none.
+    /// "Pipelines"). The classic rules know none.
     ///
     /// # Errors
     /// As [`MemoryModel::new`].
@@ -180,21 +174,6 @@ impl<'a> MemoryModel<'a> {
     pub fn keeping(&self, kept: &[bool]) -> Result<Self, TooManyPlaces> {
         let choices = kept.iter().copied().map(LayerChoice::keeping);
         self.choosing(&choices.collect::<Vec<_>>())
-    }
-
-    /// The model, whose stages also need what compiled pipelines needed beyond
-    /// the prediction; `None` takes that back. The classic rules know no correction.
-    pub fn corrected(&self, correction: Option<Correction>) -> Self {
-        let correction = correction.filter(|_| self.rules == Rules::Full);
-        Self {
-            correction: correction.map(Arc::new),
-            ..self.clone()
-        }
-    }
-
-    /// The bytes that compiled pipelines needed beyond the prediction.
-    pub fn correction(&self) -> Option<&Correction> {
-        self.correction.as_deref()
     }
 
     /// The pipeline that stages are part of.

@@ -121,7 +121,6 @@ pub struct AdviceFacts {
     /// its limit.
     pub layers: LayerNames,
     /// Their fullest tile.
-    #[serde(default)]
     pub tile: u32,
     /// Their bytes on it.
     pub bytes: u64,
@@ -161,9 +160,6 @@ pub enum RefusalReason {
     /// The least bytes of the stages would fit; what the pipeline keeps beside
     /// that does not.
     Pipeline,
-    /// The least bytes of the stages would fit; the calibrated
-    /// correction of their places, with what the pipeline keeps, does not.
-    Learnt,
 }
 
 /// Layers that are over the limit together.

@@ -2,8 +2,7 @@
 //!
 //! Each table after a line with its name, `# stages`, with all that is known of it in
 //! numbers: stages, where there is a split, and layers; of a compilation those that
-//! standard output has. All bytes are exact; the limit of a stage is that of its IPU. The
-//! correction is the last column where it is not 0 everywhere. Cells of what is not known
+//! standard output has. All bytes are exact; the limit of a stage is that of its IPU. Cells of what is not known
 //! are empty, such as cycles where the profile has none. `In`, `Out` and `None` are the
 //! pseudo-layers.
 

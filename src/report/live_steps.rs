@@ -40,17 +40,13 @@ pub struct TileAtSteps {
     /// Their bytes, those of code among them.
     pub bytes: Vec<u64>,
     /// Bytes of all variables of the tile that are live on every step.
-    #[serde(default)]
     pub always_live: u64,
     /// The bytes by category, most bytes first.
-    #[serde(default)]
     pub categories: Vec<CategoryAtSteps>,
     /// The bytes by layer, in the order of the report's layers. What several layers use
     /// counts in each. Empty where that would be too many numbers.
-    #[serde(default)]
     pub layers: Vec<LayerAtSteps>,
     /// Bytes of the variables that count in no layer, but in every stage.
-    #[serde(default)]
     pub in_every_stage: Vec<u64>,
     /// Of each step the 20 largest variables are among these, and the 10 largest of
     /// each layer: the largest first.

@@ -10,7 +10,6 @@ pub struct Liveness {
     /// How many liveness steps the program has.
     pub steps: u32,
     /// The first step of the backward pass; `null` for inference.
-    #[serde(default)]
     pub turn: Option<u32>,
     /// Summed over all tiles.
     pub all_tiles: Curve,
@@ -82,7 +81,6 @@ pub struct PeakVariables {
     /// The bytes of all of them.
     pub bytes: u64,
     /// Their bytes by category, most bytes first; empty in a saved model.
-    #[serde(default)]
     pub categories: Vec<CategorySum>,
     /// The largest of them, the largest first.
     pub largest: Vec<LiveVariable>,

@@ -57,7 +57,6 @@ pub struct PipelineFacts {
     pub recorded_recomputation: bool,
     /// Bytes on the fullest tile of this split if nothing were computed again;
     /// `null` where nothing is.
-    #[serde(default)]
     pub without_recomputation: Option<u64>,
     /// With `--recompute chosen`, for a split that fits: does no other choice of layers to keep
     /// recompute less in any stage?

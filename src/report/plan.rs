@@ -39,27 +39,21 @@ pub struct PlanRow {
     pub recompute: Recompute,
     /// Where the state of the optimizer is; where it is shared out, by as many replicas as
     /// there are IPUs for.
-    #[serde(default)]
     pub state: StatePlace,
     /// Bytes that a step of one replica loads from memory outside the IPUs and stores there;
     /// `null` where all is on the chip, or without cycles.
-    #[serde(default)]
     pub streamed_bytes: Option<u64>,
     /// Are there things whose time is not known and not among the cycles: state that is
     /// loaded without `--streaming-bandwidth`, or gathered from replicas? Such rows come after
     /// the others, which they are not compared with.
-    #[serde(default)]
     pub lacks_time: bool,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
     /// The stage that leaves the least free of its limit.
-    #[serde(default)]
     pub fullest_stage: u32,
     /// Bytes on the fullest tile of each stage.
-    #[serde(default)]
     pub stage_bytes: Vec<u64>,
     /// The stage that takes the most cycles for a micro-batch; `null` without cycles.
-    #[serde(default)]
     pub slowest_stage: Option<u32>,
     /// The lowest limit of its IPUs.
     pub limit: u64,
@@ -86,7 +80,6 @@ pub struct PlanRow {
     /// Where each stage ends, in positions of the layer order; the end exclusive.
     pub ends: Vec<u32>,
     /// With `chosen`: the layers that are kept whole. All others are recomputed.
-    #[serde(default)]
     pub kept: LayerNames,
     /// The command that gives it alone; empty without a command.
     pub command: String,

@@ -74,23 +74,19 @@ pub struct LayerMemory {
 pub struct Execution {
     /// Where the cycles come from.
     pub source: ExecutionSource,
-    /// Cycles of all that runs once, when they are known.
-    pub total: Option<u64>,
+    /// Cycles of all that runs once.
+    pub total: u64,
     /// By layer, in the order of the report's layers.
     pub layers: Vec<LayerCycles>,
     /// By stage; empty without a split.
     pub stages: Vec<StageCycles>,
-    /// Cycles of compute sets and exchanges that count in no layer; left out
-    /// in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unplaced: Option<u64>,
-    /// The part of `unplaced` that exchanges between tiles take; left out as there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unplaced_exchange: Option<u64>,
-    /// Executed cycles of stream copies, syncs and control flow, 0 of estimates; left
-    /// out as there. All layers, `unplaced` and `other` together are `total`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub other: Option<u64>,
+    /// Cycles of compute sets and exchanges that count in no layer.
+    pub unplaced: u64,
+    /// The part of `unplaced` that exchanges between tiles take.
+    pub unplaced_exchange: u64,
+    /// Executed cycles of stream copies, syncs and control flow, 0 of estimates. All layers,
+    /// `unplaced` and `other` together are `total`.
+    pub other: u64,
 }
 
 /// Where cycles come from.
@@ -114,12 +110,10 @@ pub struct LayerCycles {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<f64>,
     /// The part of them that exchanges between tiles take, the rest being of compute
-    /// sets; left out in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exchange: Option<u64>,
-    /// Its cycles by pass; left out in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passes: Option<PassCycles>,
+    /// sets.
+    pub exchange: u64,
+    /// Its cycles by pass.
+    pub passes: PassCycles,
 }
 
 /// The cycles of one stage.
@@ -137,11 +131,9 @@ pub struct StageCycles {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch_milliseconds: Option<f64>,
     /// The part of them that exchanges between tiles take, the rest being of compute
-    /// sets; left out in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exchange: Option<u64>,
-    /// Its cycles by pass, those of the update in a step; left out in reports of earlier
-    /// versions.
+    /// sets.
+    pub exchange: u64,
+    /// Its cycles by pass, those of the update in a step; left out without a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<PassCycles>,
 }

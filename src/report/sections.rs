@@ -75,7 +75,7 @@ const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
 /// All sections, in order.
-pub(super) static SECTIONS: [Section; 25] = [
+pub(super) static SECTIONS: [Section; 24] = [
     Section::new("verdict", "Verdict", Part::Verdict, PEOPLE, verdict),
     Section::new("split", "Split", Part::Table, ALL, split),
     Section::new("ipus", "IPUs", Part::Table, ALL, ipus),
@@ -84,7 +84,6 @@ pub(super) static SECTIONS: [Section; 25] = [
     Section::new("step", "Step", Answer, PEOPLE, step_of),
     Section::new("pipeline", "Pipeline", Answer, PEOPLE, pipeline),
     Section::new("proof", "Proof", Proof, SCREENS, proof),
-    Section::new("learnt", "Calibrated correction", Answer, PEOPLE, learnt),
     Section::new("tied-weights", "Tied weights", Answer, PEOPLE, tied_weights),
     Section::new("given", "Beside the best", Answer, PEOPLE, given),
     Section::new("refusal", "Why it does not fit", Answer, PEOPLE, refusal),
@@ -261,10 +260,6 @@ fn step_of(report: &Report, _: Form) -> Vec<Block> {
 
 fn proof(report: &Report, _: Form) -> Vec<Block> {
     lines(report.proof.as_ref().and_then(sentences::proof))
-}
-
-fn learnt(report: &Report, _: Form) -> Vec<Block> {
-    lines(sentences::learnt(report))
 }
 
 fn tied_weights(report: &Report, _: Form) -> Vec<Block> {

@@ -6,12 +6,10 @@
 //! forms that want these add them.
 
 mod explain;
-mod learnt;
 mod pipeline;
 mod refusal;
 
 pub(super) use explain::explain;
-pub(super) use learnt::learnt;
 pub(super) use pipeline::{alternatives, chosen, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, refusal};
 

@@ -24,28 +24,13 @@ pub struct Split {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_ipus: Option<u32>,
     /// Was it given, to be compared with the best?
-    #[serde(default)]
     pub is_given: bool,
-    /// Do the bytes of its stages have what compiled pipelines needed beyond the
-    /// prediction?
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub is_calibrated: bool,
     /// The stages, in order.
     pub stages: Vec<Stage>,
     /// Layers that the search gave up on.
     pub unplaced: LayerNames,
     /// Single layers that are over the limit by themselves.
     pub too_large: Vec<LayerMemory>,
-}
-
-/// Is it left out of JSON?
-fn is_false(is: &bool) -> bool {
-    !is
-}
-
-/// As [`is_false`], for bytes.
-fn is_zero(bytes: &i64) -> bool {
-    *bytes == 0
 }
 
 /// One pipeline stage.
@@ -63,7 +48,6 @@ pub struct Stage {
     /// layers; the end exclusive.
     pub positions: Range<u32>,
     /// Does Out run on it?
-    #[serde(default)]
     pub has_out: bool,
     /// All its bytes: the sum over all tiles, each at its own peak, as predicted.
     pub total: u64,
@@ -91,17 +75,9 @@ pub struct Stage {
 pub struct FullestTile {
     /// Its number.
     pub tile: u32,
-    /// Its bytes: all its parts, and the calibrated correction.
+    /// Its bytes: all its parts.
     pub bytes: u64,
-    /// The calibrated correction: bytes that the stage needs beyond its
-    /// parts; below 0 where it needs less.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub learnt: i64,
-    /// Is that of other stages, by the place of this one?
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub learnt_is_estimate: bool,
     /// Bytes that the stage may take.
-    #[serde(default)]
     pub limit: u64,
     /// The limit less its bytes; below 0 when it does not fit.
     pub free: i64,
@@ -132,7 +108,7 @@ pub struct OverheadCode {
     pub global_exchange_code: u64,
 }
 
-/// How full the tiles of a stage are, each at its own peak, with the calibrated correction.
+/// How full the tiles of a stage are, each at its own peak.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fullness {
     /// Bytes that half of the tiles do not pass.
@@ -169,7 +145,6 @@ pub struct Cut {
     pub bytes: u64,
     /// Bytes of variables that are always live and used on both sides: each
     /// side needs a copy.
-    #[serde(default)]
     pub duplicated: u64,
     /// The effect of moving one layer over the cut, for each side that has
     /// another layer to keep; empty when nothing but the split was looked at.
@@ -202,12 +177,6 @@ impl Split {
     pub fn fullest(&self) -> Option<&Stage> {
         let stages = self.stages.iter().rev();
         stages.max_by_key(|stage| stage.fullest_tile.bytes)
-    }
-
-    /// Is the calibrated correction of any stage an estimate?
-    pub fn has_estimates(&self) -> bool {
-        let mut stages = self.stages.iter();
-        stages.any(|stage| stage.fullest_tile.learnt_is_estimate)
     }
 
     /// The stage that has least free of its limit; the first of several.

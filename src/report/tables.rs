@@ -36,7 +36,7 @@ const STAGES: [Field<Stage>; 9] = fields![Stage;
 
 const STAGE_PARTS: [Field<Stage>; 7] = parts!(Stage, fullest_tile.parts);
 
-const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
+const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
     Always "Peak step" Count (.fullest_tile.peak_step),
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -52,11 +52,10 @@ const MORE_OF_STAGES: [Field<Stage>; 17] = fields![Stage;
     OnePercent "Transfer buffers" Bytes (.fullest_tile.parts.waiting),
     OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
     NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
-    NotZeroAnywhere "Calibrated correction" Change (.fullest_tile.learnt),
     ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report)).into()),
 ];
 
-const STAGES_FOR_PEOPLE: [ForPeople; 12] = [
+const STAGES_FOR_PEOPLE: [ForPeople; 11] = [
     ("Stage", true),
     ("Layers", true),
     ("Peak memory", true),
@@ -67,7 +66,6 @@ const STAGES_FOR_PEOPLE: [ForPeople; 12] = [
     ("Transfer buffers", true),
     ("Forwarded tensors", true),
     ("Optimizer state", true),
-    ("Calibrated correction", true),
     ("Median tile", false),
 ];
 

@@ -1,7 +1,7 @@
 //! The changes of the model where nothing fits, whatever pipeline (docs/model.md,
 //! "Advice").
 
-use super::alternatives::{in_other, other_states};
+use super::alternatives::other_states;
 use super::{CostedRequest, SearchError, SearchResult};
 use crate::memory::{
     MemoryModel, MicroBatchScale, Pipeline, PlacedStage, Recompute, Schedule, StageMemory,
@@ -84,7 +84,7 @@ impl AdviceFor {
             bytes.saturating_sub(left.unwrap_or(bytes))
         };
         for (change, pipeline) in pipelines(&found.costed, memory)? {
-            add(change, None, less_in(&in_other(memory, pipeline)?));
+            add(change, None, less_in(&memory.in_pipeline(pipeline)?));
         }
         let reducible = memory.reducible(&stage, fullest);
         let (weight, of_weight) = reducible.by_weight.unzip();

@@ -1,7 +1,7 @@
 //! The bytes of other pipelines (`--recompute`, `--schedule`).
 
 use super::{CostedRequest, SearchError, rough};
-use crate::memory::{Correction, MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
+use crate::memory::{MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
 use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
 use crate::time::StageTimes;
@@ -33,7 +33,7 @@ impl<'a> OtherPipeline<'a> {
         pipeline: Pipeline,
         limit: u64,
     ) -> Result<Self, SearchError> {
-        Ok(Self::of(in_other(memory, pipeline)?, limit))
+        Ok(Self::of(memory.in_pipeline(pipeline)?, limit))
     }
 
     /// The same for the model of a pipeline.
@@ -184,14 +184,5 @@ pub(super) fn without_recomputation<'a>(
         ..pipeline
     };
     let is_again = pipeline.recompute != Recompute::None;
-    is_again.then(|| in_other(memory, plain)).transpose()
-}
-
-/// The model in another pipeline, of which no stage was compiled.
-pub(super) fn in_other<'a>(
-    memory: &MemoryModel<'a>,
-    pipeline: Pipeline,
-) -> Result<MemoryModel<'a>, SearchError> {
-    let carried = memory.correction().map(Correction::carried);
-    Ok(memory.in_pipeline(pipeline)?.corrected(carried))
+    Ok(is_again.then(|| memory.in_pipeline(plain)).transpose()?)
 }

@@ -1,7 +1,6 @@
 //! Where the state of the optimizer is: the first place where the model fits; and for which
 //! micro-batch.
 
-use super::alternatives::in_other;
 use super::chosen::{choose, is_chosen};
 use super::{Estimate, Outcome, SearchError, SearchRequest, SearchResult, search_with};
 use crate::memory::MemoryModel;
@@ -25,7 +24,7 @@ pub(crate) fn search_states<'a>(
     };
     let estimated = memory.at_micro_batch(scale);
     let (estimated, mut found) = in_states(&estimated, placement, request.at(scale), progress)?;
-    let recorded = in_other(memory, estimated.pipeline())?;
+    let recorded = memory.in_pipeline(estimated.pipeline())?;
     found.estimate = Some(Estimate::new(scale, &recorded, placement, &found)?);
     Ok((estimated, found))
 }
@@ -67,7 +66,7 @@ fn first_fit<'a>(
         return Ok((memory.clone(), first));
     }
     for &state in &states[1..] {
-        let other = in_other(memory, memory.pipeline().with_state(state, replicas))?;
+        let other = memory.in_pipeline(memory.pipeline().with_state(state, replicas))?;
         let found = search_with(&other, placement, request.clone(), progress)?;
         if found.fits() || may_be_chosen(&other, &found) {
             return Ok((other, found));

@@ -31,9 +31,8 @@
 //!
 //! Around that: [`sweep`] answers for each number of IPUs, [`explain`] says why
 //! there is no plan and what would help, with a [`Certificate`] that can be
-//! checked by hand, [`evaluate`] judges a given plan, and [`lp`] writes the
-//! integer program out for other solvers. [`greedy`] is the original tool's
-//! search, for comparison.
+//! checked by hand, and [`evaluate`] judges a given plan. [`greedy`] is the
+//! original tool's search, for comparison.
 
 mod certificate;
 mod checked_problem;
@@ -47,7 +46,6 @@ mod formulation;
 mod greedy;
 mod infeasible;
 mod integer_program;
-mod lp;
 mod network;
 mod objectives;
 mod plan;
@@ -72,7 +70,6 @@ pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,
 };
 pub use integer_program::{BottleneckProof, Infeasibility};
-pub use lp::lp;
 pub use objectives::{Goal, Objective};
 pub use plan::{Judgement, Plan, Score, evaluate};
 pub use problem::{Limits, Problem};

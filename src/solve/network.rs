@@ -105,16 +105,6 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// Does a path have at most as many edges as there are IPUs?
-    pub(super) fn is_layered(&self) -> bool {
-        self.is_layered
-    }
-
-    /// By level.
-    pub(super) fn levels(&self) -> impl Iterator<Item = Level> {
-        self.levels.iter().map(|entry| entry.level)
-    }
-
     /// The node where all positions are placed: the last.
     pub(super) fn sink(&self) -> usize {
         self.levels.len().max(1) * self.checked.layers()

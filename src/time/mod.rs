@@ -100,7 +100,6 @@ pub struct PositionCycles {
     /// Cycles of recomputation in the last stage of the pipeline.
     pub recomputed_last: Vec<u64>,
     /// By position, does a stage with it recompute? Stages of frozen layers alone do not.
-    #[serde(default)]
     pub recomputes: Vec<bool>,
     /// Is Out in the first position? Then the pipeline of several stages ends there, and
     /// something follows each of them.

@@ -33,7 +33,7 @@ COMPANY = {
         "module_out": ["--emit=keras"],
         "tiles": ["--memory-totals"],
     },
-    "fit": {"calibrate": ["--against=before"]},
+    "fit": {},
 }
 
 
@@ -173,7 +173,7 @@ class Arguments(unittest.TestCase):
     def test_names_and_values(self):
         self.assertEqual(lines(num_ipus=4, reserve="5%"), ["--num-ipus=4", "--reserve=5%"])
         self.assertEqual(lines(explain=True, sweep=False, pin=None), ["--explain"])
-        self.assertEqual(lines(calibration=Path("a", "b")), [f"--calibration={Path('a', 'b')}"])
+        self.assertEqual(lines(compare=Path("a", "b")), [f"--compare={Path('a', 'b')}"])
         self.assertEqual(lines(module="--help"), ["--module=--help"])
 
     def test_several_say_more(self):

@@ -164,7 +164,7 @@ class Errors(unittest.TestCase):
         self.assertNotIn("Usage", message)
 
     def test_a_file_that_is_not_there(self):
-        for options in [{}, {"compare": "nowhere.pop"}, {"calibration": Path("nowhere.pop")}]:
+        for options in [{}, {"compare": "nowhere.pop"}]:
             profile = BERT if options else "nowhere.pop"
             with self.assertRaises(FileNotFoundError) as caught:
                 popliner.split(profile, **options)
@@ -260,7 +260,7 @@ class Schema(unittest.TestCase):
     OF_RUN = {"json", "output", "messages", "exit_code", "_page"}
 
     def setUp(self):
-        path = ROOT / "schema" / "report-v2.schema.json"
+        path = ROOT / "schema" / "report-v3.schema.json"
         self.schema = json.loads(path.read_text(encoding="utf-8"))
 
     def kinds(self):

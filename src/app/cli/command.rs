@@ -7,13 +7,12 @@ use std::ffi::OsString;
 
 /// The options that say what is split and what a split must keep. The limits and the
 /// number of IPUs are not among them: they go with a split.
-const QUESTION: [&str; 31] = [
+const QUESTION: [&str; 30] = [
     "profile",
     "debug",
     "trust_debug_info",
     "allow_incomplete",
     "load_from_file",
-    "calibration",
     "schedule",
     "recompute",
     "accumulator",

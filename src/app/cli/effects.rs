@@ -40,7 +40,6 @@ pub(super) const SPLITS: &[&str] = &[
     "check_splits",
     "layers_per_ipu",
     "compare",
-    "export_lp",
 ];
 
 /// Those that say what the split is like.
@@ -63,7 +62,6 @@ pub(super) const OF_SPLITS: &[&str] = &[
     "optimizer_state",
     "accumulators",
     "stash",
-    "calibration",
     "solver",
     "pin",
     "together",
@@ -88,7 +86,6 @@ pub const EFFECTS: &[Effect] = &[
             "check_splits",
             "layers_per_ipu",
             "compare",
-            "export_lp",
         ]],
     },
     Effect {
@@ -137,10 +134,6 @@ pub const EFFECTS: &[Effect] = &[
     Effect {
         options: &["against"],
         on: &[&["fit"]],
-    },
-    Effect {
-        options: &["calibrate"],
-        on: &[&["against"]],
     },
 ];
 

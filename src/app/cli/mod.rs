@@ -117,7 +117,7 @@ impl Options {
 
     /// Must the memory of ranges of layers be computed?
     pub fn wants_search(&self) -> bool {
-        self.wants_split() || self.results.sweep || self.exports.export_lp.is_some()
+        self.wants_split() || self.results.sweep
     }
 
     /// Is anything requested that standard output does not show?

@@ -135,7 +135,7 @@ pub struct Exports {
     pub compare: Option<PathBuf>,
 
     /// Write the whole report as JSON, for programs; its schema is
-    /// schema/report-v2.schema.json. '-' is standard output
+    /// schema/report-v3.schema.json. '-' is standard output
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
 
@@ -147,12 +147,6 @@ pub struct Exports {
     /// layers, for a spreadsheet
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
-
-    /// Write the integer program of the objective in the LP format of CPLEX,
-    /// for another solver; what it finds should be the same number. '-' is
-    /// standard output
-    #[arg(long, value_name = "FILE")]
-    pub export_lp: Option<PathBuf>,
 }
 
 /// A prediction held against what was compiled.
@@ -160,19 +154,9 @@ pub struct Exports {
 #[command(next_help_heading = "Compiled pipelines")]
 pub struct Compiled {
     /// Compare the compilation of --fit, stage by stage, with the report that --export-json
-    /// wrote when the split was predicted
+    /// wrote when the split was predicted, and say which --reserve would have been enough
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
-
-    /// Write what each IPU needed beyond what was predicted, for --calibration
-    #[arg(long, value_name = "FILE")]
-    pub calibrate: Option<PathBuf>,
-
-    /// Add to predictions what --calibrate found, in place of --reserve: the split
-    /// that was compiled is then predicted as it was recorded. For other splits it is
-    /// an estimate, by whether an IPU is the first, the last or between
-    #[arg(long, value_name = "FILE", conflicts_with = "reserve")]
-    pub calibration: Option<PathBuf>,
 }
 
 /// Tables of the model and its recording.

@@ -205,16 +205,12 @@ pub struct Pipeline {
     /// The elements of accumulators.
     pub accumulator: Accumulator,
     /// Where the state of the optimizer is.
-    #[serde(default)]
     pub state: StatePlace,
     /// Where accumulators are.
-    #[serde(default)]
     pub accumulators: Storage,
     /// Where copies for the micro-batches that are under way are.
-    #[serde(default)]
     pub stash: Storage,
     /// How many replicas there are where state is elsewhere; else 0.
-    #[serde(default)]
     pub replicas: u64,
 }
 

@@ -2,7 +2,6 @@
 //! by hand.
 
 pub(in crate::memory) mod chosen;
-mod corrections;
 mod reruns;
 
 use super::flows::Flow;

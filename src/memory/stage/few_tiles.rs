@@ -77,13 +77,12 @@ impl<'a> StageOnTiles<'a> {
         let memory = &self.memory;
         let stages_of = std::mem::take(&mut self.stages_of);
         let plan = StagesToCompute::knowing(memory, &self.stage, Wanted::All, stages_of);
-        let correction = memory.correction_of(&self.stage[0]);
         let bytes = |in_lanes: &mut TilesInLanes| {
             let TilesInLanes { tiles, scratch } = in_lanes;
             let peaks = memory.peaks_of_loaded(&plan, scratch, tiles.len());
             let found = tiles.iter().zip(peaks).map(|(&tile, peaks)| {
                 let found = memory.on_tile(tile, &peaks[0], &plan);
-                found.parts.total().saturating_add_signed(correction)
+                found.parts.total()
             });
             found.collect::<Vec<u64>>()
         };
@@ -135,8 +134,7 @@ impl MemoryModel<'_> {
                 .map(bytes)
                 .rev()
                 .max_by_key(|(_, bytes)| *bytes);
-            let (tile, bytes) = found.unwrap_or_default();
-            (tile, bytes.saturating_add_signed(self.correction_of(stage)))
+            found.unwrap_or_default()
         };
         stages.iter().enumerate().map(fullest).collect()
     }

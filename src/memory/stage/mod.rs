@@ -40,14 +40,11 @@ pub struct StageMemory {
     pub(super) transfers: Vec<[u64; PHASES]>,
     /// Bytes on the fullest tile when the pipeline restores what it stashed as late
     /// as it can, which its compiler is free to do; `None` where that makes no
-    /// difference. With the calibrated correction.
+    /// difference.
     pub late_restores: Option<u64>,
     /// By tile: what it takes in the update, where the state of the optimizer is elsewhere in
     /// between; empty where it is not.
     pub updates: Vec<UpdateOnTile>,
-    /// The calibrated correction: what the stage needs beyond `tiles`, in bytes on each tile;
-    /// below 0 where it needs less.
-    pub correction: i64,
 }
 
 /// A tile in the update that takes the most there.
@@ -68,12 +65,9 @@ pub struct UpdateOnTile {
 }
 
 impl StageMemory {
-    /// Bytes on a tile, with the calibrated correction; 0 on one that is not there.
+    /// Bytes on a tile; 0 on one that is not there.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
-        let predicted = self.tiles.get(tile);
-        predicted.map_or(0, |parts| {
-            parts.total().saturating_add_signed(self.correction)
-        })
+        self.tiles.get(tile).map_or(0, Parts::total)
     }
 
     /// The fullest tile; the first of several.
@@ -84,7 +78,7 @@ impl StageMemory {
             .map_or(0, |(tile, _)| tile)
     }
 
-    /// Bytes on the fullest tile, with the calibrated correction.
+    /// Bytes on the fullest tile.
     pub fn max_tile_bytes(&self) -> u64 {
         self.tile_bytes(self.max_tile())
     }
@@ -95,8 +89,7 @@ impl StageMemory {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Sums over all tiles, without the calibrated correction, which is known of the fullest
-    /// tile alone.
+    /// Sums over all tiles.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for parts in &self.tiles {
@@ -183,12 +176,6 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// The calibrated correction of a stage, in bytes on each tile.
-    fn correction_of(&self, stage: &PlacedStage) -> i64 {
-        let correction = self.correction.as_ref();
-        correction.map_or(0, |correction| correction.bytes(stage))
-    }
-
     fn compute_at_once(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let plan = StagesToCompute::new(self, stages, wanted);
         let peaks = self.peaks_by_tile(&plan);
@@ -225,10 +212,6 @@ impl MemoryModel<'_> {
         };
         StageMemory {
             late_restores: None,
-            correction: match plan.wanted {
-                Wanted::All | Wanted::LateRestores => self.correction_of(placed),
-                Wanted::Layers => 0,
-            },
             tiles,
             updates,
             peak_steps: steps,

@@ -57,8 +57,8 @@ const MAX_CELLS: usize = 1 << 21;
 
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that
-    /// needs at most `limit` bytes on each tile, and in a pipeline, or with a
-    /// correction, what it needs with each number of stages after it.
+    /// needs at most `limit` bytes on each tile, and in a pipeline what it needs with
+    /// each number of stages after it.
     ///
     /// # Errors
     /// When there is more on one tile than on any real one.
@@ -67,11 +67,11 @@ impl MemoryModel<'_> {
     }
 
     /// How many stages [`MemoryModel::range_costs`] knows the costs of at most:
-    /// all, or in a pipeline and with a correction as many as there is room for.
+    /// all, or in a pipeline as many as there is room for.
     pub fn most_stages(&self) -> usize {
-        match (&self.flows, &self.correction) {
-            (None, None) => usize::MAX,
-            _ => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
+        match &self.flows {
+            None => usize::MAX,
+            Some(_) => (limits::RANGE_COSTS / self.layers().pow(2).max(1)).max(2) - 1,
         }
     }
 

@@ -58,11 +58,9 @@ impl<'a> PipelineSweep<'a> {
         let stages = stages.min(layers).min(model.most_stages()).max(1);
         let columns = model.flows.as_ref().map_or(0, |_| stages);
         let patterns = |flows| Patterns::new(flows, layers as u32);
-        let correction = model.correction.as_ref();
         Self {
             model,
-            // Where stages needed less, a range over the limit may fit.
-            limit: correction.map_or(limit, |correction| correction.predicted(limit)),
+            limit,
             ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
             stages,
             patterns: model.flows.as_ref().map(patterns),
@@ -255,7 +253,7 @@ impl<'a> PipelineSweep<'a> {
             ranges.collect()
         };
         let least = (0..self.ends.len()).map(row).collect();
-        let costs = match &self.patterns {
+        match &self.patterns {
             None => RangeCosts::new(least),
             Some(_) => RangeCosts::in_pipeline(least, self.stages, |range, after| {
                 match after < self.depths(range.end) {
@@ -263,10 +261,6 @@ impl<'a> PipelineSweep<'a> {
                     false => u64::MAX,
                 }
             }),
-        };
-        match &self.model.correction {
-            Some(correction) => costs.corrected(correction, self.stages),
-            None => costs,
         }
     }
 }

@@ -78,7 +78,6 @@ impl Inputs<'_> {
                 Cause::TooLarge => RefusalReason::TooLarge,
                 Cause::TooFewIpus => RefusalReason::TooFewIpus,
                 Cause::PinsOrLimits => RefusalReason::PinsOrLimits,
-                Cause::Pipeline if self.memory.correction().is_some() => RefusalReason::Learnt,
                 Cause::Pipeline => RefusalReason::Pipeline,
             },
             limit: request.highest_limit(),

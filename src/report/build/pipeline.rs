@@ -65,18 +65,17 @@ impl Inputs<'_> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
         let in_passes = memory.updates.iter().map(|update| update.in_passes).max();
-        let corrected = |bytes: u64| bytes.saturating_add_signed(memory.correction);
-        let in_passes = corrected(in_passes.unwrap_or(0));
+        let in_passes = in_passes.unwrap_or(0);
         let weights = fullest.update.into_iter();
         let weights = weights.flat_map(|update| self.memory.weights_of_update(update));
         Some(StageUpdate {
             tile: tile as u32,
-            bytes: corrected(fullest.bytes),
-            at_least: corrected(fullest.at_least),
+            bytes: fullest.bytes,
+            at_least: fullest.at_least,
             in_passes,
             taken: fullest.taken,
             weights: weights.map(str::to_string).collect(),
-            decides: corrected(fullest.bytes) > in_passes,
+            decides: fullest.bytes > in_passes,
         })
     }
 

@@ -97,8 +97,8 @@ impl Inputs<'_> {
             milliseconds: milliseconds(cycles.by_layer[position]),
             name: self.name(position),
             cycles: cycles.by_layer[position],
-            exchange: Some(cycles.exchange_by_layer[position]),
-            passes: Some(cycles.passes_by_layer[position]),
+            exchange: cycles.exchange_by_layer[position],
+            passes: cycles.passes_by_layer[position],
         });
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
         let times = self.search.and_then(|found| found.costed.times.as_ref());
@@ -112,7 +112,7 @@ impl Inputs<'_> {
                 cycles: of_range(&cycles.by_layer, range.clone()),
                 micro_batch_cycles: of_micro_batch,
                 micro_batch_milliseconds: of_micro_batch.and_then(milliseconds),
-                exchange: Some(of_range(&cycles.exchange_by_layer, range.clone())),
+                exchange: of_range(&cycles.exchange_by_layer, range.clone()),
                 passes: passes.map(|pass| PassCycles {
                     forward: narrow(pass.forward),
                     backward: narrow(pass.backward),
@@ -127,12 +127,12 @@ impl Inputs<'_> {
                 CycleSource::Executed { .. } => ExecutionSource::ExecutedSteps,
                 CycleSource::Estimated => ExecutionSource::CompileTimeEstimates,
             },
-            total: Some(sum(&total)),
+            total: sum(&total),
             layers: layers.collect(),
             stages: stages.collect(),
-            unplaced: Some(cycles.unplaced),
-            unplaced_exchange: Some(cycles.unplaced_exchange),
-            other: Some(cycles.other),
+            unplaced: cycles.unplaced,
+            unplaced_exchange: cycles.unplaced_exchange,
+            other: cycles.other,
         })
     }
 }

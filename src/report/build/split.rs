@@ -36,7 +36,6 @@ impl Inputs<'_> {
             max_stages: u32::try_from(found.costed.ipus).unwrap_or(u32::MAX),
             fewest_ipus: found.fewest_ipus.map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
-            is_calibrated: self.memory.correction().is_some(),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: too_large
@@ -69,7 +68,7 @@ impl Inputs<'_> {
             },
             total: parts.total(),
             parts,
-            fullest_tile: self.fullest_tile(placed, memory, limit),
+            fullest_tile: self.fullest_tile(memory, limit),
             tiles: Fullness::new(memory, limit),
             all_tiles_curve: sections.all_tiles_curve,
             fullest_tile_curve: sections.fullest_tile_curve,
@@ -100,14 +99,11 @@ impl Inputs<'_> {
         })
     }
 
-    fn fullest_tile(&self, placed: &PlacedStage, memory: &StageMemory, limit: u64) -> FullestTile {
+    fn fullest_tile(&self, memory: &StageMemory, limit: u64) -> FullestTile {
         let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
-        let correction = self.memory.correction();
         FullestTile {
             tile: tile as u32,
             bytes,
-            learnt: memory.correction,
-            learnt_is_estimate: correction.is_some_and(|correction| correction.is_estimate(placed)),
             limit,
             free: free_bytes(limit, bytes),
             parts: memory.tiles.get(tile).copied().unwrap_or_default(),

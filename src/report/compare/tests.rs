@@ -152,7 +152,7 @@ fn other_files_are_refused_by_kind() {
         assert!(format(other), "{other}: {}", error(other));
     }
     for other in [
-        "3",
+        "2",
         "1",
         "0",
         "1.5",
@@ -163,7 +163,7 @@ fn other_files_are_refused_by_kind() {
         let text = format!(r#"{{"format": "popliner-report", "version": {other}}}"#);
         assert!(version(&text), "{other}: {}", error(&text));
     }
-    let text = r#"{"format": "popliner-report", "version": 2}"#;
+    let text = r#"{"format": "popliner-report", "version": 3}"#;
     assert!(
         matches!(error(text), CompareError::Damaged(_)),
         "{}",

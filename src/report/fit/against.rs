@@ -22,6 +22,10 @@ pub struct Against {
     /// numbers of its stages say nothing of the prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_elsewhere: Option<CutElsewhere>,
+    /// The bytes of `--reserve` that would have covered every stage: the most that any of
+    /// them needs. `null` where the stages say nothing of the prediction: where the pipeline
+    /// was cut elsewhere, or one of both profiles contradicts itself.
+    pub reserve: Option<u64>,
     /// Each stage that has an IPU, in the order of the stages.
     pub stages: Vec<StageAgainst>,
 }
@@ -62,20 +66,21 @@ pub struct StageAgainst {
     pub layers: LayerNames,
     /// Bytes on its fullest tile, as predicted.
     pub predicted: u64,
-    /// The calibrated correction in these.
-    pub learnt: i64,
     /// Bytes on the fullest tile of its IPU, as recorded.
     pub recorded: u64,
     /// The difference there.
     pub difference: i64,
+    /// The fewest bytes of `--reserve` with which the stage would have been predicted to need
+    /// all of what was recorded: the difference, or 0 where the prediction was enough.
+    pub reserve: u64,
     /// Bytes left of the limit there, as recorded.
     pub free: i64,
-    /// The predicted bytes by what they hold, without the calibrated correction. Accumulators that
-    /// the profile of one IPU had itself are among the variables, on both sides.
+    /// The predicted bytes by what they hold. Accumulators that the profile of one IPU had
+    /// itself are among the variables, on both sides.
     pub predicted_parts: TileParts,
     /// As recorded.
     pub recorded_parts: TileParts,
-    /// Bytes over all tiles, as predicted, without the calibrated correction.
+    /// Bytes over all tiles, as predicted.
     pub predicted_total: u64,
     /// As recorded.
     pub recorded_total: u64,
@@ -122,6 +127,10 @@ impl Against {
         let stages = pairs
             .iter()
             .map(|&(stage, ipu)| StageAgainst::new(&split.stages[stage], &ipus[ipu], told));
+        let stages: Vec<_> = stages.collect();
+        let cut_elsewhere = cut_elsewhere(split, ipus, &pairs, are_named);
+        let reserves = stages.iter().map(|stage| stage.reserve);
+        let reserve = reserves.max().filter(|_| cut_elsewhere.is_none());
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
             matched_by: if are_named {
@@ -131,8 +140,9 @@ impl Against {
             },
             predicted_fits: split.fits,
             predicted_stages: split.stages.len() as u32,
-            cut_elsewhere: cut_elsewhere(split, ipus, &pairs, are_named),
-            stages: stages.collect(),
+            cut_elsewhere,
+            reserve,
+            stages,
         })
     }
 
@@ -169,9 +179,9 @@ impl StageAgainst {
             ipu: ipu.ipu,
             layers: stage.layers.clone(),
             predicted: predicted.bytes,
-            learnt: predicted.learnt,
             recorded: recorded.bytes,
             difference: free_bytes(recorded.bytes, predicted.bytes),
+            reserve: recorded.bytes.saturating_sub(predicted.bytes),
             free: recorded.free,
             predicted_parts: told.parts(TileParts::predicted(predicted)),
             recorded_parts: told.parts(recorded.parts),
@@ -185,15 +195,6 @@ impl StageAgainst {
     pub fn part_differences(&self) -> [i64; TileParts::NAMES.len()] {
         let (predicted, recorded) = (self.predicted_parts.bytes(), self.recorded_parts.bytes());
         std::array::from_fn(|part| free_bytes(recorded[part], predicted[part]))
-    }
-
-    /// Recorded less predicted bytes of code.
-    pub fn code_difference(&self) -> i64 {
-        let named = TileParts::NAMES.into_iter().zip(self.part_differences());
-        let code = named.filter(|(name, _)| TileParts::is_code(name));
-        code.fold(0, |sum, (_, difference)| {
-            i64::saturating_add(sum, difference)
-        })
     }
 
     /// The part that does most of the difference: off by most bytes in its direction, the

@@ -7,7 +7,6 @@
 
 mod against;
 mod build;
-mod calibration;
 mod parts;
 pub(super) mod sentences;
 pub(super) mod tables;
@@ -16,9 +15,6 @@ mod tests;
 
 pub use against::{Against, AgainstError, CutElsewhere, MatchedBy, StageAgainst};
 pub use build::FitInputs;
-pub use calibration::{
-    CalibratedIpu, CalibratedModel, Calibration, CalibrationError, CalibrationFormat, LearntPart,
-};
 pub use parts::TileParts;
 pub(super) use parts::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
 

@@ -52,11 +52,6 @@ impl TileParts {
         "gaps",
     ];
 
-    /// Is the part with this name code or vertex state, and not data?
-    pub(super) fn is_code(name: &str) -> bool {
-        !["variables", "stash", "accumulators", "gaps"].contains(&name)
-    }
-
     /// The bytes of each part.
     pub fn bytes(&self) -> [u64; 10] {
         [
@@ -94,8 +89,7 @@ impl TileParts {
         *part = part.saturating_add(bytes);
     }
 
-    /// The prediction for the fullest tile of a stage, without the correction
-    /// from another compilation.
+    /// The prediction for the fullest tile of a stage.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
         let of_overhead = tile.overhead_code.unwrap_or_default();

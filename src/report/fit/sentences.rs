@@ -79,7 +79,8 @@ fn nearest(ipu: &IpuFit) -> Sentence {
 }
 
 /// How the prediction was: what it was matched by, where it was cut elsewhere, which
-/// stages are off by what, and which is nearest to its limit.
+/// stages are off by what, which is nearest to its limit, and which reserve would have been
+/// enough.
 pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
     let mut lines = vec![say(match against.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
@@ -103,7 +104,20 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
             " are free"
         }));
     }
+    lines.extend(against.reserve.map(reserve));
     lines
+}
+
+/// The `--reserve` that every stage would have needed.
+fn reserve(bytes: u64) -> Sentence {
+    match bytes {
+        0 => say("the prediction was enough for every stage: no ")
+            .code("--reserve")
+            .text(" was needed"),
+        _ => say("with ")
+            .code(format!("--reserve {bytes}"))
+            .text(" the prediction would have been enough for every stage"),
+    }
 }
 
 /// The differences of a stage.

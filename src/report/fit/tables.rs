@@ -80,7 +80,7 @@ pub(in crate::report) fn categories(report: &Report) -> Table {
     Table::of("fit-categories", &[&CATEGORIES], report, rows)
 }
 
-const STAGES: [Field<StageAgainst>; 12] = fields![StageAgainst;
+const STAGES: [Field<StageAgainst>; 13] = fields![StageAgainst;
     Always "Stage" Count (.stage),
     Always "IPU" Count (.ipu),
     Always "Layers" Layers (.layers),
@@ -88,6 +88,7 @@ const STAGES: [Field<StageAgainst>; 12] = fields![StageAgainst;
     Always "Recorded" Bytes (.recorded),
     Always "Difference" Change (.difference),
     ForPeople "Of the predicted" Text (|stage, _, _| signed_share(stage.difference, stage.predicted).into()),
+    Always "Reserve" Bytes (.reserve),
     Always "Free" Free (.free),
     Always "Most of it" Text (|stage, _, _| stage.worst_part().map(|(part, _)| part).into()),
     Always "All tiles predicted" Bytes (.predicted_total),
@@ -96,7 +97,7 @@ const STAGES: [Field<StageAgainst>; 12] = fields![StageAgainst;
 ];
 
 /// The columns about fullest tiles.
-const STAGES_FOR_PEOPLE: [ForPeople; 9] = [
+const STAGES_FOR_PEOPLE: [ForPeople; 10] = [
     ("Stage", true),
     ("IPU", true),
     ("Layers", true),
@@ -104,6 +105,7 @@ const STAGES_FOR_PEOPLE: [ForPeople; 9] = [
     ("Recorded", true),
     ("Difference", true),
     ("Of the predicted", true),
+    ("Reserve", true),
     ("Free", false),
     ("Most of it", true),
 ];
@@ -166,17 +168,5 @@ fn part_rows(stage: &StageAgainst) -> Vec<Vec<Cell>> {
             differences[part],
         ]
     };
-    let correction = (stage.learnt != 0).then(|| {
-        let part = "calibrated correction";
-        let empty = Cell::Empty;
-        cells![
-            stage.stage,
-            stage.ipu,
-            part,
-            stage.learnt,
-            empty,
-            stage.learnt.saturating_neg()
-        ]
-    });
-    parts.map(row).chain(correction).collect()
+    parts.map(row).collect()
 }

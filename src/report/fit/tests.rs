@@ -1,11 +1,8 @@
-//! Stages and IPUs that are matched, and the corrections from them.
+//! Stages and IPUs that are matched, and what the prediction lacked.
 
 use super::{
-    Against, AgainstError, Calibration, CalibrationError, CutElsewhere, Fit, IpuFit, MatchedBy,
-    StageAgainst, TileParts, tables,
+    Against, AgainstError, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst, TileParts, tables,
 };
-use crate::memory::{Correction, Pipeline, PlacedStage, Schedule};
-use crate::model::{Layering, Positions};
 use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
 use crate::report::{LayerNames, Part, Report, Stage, Units};
@@ -144,102 +141,41 @@ fn a_report_that_predicts_nothing_is_refused() {
     assert_eq!(Against::new(&nothing, &fit), Err(AgainstError::NoSplit));
 }
 
-fn calibration() -> Calibration {
-    let prediction = prediction(&["- 0", "1", "2", "3 Out"]);
-    let fit = fit(&[Some("0"), Some("1"), Some("2"), Some("3")]);
-    let against = Against::new(&prediction, &fit).expect("a comparison");
-    Calibration::new(&prediction, &against).expect("a calibration")
-}
-
-fn positions() -> Positions {
-    let names = ["", "0", "1", "2", "3"].map(String::from);
-    Positions::full(&Layering::of(names.to_vec(), Vec::new()), false)
-}
-
-/// The correction of the first, middle, last and only stage of another split.
-fn places(of: &Correction) -> [i64; 4] {
-    [of.first, of.middle, of.last, of.alone]
-}
-
 #[test]
-fn what_was_learnt_is_for_stages_or_for_places() {
-    let mut calibration = calibration();
-    let parts: Vec<_> = calibration.ipus[0]
-        .parts
-        .iter()
-        .map(|part| (&*part.part, part.learnt))
-        .collect();
-    assert_eq!(parts, [("variables", 70), ("global exchange code", 30)]);
-    let first = &calibration.ipus[0];
-    assert_eq!((first.learnt, first.carried), (100, 30));
-    assert_eq!(first.learnt_share, "+10.00 %");
-    for (ipu, carried) in calibration.ipus.iter_mut().zip([1, 5, 7, -3]) {
-        ipu.carried = carried;
-    }
-    let correction = calibration
-        .correction(&positions(), calibration.pipeline)
-        .expect("the same layers");
-    let placed = |positions, after| PlacedStage {
-        positions,
-        after: Some(after),
+fn the_reserve_is_what_the_worst_stage_lacks() {
+    let recorded = [Some("0"), Some("1")];
+    let reserves = |stages: &[StageAgainst]| -> Vec<u64> {
+        stages.iter().map(|stage| stage.reserve).collect()
     };
-    let expected = [
-        (placed(0..2, 3), 100),
-        (placed(2..3, 2), 100),
-        (placed(3..4, 1), 100),
-        (placed(4..6, 0), 100),
-    ];
-    assert_eq!(correction.stages, expected);
-    assert_eq!(places(&correction), [1, 7, -3, 0]);
-    // In another pipeline nothing was compiled.
-    let other = Pipeline {
-        schedule: Schedule::Sequential,
-        ..calibration.pipeline
-    };
-    let correction = calibration
-        .correction(&positions(), other)
-        .expect("the same layers");
-    assert_eq!((correction.stages.len(), correction.middle), (0, 7));
-    calibration.ipus.truncate(2);
-    let correction = calibration
-        .correction(&positions(), calibration.pipeline)
-        .expect("the same layers");
-    assert_eq!(places(&correction), [1, 5, 5, 0]);
-    calibration.ipus.truncate(1);
-    let correction = calibration
-        .correction(&positions(), calibration.pipeline)
-        .expect("the same layers");
-    assert_eq!((correction.middle, correction.alone), (1, 1));
-}
-
-#[test]
-fn another_model_is_refused_by_a_layer_that_it_lacks() {
-    let mut calibration = calibration();
-    calibration.ipus[2].layers = names("9");
-    let error = calibration
-        .correction(&positions(), calibration.pipeline)
-        .expect_err("no such layer");
-    assert!(
-        matches!(&error, CalibrationError::OtherLayers(layer) if layer == "9"),
-        "{error}"
+    let mut prediction = prediction(&["- 0", "1 Out"]);
+    let compare = |prediction: &Report| Against::new(prediction, &fit(&recorded)).expect("stages");
+    let both = compare(&prediction);
+    assert_eq!(
+        (reserves(&both.stages), both.reserve),
+        (vec![100, 100], Some(100))
     );
-}
-
-#[test]
-fn nothing_is_learnt_from_other_cuts_or_without_a_pipeline() {
-    let prediction = prediction(&["- 0", "1 Out"]);
-    let moved = Against::new(&prediction, &fit(&[Some(""), Some("0 1")])).expect("a comparison");
-    let correction = Calibration::new(&prediction, &moved);
-    assert!(matches!(correction, Err(CalibrationError::CutElsewhere)));
-    let same = Against::new(&prediction, &fit(&[Some("0"), Some("1")])).expect("a comparison");
-    let classic = Report {
-        pipeline: None,
-        ..prediction
+    let mut predict = |bytes: [u64; 2]| {
+        let stages = &mut prediction.split.as_mut().expect("a split").stages;
+        for (stage, bytes) in stages.iter_mut().zip(bytes) {
+            stage.fullest_tile.bytes = bytes;
+        }
+        compare(&prediction)
     };
-    assert!(matches!(
-        Calibration::new(&classic, &same),
-        Err(CalibrationError::NoPipeline)
-    ));
+    let second = predict([5000, 2099]);
+    assert_eq!(
+        (reserves(&second.stages), second.reserve),
+        (vec![0, 1], Some(1))
+    );
+    let enough = predict([1100, 2101]);
+    assert_eq!(
+        (reserves(&enough.stages), enough.reserve),
+        (vec![0, 0], Some(0))
+    );
+    // Other cuts say nothing of the prediction.
+    assert_eq!(
+        against(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
+        None
+    );
 }
 
 /// Puts the bytes of a stage so much under the prediction by its variables, and over it by its

@@ -49,7 +49,7 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
             .text(format!(": tile {}{step} is fullest with ", full.tile))
             .amount(full.bytes)
             .text(format!(", {}", of_limit(full.bytes, full.limit))),
-        with_correction(say("  there: ").join_parts(&full.parts), full.learnt),
+        say("  there: ").join_parts(&full.parts),
     ];
     lines.extend(of_pipeline(stage, pseudo_layers));
     if let Some(live) = &stage.peak_variables {
@@ -62,18 +62,6 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
             .amount(stage.tiles.percentile_95),
     );
     lines
-}
-
-/// Goes on with the correction beyond the parts.
-fn with_correction(parts: Sentence, bytes: i64) -> Sentence {
-    match bytes {
-        0 => parts,
-        _ => {
-            let sign = if bytes < 0 { "-" } else { "+" };
-            let parts = parts.text(format!(", calibrated correction {sign}"));
-            parts.bytes(bytes.unsigned_abs())
-        }
-    }
 }
 
 /// How many copies of what a stage keeps.

@@ -28,10 +28,6 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
             "the layers alone would fit: what the pipeline keeps for the micro-batches that are \
              under way does not",
         ),
-        (RefusalReason::Learnt, _) => say(
-            "the layers alone would fit: with the calibrated corrections, and what the pipeline \
-             keeps, they do not",
-        ),
         _ => say("no number of IPUs is enough: these layers must stay together"),
     };
     let is_proof = matches!(

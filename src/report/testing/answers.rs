@@ -195,19 +195,19 @@ pub(super) fn execution() -> Execution {
         name: name.map(String::from),
         cycles,
         milliseconds: None,
-        exchange: Some(exchange),
-        passes: Some(PassCycles {
+        exchange,
+        passes: PassCycles {
             forward: cycles - cycles / 4,
             backward: cycles / 4,
             ..PassCycles::default()
-        }),
+        },
     };
     let stage = |stage, cycles, exchange| StageCycles {
         stage,
         cycles,
         micro_batch_cycles: Some(cycles + cycles / 2),
         micro_batch_milliseconds: None,
-        exchange: Some(exchange),
+        exchange,
         passes: Some(PassCycles {
             forward: cycles / 2,
             recomputed: cycles - cycles / 2,
@@ -216,7 +216,7 @@ pub(super) fn execution() -> Execution {
     };
     Execution {
         source: ExecutionSource::CompileTimeEstimates,
-        total: Some(1033),
+        total: 1033,
         layers: vec![
             layer(None, 10, 10),
             layer(Some("0"), 400, 100),
@@ -225,8 +225,8 @@ pub(super) fn execution() -> Execution {
             layer(Some("Out"), 10, 4),
         ],
         stages: vec![stage(0, 410, 110), stage(1, 590, 4)],
-        unplaced: Some(30),
-        unplaced_exchange: Some(20),
-        other: Some(3),
+        unplaced: 30,
+        unplaced_exchange: 20,
+        other: 3,
     }
 }

@@ -110,7 +110,6 @@ pub(crate) fn report() -> Report {
             fits: false,
             limit,
             max_stages: 2,
-            is_calibrated: false,
             is_given: false,
             stages: vec![
                 stage(0, 0..2, &[None, Some("0")], 600_000, limit),

@@ -48,8 +48,6 @@ pub(super) fn stage(
             limit,
             tile: stage,
             bytes: bytes + 24,
-            learnt: 0,
-            learnt_is_estimate: false,
             free: limit as i64 - bytes as i64 - 24,
             parts: parts(bytes),
             peak_step: Some(3),

@@ -10,7 +10,6 @@ use super::chooser::{Chooser, ChosenSplit, LimitedStage, Tried, Unit, beside_out
 use crate::memory::{ByDepth, LayerChoice, MemoryModel, PlacedStage, RangeCosts, Recompute};
 use crate::model::TooManyPlaces;
 use crate::search::SearchError;
-use crate::search::alternatives::in_other;
 use crate::solve::{self, Fitting, Objective, Problem, Score, Solution, StepProof};
 use crate::time::StageTimes;
 use rayon::prelude::*;
@@ -72,7 +71,7 @@ pub(in crate::search) fn none_and_open<'a>(
 ) -> Result<[MemoryModel<'a>; 2], SearchError> {
     let mut pipeline = memory.pipeline();
     pipeline.recompute = Recompute::None;
-    Ok([in_other(memory, pipeline)?, open(memory)?])
+    Ok([memory.in_pipeline(pipeline)?, open(memory)?])
 }
 
 /// The model with everything open.

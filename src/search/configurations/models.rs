@@ -3,7 +3,7 @@
 
 use crate::memory::{MemoryModel, Pipeline, Recompute};
 use crate::search::SearchError;
-use crate::search::alternatives::{OtherPipeline, in_other};
+use crate::search::alternatives::OtherPipeline;
 use crate::search::chosen::together::{CostsByChoice, open};
 
 /// The models of some pipelines, and those that tell of what is chosen.
@@ -44,7 +44,7 @@ impl<'a> Others<'a> {
         }
         others.plain = others.models.len();
         for &pipeline in pipelines.iter().filter(|pipeline| !is_plain(pipeline)) {
-            let memory = in_other(others.like(pipeline, memory), pipeline)?;
+            let memory = others.like(pipeline, memory).in_pipeline(pipeline)?;
             let mut with = |recompute| {
                 let pipeline = Pipeline {
                     recompute,

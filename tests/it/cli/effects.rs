@@ -17,7 +17,7 @@ const TIED: &str = "tied-weights";
 const COMPILED: &str = "training-pipelined";
 
 /// Results that need a split, by the names of their options.
-const SPLIT: [&str; 9] = [
+const SPLIT: [&str; 8] = [
     "solve",
     "emit",
     "sweep",
@@ -26,7 +26,6 @@ const SPLIT: [&str; 9] = [
     "check_splits",
     "layers_per_ipu",
     "compare",
-    "export_lp",
 ];
 
 /// All other results.
@@ -73,8 +72,6 @@ impl Files {
         let report = |name| format!("--export-json={}", files.path(name));
         let predict = ["--solve".into(), IPUS.into(), report("report.json")];
         assert_eq!(files.run(MODEL, &predict).code, 0);
-        let learn = ["fit", "against", "calibrate"].map(|id| files.given(MODEL, id));
-        assert_eq!(files.run(COMPILED, &learn).code, 0);
         files
     }
 
@@ -112,8 +109,7 @@ impl Files {
             "layers_per_ipu" if fixture == TIED => "1,1,1",
             "layers_per_ipu" => "1,2,2,1",
             "compare" | "against" => &self.path("report.json"),
-            "calibrate" | "calibration" => &self.path("calibration.json"),
-            "export_lp" | "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",
+            "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",
             "num_ipus" => "5",
             "schedule" | "recompute" => "none",
             "accumulator" => "float32",
@@ -225,8 +221,8 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
 #[test]
 fn options_of_another_kind_of_run_are_refused_before_any_file_is_read() {
     let lines: [&[&str]; 4] = [
-        &["--solve", "--against=/nonexistent", "--calibrate=c.json"],
-        &["--sweep", "--against=/nonexistent", "--calibrate=c.json"],
+        &["--solve", "--against=/nonexistent"],
+        &["--sweep", "--against=/nonexistent"],
         &["--fit", "--tiles=0"],
         &["--num-ipus=4", "--export-html=x.html"],
     ];
@@ -237,6 +233,6 @@ fn options_of_another_kind_of_run_are_refused_before_any_file_is_read() {
             run.err.contains("acts on none of the requested results"),
             "{run:?}"
         );
-        assert!(!Path::new("x.html").exists() && !Path::new("c.json").exists());
+        assert!(!Path::new("x.html").exists());
     }
 }

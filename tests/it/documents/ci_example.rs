@@ -2,7 +2,7 @@
 //! that the command has; and its scripts and the action are run on the fixtures.
 
 use super::action::{PullRequest, Values, filled_in, outputs, run_action, run_script};
-use crate::support::{copy, root, run_fixture};
+use crate::support::{copy, piped, root, run_fixture, skip, try_finish};
 use clap::CommandFactory;
 use popliner::app::Options;
 use regex::Regex;
@@ -111,8 +111,6 @@ fn popliner_has_every_option_that_is_used() {
         "reserve",
         "fit",
         "against",
-        "calibrate",
-        "calibration",
         "objective",
         "max-step-ms",
     ] {
@@ -270,6 +268,18 @@ fn the_job_fails_when_a_step_takes_longer_than_its_budget() {
     }
 }
 
+const KEEP: &str = "Keep the reserve that the prediction needed";
+
+/// Is there the jq that the example takes from GitHub's machines? It says so where there is none.
+#[track_caller]
+fn has_jq() -> bool {
+    let found = try_finish(piped("jq").arg("--version")).is_some();
+    if !found {
+        skip("there is no jq on the path");
+    }
+    found
+}
+
 /// A step of the example with no tenth of a tile kept free: a tile of this model has
 /// none to spare.
 fn without_reserve(workflow: &Value, name: &str) -> Value {
@@ -312,11 +322,14 @@ fn the_compiled_pipeline_is_checked_and_learnt_from() {
         "{summary}"
     );
     assert!(summary.contains("Against the prediction:"), "{summary}");
-    assert_eq!(run("Keep what the prediction lacked"), Some(0));
-    // The next prediction takes it in place of the reserve.
+    if !has_jq() {
+        return;
+    }
+    assert_eq!(run(KEEP), Some(0));
+    // The next prediction takes it in place of a tenth.
     assert_eq!(check(&workflow, folder.path(), "4"), Some(0));
     let report = std::fs::read_to_string(path("prediction.json")).expect("a report");
-    assert!(report.contains("\"is_calibrated\": true"), "{report}");
+    assert!(report.contains("\"--reserve=1204\""), "{report}");
 }
 
 #[test]
@@ -342,9 +355,12 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
     };
     assert_eq!(code, 1);
     assert!(path("fit.md").is_file());
-    let keep = step(&workflow, "Keep what the prediction lacked");
-    assert_eq!(run_step(keep, folder.path(), "4"), Some(0));
-    assert!(path("calibration.json").is_file());
+    if has_jq() {
+        let keep = step(&workflow, KEEP);
+        assert_eq!(run_step(keep, folder.path(), "4"), Some(0));
+        let kept = std::fs::read_to_string(path("reserve.txt"));
+        assert_eq!(kept.expect("a number"), "1204\n");
+    }
 }
 
 /// The prediction and the verdict on the compiled pipeline are comments of their own on

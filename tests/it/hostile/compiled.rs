@@ -1,5 +1,5 @@
 //! Profiles of several IPUs, damaged or contradicting themselves, for `--fit`; and
-//! predictions and calibrations that are not what they should be.
+//! predictions that are not what they should be.
 
 use std::fs;
 

@@ -10,12 +10,11 @@ use ciborium::Value;
 use crate::hostile::cases::{Case, limited, new_folder, snapshot};
 use crate::support::{Run, finish, finish_unread};
 
-const EXPORTS: [&str; 5] = [
+const EXPORTS: [&str; 4] = [
     "--export-json",
     "--export-csv",
     "--export-markdown",
     "--export-html",
-    "--export-lp",
 ];
 
 fn arguments<'a>(case: &'a Case, more: &[&'a str]) -> Vec<&'a OsStr> {
@@ -57,7 +56,7 @@ fn exports_on_a_full_disk() {
 #[test]
 fn exports_to_standard_output() {
     let case = Case::new();
-    for export in &EXPORTS[..4] {
+    for export in EXPORTS {
         let option = format!("{export}=-");
         let mut command = limited("", &arguments(&case, &["--solve", &option]));
         let run = finish_unread(&mut command);
@@ -114,7 +113,7 @@ fn comparisons_with_what_is_no_report() {
         ),
         (
             "half of one",
-            "{\"format\": \"popliner-report\", \"version\": 2}".into(),
+            "{\"format\": \"popliner-report\", \"version\": 3}".into(),
             "not a whole one",
         ),
         (

@@ -33,7 +33,7 @@
 //! | several IPUs: rows without an IPU, variables and sums that disagree | `sums_that_disagree` |
 //! | several IPUs: cells of another type, files that are cut off | `compiled::cells_of_another_type`, `files_that_are_cut_off` |
 //! | tables, columns and numbers that other parts of a profile contradict | `what_is_lost_takes_the_verdict_with_it`, `a_compilation_is_held_against_the_same`, `no_verdict_turns_in_silence_where_there_is_a_witness` |
-//! | predictions and calibrations | `predictions_that_are_not_what_they_should_be`, `calibrations_that_are_not_what_they_should_be` |
+//! | predictions | `predictions_that_are_not_what_they_should_be` |
 //! | tables of cycles | `blobs_of_cycles`, `executions_that_never_were`, `counts_of_loops` |
 //! | reports to compare with, files beside the profile | `comparisons_with_what_is_no_report`, `comparisons_with_reports_that_were_changed`, `files_beside_the_profile` |
 //! | CBOR cut at any byte | `contexts_cut_at_any_byte` |
@@ -59,7 +59,6 @@
 //! find becomes a case here.
 #![cfg(target_os = "linux")]
 
-mod calibrations;
 mod cases;
 mod compiled;
 mod cycle_tables;

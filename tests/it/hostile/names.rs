@@ -77,7 +77,7 @@ fn renamed(fixture: &str, pattern: &str, name: &str) -> Case {
 const LAYER: &str = "Layer([0-9]+)";
 
 /// Everything that is printed about a model, in one run.
-const ALL: [&str; 26] = [
+const ALL: [&str; 25] = [
     REGEX,
     "-vv",
     "--num-ipus=3",
@@ -98,7 +98,6 @@ const ALL: [&str; 26] = [
     "--module=a['{}']",
     "--module-in=embedding",
     "--module-out=head",
-    "--export-lp=-",
     "--export-json=-",
     "--export-csv=-",
     "--export-markdown=-",
@@ -182,11 +181,6 @@ fn check_json(sections: &[(String, String)], name: &str) -> Vec<Vec<String>> {
     stages
 }
 
-/// The program without its comments, which have the names.
-fn without_comments(lp: &str) -> Vec<&str> {
-    lp.lines().filter(|line| !line.starts_with('\\')).collect()
-}
-
 fn module(layer: &str) -> String {
     format!("a['{layer}']")
 }
@@ -256,9 +250,6 @@ fn every_language_reads_them_back() {
         assert_eq!(found, expected, "no name is a section");
         check_tables(&csv, ',', name);
         let stages = check_json(&csv, name);
-        let [lp, plain_lp] = [&csv, &plain].map(|all| section(all, "export-lp"));
-        assert_eq!(without_comments(lp), without_comments(plain_lp));
-        assert_eq!(lp.lines().count(), plain_lp.lines().count());
         let of_yaml: [Value; 2] = ["emit-layers-per-ipu", "emit-pipeline-splits"].map(|form| {
             let read = serde_yaml_ng::from_str(section(&csv, form));
             read.expect("YAML")
@@ -325,7 +316,7 @@ fn shells_read_them_back() {
     }
 }
 
-/// Predictions, calibrations, saved models, and paths.
+/// Predictions, saved models, and paths.
 #[test]
 fn files_read_them_back() {
     for name in NAMES {
@@ -347,7 +338,6 @@ fn files_read_them_back() {
             "-v",
             "--fit",
             &option("--against", "prediction.json"),
-            &option("--calibrate", "calibration.json"),
             "--export-json=-",
             "--export-csv=-",
             "--export-markdown=-",
@@ -357,19 +347,14 @@ fn files_read_them_back() {
         let fit = sections(&run(&several, &fit).out);
         let report: Value = serde_json::from_str(section(&fit, "export-json")).expect("JSON");
         assert!(strings(&report).contains(&format!("{name}5")), "{report}");
-        let text = fs::read_to_string(folder.join("calibration.json")).unwrap();
-        assert!(!text.contains(OBEYED), "{text}");
-        let calibration: Value = serde_json::from_str(&text).expect("JSON");
         let again = [
             REGEX,
             "-v",
             "--layers-per-ipu=1,2,2,1",
-            &option("--calibration", "calibration.json"),
             &option("--compare", "prediction.json"),
             "--format=csv",
         ];
         run(&one, &again);
-        assert!(strings(&calibration).contains(&format!("{name}5")));
         let saved = folder.join("saved");
         let saved = saved.to_str().unwrap();
         let loaded = popliner(["--load-from-file", saved, REGEX, "--export-json=-"]);

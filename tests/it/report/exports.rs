@@ -124,16 +124,7 @@ fn a_file_that_is_another_already_is_refused() {
     let file = text(&folder.path().join("report"));
     let other = text(&folder.path().join(".").join("report"));
     let (profile, debug) = (text(&profile), text(&debug));
-    let cases: [(&[String], &str); 7] = [
-        (&[format!("--export-lp={profile}")], "PROFILE"),
-        (&[format!("--export-lp={debug}")], "DEBUG"),
-        (
-            &[
-                format!("--export-lp={file}"),
-                format!("--export-csv={other}"),
-            ],
-            "--export-lp",
-        ),
+    let cases: [(&[String], &str); 4] = [
         (
             &[
                 format!("--export-csv={file}"),
@@ -188,11 +179,11 @@ fn two_paths_to_one_file_are_refused_before_anything_is_read() {
     symlink("o", at("linked")).expect("a link");
     symlink("linked/a", at("dangling")).expect("a link");
     for other in ["o/sub/../a", "linked/a", "dangling", "linked/sub/.././a"] {
-        let [lp, json] = [("lp", at("o/a")), ("json", at(other))]
+        let [json, csv] = [("json", at("o/a")), ("csv", at(other))]
             .map(|(form, file)| format!("--export-{form}={file}"));
-        let run = popliner([&profile, &lp, &json]);
+        let run = popliner([&profile, &json, &csv]);
         let line = one_line(&run, 2);
-        let expected = "error: --export-lp and --export-json name the same file, ";
+        let expected = "error: --export-json and --export-csv name the same file, ";
         assert!(line.starts_with(expected), "{other}: {line}");
     }
     let run = popliner([&profile, &format!("--export-json={}", at("o/a"))]);
@@ -203,20 +194,18 @@ fn two_paths_to_one_file_are_refused_before_anything_is_read() {
 fn no_input_is_written_over() {
     let (folder, profile) = unread();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let [compare, against, calibration] =
-        ["compare", "against", "calibration"].map(|option| format!("--{option}={}", at("input")));
+    let [compare, against] =
+        ["compare", "against"].map(|option| format!("--{option}={}", at("input")));
     let cases = [
         ("framework.json", None, "framework.json"),
         ("app.json", None, "app.json"),
         ("input", Some(&compare), "--compare"),
         ("input", Some(&against), "--against"),
-        ("input", Some(&calibration), "--calibration"),
     ];
     for (file, option, name) in cases {
         let mut arguments = vec![profile.clone(), format!("--export-json={}", at(file))];
         arguments.extend(option.cloned());
         arguments.extend((name == "--against").then(|| "--fit".to_string()));
-        arguments.extend((name == "--calibration").then(|| "--solve".to_string()));
         let run = popliner(&arguments);
         let line = one_line(&run, 2);
         let expected = format!("error: {name} and --export-json name the same file, ");
@@ -246,27 +235,13 @@ fn a_dash_is_no_file() {
         let mut command = support::command([&profile]);
         finish(command.args(options).current_dir(folder.path()))
     };
-    let file = folder.path().join("split.lp");
-    let written = run(&["-q", &format!("--export-lp={}", file.display())]);
-    assert_eq!((written.code, &*written.out), (0, ""), "{written:?}");
-    let lp = fs::read_to_string(&file).expect("a file");
-    let printed = run(&["-q", "--export-lp=-"]);
-    assert_eq!((printed.code, &printed.out), (0, &lp), "{printed:?}");
-    let both = sections(&run(&["-q", "--solve", "--export-lp=-"]).out);
-    let [(solve, _), (name, text)] = &both[..] else {
-        panic!("{both:?}");
-    };
-    assert_eq!((&**solve, &**name, text), ("solve", "export-lp", &lp));
-    let options: [&[&str]; 2] = [
-        &["--save-to-file=-"],
-        &["--fit", "--against=nowhere", "--calibrate=-"],
-    ];
-    for options in options {
-        let run = run(options);
-        let line = one_line(&run, 2);
-        assert!(line.contains(" - would mix with results on"), "{line}");
-    }
-    assert_eq!(names(folder.path()), ["split.lp"]);
+    let printed = run(&["-q", "--export-markdown=-"]);
+    assert_eq!(printed.code, 0, "{printed:?}");
+    assert!(printed.out.starts_with('#'), "{printed:?}");
+    let refused = run(&["--save-to-file=-"]);
+    let line = one_line(&refused, 2);
+    assert!(line.contains(" - would mix with results on"), "{line}");
+    assert_eq!(names(folder.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -289,7 +264,7 @@ fn permissions_of_what_is_replaced_stay() {
     for wanted in [0o600, 0o640, 0o666] {
         let permissions = fs::Permissions::from_mode(wanted);
         fs::set_permissions(&file, permissions).expect("permissions");
-        for option in ["--export-csv", "--export-lp", "--save-to-file"] {
+        for option in ["--export-csv", "--save-to-file"] {
             write(option);
             assert_eq!(mode(), wanted, "{option}");
         }
@@ -305,12 +280,7 @@ fn a_link_is_followed_also_to_what_is_not_there() {
     let disk = disk.expect("a folder");
     let (link, file) = (folder.path().join("link"), disk.path().join("report"));
     symlink(&file, &link).expect("a link");
-    for option in [
-        "--export-csv",
-        "--export-csv",
-        "--export-lp",
-        "--save-to-file",
-    ] {
+    for option in ["--export-csv", "--export-csv", "--save-to-file"] {
         let run = run_fixture(FIXTURE, &["-q", &format!("{option}={}", link.display())]);
         assert_eq!(run.code, 0, "{run:?}");
         assert_eq!(fs::read_link(&link).expect("a link"), file, "{option}");

@@ -6,13 +6,12 @@
 
 use std::fs;
 
-use super::page_types;
+use super::{page_types, schema_check::problems};
 use crate::support::{FIXTURES, root, run_fixture};
-use popliner::report::{Calibration, Report};
+use popliner::report::Report;
 use serde_json::Value;
 
-const SCHEMA: &str = "schema/report-v2.schema.json";
-const CALIBRATION: &str = "schema/calibration-v2.schema.json";
+const SCHEMA: &str = "schema/report-v3.schema.json";
 const PAGE_TYPES: &str = "src/report/html/report.d.ts";
 
 #[test]
@@ -20,7 +19,6 @@ fn the_committed_schemas_are_those_of_the_code() {
     let json = |schema| serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
     let written = [
         (SCHEMA, json(Report::schema())),
-        (CALIBRATION, json(Calibration::schema())),
         (PAGE_TYPES, page_types::text()),
     ];
     for (name, text) in written {
@@ -33,18 +31,14 @@ fn the_committed_schemas_are_those_of_the_code() {
     }
 }
 
-fn validator(name: &str) -> jsonschema::Validator {
-    let schema = fs::read_to_string(root().join(name)).expect("a schema");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    jsonschema::validator_for(&schema).expect("a schema")
+fn schema() -> Value {
+    let schema = fs::read_to_string(root().join(SCHEMA)).expect("a schema");
+    serde_json::from_str(&schema).expect("JSON")
 }
 
-/// Checks that a document keeps to a schema.
-fn keeps_to(validator: &jsonschema::Validator, document: &Value, what: &str) {
-    let problems = validator.iter_errors(document);
-    let problems: Vec<String> = problems
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
+/// Checks that a report keeps to the schema.
+fn keeps_to(schema: &Value, report: &Value, what: &str) {
+    let problems = problems(schema, report);
     assert!(problems.is_empty(), "{what}: {problems:#?}");
 }
 
@@ -59,10 +53,9 @@ fn reads_back(mut report: Value) {
 }
 
 #[test]
-fn a_compilation_and_what_is_learnt_from_it_keep_to_the_schemas() {
+fn a_compilation_beside_its_prediction_keeps_to_the_schema() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let [prediction, calibration] = ["prediction.json", "calibration.json"].map(path);
+    let prediction = folder.path().join("prediction.json").display().to_string();
     let options = [
         "--layers-per-ipu=1,2,2,1",
         "-q",
@@ -70,26 +63,13 @@ fn a_compilation_and_what_is_learnt_from_it_keep_to_the_schemas() {
         &prediction,
     ];
     assert_eq!(run_fixture("training-pipeline", &options).code, 0);
-    let options = [
-        "--fit",
-        "-q",
-        "--against",
-        &prediction,
-        "--calibrate",
-        &calibration,
-        "--export-json=-",
-    ];
+    let options = ["--fit", "-q", "--against", &prediction, "--export-json=-"];
     let run = run_fixture("training-pipelined", &options);
     assert_eq!(run.code, 0, "{run:?}");
     let (_, report) = run.out.split_once("# export-json\n").expect("a section");
     let report: Value = serde_json::from_str(report).expect("JSON");
-    keeps_to(&validator(SCHEMA), &report, "a compilation");
+    keeps_to(&schema(), &report, "a compilation");
     reads_back(report);
-    let calibration = fs::read(calibration).expect("a calibration");
-    let document: Value = serde_json::from_slice(&calibration).expect("JSON");
-    keeps_to(&validator(CALIBRATION), &document, "a calibration");
-    let read = Calibration::read(&calibration).expect("a calibration");
-    assert_eq!(read.text().as_bytes(), calibration);
 }
 
 /// The report of a fixture as JSON.
@@ -101,7 +81,7 @@ fn report(fixture: &str, options: &[&str]) -> Value {
 
 #[test]
 fn every_fixture_keeps_to_the_schema_and_reads_back() {
-    let validator = validator(SCHEMA);
+    let schema = schema();
     // With --solve there are two documents, the first of them the stages.
     let solved = |fixture: &str, options: &[&str]| {
         let run = run_fixture(
@@ -117,10 +97,13 @@ fn every_fixture_keeps_to_the_schema_and_reads_back() {
             report(fixture, &["--layer-name-regex=nowhere"]),
             solved(fixture, &["--num-ipus=4"]),
             solved(fixture, &["--num-ipus=1", "--solver=greedy"]),
+            solved(fixture, &["--num-ipus=4", "--sweep", "--plan", "--explain"]),
+            solved(fixture, &["--num-ipus=1", "--explain"]),
+            solved(fixture, &["--micro-batch=4", "--at-micro-batch=2"]),
             solved(fixture, &["--memory-model=classic", "--layerless=first"]),
         ];
         for report in reports {
-            keeps_to(&validator, &report, fixture);
+            keeps_to(&schema, &report, fixture);
             reads_back(report);
         }
     }
@@ -128,19 +111,26 @@ fn every_fixture_keeps_to_the_schema_and_reads_back() {
 
 #[test]
 fn the_schema_tells_what_is_no_report() {
-    let schema = serde_json::to_value(Report::schema()).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let schema = schema();
     let good = report("poplar-mlp", &[]);
-    assert!(validator.is_valid(&good));
-    let changes: [(&str, Value); 4] = [
+    keeps_to(&schema, &good, "a report");
+    let changes: [(&str, Value); 6] = [
         ("/format", "another".into()),
-        ("/version", 3.into()),
+        ("/version", 2.into()),
         ("/memory/limit", (-1).into()),
         ("/layers/1/total", "many".into()),
+        ("/layers/0/name", 7.into()),
+        ("/pseudo_layers", "none-last".into()),
     ];
     for (place, value) in changes {
         let mut bad = good.clone();
         *bad.pointer_mut(place).expect("a field") = value;
-        assert!(!validator.is_valid(&bad), "{place}");
+        assert!(problems(&schema, &bad)[0].starts_with(place), "{place}");
     }
+    let mut bad = good.clone();
+    bad["memory"]
+        .as_object_mut()
+        .expect("fields")
+        .remove("limit");
+    assert!(problems(&schema, &bad)[0].starts_with("/memory: not of required"));
 }

@@ -5,3 +5,4 @@ mod emit;
 mod exports;
 mod json_schema;
 mod page_types;
+mod schema_check;

@@ -5,7 +5,6 @@ mod bert_large;
 mod chosen;
 mod every_configuration;
 mod facts;
-mod lp_files;
 mod micro_batch;
 mod objectives;
 mod pipelines;

@@ -281,16 +281,3 @@ fn what_cannot_be_asked_is_wrong_usage() {
         assert_eq!(run.out, "", "{options:?}");
     }
 }
-
-#[test]
-fn the_integer_program_goes_to_a_file() {
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let path = folder.path().join("split.lp");
-    let option = format!("--export-lp={}", path.display());
-    let run = run_fixture("poplar-mlp", &[&option, "--num-ipus=4"]);
-    assert_eq!(run.code, 0, "{run:?}");
-    let text = std::fs::read_to_string(&path).expect("the program");
-    for part in ["Minimize", "Subject To", "Binaries", "End"] {
-        assert!(text.contains(part), "{part} in {text}");
-    }
-}

@@ -8,7 +8,7 @@ let earlier = null;
 const readReport = (text) => {
   const own = parsed(text);
   if (own?.format !== 'popliner-report') throw new Error('it is no report of --export-json');
-  if (own.version !== 2) throw new Error(`its version is ${own.version}, and this page reads version 2`);
+  if (own.version !== 3) throw new Error(`its version is ${own.version}, and this page reads version 3`);
   return own;
 };
 

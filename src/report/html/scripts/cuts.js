@@ -183,7 +183,7 @@ const commandOf = (known, now) => {
   const words = known.data.arguments;
   const ofIpus = (/** @type {number[]} */ list) => list.length > 1 ? list.slice(0, now.ipus) : list;
   const isCommon = now.reserves.every((own) => own === now.reserves[0]);
-  const memory = !isCommon || words.some((word) => word.startsWith('--calibration'))
+  const memory = !isCommon
     ? [`--mem-per-tile=${known.limitsOf(now)}`]
     : [`--mem-per-tile=${ofIpus(now.memories)}`, ...(now.reserves[0] ? [`--reserve=${now.reserves[0]}`] : [])];
   const splits = now.cuts.map((cut) => names[known.data.boundaries[cut] - 1]).join(',');

@@ -9,7 +9,6 @@ const buildSplit = (parent) => {
   const stages = addPart(parent, 'stages', 'Stages as they were searched');
   addSentences(stages, 'estimate');
   addSentences(stages, 'pipeline');
-  addSentences(stages, 'learnt');
   addTablesOf(stages, 'split', undefined, { choose: (_, ipu) => choose({ ipu }) });
   if (report.given) addSentences(addPart(parent, 'given', 'Beside the best'), 'given');
   if (report.cuts?.length) {

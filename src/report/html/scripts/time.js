@@ -137,11 +137,11 @@ const addLayerCycles = (parent, all) => {
   addLayerPlot(parent, {
     id: 'layer-cycles', label: 'Cycles of each layer', measure: 'cycles', names: all.map((own) => own.name),
     parts: (place) => {
-      const exchange = Math.min(all[place].exchange ?? 0, all[place].cycles);
+      const exchange = Math.min(all[place].exchange, all[place].cycles);
       return [{ look: 'tile-0', bytes: all[place].cycles - exchange }, { look: 'exchange', bytes: exchange }];
     },
     total: (place) => all[place].cycles,
-    said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles${typeof all[place].exchange === 'number' ? `\n${grouped(all[place].exchange)} of them exchanges` : ''}`,
+    said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles\n${grouped(all[place].exchange)} of them exchanges`,
     table: (inner) => addTableAt(inner, 'Cycles by layer', '/execution/layers', [['Layer', 'layer', '/name'], ...cycleColumns(all)], { most: 30, choose: (_, layer) => choose({ layer }) }),
   });
 };
@@ -157,7 +157,7 @@ const buildTime = (parent) => {
   }
   const { total, stages, layers } = execution;
   addLine(part, 'p', [`Cycles as ${execution.source === 'executed-steps' ? 'measured when the model ran' : 'estimated by the compiler'}.`,
-    ...(typeof total === 'number' ? /** @type {Pieces} */ ([' All together: ', [total, '/execution/total'], '.']) : [])]);
+    ' All together: ', [total, '/execution/total'], '.']);
   addSentences(part, 'step');
   addStepStrip(part);
   if (stages.length) {
@@ -169,7 +169,7 @@ const buildTime = (parent) => {
   const rest = /** @type {[string, 'unplaced' | 'unplaced_exchange' | 'other'][]} */ ([
     ['In no layer', 'unplaced'], ['of them exchange', 'unplaced_exchange'], ['stream copies, syncs and control flow', 'other'],
   ]).filter(([, key]) => execution[key]);
-  const pieces = rest.flatMap(([name, key], place) => /** @type {Pieces} */ ([`${place ? '; ' : ''}${name}: `, [execution[key] ?? 0, `/execution/${key}`]]));
+  const pieces = rest.flatMap(([name, key], place) => /** @type {Pieces} */ ([`${place ? '; ' : ''}${name}: `, [execution[key], `/execution/${key}`]]));
   if (rest.length) addLine(parent, 'p', [...pieces, ' cycles.'], 'soft');
 };
 

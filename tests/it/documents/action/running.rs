@@ -137,14 +137,6 @@ fn inputs_are_options() {
     ] {
         assert!(report.contains(&format!("\"{argument}\"")), "{argument}");
     }
-    // A calibration goes in place of a reserve, and is only needed to be read here.
-    let given = values(&[("profile", "."), ("calibration", "none.json")]);
-    let run = run_action(&given, folder.path()).expect("bash");
-    assert_eq!(run.code, 3, "{run:?}");
-    assert!(
-        run.err.contains("error: --calibration none.json: "),
-        "{run:?}"
-    );
 }
 
 /// Each form of `emit` is in a file of its own, as it is without the action.
@@ -243,7 +235,6 @@ fn no_value_runs_as_a_command() {
         "num-ipus",
         "layer-name-regex",
         "reserve",
-        "calibration",
         "compare",
         "emit",
         "against",

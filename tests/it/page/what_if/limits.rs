@@ -1,8 +1,8 @@
 //! Memory of tiles, what is kept free of it, and corrections.
 
-use super::super::{browser::find, export};
+use super::super::browser::find;
 use super::Page;
-use crate::support::{popliner, profile};
+use crate::support::profile;
 use serde_json::{Value, json};
 
 impl Page {
@@ -86,35 +86,4 @@ fn memories_that_differ_by_ipu_can_have_another_reserve() {
                 .contains(" --mem-per-tile=800000 --reserve=4096 ")
         );
     }
-}
-
-/// A calibration stands in for a reserve, and no command line has both.
-#[test]
-fn a_reserve_beside_a_calibration_is_taken_off_the_memory() {
-    let Some(program) = find() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let against = ["--against".to_string(), path("report.json")];
-    let calibrate = ["--calibrate".to_string(), path("learnt.json")];
-    let split = ["--layers-per-ipu=1,2,2,1"];
-    export(&profile("training-pipeline"), &split, folder.path());
-    let recorded = profile("training-pipelined").display().to_string();
-    let fit = [recorded, "--fit".into(), "-q".into()];
-    let run = popliner(fit.iter().chain(&against).chain(&calibrate));
-    assert_eq!(run.code, 0, "{run:?}");
-    let calibration = format!("--calibration={}", path("learnt.json"));
-    let options = ["--solve", "--num-ipus=4", &calibration];
-    let mut page = Page::open(&program, &profile("training-pipeline"), &options);
-    page.check();
-    let memory = page.fields()[0]
-        .as_str()
-        .and_then(|text| text.parse::<u64>().ok());
-    page.enter("reserve", "4096");
-    let limit = memory.expect("a number") - 4096;
-    let command = page.command();
-    assert!(
-        command.contains(&format!(" --mem-per-tile={limit} ")),
-        "{command}"
-    );
-    assert!(!command.contains("--reserve"), "{command}");
 }

@@ -7,7 +7,7 @@ use popliner::debug_info::DebugInfo;
 use popliner::memory::PipelineOptions;
 use popliner::model::{LayerOptions, LayerOrder, LayersByIpu, PlacementOptions, Rules};
 use popliner::profile::CompiledProfile;
-use popliner::report::{self, Against, Calibration, Detail, Fit, FitInputs, Provenance, Report};
+use popliner::report::{self, Against, Detail, Fit, FitInputs, Provenance, Report};
 use popliner::search::{IpuCount, SearchRequest};
 use popliner::solve::Plan;
 use std::fmt;
@@ -108,7 +108,8 @@ impl Case {
             debug: DebugInfo::read(&debug).expect("contexts"),
         };
         let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case, &form());
-        let prediction = predict(&analysis, &drawn_case.cuts, &drawn_case, None);
+        // Whether it fits is not the question.
+        let prediction = predict(&analysis, &drawn_case, vec![1 << 40]);
         vec![Self {
             cuts: drawn_case.cuts.clone(),
             compiled,
@@ -151,9 +152,9 @@ impl Case {
         Some(cuts)
     }
 
-    /// What is predicted of any split.
-    pub fn predict_at(&self, cuts: &[u32], calibration: Option<&Calibration>) -> Report {
-        predict(&self.analysis, cuts, &self.drawn, calibration)
+    /// What is predicted with these bytes for each stage.
+    pub fn predict(&self, limits: Vec<u64>) -> Report {
+        predict(&self.analysis, &self.drawn, limits)
     }
 
     /// The comparison of both.
@@ -180,20 +181,14 @@ fn layers(analysis: &Analysis) -> Layers<'_> {
     layers.expect("layers")
 }
 
-fn predict(
-    analysis: &Analysis,
-    cuts: &[u32],
-    case: &drawn::Case,
-    calibration: Option<&Calibration>,
-) -> Report {
+fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report {
     let layers = layers(analysis);
     let positions = layers.placement.positions.len();
-    let stages = drawn::stages(cuts, positions);
+    let stages = drawn::stages(&case.cuts, positions);
     let pipeline = case.pipeline();
     let request = SearchRequest {
         ipus: IpuCount::Exactly(stages.len()),
-        // Whether it fits is not the question.
-        limits: vec![1 << 40],
+        limits,
         given: Some(Plan::new(stages, positions).expect("a split")),
         pipeline: PipelineOptions {
             schedule: Some(pipeline.schedule),
@@ -203,8 +198,7 @@ fn predict(
         },
         ..SearchRequest::default()
     };
-    let report = layers.split_corrected(request, calibration);
-    report.expect("a prediction")
+    layers.split(request).expect("a prediction")
 }
 
 impl Files {
