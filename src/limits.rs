@@ -119,12 +119,6 @@ pub const CELLS: usize = 1 << 25;
 
 // --- Saved files ---
 
-/// Bytes that a part unpacks to.
-pub const PART: usize = 1 << 30;
-/// Bytes that a part unpacks to for each of its own, at most.
-pub const RATIO: usize = 8;
-/// The ratio of parts of variables, at most.
-pub const RATIO_OF_VARIABLES: usize = 32;
 /// Steps; real models have some 10^5. A file can state any number without a
 /// byte for each step.
 pub const STEPS: u64 = 1 << 22;
@@ -135,7 +129,7 @@ pub const STEPS_AND_TILES: u64 = 1 << 32;
 
 /// Bytes of a report for `--compare` or `--against`. One of 1,000 layers has some megabytes.
 pub const REPORT: u64 = 1 << 24;
-/// Bytes of a calibration, or of a JSON file beside the profile. Real ones have some kilobytes.
+/// Bytes of a JSON file beside the profile. Real ones have some kilobytes.
 pub const BESIDE: u64 = 1 << 20;
 
 /// All bounds: the rows of the table in SECURITY.md.
@@ -204,17 +198,12 @@ pub fn table() -> Vec<(&'static str, String)> {
             "ranges of layers times stages of a pipeline",
             number(RANGE_COSTS),
         ),
-        ("bytes that a part of a saved file unpacks to", {
-            let (any, part) = (number(RATIO), number(PART));
-            let variables = number(RATIO_OF_VARIABLES);
-            format!("{part}; {any} for each of its own, {variables} for variables")
-        }),
         ("steps of a saved file, steps times tiles", {
             let cells = number(STEPS_AND_TILES as usize);
             format!("{}; {cells}", number(STEPS as usize))
         }),
         (
-            "a report for `--compare` or `--against`; a calibration, a JSON file beside the profile",
+            "a report for `--compare` or `--against`; a JSON file beside the profile",
             format!("{}; {}", mib(REPORT), mib(BESIDE)),
         ),
     ]

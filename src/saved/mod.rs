@@ -13,14 +13,12 @@
 //! | 4 | version of the format |
 //! | 4 | number of parts |
 //! | 8 | size of the whole file |
-//! | 8 for each part | its stored bytes, its bytes when unpacked, 32 bits each |
-//! | the rest but 8 | the parts, back to back: Zstandard, each on its own |
-//! | 8 | XXH3 (64 bits, seed 0) of all bytes before |
+//! | 4 for each part | its bytes |
+//! | the rest but 4 | the parts, back to back |
+//! | 4 | CRC-32 of all bytes before |
 //!
-//! A part that compresses to less than 1/8, or 1/32 where it is of variables,
-//! is filled up to that with a skippable frame, and a reader refuses one that
-//! claims to hold more: so the size of the file bounds the memory that reading
-//! it takes.
+//! Nothing is compressed: most numbers take one byte anyway, a large model takes a fortieth
+//! of its profile, and the size of the file bounds the memory that reading it takes.
 //!
 //! The first part is the [`Model`] without its variables, as [serde] and
 //! [postcard] write it: its fields in the order of their declaration, and bytes by
@@ -45,7 +43,7 @@ use crate::atomic::{self, only_files};
 use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
 use container::{
-    Content, HEADER, MAGIC, Packed, VERSION, assemble, check_size, stated_size, take_apart,
+    Content, HEADER, MAGIC, Part, VERSION, assemble, check_size, stated_size, take_apart,
 };
 use section::read_whole;
 use serde::Serialize;
@@ -164,7 +162,7 @@ pub fn is_saved(path: &Path) -> bool {
 pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
     check::steps(model).map_err(SavedError::TooLarge)?;
     let (model_part, variables) = rayon::join(
-        || pack(Content::Model, model),
+        || part_of(Content::Model, model),
         || variables::write(&model.variables),
     );
     let mut parts = vec![model_part?];
@@ -181,7 +179,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
     let [model, uses, groups @ ..] = &parts[..] else {
         return Err(SavedError::invalid("parts of it are missing"));
     };
-    let (variables, model) = rayon::join(|| variables::read(uses, groups), || unpack(model));
+    let (variables, model) = rayon::join(|| variables::read(uses, groups), || read(model));
     let model = Model {
         variables: variables?,
         ..model?
@@ -190,26 +188,23 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
     Ok(model)
 }
 
-/// Serializes and compresses one part.
-fn pack(content: Content, value: &impl Serialize) -> Result<Packed<'static>, SavedError> {
+/// Serializes one part.
+fn part_of(content: Content, value: &impl Serialize) -> Result<Part<'static>, SavedError> {
     let bytes = postcard::to_stdvec(value);
     let bytes = bytes.map_err(|error| SavedError::TooLarge(format!("the {content}: {error}")))?;
-    Packed::new(content, &bytes)
+    let bytes = bytes.into();
+    Ok(Part { content, bytes })
 }
 
-/// Decompresses and deserializes one part, all of it.
-fn unpack<T: DeserializeOwned>(part: &Packed<'_>) -> Result<T, SavedError> {
-    let mut bytes = Vec::new();
-    part.unpack(&mut bytes)?;
-    let mut deserializer = postcard::Deserializer::from_bytes(&bytes);
+/// Deserializes one part, all of it.
+fn read<T: DeserializeOwned>(Part { content, bytes }: &Part<'_>) -> Result<T, SavedError> {
+    let mut deserializer = postcard::Deserializer::from_bytes(bytes);
     let value = T::deserialize(&mut deserializer);
     let rest = deserializer.finalize().map_or(0, <[u8]>::len);
     let place = bytes.len() - rest;
     match value {
         Ok(value) if rest == 0 => Ok(value),
-        Ok(_) => Err(part.content.problem(format!("{rest} bytes too many"))),
-        Err(error) => Err(part
-            .content
-            .problem(format!("before byte {place}: {error}"))),
+        Ok(_) => Err(content.problem(format!("{rest} bytes too many"))),
+        Err(error) => Err(content.problem(format!("before byte {place}: {error}"))),
     }
 }

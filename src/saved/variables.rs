@@ -11,8 +11,8 @@
 //! tile by tile as differences; the column of their bytes. Numbers are varints
 //! as in a profile (`profile/encoding.rs`).
 
-use super::container::{Content, Packed};
-use super::{SavedError, pack, unpack};
+use super::container::{Content, Part};
+use super::{SavedError, part_of};
 use crate::model::{TileUse, VariableGroups};
 use crate::parallel::{filled, split_by};
 use crate::profile::encoding::{Varints, push_varint};
@@ -38,7 +38,7 @@ struct Uses {
 }
 
 /// The parts of uses and groups.
-pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, SavedError> {
+pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Part<'static>>, SavedError> {
     let spans = spans(variables);
     let tiles = 0..variables.tiles();
     let head = Uses {
@@ -52,13 +52,13 @@ pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Packed<'static>>, 
             .collect(),
         tiles: spans.iter().map(|span| span.len() as u32).collect(),
     };
-    let groups = spans.into_par_iter().map(|span| {
-        let bytes = write_span(variables, span);
-        Packed::new(Content::Variables, &bytes)
+    let groups = spans.into_par_iter().map(|span| Part {
+        content: Content::Variables,
+        bytes: write_span(variables, span).into(),
     });
-    let groups: Vec<_> = groups.collect();
-    let head = pack(Content::Uses, &head);
-    std::iter::once(head).chain(groups).collect()
+    let mut parts = vec![part_of(Content::Uses, &head)?];
+    parts.par_extend(groups);
+    Ok(parts)
 }
 
 /// The tiles of each part.
@@ -91,17 +91,16 @@ fn write_span(variables: &VariableGroups, span: Range<u32>) -> Vec<u8> {
 }
 
 /// Reads the variables back. Their uses may be of classes and sets that are not there.
-pub(super) fn read(uses: &Packed<'_>, groups: &[Packed<'_>]) -> Result<VariableGroups, SavedError> {
-    let head: Uses = unpack(uses)?;
+pub(super) fn read(uses: &Part<'_>, groups: &[Part<'_>]) -> Result<VariableGroups, SavedError> {
+    let head: Uses = super::read(uses)?;
     let spans = head.spans(groups);
     let spans = spans.map_err(|problem| uses.content.problem(problem))?;
     let mut all = filled(TileUse::default(), total(&head.counts));
     let lengths = spans.iter().map(|counts| total(counts));
     let of_parts = split_by(&mut all, lengths);
     let parts = groups.par_iter().zip(spans).zip(of_parts);
-    parts.try_for_each_init(Vec::new, |buffer, ((part, counts), place)| {
-        part.unpack(buffer)?;
-        let read = read_span(buffer, counts, head.uses.len(), place);
+    parts.try_for_each(|((part, counts), place)| {
+        let read = read_span(&part.bytes, counts, head.uses.len(), place);
         read.map_err(|problem| part.content.problem(problem))
     })?;
     VariableGroups::from_numbered(&head.uses, &head.counts, all)
@@ -117,7 +116,7 @@ impl Uses {
     /// The numbers of groups on the tiles of each part. Every group takes two
     /// bytes of its part or more, so that memory is only taken for groups that
     /// can be there.
-    fn spans(&self, parts: &[Packed<'_>]) -> Result<Vec<&[u32]>, &'static str> {
+    fn spans(&self, parts: &[Part<'_>]) -> Result<Vec<&[u32]>, &'static str> {
         if !self.uses.is_sorted_by(|a, b| a < b) {
             return Err("the uses are not in order");
         }
@@ -130,7 +129,7 @@ impl Uses {
             let (first, behind) = split.ok_or("a part reaches beyond the last tile")?;
             rest = behind;
             let needed = first.iter().map(|&count| u64::from(count) * 2).sum::<u64>();
-            if needed > part.unpacked() as u64 {
+            if needed > part.bytes.len() as u64 {
                 return Err("a part is too short for its groups");
             }
             Ok(first)

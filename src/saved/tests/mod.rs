@@ -32,8 +32,7 @@ proptest! {
     }
 }
 
-/// Items of several parts, and text that compresses far beyond what a part may
-/// hold for its size.
+/// Items of several parts, and much text.
 #[test]
 fn a_model_of_many_parts_comes_back() {
     let mut model = full();

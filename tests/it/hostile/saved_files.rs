@@ -78,22 +78,20 @@ fn saved_files() {
 /// right checksum.
 fn claiming_much(good: &[u8], part: usize, place: usize) -> Vec<u8> {
     let word = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().unwrap()) as usize;
-    let (count, entry) = (word(12), 24 + 8 * part);
-    let before: usize = (0..part).map(|part| word(24 + 8 * part)).sum();
-    let from = 24 + 8 * count + before;
-    let to = from + word(entry);
-    let mut content = zstd::bulk::decompress(&good[from..to], word(entry + 4)).unwrap();
+    let (count, entry) = (word(12), 24 + 4 * part);
+    let before: usize = (0..part).map(|part| word(24 + 4 * part)).sum();
+    let from = 24 + 4 * count + before;
+    let mut content = good[from..from + word(entry)].to_vec();
     let place = place % content.len();
     content.splice(place..=place, *b"\xff\xff\xff\xff\x0f");
-    let stored = zstd::bulk::compress(&content, 1).unwrap();
-    let mut file = good[..good.len() - 8].to_vec();
-    file.splice(from..to, stored.iter().copied());
-    let sizes = [stored.len() as u32, content.len() as u32];
-    file[entry..entry + 8].copy_from_slice(sizes.map(u32::to_le_bytes).as_flattened());
-    let size = file.len() as u64 + 8;
+    let mut file = good[..good.len() - 4].to_vec();
+    file.splice(from..from + word(entry), content.iter().copied());
+    file[entry..entry + 4].copy_from_slice(&(content.len() as u32).to_le_bytes());
+    let size = file.len() as u64 + 4;
     file[16..24].copy_from_slice(&size.to_le_bytes());
-    let checksum = xxhash_rust::xxh3::xxh3_64(&file);
-    file.extend(checksum.to_le_bytes());
+    let mut crc = flate2::Crc::new();
+    crc.update(&file);
+    file.extend(crc.sum().to_le_bytes());
     file
 }
 

@@ -148,7 +148,7 @@ pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
                 Some(last) if last.1 == steps.0 => last.1 = steps.1,
                 _ => known.push(steps),
             },
-            None => found.push((positions, Steps::from_slice(&[steps]))),
+            None => found.push((positions, vec![steps])),
         }
     }
     found

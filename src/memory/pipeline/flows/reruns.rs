@@ -18,11 +18,10 @@ use super::own_steps::{OfPosition, together};
 use super::{Flow, Flows, Life, PassWindows};
 use crate::memory::pipeline::LayerChoice;
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Half-open ranges of steps, ascending and apart: mostly one or two.
-pub(super) type Steps = SmallVec<[(u32, u32); 3]>;
+pub(super) type Steps = Vec<(u32, u32)>;
 
 /// A run of a place for the backward pass.
 #[derive(Debug, Clone, Copy)]
