@@ -2,6 +2,7 @@
 //! simpler computation of what it records.
 
 mod debug_file;
+mod graphs;
 mod places;
 mod profile_tables;
 mod recorded_sums;

@@ -1,0 +1,71 @@
+//! Models with graphs of real ones, held against the file of the graph.
+
+use std::collections::HashMap;
+
+use ciborium::Value;
+use flate2::read::GzDecoder;
+use tempfile::TempDir;
+
+use super::debug_file::{contexts, uint};
+
+/// An operation of the file: scope, type, module, parameters, inputs, outputs.
+type Operation = (String, String, String, Vec<String>, Vec<i64>, Vec<i64>);
+
+fn operations(path: &str) -> Vec<Operation> {
+    let file = std::fs::File::open(path).unwrap();
+    let graph: serde_json::Value = serde_json::from_reader(GzDecoder::new(file)).unwrap();
+    serde_json::from_value(graph["ops"].clone()).unwrap()
+}
+
+fn texts(context: &HashMap<String, Value>, key: &str) -> Vec<String> {
+    let texts = context[key].as_array().unwrap().iter();
+    texts
+        .map(|text| text.as_text().unwrap().to_string())
+        .collect()
+}
+
+/// The forward pass has the operations of the file in their order, with their names,
+/// parameters, and tensors, which have a number after the name where another has it too.
+#[test]
+fn operations_are_named_as_in_the_graph() {
+    for name in ["bert", "resnet50", "t5"] {
+        let path = format!("crates/synthesize/graphs/{name}.json.gz");
+        let folder = TempDir::new().unwrap();
+        let options = format!("--graph {path} --framework poptorch --mode training --tiles 4");
+        synthesize::write(folder.path(), options.split(' ')).unwrap();
+        let mut all = contexts(folder.path()).0;
+        all.sort_by_key(|context| uint(context.get("id")));
+        let of = |layer: &str| {
+            let is_op = |context: &HashMap<String, Value>| {
+                context.contains_key("inputs") || context.contains_key("op_name")
+            };
+            let is_of = |context: &&HashMap<String, Value>| {
+                context["layer"].as_text() == Some(layer) && is_op(context)
+            };
+            all.iter().filter(is_of).collect::<Vec<_>>()
+        };
+        let (named, nodes) = (of("poptorch"), of("popart"));
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        let mut tensors: HashMap<i64, String> = HashMap::new();
+        let operations = operations(&path);
+        for (number, (scope, kind, _, parameters, inputs, outputs)) in operations.iter().enumerate()
+        {
+            let full = [scope.as_str(), kind].join("/");
+            let full = full.trim_start_matches('/');
+            assert_eq!(named[number]["op_name"].as_text(), Some(full), "{name}");
+            let read = texts(nodes[number], "inputs");
+            let inputs = inputs.iter().filter_map(|input| tensors.get(input));
+            for wanted in inputs.chain(parameters) {
+                assert!(read.contains(wanted), "{name}: {wanted} in {read:?}");
+            }
+            let count = counts.entry(full.to_string()).or_default();
+            let tensor = match *count {
+                0 => format!("{full}:0"),
+                number => format!("{full}:0/{number}"),
+            };
+            *count += 1;
+            assert_eq!(texts(nodes[number], "outputs"), [tensor.as_str()], "{name}");
+            tensors.insert(outputs[0], tensor);
+        }
+    }
+}
