@@ -100,7 +100,7 @@ class SplitOptions(_OfBoth, total=False):
     schedule: Optional[
         Literal["auto", "none", "popart", "tf-grouped", "tf-interleaved", "sequential"]
     ]
-    recompute: Optional[Literal["auto", "none", "stage", "layer", "chosen"]]
+    recompute: Optional[Literal["auto", "none", "stage", "layer"]]
     accumulator: Optional[Literal["as-weight", "float16", "float32"]]
     optimizer_state: Optional[
         Literal["auto", "on-chip", "off-chip", "sharded", "sharded-off-chip"]

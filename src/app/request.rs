@@ -4,7 +4,7 @@ use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
 use crate::analysis::Layers;
-use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
+use crate::memory::{Accumulator, Pipeline, Schedule, StatePlace, Storage};
 use crate::model::{Model, NoClock, NoCycles, Positions, Rules};
 use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Plan, Rule};
@@ -99,14 +99,6 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
         false => chosen,
     };
     refuse_impossible(chosen)?;
-    let memories = options.limits.mem_per_tile.as_ref();
-    let has_several = memories.is_some_and(|MemPerTile(all)| all.len() > 1);
-    if options.results.plan && has_several && chosen.recompute == Recompute::Chosen {
-        return Err(usage(
-            "--recompute chosen: --plan chooses where all IPUs have as much memory; give one amount of \
-             --mem-per-tile, or none, stage or layer",
-        ));
-    }
     Ok(chosen)
 }
 
@@ -122,12 +114,6 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
         )));
     }
     let is_tensorflow = matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved);
-    if pipeline.recompute == Recompute::Chosen && is_tensorflow {
-        return Err(usage(format!(
-            "--recompute chosen: TensorFlow recomputes all stages or none (schedule {schedule}), and \
-             only PopART and PopTorch choose by layer; give none, stage or layer"
-        )));
-    }
     if pipeline.stash == Storage::OffChip && !is_tensorflow {
         return Err(usage(format!(
             "--stash off-chip: the pipeline with schedule {schedule} keeps its stash on the chip, and \

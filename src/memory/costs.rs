@@ -1,6 +1,5 @@
 //! The table that the solver works on: numbers for each range of layers.
 
-use super::ByDepth;
 use std::ops::Range;
 
 /// The memory on the fullest tile of every contiguous range of layers that
@@ -16,7 +15,25 @@ pub struct RangeCosts {
     /// `least[from][n]` is what the range `from..from + n + 1` needs at least.
     least: Vec<Vec<u64>>,
     /// The bytes of ranges by how many stages come after them.
-    pipeline: Option<ByDepth<u64>>,
+    pipeline: Option<ByDepth>,
+}
+
+/// A number of bytes for each range with 0, 1, ... stages after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ByDepth {
+    /// How many stages a split has at most.
+    stages: usize,
+    /// By start: of each range in turn the bytes with 0, 1, ... stages after it.
+    rows: Vec<Vec<u64>>,
+}
+
+impl ByDepth {
+    /// The bytes of a range (end exclusive) with 0, 1, ... stages after it; `None` where they
+    /// are not known.
+    fn of_range(&self, range: &Range<usize>) -> Option<&[u64]> {
+        let first = range.len().checked_sub(1)? * self.stages;
+        self.rows.get(range.start)?.get(first..first + self.stages)
+    }
 }
 
 impl RangeCosts {
@@ -47,9 +64,14 @@ impl RangeCosts {
         stages: usize,
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
-        let lengths = least.iter().map(Vec::len);
+        let row = |(start, least): (usize, &Vec<u64>)| {
+            let ranges = (1..=least.len()).map(|length| start..start + length);
+            let all = ranges.flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
+            all.map(|(range, after)| peaks(range, after)).collect()
+        };
+        let rows = least.iter().enumerate().map(row).collect();
         Self {
-            pipeline: Some(ByDepth::new(lengths, stages, peaks)),
+            pipeline: Some(ByDepth { stages, rows }),
             ..Self::new(least)
         }
     }
@@ -71,7 +93,7 @@ impl RangeCosts {
 
     /// How many stages a split may have for its costs to be known.
     pub fn stages(&self) -> usize {
-        let known = self.pipeline.as_ref().map(ByDepth::stages);
+        let known = self.pipeline.as_ref().map(|costs| costs.stages);
         known.unwrap_or(usize::MAX)
     }
 
@@ -84,17 +106,9 @@ impl RangeCosts {
             return Some(least);
         };
         let is_last = range.end == self.layers();
-        let peak = by_depth.get(&range, after);
+        let peak = by_depth.of_range(&range)?.get(after).copied();
         let peak = peak.filter(|_| is_last == (after == 0));
         peak.filter(|&peak| peak < u64::MAX)
-    }
-
-    /// Puts other bytes in place of what a range with so many stages after it needs, if that
-    /// is known; `u64::MAX` is more than any limit.
-    pub(crate) fn put(&mut self, range: &Range<usize>, after: usize, bytes: u64) {
-        if let Some(by_depth) = &mut self.pipeline {
-            by_depth.put(range, after, bytes);
-        }
     }
 
     /// The bytes that `range` (end exclusive) needs at least, wherever it is in a split;

@@ -52,7 +52,7 @@ impl MemoryModel<'_> {
     /// All stages take one pass over the variables.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
-        let stages_of = self.stages_of_sets(&ranges, 0);
+        let stages_of = self.stages_of_sets(&ranges);
         let windows = ranges.iter().map(|range| self.window(range.clone()));
         let windows: Vec<_> = windows.collect();
         let counts = |stage: u32, (counted, with): (PlaceSet, Option<u32>)| {

@@ -9,7 +9,6 @@
 
 mod advice;
 mod breakdown;
-mod by_depth;
 mod code;
 mod costs;
 mod coverage;
@@ -34,7 +33,6 @@ mod uses;
 
 pub use crate::model::Rules;
 pub use advice::Reducible;
-pub(crate) use by_depth::ByDepth;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
@@ -45,7 +43,6 @@ pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace, Storage,
 };
-pub(crate) use stage::{FreedOnTile, GatheredTiles, StageOnTiles};
 pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 pub use update::Streamed;
@@ -54,8 +51,7 @@ use crate::model::{
     EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces,
 };
 use code::CodeItem;
-pub(crate) use pipeline::LayerChoice;
-use pipeline::{Flows, PHASES, PartOfLife, UsesInStage};
+use pipeline::{Flows, PHASES, PartOfLife};
 use std::ops::Range;
 use std::sync::Arc;
 use update::UpdatePhase;
@@ -141,41 +137,6 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// The model with the choice for each position, where the pipeline recomputes
-    /// what is chosen.
-    ///
-    /// # Errors
-    /// As [`MemoryModel::new`].
-    pub(crate) fn choosing(&self, choices: &[LayerChoice]) -> Result<Self, TooManyPlaces> {
-        let mut chosen = self.clone();
-        chosen.choose(choices, None)?;
-        Ok(chosen)
-    }
-
-    /// Puts a choice for each position in place of what was chosen before. Where it is chosen
-    /// `only` for the uses of a stage, the same ones each time, nothing holds for others.
-    fn choose(
-        &mut self,
-        choices: &[LayerChoice],
-        only: Option<UsesInStage<'_>>,
-    ) -> Result<(), TooManyPlaces> {
-        let at = (self.model, self.placement);
-        match &mut self.flows {
-            Some(flows) => flows.choose(choices, at, &mut self.sets, only),
-            None => Ok(()),
-        }
-    }
-
-    /// The model with these positions kept whole and all others recomputed, where the
-    /// pipeline recomputes what is chosen.
-    ///
-    /// # Errors
-    /// As [`MemoryModel::new`].
-    pub fn keeping(&self, kept: &[bool]) -> Result<Self, TooManyPlaces> {
-        let choices = kept.iter().copied().map(LayerChoice::keeping);
-        self.choosing(&choices.collect::<Vec<_>>())
-    }
-
     /// The pipeline that stages are part of.
     pub fn pipeline(&self) -> Pipeline {
         self.pipeline
@@ -201,11 +162,6 @@ impl<'a> MemoryModel<'a> {
     fn end_of_passes(&self) -> u32 {
         let [.., after] = &self.phases;
         after.start
-    }
-
-    /// The position of Out, if it has one of its own.
-    pub(crate) fn out(&self) -> Option<usize> {
-        self.placement.positions.out()
     }
 
     /// How many positions the layer order has.

@@ -44,11 +44,7 @@ pub(super) struct NeighbourUses<const N: usize> {
 
 impl<const N: usize> NeighbourUses<N> {
     /// Gathers those of `tiles`, of which there are at most `N`.
-    pub(super) fn gather(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        tiles: impl Iterator<Item = u32> + Clone,
-    ) {
+    pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.numbers.clear();
         self.bytes.clear();
         let tiles = || tiles.clone().map(|tile| memory.uses.lists(tile));
@@ -114,17 +110,6 @@ impl<const N: usize> NeighbourUses<N> {
             to -= 1;
             self.numbers[to] = number;
             self.bytes[to] = bytes;
-        }
-    }
-
-    /// The rows of some uses.
-    pub(super) fn only(&self, counts: impl Fn(u32) -> bool) -> Self {
-        let rows = self.with_bytes().filter(|&(number, _)| counts(number));
-        let (numbers, bytes) = rows.map(|(number, &bytes)| (number, bytes)).unzip();
-        Self {
-            numbers,
-            bytes,
-            missing: Vec::new(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Random models for tests of other rooms.
 
 use super::PlacedStage;
-use super::pipeline::tests::{chosen, in_passes, model};
+use super::pipeline::tests::{after, in_passes, model};
+use super::tests::reference_model::ranges;
 use crate::model::{Layering, Model};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -31,5 +32,11 @@ pub(crate) fn random_training(seed: u64) -> (Model, Layering) {
 
 /// All stages of so many positions, with each number of stages after them.
 pub(crate) fn placed(positions: usize) -> Vec<PlacedStage> {
-    chosen::placed(positions)
+    let stages = ranges(positions).into_iter().flat_map(|range| {
+        after(&range, positions).map(move |after| PlacedStage {
+            positions: range.clone(),
+            after: Some(after),
+        })
+    });
+    stages.collect()
 }

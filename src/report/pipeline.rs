@@ -58,10 +58,6 @@ pub struct PipelineFacts {
     /// Bytes on the fullest tile of this split if nothing were computed again;
     /// `null` where nothing is.
     pub without_recomputation: Option<u64>,
-    /// With `--recompute chosen`, for a split that fits: does no other choice of layers to keep
-    /// recompute less in any stage?
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub choice_is_optimal: Option<bool>,
     /// The best splits in other pipelines, in the order in which a user would try
     /// them; empty where that was not looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,9 +121,6 @@ pub struct StagePipeline {
     /// The update, where the state of the optimizer is not on the chip in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<StageUpdate>,
-    /// With `--recompute chosen`: the layers that it keeps whole. All others are recomputed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept: LayerNames,
 }
 
 /// The bytes of a stage in the update of the weight that takes the most, on the tile where that

@@ -79,8 +79,6 @@ pub struct PlanRow {
     pub stages: Vec<LayerNames>,
     /// Where each stage ends, in positions of the layer order; the end exclusive.
     pub ends: Vec<u32>,
-    /// With `chosen`: the layers that are kept whole. All others are recomputed.
-    pub kept: LayerNames,
     /// The command that gives it alone; empty without a command.
     pub command: String,
 }
@@ -207,16 +205,12 @@ fn bottlenecks(row: &PlanRow) -> Sentence {
         Some(batches) => counted(batches, "micro-batch"),
         None => return line,
     };
-    let line = match row.milliseconds {
+    match row.milliseconds {
         Some(time) => line.text(format!(
             "; a step of {batches} takes {} ms",
             three_digits(time)
         )),
         None => line,
-    };
-    match row.kept.is_empty() {
-        true => line,
-        false => line.text("; kept whole are ").layers(&row.kept),
     }
 }
 
@@ -239,13 +233,8 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
         }
         names.join(", ")
     };
-    let mut all = plan.pipelines_tried.iter();
-    let lower_peaks = match all.any(|pipeline| pipeline.recompute == Recompute::Chosen) {
-        true => "recompute chosen for lower peaks, ",
-        false => "",
-    };
     Some(say(format!(
-        "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: {lower_peaks}other \
+        "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other \
          places for accumulators and stash, other micro-batches",
         tried(|pipeline| pipeline.schedule.to_string()),
         tried(|pipeline| pipeline.recompute.to_string()),

@@ -75,10 +75,7 @@ impl StepFacts {
         let samples = options
             .micro_batch
             .map(|samples| samples as f64 * step.micro_batches as f64 * options.replicas as f64);
-        // With limits by IPU, what is chosen is not known of other splits.
-        let is_known = found.chosen.is_none() || costed.request.limits.len() == 1;
-        let best = found.outcome.best().filter(|_| is_known);
-        let proof = match (&costed.request.given, best) {
+        let proof = match (&costed.request.given, found.outcome.best()) {
             (None, Some(best)) => best.step,
             _ => None,
         };

@@ -33,16 +33,11 @@ impl<'a> OtherPipeline<'a> {
         pipeline: Pipeline,
         limit: u64,
     ) -> Result<Self, SearchError> {
-        Ok(Self::of(memory.in_pipeline(pipeline)?, limit))
-    }
-
-    /// The same for the model of a pipeline.
-    pub(super) fn of(memory: MemoryModel<'a>, limit: u64) -> Self {
-        Self {
-            memory,
+        Ok(Self {
+            memory: memory.in_pipeline(pipeline)?,
             limit,
             costs: RangeCosts::default(),
-        }
+        })
     }
 
     /// The pipeline.

@@ -1,28 +1,21 @@
 //! Whole configurations: how many IPUs, which pipeline and which split, so that nothing
 //! else fits that is better in all of IPUs, time and memory.
 
-mod models;
 #[cfg(test)]
 mod tests;
 
 use super::alternatives::{OtherPipeline, compute_costs};
-use super::chosen::together::Together;
 use super::swept::taken;
-use super::{Chosen, CostedRequest, SearchError};
-use crate::memory::{MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
+use super::{CostedRequest, SearchError};
+use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Fitting, Goal, Problem};
+use crate::solve::{self, Fitting, Goal, Limits, Problem};
 use crate::time::StageTimes;
-use models::{Choosing, Others};
 use rayon::prelude::*;
 
 /// How many numbers of ranges are kept at a time, of 8 bytes each.
 const MAX_NUMBERS: usize = 1 << 25;
-/// For how many stages it is chosen at most in one pipeline, and how many are tried for each
-/// split on the way.
-const MAX_CHOSEN: usize = 200;
-const MAX_STAGES_TRIED: u64 = 20_000;
 /// How many configurations of one number of IPUs are kept.
 const MAX_OF_NUMBER: usize = 8;
 
@@ -41,8 +34,6 @@ pub struct Configuration {
     pub replicas: usize,
     /// The bytes on the fullest tile of each stage.
     pub peaks: Vec<u64>,
-    /// Which layers are kept whole, where that is chosen.
-    pub chosen: Option<Chosen>,
 }
 
 /// The configurations that fit, the one that gets the most micro-batches done in a time
@@ -65,24 +56,25 @@ pub(super) fn front(
     let micro_batches = most.map(|times| times.micro_batches(ipus)).max();
     let mut found = Vec::new();
     for some in pipelines.chunks(at_once(costed)) {
-        let mut others = Others::new(memory, some, costed.request.highest_limit())?;
-        compute_costs(&mut others.models, ipus, progress)?;
+        let limit = costed.request.highest_limit();
+        let mut others: Vec<OtherPipeline<'_>> = Vec::new();
+        for &pipeline in some {
+            // Variables are live as with the same recomputation.
+            let is_like =
+                |other: &&OtherPipeline<'_>| other.pipeline().recompute == pipeline.recompute;
+            let like = others.iter().find(is_like);
+            let like = like.map_or(memory, |other| other.wanted().0);
+            others.push(OtherPipeline::new(like, pipeline, limit)?);
+        }
+        compute_costs(&mut others, ipus, progress)?;
         let task = progress.begin("trying configurations", Unit::Rows, some.len() as u64);
-        let times = |pipeline| of_pipeline(&pipeline).map(|times| times.with(micro_batches));
-        let plain = others.models[..others.plain].par_iter().map(|other| {
+        let configurations = others.par_iter().map(|other| {
             task.add(1);
-            of_costs(costed, other, times(other.pipeline()), (&numbers, ipus))
+            let times = of_pipeline(&other.pipeline()).map(|times| times.with(micro_batches));
+            of_costs(costed, other, times, (&numbers, ipus))
         });
-        found.extend(plain.collect::<Result<Vec<_>, _>>()?.into_iter().flatten());
-        let chosen = others.chosen.par_iter().map(|choosing| {
-            task.add(1);
-            let Some(times) = times(choosing.memory.pipeline()) else {
-                return Ok(Vec::new());
-            };
-            chosen_in(costed, (&others, choosing), times, (&numbers, ipus), &found)
-        });
-        let chosen = chosen.collect::<Result<Vec<_>, SearchError>>()?;
-        found.extend(chosen.into_iter().flatten());
+        let configurations = configurations.collect::<Result<Vec<_>, _>>()?;
+        found.extend(configurations.into_iter().flatten());
     }
     // Those whose time is not known in full stand apart, behind the others.
     let is_apart = |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
@@ -105,26 +97,6 @@ fn at_once(costed: &CostedRequest) -> usize {
         .saturating_mul(positions)
         .saturating_mul(stages + 1);
     (MAX_NUMBERS / numbers.max(1)).max(1)
-}
-
-/// The question for one pipeline.
-fn problem<'p>(
-    costed: &'p CostedRequest,
-    costs: &'p RangeCosts,
-    times: Option<&'p StageTimes>,
-    ipus: usize,
-) -> Problem<'p> {
-    Problem {
-        costs,
-        times,
-        ipus: ipus.min(costed.positions()),
-        limits: solve::Limits::new(&costed.request.limits).first(ipus),
-        goal: match times {
-            Some(_) => Goal::Time,
-            None => Goal::Peak,
-        },
-        ..costed.problem()
-    }
 }
 
 /// The numbers of stages that there may be in a pipeline on IPUs as the framework takes them:
@@ -151,7 +123,17 @@ fn of_costs(
     (numbers, ipus): (&[usize], usize),
 ) -> Result<Vec<Configuration>, SearchError> {
     let (pipeline, memory) = (other.pipeline(), other.wanted().0);
-    let problem = problem(costed, other.costs(), times.as_ref(), ipus);
+    let problem = Problem {
+        costs: other.costs(),
+        times: times.as_ref(),
+        ipus: ipus.min(costed.positions()),
+        limits: Limits::new(&costed.request.limits).first(ipus),
+        goal: match times {
+            Some(_) => Goal::Time,
+            None => Goal::Peak,
+        },
+        ..costed.problem()
+    };
     let numbers = possible(memory, (numbers, ipus));
     let splits = solve::fitting(&problem, &numbers)?.into_iter();
     let configuration = |split: Fitting| {
@@ -163,64 +145,9 @@ fn of_costs(
             times: times.clone(),
             peaks: peaks(&problem, &split),
             split,
-            chosen: None,
         }
     };
     Ok(splits.map(configuration).collect())
-}
-
-/// The fastest configurations of a pipeline that chooses what it recomputes, for each number
-/// of IPUs where that is faster than all with as many that were `found`.
-fn chosen_in<'a>(
-    costed: &CostedRequest,
-    (others, choosing): (&Others<'a>, &Choosing<'a>),
-    times: StageTimes,
-    (numbers, ipus): (&[usize], usize),
-    found: &[Configuration],
-) -> Result<Vec<Configuration>, SearchError> {
-    let memory = &choosing.memory;
-    let pipeline = memory.pipeline();
-    let costs = others.costs(choosing);
-    let problem = problem(costed, costs.layer, Some(&times), ipus);
-    let limits = (costed.request.highest_limit(), MAX_CHOSEN);
-    let none = others.models[choosing.none].wanted().0;
-    let mut together = Together::new((memory, none), &times, costs, limits)?;
-    let mut chosen = Vec::new();
-    for stages in possible(memory, (numbers, ipus)) {
-        if stages > problem.ipus {
-            break;
-        }
-        let of_replica = of_replica(memory, stages);
-        let problem = Problem {
-            ipus: stages,
-            ..problem
-        };
-        let is_wanted = |split: &Fitting| {
-            let mut same = found
-                .iter()
-                .filter(|other| other.pipeline.state == pipeline.state);
-            let is_slower = |other: &Configuration| {
-                let (step, known) = (split.score.step, other.split.score.step);
-                step.zip(known)
-                    .is_some_and(|(step, known)| !step.is_faster_than(&known))
-            };
-            let is_no_better = |other: &Configuration| other.ipus <= of_replica && is_slower(other);
-            split.plan.stages().len() == stages && !same.any(is_no_better)
-        };
-        let Some(best) = together.best(&problem, MAX_STAGES_TRIED, is_wanted)? else {
-            continue;
-        };
-        chosen.push(Configuration {
-            pipeline,
-            ipus: of_replica,
-            replicas: ipus / of_replica,
-            times: Some(times.keeping(&best.chosen.kept)),
-            peaks: best.peaks,
-            split: best.split,
-            chosen: Some(best.chosen),
-        });
-    }
-    Ok(chosen)
 }
 
 /// The bytes on the fullest tile of each stage.
@@ -256,12 +183,9 @@ fn pipelines(
     let first = memory.pipeline();
     let wanted = costed.request.pipeline;
     let mut all = vec![first];
-    let by_layer = matches!(memory.framework(), Framework::Popart | Framework::Poptorch);
-    let chooses = by_layer && costed.times.is_some() && costed.request.limits.len() == 1;
     for pipeline in first.alternatives() {
         let others = [Recompute::None, Recompute::Stage, Recompute::Layer];
-        let chosen = chooses.then_some(Recompute::Chosen);
-        all.extend(others.into_iter().chain(chosen).map(|recompute| Pipeline {
+        all.extend(others.map(|recompute| Pipeline {
             recompute,
             ..pipeline
         }));

@@ -1,7 +1,6 @@
 //! A request, with what the solver needs to know for it, and the solver's answer.
 
 use super::alternatives::{self, OtherPipeline};
-use super::chosen::{Chosen, is_chosen, solve_together};
 use super::swept::taken;
 use super::{
     IpuCount, MAX_TRIED_POSITIONS, MOST_STAGES, Outcome, SearchError, SearchRequest, Solver, rough,
@@ -10,7 +9,7 @@ use super::{
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Constraint, Goal, Limits, Problem, Solution};
+use crate::solve::{self, Constraint, Limits, Problem, Solution};
 use crate::time::StageTimes;
 use std::ops::Range;
 
@@ -37,8 +36,6 @@ pub struct CostedRequest {
     /// The cycles of stages in the pipeline, and what a step takes, when the profile has
     /// cycles.
     pub times: Option<StageTimes>,
-    /// The layers that the best split keeps whole, where it was found together with them.
-    pub(super) chosen: Option<Chosen>,
 }
 
 /// Which ranges are computed.
@@ -79,8 +76,7 @@ impl CostedRequest {
         placement: &Placement,
         mut request: SearchRequest,
     ) -> Result<Self, SearchError> {
-        // The choice of other splits is not known.
-        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS && !is_chosen(memory);
+        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
             constraints.extend(ties::constraints(placement));
@@ -94,7 +90,6 @@ impl CostedRequest {
             stages: 0,
             cut_bytes: memory.cut_bytes(),
             times: stage_times(memory, placement, &request)?.map(|times| times.for_stages(ipus)),
-            chosen: None,
             request,
         })
     }
@@ -236,7 +231,7 @@ impl CostedRequest {
             )));
         }
         let task = progress.begin("solving", Unit::Rows, 0);
-        if let Some(solution) = self.best(memory, progress)? {
+        if let Some(solution) = solve::solve(&self.problem())? {
             return Ok(Outcome::Best(Box::new(solution)));
         }
         drop(task);
@@ -250,42 +245,6 @@ impl CostedRequest {
             self.compute_costs(memory, Reach { limit, stages }, others, progress)?;
         }
         self.explain(memory, progress)
-    }
-
-    /// The best split. Where layers are chosen and nothing fits with each recomputed, the
-    /// fastest: that is found together with those that are kept.
-    fn best(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        progress: &Progress,
-    ) -> Result<Option<Solution>, SearchError> {
-        let wanted = self.request.goal;
-        if let Some(found) = self.together(memory, progress)? {
-            return Ok(Some(found));
-        }
-        let best = solve::solve(&self.problem())?;
-        if best.is_some() || wanted.needs_cycles() {
-            return Ok(best);
-        }
-        self.request.goal = Goal::Time;
-        let found = self.together(memory, progress)?;
-        if found.is_none() {
-            self.request.goal = wanted;
-        }
-        Ok(found)
-    }
-
-    /// The best split that is found together with the layers that it keeps whole.
-    fn together(
-        &mut self,
-        memory: &MemoryModel<'_>,
-        progress: &Progress,
-    ) -> Result<Option<Solution>, SearchError> {
-        let found = solve_together(self, memory, progress)?;
-        Ok(found.map(|(solution, chosen)| {
-            self.chosen = Some(chosen);
-            solution
-        }))
     }
 
     /// Why nothing fits. Computes longer ranges until they are enough for that.

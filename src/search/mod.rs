@@ -7,7 +7,6 @@
 
 mod advice;
 mod alternatives;
-mod chosen;
 mod configurations;
 mod costed;
 mod estimate;
@@ -21,7 +20,6 @@ mod ties;
 
 pub use advice::{Advice, AdviceFor, Change};
 pub use alternatives::Alternative;
-pub use chosen::Chosen;
 pub use configurations::{Configuration, Front};
 pub use costed::CostedRequest;
 pub use estimate::Estimate;
@@ -108,8 +106,6 @@ pub struct SearchResult {
     /// The changes that would free memory, where nothing fits on any number of IPUs and in any pipeline
     /// that was tried.
     pub advice: Option<AdviceFor>,
-    /// Which layers are kept whole, where that is chosen.
-    pub chosen: Option<Chosen>,
     /// The estimate of all this, if it is not for the micro-batch of the profile.
     pub estimate: Option<Estimate>,
 }
@@ -177,10 +173,7 @@ pub(crate) fn search_with(
         .plan
         .then(|| configurations::front(&costed, memory, progress));
     let plan = plan.transpose()?;
-    let mut sweep = costed.sweep()?;
-    if let Some(answers) = sweep.as_mut().filter(|_| chosen::is_chosen(memory)) {
-        chosen::choose_in_sweep(&costed, memory, answers, progress)?;
-    }
+    let sweep = costed.sweep()?;
     let on_more_ipus = costed.on_more_ipus(&outcome, memory.framework())?;
     let fewest_ipus = costed.fewest_beside(&outcome, sweep.as_deref(), memory.framework())?;
     let _task = progress.begin("computing stages", Unit::Rows, 0);
@@ -250,7 +243,6 @@ impl SearchResult {
             plan: None,
             alternatives: Vec::new(),
             advice: None,
-            chosen: None,
             estimate: None,
         };
         if result.costed.request.split && !result.fits() {

@@ -91,8 +91,7 @@ impl CostedRequest {
         let mut swept = sweep.into_iter().flatten();
         match (self.request.ipus, swept.find(|answer| answer.fits)) {
             _ if !self.request.split || self.request.given.is_some() => Ok(None),
-            // Where nothing fits but what is chosen, the fewest are not known.
-            (IpuCount::UpTo(_), _) if self.chosen.is_none() => Ok(Some(self.ipus)),
+            (IpuCount::UpTo(_), _) => Ok(Some(self.ipus)),
             (IpuCount::Exactly(_), _) if best.score.stages == 1 => Ok(Some(1)),
             (IpuCount::Exactly(_), Some(fewest)) if fewest.ipus <= TRIED_IPUS => {
                 Ok(Some(taken(fewest.ipus, framework)))

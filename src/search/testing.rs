@@ -1,15 +1,13 @@
-//! All splits of small random models with all choices of layers, each tried: searches are held
-//! against them.
+//! All splits of small random models: searches are held against them.
 
 use crate::memory::testing::{placed, random_training};
-use crate::memory::{LayerChoice, MemoryModel, Pipeline, PlacedStage, Recompute};
+use crate::memory::{MemoryModel, Pipeline};
 use crate::model::{
     CycleSource, CyclesByLayer, Framework, Model, OutOn, PassCycles, Placement, PlacementOptions,
 };
 use crate::time::{StageTimes, StepOptions};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::slice::from_ref;
 
 /// A model that looks random, its places and cycles.
 pub(super) struct Case {
@@ -103,72 +101,15 @@ pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     (0..1u32 << (positions - 1)).map(of_cuts).collect()
 }
 
-/// The bytes of a stage on its fullest tile with one choice, and what is kept.
-#[derive(Debug, Clone)]
-pub(super) struct Choice {
-    pub(super) peak: u64,
-    pub(super) recomputed: u128,
-    pub(super) kept: Vec<usize>,
-}
-
-/// The choices for each range with so many stages after it, of which no other needs as little
-/// and recomputes as little. Without layers to choose there is one.
-pub(super) type Choices = HashMap<(Range<usize>, usize), Vec<Choice>>;
+/// By range and number of stages after it: the bytes of the stage on its fullest tile.
+pub(super) type Peaks = HashMap<(Range<usize>, usize), u64>;
 
 /// Those of a pipeline.
-pub(super) fn choices(memory: &MemoryModel<'_>, times: &StageTimes) -> Choices {
-    let of_stage = |stage: PlacedStage| {
-        let after = stage.after.expect("a pipeline");
-        let all = match memory.pipeline().recompute {
-            Recompute::Chosen => all_choices(memory, times, &stage),
-            _ => vec![Choice {
-                peak: memory.peaks(from_ref(&stage))[0],
-                recomputed: 0,
-                kept: Vec::new(),
-            }],
-        };
-        ((stage.positions, after), undominated(all))
-    };
-    placed(memory.layers()).into_iter().map(of_stage).collect()
-}
-
-fn all_choices(memory: &MemoryModel<'_>, times: &StageTimes, stage: &PlacedStage) -> Vec<Choice> {
-    let (positions, out) = (stage.positions.clone(), memory.out());
-    let layers: Vec<usize> = positions.filter(|&at| Some(at) != out).collect();
-    let kept = (0..1u32 << layers.len()).map(|set| {
-        let kept = layers.iter().enumerate();
-        let kept = kept.filter(|(place, _)| set >> place & 1 == 1);
-        kept.map(|(_, &at)| at).collect::<Vec<usize>>()
-    });
-    // In goes with the first layer of its stage.
-    let is_allowed =
-        |kept: &Vec<usize>| !layers.starts_with(&[0, 1]) || kept.contains(&0) == kept.contains(&1);
-    let choice = |kept: Vec<usize>| {
-        let again = layers.iter().filter(|at| !kept.contains(at));
-        Choice {
-            peak: keeping(memory, &kept).peaks(from_ref(stage))[0],
-            recomputed: again.map(|&at| times.forward_again(&(at..at + 1))).sum(),
-            kept,
-        }
-    };
-    kept.filter(is_allowed).map(choice).collect()
-}
-
-/// The model where these positions are kept, and Out.
-pub(super) fn keeping<'a>(memory: &MemoryModel<'a>, kept: &[usize]) -> MemoryModel<'a> {
-    let state = |at| LayerChoice::keeping(Some(at) == memory.out() || kept.contains(&at));
-    let states: Vec<LayerChoice> = (0..memory.layers()).map(state).collect();
-    memory.choosing(&states).expect("few sets")
-}
-
-fn undominated(mut all: Vec<Choice>) -> Vec<Choice> {
-    all.sort_by_key(|choice| (choice.peak, choice.recomputed));
-    let mut best: Vec<Choice> = Vec::new();
-    for choice in all {
-        let last = best.last();
-        if last.is_none_or(|last| choice.recomputed < last.recomputed) {
-            best.push(choice);
-        }
-    }
-    best
+pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
+    let stages = placed(memory.layers());
+    let peaks = memory.peaks(&stages);
+    let keys = stages
+        .into_iter()
+        .map(|stage| (stage.positions, stage.after.expect("a pipeline")));
+    keys.zip(peaks).collect()
 }

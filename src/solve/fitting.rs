@@ -3,8 +3,7 @@
 use super::checked_problem::CheckedProblem;
 use super::dynamic_program;
 use super::error::SolveError;
-use super::fastest::{Fastest, StepProof, fastest_of_number, fastest_within};
-use super::objectives::Goal;
+use super::fastest::{Fastest, StepProof, fastest_of_number};
 use super::plan::{Plan, Score};
 use super::problem::{Limits, Problem};
 
@@ -69,68 +68,29 @@ fn best(
         },
         ..*problem
     };
-    if problem.times.is_none() {
-        let found = quickest(&problem, MAX_TRIED, None)?;
-        return Ok(found.filter(|split| split.plan.stages().len() == stages));
-    }
-    let checked = checked(&problem)?;
-    let found = checked.and_then(|checked| fastest_of_number(&checked, stages, MAX_TRIED));
-    Ok(found.and_then(|Fastest { plan, proof }| scored(&problem, plan, Some(proof))))
-}
-
-/// A split with its numbers; `None` where it has none.
-fn scored(problem: &Problem<'_>, plan: Plan, step: Option<StepProof>) -> Option<Fitting> {
-    let score = Score::of(problem, &plan)?;
-    Some(Fitting { plan, score, step })
-}
-
-/// The problem, if it can be solved; `None` where there is no IPU that something is pinned to.
-fn checked<'p>(problem: &'p Problem<'p>) -> Result<Option<CheckedProblem<'p>>, SolveError> {
-    match CheckedProblem::new(problem) {
-        Err(SolveError::Contradiction(_)) => Ok(None),
-        checked => checked.map(Some),
-    }
-}
-
-/// The best split by the dynamic program alone and, if the shortest step is the goal, by
-/// trying others of so many stages at most, near a `known` one first; `None` where nothing fits.
-///
-/// # Errors
-/// As those of [`solve`](super::solve).
-pub(crate) fn quickest(
-    problem: &Problem<'_>,
-    max_tried: u64,
-    known: Option<&Plan>,
-) -> Result<Option<Fitting>, SolveError> {
-    let Some(checked) = checked(problem)? else {
-        return Ok(None);
+    let checked = match CheckedProblem::new(&problem) {
+        // There is no IPU that something is pinned to.
+        Err(SolveError::Contradiction(_)) => return Ok(None),
+        checked => checked?,
     };
-    let Some(start) = dynamic_program::solve(&checked) else {
-        return Ok(None);
+    let (plan, step) = match problem.times {
+        Some(_) => match fastest_of_number(&checked, stages, MAX_TRIED) {
+            Some(Fastest { plan, proof }) => (plan, Some(proof)),
+            None => return Ok(None),
+        },
+        None => match dynamic_program::solve(&checked) {
+            Some(plan) if plan.stages().len() == stages => (plan, None),
+            _ => return Ok(None),
+        },
     };
-    let faster = match problem.goal {
-        Goal::Time => {
-            let starts: Vec<&Plan> = [&start].into_iter().chain(known).collect();
-            fastest_within(&checked, &starts, max_tried)
-        }
-        _ => None,
-    };
-    let (plan, step) = match faster {
-        Some(faster) => (faster.plan, Some(faster.proof)),
-        None => (start, None),
-    };
-    Ok(scored(problem, plan, step))
-}
-
-/// The same split by the costs and times of another problem; `None` where these do not
-/// have it.
-pub(crate) fn rescored(problem: &Problem<'_>, split: Fitting) -> Option<Fitting> {
-    scored(problem, split.plan, split.step)
+    let score = Score::of(&problem, &plan);
+    Ok(score.map(|score| Fitting { plan, score, step }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::Goal;
     use crate::solve::fastest::tests::any_times;
     use crate::solve::testing::{any_case, obedient};
     use proptest::prelude::*;

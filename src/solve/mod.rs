@@ -61,10 +61,8 @@ pub use certificate::{Certificate, CertificateError, Needed, certificate};
 pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
-pub(crate) use fastest::MAX_TRIED;
 pub use fastest::StepProof;
 pub use fitting::{Fitting, fitting};
-pub(crate) use fitting::{quickest, rescored};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,
@@ -116,23 +114,6 @@ pub struct ObjectiveProof {
 /// solver that gives no proof, and two programs that do not agree.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     answer(&CheckedProblem::new(problem)?)
-}
-
-/// The answer of both programs, where the split that is best by the goal is `known`.
-///
-/// # Errors
-/// As those of [`solve`].
-pub(crate) fn proven(
-    problem: &Problem<'_>,
-    known: Fitting,
-) -> Result<Option<Solution>, SolveError> {
-    let by_order = answer_by_order(&CheckedProblem::new(problem)?)?;
-    Ok(by_order.map(|solution| Solution {
-        plan: known.plan,
-        score: known.score,
-        step: known.step,
-        ..solution
-    }))
 }
 
 /// The best plan by the goal.

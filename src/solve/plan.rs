@@ -6,7 +6,7 @@ use super::constraints::Constraint;
 use super::error::SolveError;
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
-use crate::time::{StageTimes, StepTime};
+use crate::time::StepTime;
 
 /// Stages in order, without a gap, from position 0 to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,24 +98,6 @@ impl Score {
         Some(score)
     }
 
-    /// The same split with other times, and other bytes on the fullest tile of each stage.
-    pub(crate) fn with(self, times: Option<&StageTimes>, plan: &Plan, peaks: &[u64]) -> Self {
-        let square = |&peak: &u64| u128::from(peak) * u128::from(peak);
-        let cycles = |times: &StageTimes| {
-            let stages = plan.with_after();
-            stages
-                .filter_map(|(stage, after)| times.cycles(stage, after))
-                .max()
-        };
-        Self {
-            peak: peaks.iter().copied().max().unwrap_or(0),
-            squares: peaks.iter().map(square).fold(0, u128::saturating_add),
-            slowest_cycles: times.and_then(cycles),
-            step: times.and_then(|times| times.step(plan.stages())),
-            ..self
-        }
-    }
-
     /// The number for `objective`; `None` for the tie-break, which is not a
     /// number, and for cycles that are not known.
     pub fn value(&self, objective: Objective) -> Option<u128> {
@@ -194,6 +176,7 @@ mod tests {
     use super::*;
     use crate::memory::RangeCosts;
     use crate::solve::{Limits, Rule};
+    use crate::time::StageTimes;
 
     #[test]
     fn a_plan_covers_every_position_once() {

@@ -18,12 +18,11 @@ pub use step::StepTime;
 pub(crate) use order::Order;
 pub(crate) use slots::{SlotKind, Slots};
 
-use crate::memory::{ByDepth, Pipeline, Recompute, Streamed};
+use crate::memory::{Pipeline, Recompute, Streamed};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use std::sync::Arc;
 use streams::Streams;
 
 /// Numbers that a step depends on beside the cycles of the layers.
@@ -83,10 +82,6 @@ pub struct StageTimes {
     streamed: Streams,
     /// For how many stages the schedule must have micro-batches enough.
     most_stages: usize,
-    /// By position, is it kept whole, where that is chosen? Empty where nothing is.
-    kept: Arc<[bool]>,
-    /// Cycles of recomputation by range, where it is chosen for each of them.
-    by_range: Option<Arc<ByDepth<u64>>>,
 }
 
 /// The cycles of a micro-batch by position: those of a stage are the sums over its positions
@@ -174,8 +169,6 @@ impl StageTimes {
             cut_bytes,
             streamed: Streams::default(),
             most_stages: 1,
-            kept: Arc::default(),
-            by_range: None,
         }
         .with_frozen()
     }
@@ -229,36 +222,6 @@ impl StageTimes {
         Self {
             most_stages: most_stages.max(1).min(self.positions().max(1)),
             ..self
-        }
-    }
-
-    /// The times where these positions are kept whole and not recomputed.
-    pub fn keeping(&self, kept: &[bool]) -> Self {
-        Self {
-            kept: kept.into(),
-            ..self.clone()
-        }
-    }
-
-    /// The times where the ranges up to these lengths, by start, recompute so many cycles with
-    /// 0, 1, ... of at most `stages` stages after them.
-    pub(crate) fn recomputing(
-        &self,
-        lengths: impl Iterator<Item = usize>,
-        stages: usize,
-        cycles: impl Fn(Range<usize>, usize) -> u128,
-    ) -> Self {
-        let cycles = |range: Range<usize>, after| narrow(cycles(range, after));
-        Self {
-            by_range: Some(ByDepth::new(lengths, stages, cycles).into()),
-            ..self.clone()
-        }
-    }
-
-    /// Puts other cycles in place of those that such a range recomputes.
-    pub(crate) fn recompute(&mut self, range: &Range<usize>, after: usize, cycles: u128) {
-        if let Some(known) = self.by_range.as_mut().map(Arc::make_mut) {
-            known.put(range, after, narrow(cycles));
         }
     }
 
@@ -323,12 +286,7 @@ impl StageTimes {
             forward,
             backward,
             streaming: [streams.forward, streams.backward].map(|sum| self.streaming_cycles(sum)),
-            recomputed: self
-                .by_range
-                .as_ref()
-                .and_then(|known| known.get(range, after))
-                .map(u128::from)
-                .unwrap_or_else(|| self.recomputed(range, is_last)),
+            recomputed: self.recomputed(range, is_last),
             update: update.saturating_add(self.streaming_cycles(streams.update)),
         })
     }

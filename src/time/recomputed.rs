@@ -20,12 +20,6 @@ impl StageTimes {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
             Recompute::Stage => self.forward_without_out(range),
-            Recompute::Chosen if !self.kept.is_empty() => {
-                let is_kept = |position: usize| self.kept.get(position).copied().unwrap_or(false);
-                let kept = range.clone().filter(|&position| is_kept(position));
-                let kept = kept.map(|position| self.again_in(range, position));
-                self.forward_again(range).saturating_sub(kept.sum())
-            }
             // Of the last stage, what follows the last checkpoint is kept: the end of the last
             // layer.
             _ => self.forward_again(range),
@@ -33,18 +27,9 @@ impl StageTimes {
     }
 
     /// The forward cycles of a range that run again, where each of its layers does that needs it.
-    pub(crate) fn forward_again(&self, range: &Range<usize>) -> u128 {
+    pub(super) fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = self.by_themselves(range);
         match range.start {
-            0 => again + self.with_first_layer(range),
-            _ => again,
-        }
-    }
-
-    /// Those of one of its positions.
-    fn again_in(&self, range: &Range<usize>, position: usize) -> u128 {
-        let again = self.by_themselves(&(position..position + 1));
-        match position {
             0 => again + self.with_first_layer(range),
             _ => again,
         }

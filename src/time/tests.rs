@@ -151,9 +151,6 @@ fn in_runs_again_with_the_first_layer_alone() {
         assert_eq!([0..1, 0..2, 1..2].map(recomputed), [0, 15, 10]);
         assert_eq!(times.by_position().recomputed, [5, 10, 10]);
     }
-    let kept = stages_of(&[[5, 0], [10, 20], [10, 20]], Recompute::Chosen);
-    let kept = kept.keeping(&[true, true, false]);
-    assert_eq!(kept.stage(&(0..3), 1).unwrap().recomputed, 10);
 }
 
 /// Work on micro-batches one by one, as IPUs would do it: in each slot every IPU takes

@@ -23,7 +23,6 @@ pub use split_values::{
 };
 pub use values::{Generate, OrAuto, Tiles};
 
-use crate::memory::Recompute;
 use crate::search::Solver;
 use clap::Parser;
 
@@ -163,8 +162,6 @@ impl Options {
     /// Does any option mean nothing without cycles? Its name.
     pub fn needing_cycles(&self) -> Option<String> {
         let objective = format!("--objective {}", self.search.objective.key());
-        let recompute = self.pipeline.options(1).recompute;
-        let chooses_plan = self.results.plan && recompute == Some(Recompute::Chosen);
         let asked = [
             (self.search.objective.needs_cycles(), &*objective),
             (self.time.micro_batches.is_some(), "--micro-batches"),
@@ -177,7 +174,6 @@ impl Options {
                 "--streaming-bandwidth",
             ),
             (self.time.max_step_ms.is_some(), "--max-step-ms"),
-            (chooses_plan, "--plan --recompute chosen"),
         ];
         let first = asked.into_iter().find(|(is_asked, _)| *is_asked);
         first.map(|(_, option)| option.to_string())

@@ -24,8 +24,7 @@ pub struct Pipeline {
     pub schedule: OrAuto<Schedule>,
 
     /// Recompute in the backward pass of the pipeline, instead of keeping
-    /// it: nothing (none), whole stages (stage), each layer (layer), or each layer but those
-    /// that there is room to keep, so that the least is recomputed (chosen). auto is
+    /// it: nothing (none), whole stages (stage) or each layer (layer). auto is
     /// layer where the model marks checkpoints, else stage
     #[arg(long, value_name = "WHAT", default_value = "auto",
           value_parser = or_auto::<Recompute>())]

@@ -2,7 +2,7 @@
 
 use super::flows::{Flows, Life, Part, TileFlows};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
-use super::{LayerChoice, PlacedStage, Schedule};
+use super::{PlacedStage, Schedule};
 use crate::memory::stage::meets;
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
@@ -47,8 +47,6 @@ impl Additions {
 pub(super) struct Area {
     places: Range<u32>,
     backward: BackwardPass,
-    /// Is nothing in it chosen to be recomputed?
-    is_kept: bool,
     /// By flow; empty where nothing asks for it.
     parts: Vec<Part>,
 }
@@ -82,7 +80,6 @@ impl<const N: usize> AreaBytes<N> {
     fn transfers(&self, area: &Area, lane: usize) -> Transfers {
         Transfers {
             backward: area.backward,
-            is_kept: area.is_kept,
             enters: self.enters[lane],
             leaves: self.leaves[lane],
             gradient_in: self.gradient_in[lane],
@@ -163,7 +160,6 @@ impl Flows {
             None => Area {
                 places,
                 backward: BackwardPass::None,
-                is_kept: false,
                 parts: Vec::new(),
             },
         };
@@ -194,9 +190,6 @@ impl Flows {
         Area {
             parts: parts.collect(),
             backward: backward.fold(BackwardPass::None, BackwardPass::with),
-            is_kept: places
-                .clone()
-                .all(|place| self.choice(place) != LayerChoice::Recomputed),
             places,
         }
     }

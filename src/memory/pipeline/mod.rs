@@ -20,7 +20,7 @@ mod transfer_buffers;
 pub use choice::PipelineOptions;
 
 pub(super) use additions::{Additions, StageFlows};
-pub(super) use flows::{Flows, PartOfLife, TileFlows, UsesInStage};
+pub(super) use flows::{Flows, PartOfLife, TileFlows};
 pub(super) use patterns::Patterns;
 pub(super) use ranges::RangeAdditions;
 pub(super) use transfer_buffers::PHASES;
@@ -90,31 +90,6 @@ pub enum Recompute {
     Stage,
     /// Each layer, from what enters it.
     Layer,
-    /// Each layer but those that a stage has room to keep whole, chosen so that what is
-    /// recomputed takes the least time.
-    Chosen,
-}
-
-/// The forward pass of a place in the backward pass of its stage, where that is chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum LayerChoice {
-    /// It is recomputed.
-    #[default]
-    Recomputed,
-    /// All of it is kept.
-    Kept,
-    /// One or the other: what is computed is at most what either needs.
-    Open,
-}
-
-impl LayerChoice {
-    /// Kept, or else recomputed.
-    pub(crate) fn keeping(is_kept: bool) -> Self {
-        match is_kept {
-            true => Self::Kept,
-            false => Self::Recomputed,
-        }
-    }
 }
 
 /// The elements of what sums up gradients.

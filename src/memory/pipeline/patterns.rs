@@ -204,7 +204,7 @@ impl<'a> Pattern<'a> {
         let maker = self.flow.forward.first().copied();
         let maker = maker.filter(|&maker| !self.flow.is_streamed && maker >= start);
         let made = kept.zip(maker).map(|(kept, maker)| kept.max(maker));
-        let runs_once = |maker| !self.flows.may_run_again(maker, &(0..self.flows.places));
+        let runs_once = |maker| !self.flows.runs_again(maker, &(0..self.flows.places));
         let made_once = made.filter(|_| maker.is_some_and(runs_once));
         let is_other = |user: &u32| maker.is_some_and(|maker| !are_of_one_layer(maker, *user));
         let mut others = users.filter(is_other);
@@ -224,7 +224,7 @@ impl<'a> Pattern<'a> {
                 let after = || (enters..=self.end).find(|&place| self.flows.goes_back(place));
                 before.map(|_| enters).or_else(after)
             }),
-            Recompute::Layer | Recompute::Chosen => self.checkpoint(start, kept, enters),
+            Recompute::Layer => self.checkpoint(start, kept, enters),
         };
         if let Some(stashed) = stashed {
             self.add(Quantity::Stash, segment, stashed, self.end);

@@ -244,7 +244,6 @@ impl<const N: usize> RangeAdditions<N> {
             passes_backward: self.sum(Quantity::PassesBackward, lane),
             largest_kept: self.largest[lane],
             backward: self.backward,
-            is_kept: false,
         };
         let out = self.out.as_ref().filter(|_| self.start == 0);
         let buffers = match out {

@@ -1,7 +1,6 @@
 //! The sweep against single stages, and the rules on models small enough to count
 //! by hand.
 
-pub(in crate::memory) mod chosen;
 mod reruns;
 
 use super::flows::Flow;
@@ -96,7 +95,7 @@ fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
 }
 
 /// How many stages may come after a range.
-fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
+pub(in crate::memory) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
     match layers - range.end {
         0 => 0..1,
         rest => 1..rest + 1,

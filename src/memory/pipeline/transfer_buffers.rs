@@ -2,7 +2,7 @@
 //! (docs/model.md, "Pipelines").
 
 use super::flows::Flows;
-use super::{Recompute, Schedule};
+use super::{Pipeline, Recompute, Schedule};
 
 /// Phases of the steps: the forward pass but for its last step, that step, at which all is
 /// there that is kept, the backward pass, and what comes after both, when no micro-batch is
@@ -33,8 +33,6 @@ pub(super) struct Transfers {
     pub(super) largest_kept: u64,
     /// How the stage runs backward.
     pub(super) backward: BackwardPass,
-    /// Is all of it kept, where that is chosen by layer?
-    pub(super) is_kept: bool,
 }
 
 /// How a stage runs backward.
@@ -71,14 +69,6 @@ impl Flows {
         }
     }
 
-    /// What a stage recomputes: nothing where all its layers are kept.
-    fn recompute_of(&self, moves: &Transfers) -> Recompute {
-        match self.pipeline.recompute {
-            Recompute::Chosen if moves.is_kept => Recompute::None,
-            other => other,
-        }
-    }
-
     /// By phase: the bytes of the transfer buffers of a stage, beside what its own steps have.
     ///
     /// The steps of the forward pass stand for both runs of what runs again.
@@ -96,8 +86,12 @@ impl Flows {
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
-        let recompute = self.recompute_of(moves);
-        let (forward, last_forward, in_backward) = match (self.pipeline.schedule, recompute) {
+        let Pipeline {
+            schedule,
+            recompute,
+            ..
+        } = self.pipeline;
+        let (forward, last_forward, in_backward) = match (schedule, recompute) {
             (Schedule::None, _) => (0, 0, 0),
             // Only a whole stage is recomputed after it got its gradients.
             (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
@@ -105,9 +99,7 @@ impl Flows {
             (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
             (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
             // Gradients for a layer are live on the steps at which it is recomputed.
-            (Schedule::Popart, Recompute::Layer | Recompute::Chosen) => {
-                (gradient_in.max(leaves), 0, leaves)
-            }
+            (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
             // FIFOs run at the end of the forward pass or before the backward pass.
             (Schedule::TfGrouped, Recompute::None) => {
                 let last_forward = largest_kept + enters.max(leaves + gradient_out);
@@ -116,14 +108,14 @@ impl Flows {
             (Schedule::TfGrouped, Recompute::Stage) => {
                 (enters.max(leaves + gradient_out), 0, enters)
             }
-            (Schedule::TfGrouped, Recompute::Layer | Recompute::Chosen) => {
+            (Schedule::TfGrouped, Recompute::Layer) => {
                 let last_forward = enters.max(leaves + gradient_out);
                 (enters.max(gradient_out), last_forward, enters)
             }
             // Copies come after each half of a cycle.
             (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
             (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
-            (Schedule::TfInterleaved, Recompute::Layer | Recompute::Chosen) => (0, leaves, 0),
+            (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
         };
         let phases = [forward, last_forward.max(forward), in_backward, 0];
         match backward {
@@ -141,7 +133,7 @@ impl Flows {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
-        match (moves.backward, self.recompute_of(moves)) {
+        match (moves.backward, self.pipeline.recompute) {
             (BackwardPass::InFunctions, _) => in_passes(most),
             (_, Recompute::None) => [forward, forward, backward, 0],
             // The steps of the forward pass stand for both runs.

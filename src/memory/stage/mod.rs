@@ -9,18 +9,16 @@
 //! by a range. So both share what leads to them (uses of neighbours, lanes, flows, updates),
 //! and tests hold them against each other and against a reference model.
 
-mod few_tiles;
 mod live_changes;
 mod live_sums;
 mod parts;
 mod peaks;
 mod plan;
 
-pub(crate) use few_tiles::{FreedOnTile, GatheredTiles, StageOnTiles};
 pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
-use super::pipeline::{Additions, PHASES, PlacedStage};
+use super::pipeline::{Additions, Flows, PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
 use peaks::{PhasePeak, StagePeak};
@@ -295,14 +293,10 @@ impl MemoryModel<'_> {
         self.overhead.fragmentation(tile, bytes) + of_shares
     }
 
-    /// Does the pipeline recompute activations layer by layer, the same layers as another?
-    pub(in crate::memory) fn runs_again_as(&self, other: &Self) -> bool {
-        let again = |memory: &Self| {
-            let flows = memory.flows.as_ref();
-            let flows = flows.filter(|flows| flows.recomputes_layers());
-            flows.map(|flows| flows.choices().to_vec())
-        };
-        again(self) == again(other)
+    /// Does the pipeline recompute activations layer by layer?
+    pub(in crate::memory) fn recomputes_layers(&self) -> bool {
+        let flows = self.flows.as_ref();
+        flows.is_some_and(Flows::recomputes_layers)
     }
 
     /// By [`CodeKind`](crate::model::CodeKind): the code on `tile` that every stage
@@ -328,14 +322,9 @@ impl MemoryModel<'_> {
         range: &Range<usize>,
         with_overhead: bool,
     ) -> Vec<Parts> {
-        self.code_on(0..self.model.target.num_tiles, range, with_overhead)
-    }
-
-    /// The same by tile of `tiles`.
-    fn code_on(&self, tiles: Range<u32>, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
-        let mut layered = vec![[0u64; 4]; tiles.len()];
-        let mut common = vec![[0u64; 4]; tiles.len()];
-        let place = |tile: u32| (tile.clamp(tiles.start, tiles.end) - tiles.start) as usize;
+        let tiles = self.model.target.num_tiles as usize;
+        let mut layered = vec![[0u64; 4]; tiles];
+        let mut common = vec![[0u64; 4]; tiles];
         for item in &*self.code {
             let sums = if item.set == EVERYWHERE && with_overhead {
                 &mut common
@@ -344,15 +333,13 @@ impl MemoryModel<'_> {
             } else {
                 continue;
             };
-            let before = item.bytes.partition_point(|sum| sum.to <= tiles.start);
-            let here = item.bytes[before..].iter();
-            for sum in here.take_while(|sum| sum.from < tiles.end) {
-                for tile in &mut sums[place(sum.from)..place(sum.to)] {
+            for sum in &*item.bytes {
+                for tile in &mut sums[sum.from as usize..sum.to as usize] {
                     tile[item.kind as usize] += sum.bytes;
                 }
             }
         }
-        let tiles = (tiles.start as usize..).zip(layered.into_iter().zip(common));
+        let tiles = layered.into_iter().zip(common).enumerate();
         let parts = |(tile, (layered, common)): (usize, ([u64; 4], [u64; 4]))| {
             let both = std::array::from_fn(|kind| layered[kind] + common[kind]);
             let both = self.overhead.capped(tile, both);

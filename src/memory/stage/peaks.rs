@@ -62,7 +62,7 @@ type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, Sta
 /// Sums of some tiles. Bytes are by lane.
 #[derive(Default)]
 pub(super) struct StageScratch<B, const N: usize> {
-    pub(super) uses: NeighbourUses<N>,
+    uses: NeighbourUses<N>,
     /// How the rows of `uses` count.
     rows: Vec<StageRow>,
     /// By entry of these.
@@ -130,41 +130,22 @@ impl MemoryModel<'_> {
         if scratch.uses.most() > B::HIGHEST {
             return None;
         }
-        self.load_additions(plan.wanted, scratch);
-        Some(self.peaks_of_loaded(plan, scratch, tiles.len()))
-    }
-
-    /// Takes what pipelines and updates have on the tiles that were gathered.
-    pub(super) fn load_additions<B: Bytes, const N: usize>(
-        &self,
-        wanted: Wanted,
-        scratch: &mut StageScratch<B, N>,
-    ) {
-        if let Some(flows) = self.flows_in(wanted) {
+        if let Some(flows) = self.flows_in(plan.wanted) {
             scratch.flows.load(self, flows, &scratch.uses);
         }
-        if let Some(phase) = self.update_in(wanted) {
+        if let Some(phase) = self.update_in(plan.wanted) {
             scratch.updates.load(self, phase, &scratch.uses);
         }
-    }
-
-    /// The peaks on so many tiles that were gathered, with what was loaded of them.
-    pub(super) fn peaks_of_loaded<B: Bytes, const N: usize>(
-        &self,
-        plan: &StagesToCompute<'_>,
-        scratch: &mut StageScratch<B, N>,
-        tiles: usize,
-    ) -> Vec<Vec<StagePeak>> {
         self.look_up(plan, scratch);
         scratch.add_always(plan);
         scratch.step_through(plan);
-        let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles];
+        let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles.len()];
         for stage in 0..plan.stages.len() {
             scratch.show(stage, plan, &mut peaks);
         }
         self.add_pipeline(plan, scratch, &mut peaks);
         self.add_update(plan, scratch, &mut peaks);
-        peaks
+        Some(peaks)
     }
 
     fn update_in(&self, wanted: Wanted) -> Option<&UpdatePhase> {
@@ -243,16 +224,6 @@ impl MemoryModel<'_> {
 }
 
 impl<B: Bytes, const N: usize> StageScratch<B, N> {
-    /// The same of some uses; the pipeline and the update have what they have.
-    pub(super) fn of_uses(&self, counts: impl Fn(u32) -> bool) -> Self {
-        Self {
-            uses: self.uses.only(counts),
-            flows: self.flows.clone(),
-            updates: self.updates.clone(),
-            ..Self::default()
-        }
-    }
-
     /// Adds up the variables that are live on every step.
     fn add_always(&mut self, plan: &StagesToCompute<'_>) {
         let Self {

@@ -51,17 +51,6 @@ pub(super) struct StageRow {
 
 impl<'a> StagesToCompute<'a> {
     pub(super) fn new(memory: &MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
-        Self::knowing(memory, stages, wanted, Vec::new())
-    }
-
-    /// The same where it is known by set of places which stages have one, but for the sets that came
-    /// after.
-    pub(super) fn knowing(
-        memory: &MemoryModel<'_>,
-        stages: &'a [PlacedStage],
-        wanted: Wanted,
-        mut stages_of: Vec<Vec<u32>>,
-    ) -> Self {
         let ranges: Vec<_> = stages.iter().map(|stage| stage.positions.clone()).collect();
         let window = |positions: &Range<usize>| {
             let window = memory.window(positions.clone());
@@ -73,11 +62,10 @@ impl<'a> StagesToCompute<'a> {
         let starts = numbered.map(|(stage, window)| (window.start, stage));
         let mut starts: Vec<_> = starts.collect();
         starts.sort_unstable();
-        stages_of.extend(memory.stages_of_sets(&ranges, stages_of.len()));
         Self {
             stages,
             wanted,
-            stages_of,
+            stages_of: memory.stages_of_sets(&ranges),
             steps: memory.model.steps(),
             phases: memory.phases.clone(),
             windows,
@@ -105,11 +93,6 @@ impl<'a> StagesToCompute<'a> {
     /// Does a step count for a stage?
     pub(super) fn is_looked_at(&self, stage: usize, step: u32) -> bool {
         self.windows[stage].contains(&step)
-    }
-
-    /// Do variables that count in these places count in any stage?
-    pub(super) fn counts(&self, places: PlaceSet) -> bool {
-        (self.with_overhead && places == EVERYWHERE) || !self.stages_of[places.index()].is_empty()
     }
 
     /// Calls `visit` with each stage that has the variables, and with `None` if every stage
@@ -169,19 +152,15 @@ impl<'a> StagesToCompute<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// By set of places from `first` on: the stages that have one of them. What is in every
-    /// stage is not told here.
-    pub(in crate::memory) fn stages_of_sets(
-        &self,
-        stages: &[Range<usize>],
-        first: usize,
-    ) -> Vec<Vec<u32>> {
+    /// By set of places: the stages that have one of them. What is in every stage is not told
+    /// here.
+    pub(in crate::memory) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
         let of_set = |places: &[u32]| {
             let numbered = (0u32..).zip(stages);
             let met = numbered.filter(|(_, stage)| meets(places, stage));
             met.map(|(number, _)| number).collect()
         };
-        self.sets.iter().skip(first).map(of_set).collect()
+        self.sets.iter().map(of_set).collect()
     }
 
     /// The part of each stage in each flow; empty where a pipeline adds nothing.

@@ -120,28 +120,11 @@ impl MemoryModel<'_> {
         stages: usize,
     ) -> Result<RangeCosts, TooManyPlaces> {
         let mut order = self.heaviest_first(1);
-        order.truncate(Self::few_of(order.len()));
+        order.truncate(order.len().div_ceil(TILES_FOR_ONE));
         let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
         // All tiles have the same list of code, which takes no time to make.
         let tiles = self.model.variables.tiles();
         let costs = Self::costs_on((order, tiles), &[(self, limit)], stages, &task)?;
-        Ok(costs.into_iter().next().unwrap_or_default())
-    }
-
-    /// The bytes of all ranges on one tile, in a pipeline of at most `stages` stages.
-    ///
-    /// # Errors
-    /// As [`MemoryModel::range_costs`].
-    pub(crate) fn costs_on_tile(
-        &self,
-        tile: u32,
-        stages: usize,
-    ) -> Result<RangeCosts, TooManyPlaces> {
-        let task = Progress::new().begin("computing a tile", Unit::Tiles, 0);
-        let only = tile..tile + 1;
-        let tiles = self.model.variables.tiles();
-        let order = Vec::from([only]);
-        let costs = Self::costs_on((order, tiles), &[(self, u64::MAX)], stages, &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
@@ -184,17 +167,6 @@ impl MemoryModel<'_> {
         let heaviest = |tiles: &Range<u32>| tiles.clone().map(|tile| self.recorded_on(tile)).max();
         order.sort_by_cached_key(|tiles| Reverse(heaviest(tiles)));
         order
-    }
-
-    /// How many of so many tiles, the heaviest ones, tell roughly what all need.
-    pub(crate) fn few_of(tiles: usize) -> usize {
-        tiles.div_ceil(TILES_FOR_ONE)
-    }
-
-    /// As many tiles, those of which the compiler recorded the most.
-    pub(crate) fn heaviest_tiles(&self, count: usize) -> Vec<u32> {
-        let order = self.heaviest_first(1).into_iter();
-        order.map(|tile| tile.start).take(count).collect()
     }
 
     /// Bytes that the compiler recorded of a tile.

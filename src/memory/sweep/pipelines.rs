@@ -72,7 +72,7 @@ impl<'a> PipelineSweep<'a> {
     pub(super) fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         model.flows.is_some() == other.flows.is_some()
-            && model.runs_again_as(other)
+            && model.recomputes_layers() == other.recomputes_layers()
             && model.is_away_as(other)
     }
 

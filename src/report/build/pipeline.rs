@@ -3,13 +3,10 @@
 use super::Inputs;
 use crate::memory::{PlacedStage, StageMemory, StatePlace};
 use crate::report::step::nanoseconds;
-use crate::report::{
-    LayerNames, OtherSplit, PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate,
-};
-use crate::search::{Alternative, Chosen, SearchResult, Solver, free_bytes};
+use crate::report::{OtherSplit, PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate};
+use crate::search::{Alternative, SearchResult, Solver, free_bytes};
 use crate::solve::Solution;
 use crate::time::narrow;
-use std::ops::Range;
 
 impl Inputs<'_> {
     /// The pipeline of the stages; `None` where none could be asked for.
@@ -44,7 +41,6 @@ impl Inputs<'_> {
             recorded_accumulation: recording.accumulates,
             recorded_recomputation: recording.recomputes,
             without_recomputation: found.without_recomputation,
-            choice_is_optimal: found.chosen.as_ref().map(|own| own.is_optimal),
             alternatives: alternatives
                 .map(|alternative| self.alternative(found, alternative, now.unwrap_or(0)))
                 .collect(),
@@ -123,23 +119,6 @@ impl Inputs<'_> {
         }
     }
 
-    /// The layers of a stage that are chosen to be kept whole.
-    fn kept(&self, positions: &Range<usize>) -> LayerNames {
-        let chosen = self.search.and_then(|found| found.chosen.as_ref());
-        self.kept_among(positions.clone(), chosen)
-    }
-
-    /// Those of these positions.
-    pub(super) fn kept_among(
-        &self,
-        positions: impl Iterator<Item = usize>,
-        chosen: Option<&Chosen>,
-    ) -> LayerNames {
-        let kept = chosen.map_or(&[][..], |own| &own.kept);
-        let is_kept = |position: &usize| kept.get(*position).is_some_and(|&own| own);
-        self.names(positions.filter(is_kept))
-    }
-
     /// The place of a stage in the pipeline, its copies and its update.
     pub(super) fn stage_pipeline(
         &self,
@@ -155,7 +134,6 @@ impl Inputs<'_> {
             late_restores: memory.late_restores,
             stashed: Vec::new(),
             update,
-            kept: self.kept(&stage.positions),
         })
     }
 }

@@ -67,7 +67,6 @@ impl Inputs<'_> {
             is_shortest: config.split.step.is_some_and(|proof| proof.is_optimal),
             stages: self.stages_of(&config.split.plan),
             ends: stages.iter().map(|stage| stage.end as u32).collect(),
-            kept: self.kept_among(0..costed.costs.layers(), config.chosen.as_ref()),
             command: String::new(),
         }
     }

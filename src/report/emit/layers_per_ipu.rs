@@ -57,14 +57,6 @@ fn training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
         return;
     };
     let every_layer = training.recompute == Recompute::Layer;
-    let kept: Vec<String> = pipeline.kept().map(printable).collect();
-    if training.recompute == Recompute::Chosen {
-        text.add("# recomputation checkpoints: the output of each layer");
-    }
-    if !kept.is_empty() {
-        let kept = kept.join(", ");
-        text.add(format!("# kept whole, with all that they make: {kept}"));
-    }
     text.add(format!("recompute_checkpoint_every_layer: {every_layer}"));
     if training.state != StatePlace::OnChip {
         let is_off = training.state.is_off_chip();

@@ -246,13 +246,6 @@ impl<'a> Pipeline<'a> {
         named.filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// The layers that are chosen to be kept whole.
-    fn kept(self) -> impl Iterator<Item = &'a str> {
-        let stages = self.split.stages.iter();
-        let kept = stages.flat_map(|stage| stage.pipeline.iter().flat_map(|stage| &stage.kept));
-        kept.filter_map(Option::as_deref)
-    }
-
     /// The position of Out, where it has one of its own.
     fn out(self) -> Option<u32> {
         let last = self.split.stages.last()?.positions.end.checked_sub(1);
@@ -313,7 +306,7 @@ impl<'a> Pipeline<'a> {
             .training()
             .map(|training| (training.recompute, training.schedule))
         {
-            Some((Recompute::Layer | Recompute::Chosen, _)) => Checkpoints::Layers,
+            Some((Recompute::Layer, _)) => Checkpoints::Layers,
             Some((Recompute::Stage, Schedule::Sequential)) => Checkpoints::Stages,
             _ => Checkpoints::None,
         }

@@ -67,7 +67,7 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
     let recompute = match (training.recompute, training.schedule) {
         (Recompute::None, _) => "NoRecompute",
         (_, Schedule::Sequential) => "RecomputeAll",
-        (Recompute::Stage | Recompute::Layer | Recompute::Chosen, _) => "Pipeline",
+        (Recompute::Stage | Recompute::Layer, _) => "Pipeline",
     };
     text.add(format!(
         "session_options.autoRecomputation = popart.RecomputationType.{recompute}"
@@ -110,14 +110,6 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
         "Pass the output of {whose} through builder.checkpointOutput([...]), so that \
          recomputation begins there anew."
     ));
-    let kept: Vec<String> = pipeline.kept().map(printable).collect();
-    if !kept.is_empty() {
-        notes.add(format!(
-            "Kept whole are the layers {}: call builder.recomputeOutput(..., \
-             popart.RecomputeType.Checkpoint) for all that they make.",
-            kept.join(", ")
-        ));
-    }
 }
 
 /// The part to build, with the name of its first module.

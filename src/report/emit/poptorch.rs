@@ -125,7 +125,7 @@ fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
         (Recompute::None, Schedule::Sequential) => None,
         (Recompute::None, _) => Some(0),
         (_, Schedule::Sequential) => Some(4),
-        (Recompute::Stage | Recompute::Layer | Recompute::Chosen, _) => None,
+        (Recompute::Stage | Recompute::Layer, _) => None,
     };
     if let Some(kind) = recompute {
         text.add(format!(
@@ -183,20 +183,6 @@ fn checkpoints(
             "\nfor layer in [{}]:\n    layer.register_forward_hook(\n        \
              lambda layer, inputs, output: poptorch.recomputationCheckpoint(output)\n    )",
             layers.join(", ")
-        ));
-    }
-    let kept = pipeline.kept().map(|layer| template.python(layer));
-    let kept: Vec<String> = kept.collect::<Result<_, _>>()?;
-    if !kept.is_empty() {
-        notes.add(
-            "Layers that are kept whole pass the outputs of all their modules on; what they compute \
-             beside modules must be passed through poptorch.recomputationCheckpoint(...) too.",
-        );
-        text.add(format!(
-            "\nfor layer in [{}]:\n    for module in layer.modules():\n        \
-             module.register_forward_hook(\n            \
-             lambda module, inputs, output: poptorch.recomputationCheckpoint(output)\n        )",
-            kept.join(", ")
         ));
     }
     Ok(())

@@ -16,7 +16,6 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     lines.extend(recorded(facts));
     lines.extend(by_default(facts));
     lines.extend(no_state(facts));
-    lines.extend(kept(report, facts));
     let fullest = report.split.as_ref().and_then(|split| split.fullest());
     lines.extend(fullest.and_then(|stage| {
         let update = stage.pipeline.as_ref()?.update.as_ref()?;
@@ -40,24 +39,6 @@ fn elsewhere(facts: &PipelineFacts) -> String {
         }
     }
     text
-}
-
-/// Which layers are kept whole, where that is chosen.
-fn kept(report: &Report, facts: &PipelineFacts) -> Option<Sentence> {
-    let is_optimal = facts.choice_is_optimal?;
-    let stages = report.split.iter().flat_map(|split| &split.stages);
-    let kept = stages.flat_map(|stage| stage.pipeline.iter().flat_map(|own| &own.kept));
-    let kept: Vec<_> = kept.cloned().collect();
-    let line = match kept.is_empty() {
-        true => say("there is no room to keep a layer whole: all are recomputed"),
-        false => say("kept whole are ")
-            .layers(&kept)
-            .text(", all other layers are recomputed"),
-    };
-    Some(match is_optimal {
-        true => line,
-        false => line.text("; not all choices could be tried"),
-    })
 }
 
 /// Says that there is no state which could be elsewhere.

@@ -151,7 +151,6 @@ pub(super) fn plan() -> PlanFacts {
         is_within: true,
         is_shortest: true,
         stages: vec![vec![None, Some("0".into())], vec![Some("Out".into())]],
-        kept: Vec::new(),
         ends: vec![2, 5],
         command: "popliner profile.pop --num-ipus=2".into(),
     };

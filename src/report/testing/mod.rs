@@ -27,7 +27,6 @@ fn pipeline() -> PipelineFacts {
         recorded_accumulation: false,
         recorded_recomputation: true,
         without_recomputation: Some(1_500_000),
-        choice_is_optimal: None,
         alternatives: vec![PipelineAlternative {
             schedule: Schedule::Popart,
             recompute: Recompute::Layer,

@@ -70,7 +70,6 @@ pub(super) fn stage(
                 layers: vec![Some("0".into()), Some("1".into())],
             }],
             update: None,
-            kept: vec![Some("0".into())],
         }),
         peak_variables: Some(variables(stage, bytes)),
     }

@@ -1,10 +1,9 @@
 use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{PlacedStage, Schedule, StageMemory};
-use crate::search::testing::{Case, Choice, choices, keeping, splits};
-use crate::search::{IpuCount, SearchRequest, search, search_states};
+use crate::search::testing::{Case, peaks, splits};
+use crate::search::{IpuCount, SearchRequest, search};
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 #[test]
 fn poptorch_takes_powers_of_two() {
@@ -17,16 +16,15 @@ const IPUS: usize = 4;
 /// Is time missing, IPUs, cycles and micro-batches of a step, bytes on the fullest tile.
 type Row = (bool, usize, u128, u64, u64);
 
-/// All that PopART and PopTorch can do; layers are chosen where all IPUs have one limit.
-fn all_pipelines(case: &Case, is_chosen: bool) -> Vec<Pipeline> {
+/// All that PopART and PopTorch can do.
+fn all_pipelines(case: &Case) -> Vec<Pipeline> {
     let streamed = case.memory(Pipeline::default()).streamed();
     let state = streamed.expect("few sets").state;
     let has_state = state.iter().any(|&bytes| bytes > 0);
-    let chosen = is_chosen.then_some(Recompute::Chosen);
-    let recompute = [Recompute::None, Recompute::Stage, Recompute::Layer];
+    let recomputes = [Recompute::None, Recompute::Stage, Recompute::Layer];
     let mut all = Vec::new();
     for schedule in [Schedule::Popart, Schedule::Sequential] {
-        for recompute in recompute.into_iter().chain(chosen) {
+        for recompute in recomputes {
             let pipeline = Pipeline {
                 schedule,
                 recompute,
@@ -45,43 +43,18 @@ fn all_pipelines(case: &Case, is_chosen: bool) -> Vec<Pipeline> {
     all
 }
 
-/// Cycles, micro-batches and bytes of a split with each choice for its stages.
-fn with_choices(
-    (times, stages): (&StageTimes, &[Vec<&Choice>]),
-    (split, positions): (&[Range<usize>], usize),
-) -> Vec<(u128, u64, u64)> {
-    let mut all: Vec<(u64, Vec<bool>)> = vec![(0, vec![false; positions])];
-    for options in stages {
-        let with = |(peak, kept): &(u64, Vec<bool>), choice: &Choice| {
-            let mut kept = kept.clone();
-            choice.kept.iter().for_each(|&at| kept[at] = true);
-            ((*peak).max(choice.peak), kept)
-        };
-        let longer = all
-            .iter()
-            .flat_map(|one| options.iter().map(move |choice| with(one, choice)));
-        all = longer.collect();
-    }
-    let row = |(peak, kept): (u64, Vec<bool>)| {
-        let step = times.keeping(&kept).step(split).expect("a step");
-        (step.cycles, step.micro_batches, peak)
-    };
-    all.into_iter().map(row).collect()
-}
-
-/// Every configuration that fits these limits by IPU, and whether its layers are chosen.
-fn all_that_fit(case: &Case, costed: &CostedRequest, limits: &[u64]) -> Vec<(bool, Row)> {
+/// Every configuration that fits these limits by IPU.
+fn all_that_fit(case: &Case, costed: &CostedRequest, limits: &[u64]) -> Vec<Row> {
     let framework = case.model.recording.framework;
     let numbers = numbers(framework, IPUS);
-    let pipelines = all_pipelines(case, costed.request.limits.len() == 1);
+    let pipelines = all_pipelines(case);
     let memories: Vec<_> = pipelines.iter().map(|&other| case.memory(other)).collect();
     let times = memories.iter().map(|memory| case.times(memory, IPUS));
     let most = times.clone().map(|times| times.micro_batches(IPUS)).max();
     let mut found = Vec::new();
     for (memory, times) in memories.iter().zip(times) {
         let (pipeline, times) = (memory.pipeline(), times.with(most));
-        let choices = choices(memory, &times);
-        let is_chosen = pipeline.recompute == Recompute::Chosen;
+        let peaks = peaks(memory);
         let lacks_time = pipeline.state != StatePlace::OnChip;
         for split in splits(memory.layers()) {
             let ipus = taken(split.len(), framework);
@@ -92,14 +65,18 @@ fn all_that_fit(case: &Case, costed: &CostedRequest, limits: &[u64]) -> Vec<(boo
             if !numbers.contains(&ipus) || !is_shared || !judged.broken.is_empty() {
                 continue;
             }
-            let fitting = |(stage, range): (usize, &Range<usize>)| {
-                let all = choices[&(range.clone(), split.len() - 1 - stage)].iter();
-                all.filter(|choice| choice.peak <= limits[stage]).collect()
+            let after = (0..split.len()).rev();
+            let stages = split.iter().zip(after).zip(limits);
+            let peaks = stages.map(|((range, after), &limit)| {
+                let peak = peaks[&(range.clone(), after)];
+                (peak <= limit).then_some(peak)
+            });
+            let Some(peaks) = peaks.collect::<Option<Vec<u64>>>() else {
+                continue;
             };
-            let stages: Vec<Vec<&Choice>> = split.iter().enumerate().map(fitting).collect();
-            let rows = with_choices((&times, &stages), (&split, memory.layers()));
-            let row = |(cycles, batches, peak)| (lacks_time, ipus, cycles, batches, peak);
-            found.extend(rows.into_iter().map(|one| (is_chosen, row(one))));
+            let peak = peaks.into_iter().max().expect("a stage");
+            let step = times.step(&split).expect("a step");
+            found.push((lacks_time, ipus, step.cycles, step.micro_batches, peak));
         }
     }
     found
@@ -121,19 +98,11 @@ fn undominated(all: &[Row]) -> BTreeSet<Row> {
     all.iter().filter(is_best).copied().collect()
 }
 
-/// The row of a configuration, by what its split and its choice take.
+/// The row of a configuration, by what its split takes.
 fn row(case: &Case, most: Option<u64>, found: &Configuration) -> Row {
     let memory = case.memory(found.pipeline);
     let times = case.times(&memory, IPUS).with(most);
     let stages = found.split.plan.stages();
-    let (memory, times) = match &found.chosen {
-        None => (memory, times),
-        Some(chosen) => {
-            let kept = (0..chosen.kept.len()).filter(|&at| chosen.kept[at]);
-            let kept: Vec<usize> = kept.collect();
-            (keeping(&memory, &kept), times.keeping(&chosen.kept))
-        }
-    };
     let peaks = memory.placed_stages(&PlacedStage::of_split(stages));
     let peak = peaks.iter().map(StageMemory::max_tile_bytes).max();
     let step = times.step(stages).expect("a step");
@@ -147,7 +116,7 @@ fn row(case: &Case, most: Option<u64>, found: &Configuration) -> Row {
     )
 }
 
-/// A model without choices fits in some stages below the first of these limits, and in all
+/// A model fits in some stages below the first of these limits, and in all
 /// below the last.
 fn limits(case: &Case) -> [Vec<u64>; 3] {
     let peak = |recompute| {
@@ -168,9 +137,8 @@ fn limits(case: &Case) -> [Vec<u64>; 3] {
     ]
 }
 
-/// Checks a plan against all configurations. How many these are, how many rows it has, how many of
-/// these are chosen, and how many only fit so.
-fn check(case: &Case, limits: Vec<u64>) -> [usize; 4] {
+/// Checks a plan against all configurations. How many these are, and how many rows it has.
+fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
     let at = format!("{} {limits:?}", case.again());
     let by_ipu: Vec<u64> = limits.iter().cycle().take(IPUS).copied().collect();
     let memory = case.memory(Pipeline {
@@ -186,11 +154,10 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 4] {
         split: false,
         ..SearchRequest::default()
     };
-    let found = search(&memory, &case.placement, request.clone()).expect("an answer");
+    let found = search(&memory, &case.placement, request).expect("an answer");
     let all = all_that_fit(case, &found.costed, &by_ipu);
     let plan = found.plan.expect("a plan").configurations;
     let mut rows = BTreeSet::new();
-    let (mut chosen, mut of_kept) = (Vec::new(), 0);
     for found in &plan {
         let step = found.split.score.step.expect("cycles");
         let own = row(case, Some(step.micro_batches), found);
@@ -200,19 +167,8 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 4] {
             "{at}: {found:?}"
         );
         rows.insert(own);
-        if found.chosen.is_some() {
-            chosen.push(own);
-            of_kept += usize::from(check_alone(case, found, &request));
-        }
     }
-    // With choices, those with the shortest step of their number of IPUs are looked for.
-    for (_, one) in &all {
-        let is_known = rows.iter().any(|row| is_as_fast(row, one));
-        assert!(is_known, "{at}: {one:?} is faster than {rows:#?}");
-    }
-    let plain = all.iter().filter(|(is_chosen, _)| !is_chosen);
-    let others: Vec<Row> = plain.map(|(_, row)| *row).chain(chosen.clone()).collect();
-    let expected = undominated(&others);
+    let expected = undominated(&all);
     let wrong: Vec<&Row> = rows.difference(&expected).collect();
     assert!(wrong.is_empty(), "{at}: {wrong:?} {rows:#?} {expected:#?}");
     for missing in expected.difference(&rows) {
@@ -223,39 +179,12 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 4] {
             "{at}: {missing:?} {rows:#?} {expected:#?}"
         );
     }
-    [all.len(), plan.len(), chosen.len(), of_kept]
-}
-
-/// The split of a configuration that chooses, by itself as its command has it, fits with the same
-/// layers kept. Does it not with each recomputed?
-fn check_alone(case: &Case, found: &Configuration, request: &SearchRequest) -> bool {
-    let memory = case.memory(found.pipeline);
-    let step = found.split.score.step.expect("cycles");
-    let mut options = request.step;
-    options.micro_batches = Some(step.micro_batches);
-    let request = SearchRequest {
-        ipus: IpuCount::Exactly(found.ipus),
-        given: Some(found.split.plan.clone()),
-        step: options,
-        plan: false,
-        split: true,
-        ..request.clone()
-    };
-    let progress = Progress::new();
-    let alone = search_states(&memory, &case.placement, request, &progress);
-    let alone = alone.expect("an answer").1;
-    let own = alone.costed.times.as_ref();
-    let own = own.and_then(|times| times.step(&alone.stages));
-    assert!(alone.fits(), "{}: {found:?}", case.again());
-    assert_eq!((own, &alone.chosen), (Some(step), &found.chosen));
-    let stages = PlacedStage::of_split(found.split.plan.stages());
-    let needed = memory.peaks(&stages).into_iter().max();
-    needed > alone.costed.request.limits.first().copied()
+    [all.len(), plan.len()]
 }
 
 #[test]
 fn plans_of_random_models_have_the_best_of_all_configurations() {
-    let (mut plans, mut sums) = (0, [0; 4]);
+    let (mut plans, mut sums) = (0, [0; 2]);
     for seed in seeds(33) {
         let case = Case::new(seed);
         for limits in limits(&case) {
@@ -266,16 +195,7 @@ fn plans_of_random_models_have_the_best_of_all_configurations() {
                 .for_each(|(sum, found)| *sum += found);
         }
     }
-    let [all, rows, chosen, of_kept] = sums;
-    println!(
-        "{plans} plans of {all} configurations with {rows} rows, of which {chosen} are chosen and {of_kept} only fit so"
-    );
-    assert!(rows > plans && chosen > 0, "{sums:?}");
-}
-
-#[test]
-fn splits_that_only_fit_with_some_layers_kept_are_found_by_themselves() {
-    let case = Case::new(11);
-    let of_kept = limits(&case).map(|limits| check(&case, limits)[3]);
-    assert!(of_kept.iter().sum::<usize>() > 0);
+    let [all, rows] = sums;
+    println!("{plans} plans of {all} configurations with {rows} rows");
+    assert!(rows > plans, "{sums:?}");
 }

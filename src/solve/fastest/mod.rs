@@ -17,7 +17,7 @@ use bounds::{Bounds, WorkOfRest};
 use std::ops::Range;
 
 /// How many stages are tried at most: some tenths of a second.
-pub(crate) const MAX_TRIED: u64 = 1_000_000;
+const MAX_TRIED: u64 = 1_000_000;
 /// Of more positions or stages only splits near those are tried whose slowest stage is the
 /// fastest.
 const MAX_POSITIONS: usize = 400;
@@ -89,21 +89,14 @@ impl Candidate {
 
 /// Searches from `start`, a split that is allowed; `None` without cycles.
 pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fastest> {
-    fastest_within(checked, &[start], MAX_TRIED)
+    fastest_within(checked, start, MAX_TRIED)
 }
 
-/// From several splits, of which the first is allowed, with another number of stages to be tried
-/// at most.
-pub(super) fn fastest_within(
-    checked: &CheckedProblem<'_>,
-    starts: &[&Plan],
-    max_tried: u64,
-) -> Option<Fastest> {
+/// The same with another number of stages to be tried at most.
+fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_tried: u64) -> Option<Fastest> {
     let times = checked.problem.times?;
-    let starts = starts.iter().map(|start| start.stages().to_vec());
-    let starts = starts.filter_map(|stages| Candidate::new(checked, stages));
-    let starts = starts.map(|start| climb::climb(checked, start));
-    let mut best = starts.reduce(|a, b| if b.is_better_than(&a) { b } else { a })?;
+    let start = Candidate::new(checked, start.stages().to_vec())?;
+    let mut best = climb::climb(checked, start);
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
     let is_small = checked.layers() <= MAX_POSITIONS && stages == checked.stages;
     let of_number = |stages: usize| {

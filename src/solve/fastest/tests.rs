@@ -166,12 +166,12 @@ proptest! {
         prop_assert_eq!(proof, StepProof { at_least: step_of.cycles, is_optimal: true });
 
         // With a few stages tried, what is said to be the least holds.
-        let some = fastest_within(&checked, &[&found.plan], few).unwrap();
+        let some = fastest_within(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         prop_assert!(some.proof.at_least <= step_of.cycles);
         prop_assert!(!some.proof.is_optimal || some.proof.at_least == step_of.cycles);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();
-        let from_peak = fastest_within(&checked, &[&start.plan], few).unwrap();
+        let from_peak = fastest_within(&checked, &start.plan, few).unwrap();
         let its = Candidate::new(&checked, from_peak.plan.stages().to_vec()).unwrap().step;
         let at_least = Rate { cycles: from_peak.proof.at_least, micro_batches: its.micro_batches };
         let shortest = Rate { cycles: step.cycles, micro_batches: step.micro_batches };

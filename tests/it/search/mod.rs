@@ -2,7 +2,6 @@
 
 mod advice;
 mod bert_large;
-mod chosen;
 mod every_configuration;
 mod facts;
 mod micro_batch;

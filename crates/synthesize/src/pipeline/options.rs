@@ -85,8 +85,6 @@ pub struct PipelineOptions {
     pub all_steps: bool,
     /// Where the state of the optimizer is.
     pub elsewhere: Elsewhere,
-    /// With [`Recompute::Layer`]: positions that do not run again, one bit for each.
-    pub kept: u64,
 }
 
 impl PipelineOptions {
@@ -102,7 +100,6 @@ impl PipelineOptions {
             keep_buffers: false,
             all_steps: false,
             elsewhere: Elsewhere::NOT,
-            kept: 0,
         }
     }
 

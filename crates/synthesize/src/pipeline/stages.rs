@@ -77,7 +77,7 @@ impl Stages {
             Recompute::None => Vec::new(),
             Recompute::Stage if is_last => Vec::new(),
             Recompute::Stage => vec![positions],
-            Recompute::Layer => layers(positions, out, options.kept),
+            Recompute::Layer => layers(positions, out),
         };
         // Parts that the backward pass does not use are not run again.
         let is_needed = |part: &Range<u32>| {
@@ -88,8 +88,8 @@ impl Stages {
     }
 }
 
-/// Each layer but those that are kept.
-fn layers(positions: Range<u32>, out: u32, kept: u64) -> Vec<Range<u32>> {
+/// Each layer.
+fn layers(positions: Range<u32>, out: u32) -> Vec<Range<u32>> {
     let mut parts: Vec<Range<u32>> = Vec::new();
     for position in positions.filter(|&position| position < out) {
         match parts.last_mut() {
@@ -97,6 +97,5 @@ fn layers(positions: Range<u32>, out: u32, kept: u64) -> Vec<Range<u32>> {
             _ => parts.push(position..position + 1),
         }
     }
-    parts.retain(|part| kept >> part.start & 1 == 0);
     parts
 }

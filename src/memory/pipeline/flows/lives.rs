@@ -1,13 +1,11 @@
 //! When variables are live in a stage, where that is not as in the profile.
 
 use super::own_steps::{OfPosition, together};
-use super::reruns::{RunAgain, Steps};
-use super::{Flow, Flows, LayerChoice};
+use super::reruns::{Segments, Steps};
+use super::{Flow, Flows};
 use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// When the variables of uses are live in stages.
 #[derive(Debug, Default)]
@@ -17,14 +15,7 @@ pub(in crate::memory) struct StageLives {
     parts: Vec<StoredPart>,
     /// Those of all parts.
     steps: Vec<(u32, u32)>,
-    /// What was chosen last, if only the uses of a stage were loaded.
-    choices: Arc<[LayerChoice]>,
-    /// By use of the stage: the positions there, a bit for each, whose choice counts for it.
-    depends_on: Vec<u64>,
 }
-
-/// So many ranges of steps are kept at most of a stage that is loaded again and again.
-const MAX_KEPT: usize = 1 << 21;
 
 /// The parts of one life, one after the other; none where it is as in the profile.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,14 +30,6 @@ struct StoredPart {
     with: Option<u32>,
     /// Where its steps end; they begin where those before end.
     end: u32,
-}
-
-/// The uses that one stage is computed of.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::memory) struct UsesInStage<'s> {
-    pub(in crate::memory) positions: &'s Range<usize>,
-    /// Those of data, ascending.
-    pub(in crate::memory) numbers: &'s [u32],
 }
 
 /// Half-open steps at which variables are live in the stages with one of these places; `None`
@@ -89,76 +72,32 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Those of `model`, whose `sets` get what is needed for that. They take the place of what
-    /// was loaded `only` for the same uses before, or for all.
+    /// Those of `model`, whose `sets` get what is needed for that.
     ///
     /// # Errors
     /// When layers share variables in more ways than those of any real model.
-    pub(in crate::memory) fn load(
-        &mut self,
+    pub(super) fn new(
         (model, placement): (&Model, &Placement),
         flows: &Flows,
         sets: &mut PlaceSets,
-        only: Option<UsesInStage<'_>>,
-    ) -> Result<(), TooManyPlaces> {
-        let changed = only.and_then(|only| self.changed(flows, only.positions));
-        if changed.is_none() {
-            self.parts.clear();
-            self.steps.clear();
-            self.depends_on.clear();
-        }
-        let stage = only.map(|only| only.positions);
-        let again = flows.recomputes_layers();
-        let again = again.then(|| [stage, None].map(|stage| flows.segments.chosen(flows, stage)));
+    ) -> Result<Self, TooManyPlaces> {
+        let mut lives = Self::default();
         let mut loading = Loading {
             model,
             placement,
             flows,
-            again,
+            again: flows.recomputes_layers().then_some(&*flows.segments),
             sets,
             known: FxHashMap::default(),
-            parts: &mut self.parts,
-            steps: &mut self.steps,
+            parts: &mut lives.parts,
+            steps: &mut lives.steps,
             left: limits::ENTRIES,
         };
-        let uses = model.variables.uses();
-        self.of_uses.resize(uses.len(), Parts::default());
-        let mut load = |number: u32| -> Result<(), TooManyPlaces> {
-            let at = number as usize;
-            if let Some(variable) = uses.get(at) {
-                self.of_uses[at] = loading.of_use(number, variable)?;
-            }
-            Ok(())
-        };
-        let Some(only) = only else {
-            (0..uses.len() as u32).try_for_each(load)?;
-            return sets.check();
-        };
-        if self.depends_on.is_empty() {
-            let depends_on = |&number: &u32| flows.depends_on((model, number), only.positions);
-            self.depends_on = only.numbers.iter().map(depends_on).collect();
-        }
-        for (&number, depends_on) in only.numbers.iter().zip(&self.depends_on) {
-            if changed.is_none_or(|changed| depends_on & changed != 0) {
-                load(number)?;
-            }
-        }
-        self.choices = flows.choices.clone();
-        sets.check()
-    }
-
-    /// The positions of a stage, a bit for each, for which something else is chosen than when
-    /// its uses were loaded last; `None` where all must be loaded.
-    fn changed(&self, flows: &Flows, stage: &Range<usize>) -> Option<u64> {
-        let is_like_it = self.choices.len() == flows.choices.len();
-        if self.depends_on.is_empty() || self.steps.len() > MAX_KEPT || !is_like_it {
-            return None;
-        }
-        let both = self.choices.iter().zip(&*flows.choices).enumerate();
-        let mut others = both.filter(|(_, (before, now))| before != now);
-        others.try_fold(0, |changed, (place, _)| {
-            Some(changed | bit_of(place as u32, stage)?)
-        })
+        let numbered = (0u32..).zip(model.variables.uses());
+        let of_uses = numbered.map(|(number, variable)| loading.of_use(number, variable));
+        lives.of_uses = of_uses.collect::<Result<_, _>>()?;
+        sets.check()?;
+        Ok(lives)
     }
 
     /// When the variables of a use are live, if that is not as in the profile.
@@ -187,21 +126,13 @@ impl StageLives {
     }
 }
 
-/// The bit of a place in a stage, if it is there. The last bit stands for all that are far from
-/// the first one.
-fn bit_of(place: u32, stage: &Range<usize>) -> Option<u64> {
-    let far = (place as usize).checked_sub(stage.start)?;
-    (far < stage.len()).then(|| 1 << far.min(63))
-}
-
 /// Finds when variables are live, each kind of them once.
 struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// What runs again, if anything does: as far as it counts in the stages that are asked for,
-    /// and all of it.
-    again: Option<[RunAgain<'l>; 2]>,
+    /// What runs again, if anything does.
+    again: Option<&'l Segments>,
     sets: &'l mut PlaceSets,
     /// By class, flow and where gradients end.
     known: FxHashMap<(u32, u32, bool, Option<u32>), Parts>,
@@ -253,9 +184,9 @@ impl Loading<'_> {
         steps: Steps,
         recorded: &[(u32, u32)],
     ) -> Vec<PartInPlaces> {
-        let parts = match &self.again {
+        let parts = match self.again {
             None => vec![PartInPlaces::new(None, steps)],
-            Some([again, _]) => self.flows.again(again, of_flow, &steps),
+            Some(again) => self.flows.again(again, of_flow, &steps),
         };
         match &parts[..] {
             [part] if part.is_as(recorded) => Vec::new(),
@@ -265,9 +196,9 @@ impl Loading<'_> {
 
     /// Those of variables that positions need at steps of their own.
     fn own_parts(&self, of_flow: (&Flow, bool), own: &[OfPosition]) -> Vec<PartInPlaces> {
-        match &self.again {
+        match self.again {
             None => listed(together(own)).collect(),
-            Some([_, again]) => self.flows.own_again(again, of_flow, own),
+            Some(again) => self.flows.own_again(again, of_flow, own),
         }
     }
 
@@ -292,24 +223,10 @@ impl Loading<'_> {
 }
 
 impl Flows {
-    /// The positions of a stage, a bit for each, whose choice can count for when the variables of
-    /// a use are live there.
-    fn depends_on(&self, (model, number): (&Model, u32), stage: &Range<usize>) -> u64 {
-        let flow = self.of(number).map(|flow| &self.list[flow as usize]);
-        let Some((flow, variable)) = flow.zip(model.variables.uses().get(number as usize)) else {
-            return 0;
-        };
-        let own = self.own_steps.get(&number).map(|own| own.iter());
-        let own = own.into_iter().flatten().flat_map(|(_, steps)| steps);
-        let steps = own.chain(model.classes.ranges(variable.class));
-        let places = self.segments.count_for(flow, steps.copied());
-        places.fold(0, |bits, place| bits | bit_of(place, stage).unwrap_or(0))
-    }
-
     /// When variables are live where layers run again.
     fn again(
         &self,
-        runs: &RunAgain<'_>,
+        runs: &Segments,
         (flow, is_layered): (&Flow, bool),
         ranges: &[(u32, u32)],
     ) -> Vec<PartInPlaces> {
@@ -333,7 +250,7 @@ impl Flows {
     /// The same where positions need the variables at steps of their own.
     fn own_again(
         &self,
-        runs: &RunAgain<'_>,
+        runs: &Segments,
         (flow, is_layered): (&Flow, bool),
         own: &[OfPosition],
     ) -> Vec<PartInPlaces> {

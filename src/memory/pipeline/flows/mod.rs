@@ -9,12 +9,12 @@ mod summed;
 mod tile;
 mod users;
 
+pub(in crate::memory) use lives::PartOfLife;
 use lives::StageLives;
-pub(in crate::memory) use lives::{PartOfLife, UsesInStage};
 pub(super) use part::{Flow, Life, Part, are_of_one_layer};
 pub(in crate::memory) use tile::TileFlows;
 
-use super::{LayerChoice, Pipeline, Recompute, Storage};
+use super::{Pipeline, Recompute, Storage};
 use crate::model::{Model, PassPlaces, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
 use own_steps::{OfPosition, OwnSteps};
@@ -51,8 +51,6 @@ pub(in crate::memory) struct Flows {
     summed: Arc<Summed>,
     /// When variables are live in stages of the pipeline; `None` until there is one.
     lives: Option<Arc<StageLives>>,
-    /// By place, what is chosen; empty where all layers are recomputed.
-    choices: Arc<[LayerChoice]>,
 }
 
 /// The variables of a use in a pipeline.
@@ -105,7 +103,6 @@ impl Flows {
             own_steps: own_steps.into(),
             summed: summed.into(),
             lives: None,
-            choices: Arc::default(),
         })
     }
 
@@ -121,57 +118,12 @@ impl Flows {
         sets: &mut Arc<PlaceSets>,
     ) -> Result<Self, TooManyPlaces> {
         let mut flows = self.clone();
-        (flows.pipeline, flows.choices) = (pipeline, Arc::default());
-        let is_alike = self.choices.is_empty();
-        let is_alike = is_alike && self.recomputes_layers() == flows.recomputes_layers();
-        if !is_alike || flows.lives.is_none() {
-            flows.load_lives(at, sets, None)?;
+        flows.pipeline = pipeline;
+        if flows.lives.is_none() || self.recomputes_layers() != flows.recomputes_layers() {
+            let lives = StageLives::new(at, &flows, Arc::make_mut(sets))?;
+            flows.lives = Some(lives.into());
         }
         Ok(flows)
-    }
-
-    /// Chooses for each place. Where it is chosen `only` for the uses of a stage, the same ones
-    /// each time, nothing holds for others.
-    ///
-    /// # Errors
-    /// As [`Flows::in_pipeline`].
-    pub(in crate::memory) fn choose(
-        &mut self,
-        choices: &[LayerChoice],
-        at: (&Model, &Placement),
-        sets: &mut Arc<PlaceSets>,
-        only: Option<UsesInStage<'_>>,
-    ) -> Result<(), TooManyPlaces> {
-        self.choices = choices.into();
-        self.load_lives(at, sets, only)
-    }
-
-    fn load_lives(
-        &mut self,
-        at: (&Model, &Placement),
-        sets: &mut Arc<PlaceSets>,
-        only: Option<UsesInStage<'_>>,
-    ) -> Result<(), TooManyPlaces> {
-        let lives = self.lives.take().and_then(Arc::into_inner);
-        let mut lives = lives.unwrap_or_default();
-        lives.load(at, self, Arc::make_mut(sets), only)?;
-        self.lives = Some(lives.into());
-        Ok(())
-    }
-
-    /// By place, what is chosen; empty where all layers are recomputed.
-    pub(in crate::memory) fn choices(&self) -> &[LayerChoice] {
-        &self.choices
-    }
-
-    /// The choice for a place. Out, which is beyond the positions where it is on the first
-    /// IPU, is kept.
-    pub(super) fn choice(&self, place: u32) -> LayerChoice {
-        match self.choices.get(place as usize) {
-            Some(&choice) => choice,
-            None if self.choices.is_empty() => LayerChoice::Recomputed,
-            None => LayerChoice::Kept,
-        }
     }
 
     /// When the variables of a use are live in a stage, if that is not as in the profile.
@@ -211,23 +163,6 @@ impl Flows {
         }
     }
 
-    /// Of the variables of a use that both passes have: the place that makes them, and those
-    /// that use them in the backward pass and do not run again from them.
-    pub(in crate::memory) fn kept(&self, number: u32) -> (Option<u32>, Vec<u32>) {
-        let flow = self.of(number).map(|flow| &self.list[flow as usize]);
-        let Some(flow) = flow.filter(|flow| flow.life == Life::AcrossPasses) else {
-            return (None, Vec::new());
-        };
-        let maker = flow.forward.first().copied();
-        // Operations that run again from it have it stashed in any case.
-        let runs_once = |user: &&u32| !flow.forward.contains(user) || !self.goes_back(**user);
-        let users = flow.backward.iter().filter(runs_once);
-        (
-            maker.filter(|_| !flow.is_streamed),
-            users.copied().collect(),
-        )
-    }
-
     /// How many places there are.
     pub(in crate::memory) fn places(&self) -> usize {
         self.places as usize
@@ -242,19 +177,6 @@ impl Flows {
             Life::Backward => (1, &flow.backward),
         };
         Some((pass, [*users.first()?, *users.last()?]))
-    }
-
-    /// Does any of these positions use the variables of a use, in whatever pass?
-    pub(in crate::memory) fn is_used(&self, number: u32, positions: &Range<usize>) -> bool {
-        let flow = self.of(number).map(|flow| &self.list[flow as usize]);
-        let at = |place: &u32| match *place + 1 == self.places && self.out_is_first {
-            true => 0,
-            false => *place as usize,
-        };
-        flow.is_some_and(|flow| {
-            let mut users = flow.forward.iter().chain(&flow.backward);
-            users.any(|place| positions.contains(&at(place)))
-        })
     }
 
     /// Are the variables of a use weights, and if so, does something update them?
@@ -309,8 +231,7 @@ impl Flows {
     }
 
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
-        let by_layer = [Recompute::Layer, Recompute::Chosen];
-        self.is_training && by_layer.contains(&self.pipeline.recompute)
+        self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
     /// Forward pipeline stages after a stage with these positions, which has
@@ -336,17 +257,9 @@ impl Flows {
         self.windows.goes_back(place)
     }
 
-    /// Does a place run again in a stage with these places, whatever is left open?
+    /// Does a place run again in a stage with these places, where each layer does? In runs
+    /// with the first layer.
     pub(super) fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
-        self.choice(place) == LayerChoice::Recomputed && self.may_run_again(place, places)
-    }
-
-    /// Does a place run again where each layer of a stage with these places does that is not
-    /// kept? In runs with the first layer.
-    pub(super) fn may_run_again(&self, place: u32, places: &Range<u32>) -> bool {
-        if self.choice(place) == LayerChoice::Kept {
-            return false;
-        }
         let with = match place {
             0 => Some(1),
             1 => Some(0),
@@ -440,7 +353,6 @@ impl Flows {
             segments: Arc::default(),
             summed: Arc::default(),
             lives: None,
-            choices: Arc::default(),
         }
     }
 }

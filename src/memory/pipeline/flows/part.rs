@@ -1,7 +1,7 @@
 //! The part of a stage in a flow: makes, uses, stashes or passes on its tensor.
 
 use super::Flows;
-use crate::memory::pipeline::{LayerChoice, Recompute};
+use crate::memory::pipeline::Recompute;
 use crate::model::{Model, Placement};
 use std::ops::Range;
 
@@ -117,9 +117,7 @@ impl Flow {
             stashed: match flows.pipeline.recompute {
                 Recompute::None => kept,
                 Recompute::Stage => enters && places.clone().any(|place| flows.goes_back(place)),
-                Recompute::Layer | Recompute::Chosen => {
-                    self.is_checkpoint(places, flows, (kept, enters))
-                }
+                Recompute::Layer => self.is_checkpoint(places, flows, (kept, enters)),
             },
             leaves: has_forward && comes_after(forward),
             gradient_in: is_gradient && met(backward) && comes_after(backward),
@@ -132,8 +130,8 @@ impl Flow {
         }
     }
 
-    /// Is it what a layer runs again from, or kept for the backward pass by or for one that
-    /// does not run again, where layers of the stage run again?
+    /// Is it what a layer runs again from, or kept for the backward pass by a place that does
+    /// not run again, where layers of the stage run again?
     fn is_checkpoint(
         &self,
         places: &Range<u32>,
@@ -147,13 +145,9 @@ impl Flow {
         let users = self.forward.iter().copied();
         let users: Vec<u32> = users.filter(|user| places.contains(user)).collect();
         let layers = users.iter().copied().filter(|&user| user > 0);
-        let runs_once = |maker: u32| !flows.may_run_again(maker, &(0..flows.places));
-        let is_made_once = |maker| places.contains(&maker) && runs_once(maker);
-        let maker = self.maker();
-        let mut backward = self.backward.iter().filter(|user| places.contains(user));
-        // A tensor that a layer needs that is kept whole must be there before anything runs again.
-        let is_needed = backward.any(|&user| flows.choice(user) == LayerChoice::Kept);
-        // What ends a layer is a checkpoint, also where the next one is kept.
+        let is_made_once =
+            |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
+        // What ends a layer is a checkpoint.
         let is_end = |maker: u32| {
             let mut users = users.iter();
             places.contains(&maker) && users.any(|&user| !are_of_one_layer(maker, user))
@@ -161,6 +155,6 @@ impl Flow {
         let is_kept = |maker| is_made_once(maker) || is_end(maker);
         (enters && users.iter().any(|&user| again(user)))
             || layers.skip(1).any(again)
-            || (kept && (is_needed || maker.is_some_and(is_kept)))
+            || (kept && self.maker().is_some_and(is_kept))
     }
 }

@@ -15,10 +15,8 @@
 //! that use it are there: so each use is parted in two, which count in different places.
 
 use super::own_steps::{OfPosition, together};
-use super::{Flow, Flows, Life, PassWindows};
-use crate::memory::pipeline::LayerChoice;
+use super::{Flow, Life, PassWindows};
 use rustc_hash::FxHashSet;
-use std::ops::Range;
 
 /// Half-open ranges of steps, ascending and apart: mostly one or two.
 pub(super) type Steps = Vec<(u32, u32)>;
@@ -37,13 +35,15 @@ struct Rerun {
     is_apart: bool,
 }
 
-/// The segments that may run again, whatever is chosen: each layer, and In with the first one,
+/// The segments that run again where each layer does: each layer, and In with the first one,
 /// which runs with it. Out is kept.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     /// By place, on which steps what its segment makes for itself is free; `None` where
     /// everything is kept.
     gaps: Vec<Option<Steps>>,
+    /// By place: the first step of its backward pass, if it runs again before that.
+    first_steps: Vec<Option<u32>>,
     reruns: Vec<Rerun>,
 }
 
@@ -82,99 +82,20 @@ impl Segments {
         };
         let mut reruns: Vec<Rerun> = alone.chain(of_in).collect();
         tell_apart(&mut reruns);
-        Self {
-            gaps: (0..layers).map(gap).collect(),
-            reruns,
-        }
-    }
-
-    /// The places whose choice can count for when variables with this flow and these steps are
-    /// live: those that use them, with In and the first layer for each other, and those that can
-    /// run again while they are kept.
-    pub(super) fn count_for(
-        &self,
-        flow: &Flow,
-        steps: impl Iterator<Item = (u32, u32)> + Clone,
-    ) -> impl Iterator<Item = u32> {
-        let users = flow.forward.iter().chain(&flow.backward);
-        let mut users: Vec<u32> = users.copied().collect();
-        if users.iter().any(|&user| user < 2) {
-            users.extend([0, 1]);
-        }
-        let is_of_users = |rerun: &&Rerun| users.contains(&rerun.place);
-        let until = self.reruns.iter().filter(is_of_users);
-        let until = until.map(|rerun| rerun.before).max();
-        let from = steps.clone().map(|(from, _)| from).min();
-        let to = steps.map(|(_, to)| to).chain(until).max();
-        let kept = from.unwrap_or(0)..to.unwrap_or(0);
-        let meanwhile = self.reruns.iter();
-        let meanwhile = meanwhile.filter(move |rerun| kept.contains(&rerun.before));
-        users.into_iter().chain(meanwhile.map(|rerun| rerun.of))
-    }
-
-    /// Those that run again by the choices of `flows`; where only one stage is asked for, with
-    /// what counts in that. What is left open is free in its gap, but does not run again.
-    pub(super) fn chosen<'s>(
-        &'s self,
-        flows: &'s Flows,
-        stage: Option<&Range<usize>>,
-    ) -> RunAgain<'s> {
-        let is_again = |rerun: &&Rerun| flows.choice(rerun.of) == LayerChoice::Recomputed;
-        let reruns = self.reruns.iter().copied();
-        let reruns: Vec<Rerun> = reruns.filter(|rerun| is_again(&rerun)).collect();
-        let mut first_steps = vec![None; self.gaps.len()];
+        let mut first_steps = vec![None; layers as usize];
         for rerun in &reruns {
             let known: &mut Option<u32> = &mut first_steps[rerun.place as usize];
             *known = Some(known.map_or(rerun.before, |known| known.min(rerun.before)));
         }
-        let counts = |rerun: &Rerun| {
-            let is_there = |stage: &Range<usize>| stage.contains(&(rerun.of as usize));
-            !rerun.is_apart || stage.is_none_or(is_there)
-        };
-        RunAgain {
-            gaps: &self.gaps,
-            flows,
+        Self {
+            gaps: (0..layers).map(gap).collect(),
             first_steps,
-            reruns: reruns.into_iter().filter(counts).collect(),
+            reruns,
         }
     }
-}
 
-/// Finds out which places have steps that others have too.
-fn tell_apart(reruns: &mut [Rerun]) {
-    reruns.sort_by_key(|rerun| rerun.steps);
-    let mut shared = FxHashSet::default();
-    let mut longest: Option<Rerun> = None;
-    for rerun in &*reruns {
-        let before = longest.filter(|before| before.steps.1 > rerun.steps.0);
-        if let Some(before) = before.filter(|before| before.of != rerun.of) {
-            shared.extend([before.of, rerun.of]);
-        }
-        if longest.is_none_or(|longest| longest.steps.1 < rerun.steps.1) {
-            longest = Some(*rerun);
-        }
-    }
-    for rerun in reruns {
-        rerun.is_apart = !shared.contains(&rerun.of);
-    }
-}
-
-/// The segments that run again by some choice.
-#[derive(Debug)]
-pub(super) struct RunAgain<'s> {
-    /// By place, as if nothing were kept.
-    gaps: &'s [Option<Steps>],
-    flows: &'s Flows,
-    /// By place: the first step of its backward pass, if it runs again before that.
-    first_steps: Vec<Option<u32>>,
-    reruns: Vec<Rerun>,
-}
-
-impl RunAgain<'_> {
     fn gap(&self, place: u32) -> Option<&[(u32, u32)]> {
-        let is_kept = self.flows.choice(place) == LayerChoice::Kept;
-        let gap = self.gaps.get(place as usize).filter(|_| !is_kept)?;
-        gap.as_deref()
+        self.gaps.get(place as usize)?.as_deref()
     }
 
     /// The steps that run again while what has these ranges is kept, beside these, for the
@@ -285,6 +206,25 @@ impl RunAgain<'_> {
     /// The first step of the backward pass of a place that runs again.
     fn first_step(&self, place: u32) -> Option<u32> {
         *self.first_steps.get(place as usize)?
+    }
+}
+
+/// Finds out which places have steps that others have too.
+fn tell_apart(reruns: &mut [Rerun]) {
+    reruns.sort_by_key(|rerun| rerun.steps);
+    let mut shared = FxHashSet::default();
+    let mut longest: Option<Rerun> = None;
+    for rerun in &*reruns {
+        let before = longest.filter(|before| before.steps.1 > rerun.steps.0);
+        if let Some(before) = before.filter(|before| before.of != rerun.of) {
+            shared.extend([before.of, rerun.of]);
+        }
+        if longest.is_none_or(|longest| longest.steps.1 < rerun.steps.1) {
+            longest = Some(*rerun);
+        }
+    }
+    for rerun in reruns {
+        rerun.is_apart = !shared.contains(&rerun.of);
     }
 }
 
