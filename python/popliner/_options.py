@@ -105,8 +105,6 @@ class SplitOptions(_OfBoth, total=False):
     optimizer_state: Optional[
         Literal["auto", "on-chip", "off-chip", "sharded", "sharded-off-chip"]
     ]
-    accumulators: Optional[Literal["on-chip", "off-chip"]]
-    stash: Optional[Literal["on-chip", "off-chip"]]
     # The time of a step.
     micro_batches: Optional[int]
     micro_batch: Optional[int]

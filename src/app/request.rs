@@ -4,7 +4,7 @@ use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
 use crate::analysis::Layers;
-use crate::memory::{Accumulator, Pipeline, Schedule, StatePlace, Storage};
+use crate::memory::{Accumulator, Pipeline, Schedule, StatePlace};
 use crate::model::{Model, NoClock, NoCycles, Positions, Rules};
 use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Plan, Rule};
@@ -83,8 +83,6 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
             (asked.recompute.is_some(), "--recompute"),
             (asked.accumulator != Accumulator::default(), "--accumulator"),
             (has_state, "--optimizer-state"),
-            (asked.accumulators != Storage::OnChip, "--accumulators"),
-            (asked.stash != Storage::OnChip, "--stash"),
         ]);
         let refusal = option.map(|option| no_pipeline(option, what));
         return refusal.map_or(Ok(Pipeline::default()), Err);
@@ -104,21 +102,11 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
 
 /// Refuses what no framework can do.
 fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
-    let Pipeline {
-        schedule, state, ..
-    } = pipeline;
+    let state = pipeline.state;
     if state.is_sharded() && pipeline.replicas < 2 {
         return Err(usage(format!(
             "--optimizer-state {state}: one replica has all of the state; give --replicas with 2 or \
              more, or take off-chip"
-        )));
-    }
-    let is_tensorflow = matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved);
-    if pipeline.stash == Storage::OffChip && !is_tensorflow {
-        return Err(usage(format!(
-            "--stash off-chip: the pipeline with schedule {schedule} keeps its stash on the chip, and \
-             only those of TensorFlow (tf-grouped, tf-interleaved) can have it elsewhere; leave it \
-             out"
         )));
     }
     Ok(())

@@ -41,11 +41,10 @@ pub use micro_batch::MicroBatchScale;
 pub use one_stage::contradiction;
 pub use overhead::Overhead;
 pub use pipeline::{
-    Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace, Storage,
+    Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace,
 };
 pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
-pub use update::Streamed;
 
 use crate::model::{
     EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces,
@@ -229,17 +228,6 @@ impl<'a> MemoryModel<'a> {
 
     fn all_steps(&self) -> Option<(u32, u32)> {
         Some((0, self.model.steps().checked_sub(1)?))
-    }
-
-    /// The name of the variables of a use of data, by its label or else its set.
-    fn label_of_use(&self, number: u32) -> u32 {
-        let set = self.model.variables.uses().get(number as usize);
-        let set = set.map_or(0, |group| group.set);
-        let sets = &self.model.use_sets;
-        match sets.label(set) {
-            0 => u32::MAX - set,
-            label => label,
-        }
     }
 
     /// Where a variable with this use set counts.

@@ -1,7 +1,7 @@
 //! The pipeline of the stages, and the memory that others would need.
 
 use super::{LayerNames, OtherSplit};
-use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,12 +19,6 @@ pub struct PipelineFacts {
     /// Where the state of the optimizer is between two updates.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StatePlace,
-    /// Where accumulators are between two micro-batches.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub accumulators: Storage,
-    /// Where copies for the micro-batches that are under way are.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub stash: Storage,
     /// How many replicas there are where the state is not on the chip; else absent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub replicas: u64,
@@ -92,8 +86,6 @@ impl PipelineFacts {
             recompute: self.recompute,
             accumulator: self.accumulator,
             state: self.state,
-            accumulators: self.accumulators,
-            stash: self.stash,
             replicas: self.replicas,
         }
     }

@@ -235,7 +235,7 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
     };
     Some(say(format!(
         "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other \
-         places for accumulators and stash, other micro-batches",
+         micro-batches",
         tried(|pipeline| pipeline.schedule.to_string()),
         tried(|pipeline| pipeline.recompute.to_string()),
         tried(|pipeline| pipeline.state.to_string())

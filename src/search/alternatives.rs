@@ -160,7 +160,7 @@ pub(super) fn other_states(
     if !is_on_chip || asked.tries_states || !memory.is_training() || !memory.pipeline().is_on() {
         return Ok(Vec::new());
     }
-    if memory.streamed()?.state.iter().all(|&bytes| bytes == 0) {
+    if memory.streamed_state()?.iter().all(|&bytes| bytes == 0) {
         return Ok(Vec::new());
     }
     Ok(match asked.replicas {

@@ -221,7 +221,7 @@ fn states(
         StatePlace::Sharded,
         StatePlace::ShardedOffChip,
     ];
-    let has_state = memory.is_training() && memory.streamed()?.state.iter().any(|&bytes| bytes > 0);
+    let has_state = memory.is_training() && memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
     let is_wanted = |state: &StatePlace| match asked.state {
         Some(wanted) => *state == wanted,
         None => has_state || *state == StatePlace::OnChip,

@@ -64,7 +64,7 @@ fn stage_times(
         request.step,
     );
     Ok(Some(match memory.is_training() {
-        true => times.streaming(&memory.streamed()?),
+        true => times.streaming(&memory.streamed_state()?),
         false => times,
     }))
 }

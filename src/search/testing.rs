@@ -58,7 +58,7 @@ impl Case {
             StepOptions::default(),
         );
         times
-            .streaming(&memory.streamed().expect("few sets"))
+            .streaming(&memory.streamed_state().expect("few sets"))
             .for_stages(ipus)
     }
 

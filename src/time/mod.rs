@@ -10,6 +10,7 @@ mod slots;
 mod split;
 mod step;
 mod streams;
+
 #[cfg(test)]
 mod tests;
 
@@ -18,12 +19,11 @@ pub use step::StepTime;
 pub(crate) use order::Order;
 pub(crate) use slots::{SlotKind, Slots};
 
-use crate::memory::{Pipeline, Recompute, Streamed};
+use crate::memory::{Pipeline, Recompute};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use streams::Streams;
 
 /// Numbers that a step depends on beside the cycles of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +77,9 @@ pub struct StageTimes {
     /// Bytes over a cut after each position but the last, in the forward and in the
     /// backward pass; one more between the last position and Out, where Out is on the first IPU.
     cut_bytes: Vec<[u64; 2]>,
-    /// Bytes that stages stream if they are elsewhere: state of the optimizer and accumulators of all
-    /// positions before each, and what ranges stash.
-    streamed: Streams,
+    /// Bytes of state of the optimizer of all positions before each, which stages stream where it
+    /// is off the chip.
+    state_before: Vec<u128>,
     /// For how many stages the schedule must have micro-batches enough.
     most_stages: usize,
 }
@@ -106,6 +106,15 @@ pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
+/// The sums of all numbers before each, and of all.
+fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
+    let sums = all.scan(0u128, |sum, number| {
+        *sum += u128::from(number);
+        Some(*sum)
+    });
+    [0].into_iter().chain(sums).collect()
+}
+
 /// The cycles of a stage in one micro-batch; those of the update in a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passes {
@@ -117,12 +126,10 @@ pub struct Passes {
     pub recomputed: u128,
     /// Of updates of weights, and of streaming state for them.
     pub update: u128,
-    /// Of streaming what is elsewhere, in the forward and in the backward pass.
-    pub streaming: [u128; 2],
 }
 
 impl Passes {
-    /// Those of a micro-batch: all but the update and streaming.
+    /// Those of a micro-batch: all but the update.
     pub fn of_micro_batch(self) -> u128 {
         self.forward + self.backward + self.recomputed
     }
@@ -139,21 +146,16 @@ impl StageTimes {
         cut_bytes: Vec<[u64; 2]>,
         options: StepOptions,
     ) -> Self {
-        let before = |pass: &dyn Fn(&PassCycles) -> u64| {
-            let mut sums = vec![0u128];
-            for layer in &cycles.passes_by_layer {
-                sums.push(sums[sums.len() - 1] + u128::from(pass(layer)));
-            }
-            sums
-        };
+        let before =
+            |pass: fn(&PassCycles) -> u64| sums_before(cycles.passes_by_layer.iter().map(pass));
         let out = cycles.out_in_first;
         Self {
             pipeline,
             is_training,
             before: [
-                before(&|passes| passes.forward),
-                before(&|passes| passes.backward),
-                before(&|passes| passes.update),
+                before(|passes| passes.forward),
+                before(|passes| passes.backward),
+                before(|passes| passes.update),
             ],
             again_before: Vec::new(),
             out_in_first: positions.out_is_first().then(|| Passes {
@@ -161,13 +163,12 @@ impl StageTimes {
                 backward: out.backward.into(),
                 recomputed: 0,
                 update: out.update.into(),
-                streaming: [0; 2],
             }),
             has_out: positions.out().is_some(),
             options,
             clock_hertz: cycles.clock_hertz,
             cut_bytes,
-            streamed: Streams::default(),
+            state_before: Vec::new(),
             most_stages: 1,
         }
         .with_frozen()
@@ -225,10 +226,10 @@ impl StageTimes {
         }
     }
 
-    /// The times where stages may stream these bytes.
-    pub fn streaming(self, streamed: &Streamed) -> Self {
+    /// The times where stages may stream so many bytes of state of the optimizer, by position.
+    pub fn streaming(self, state: &[u64]) -> Self {
         Self {
-            streamed: Streams::new(streamed),
+            state_before: sums_before(state.iter().copied()),
             ..self
         }
     }
@@ -281,13 +282,11 @@ impl StageTimes {
         let [forward, backward, update] = self.sums(range)?;
         // One stage alone is no pipeline: Out is its end.
         let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
-        let streams = self.streams(range);
         Some(Passes {
             forward,
             backward,
-            streaming: [streams.forward, streams.backward].map(|sum| self.streaming_cycles(sum)),
             recomputed: self.recomputed(range, is_last),
-            update: update.saturating_add(self.streaming_cycles(streams.update)),
+            update: update.saturating_add(self.streaming_cycles(self.streamed_by(range))),
         })
     }
 

@@ -66,7 +66,7 @@ impl StageTimes {
             (micro_batches, copies, update),
         )
         .map(|time| StepTime {
-            streamed: self.streamed_in_step(stages, micro_batches),
+            streamed: self.streamed_in_step(stages),
             ..time
         })
     }

@@ -95,14 +95,9 @@ impl SlotKind {
 impl Passes {
     /// Those of the passes that are active.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
-        let [load, store] = self.streaming;
-        let forward = if forward {
-            self.forward.saturating_add(load)
-        } else {
-            0
-        };
+        let forward = if forward { self.forward } else { 0 };
         let backward = if backward {
-            (self.backward + self.recomputed).saturating_add(store)
+            self.backward + self.recomputed
         } else {
             0
         };

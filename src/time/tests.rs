@@ -11,7 +11,6 @@ fn stages(passes: &[[u128; 3]]) -> Vec<(usize, Passes)> {
             backward,
             recomputed,
             update: 0,
-            streaming: [0; 2],
         };
         (ipu, passes)
     };

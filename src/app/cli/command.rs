@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 /// The options that say what is split and what a split must keep. The limits and the
 /// number of IPUs are not among them: they go with a split.
-const QUESTION: [&str; 30] = [
+const QUESTION: [&str; 28] = [
     "profile",
     "debug",
     "trust_debug_info",
@@ -17,8 +17,6 @@ const QUESTION: [&str; 30] = [
     "recompute",
     "accumulator",
     "optimizer_state",
-    "accumulators",
-    "stash",
     "micro_batches",
     "micro_batch",
     "at_micro_batch",

@@ -60,8 +60,6 @@ pub(super) const OF_SPLITS: &[&str] = &[
     "recompute",
     "accumulator",
     "optimizer_state",
-    "accumulators",
-    "stash",
     "solver",
     "pin",
     "together",
@@ -94,7 +92,7 @@ pub const EFFECTS: &[Effect] = &[
     },
     Effect {
         options: &["streaming_bandwidth"],
-        on: &[&["optimizer_state", "accumulators", "stash", "plan"]],
+        on: &[&["optimizer_state", "plan"]],
     },
     Effect {
         options: &["at_micro_batch", "micro_batch", "max_step_ms"],

@@ -2,7 +2,7 @@
 
 use super::values::{OrAuto, or_auto};
 use super::{Bandwidth, Milliseconds};
-use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace, Storage};
+use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace};
 use crate::time::StepOptions;
 use clap::{Args, value_parser};
 
@@ -44,15 +44,6 @@ pub struct Pipeline {
     #[arg(long, value_name = "STATE",
           value_parser = or_auto::<StatePlace>())]
     pub optimizer_state: Option<OrAuto<StatePlace>>,
-
-    /// Where accumulators of gradients are between two micro-batches
-    #[arg(long, value_name = "WHERE", default_value = "on-chip")]
-    pub accumulators: Storage,
-
-    /// Where copies for the micro-batches under way are; off-chip only in TensorFlow's
-    /// schedules
-    #[arg(long, value_name = "WHERE", default_value = "on-chip")]
-    pub stash: Storage,
 }
 
 /// Numbers that a step depends on beside the cycles of the layers.
@@ -107,8 +98,6 @@ impl Pipeline {
             accumulator: self.accumulator,
             state: self.optimizer_state.and_then(OrAuto::given),
             tries_states: self.optimizer_state == Some(OrAuto::Auto),
-            accumulators: self.accumulators,
-            stash: self.stash,
             replicas,
         }
     }

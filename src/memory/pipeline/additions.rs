@@ -119,10 +119,7 @@ impl Flows {
         tiles: &TileFlows<N>,
     ) -> [Additions; N] {
         let PlacedStage { positions, after } = &stage.stage;
-        let counts = |set| {
-            let counts = set == EVERYWHERE || meets(memory.sets.places(set), positions);
-            counts && self.has_accumulators()
-        };
+        let counts = |set| set == EVERYWHERE || meets(memory.sets.places(set), positions);
         let accumulators = tiles.accumulators.iter().filter(|&&(set, _)| counts(set));
         let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
         let least = |lane: usize| Additions {

@@ -1,7 +1,7 @@
 //! Which pipeline stages are part of (docs/model.md, "Pipelines"), and which others a
 //! user may try.
 
-use super::{Accumulator, Pipeline, Recompute, Schedule, StatePlace, Storage};
+use super::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Framework, Model};
 
 /// The requested settings of a pipeline; `None` leaves one to the framework of the
@@ -18,10 +18,6 @@ pub struct PipelineOptions {
     pub state: Option<StatePlace>,
     /// Are other places for it to be tried where it does not fit there?
     pub tries_states: bool,
-    /// Where accumulators are.
-    pub accumulators: Storage,
-    /// Where the stash is.
-    pub stash: Storage,
     /// How many replicas may share the state out.
     pub replicas: u64,
 }
@@ -51,8 +47,6 @@ impl PipelineOptions {
             recompute,
             accumulator: self.accumulator,
             state: StatePlace::OnChip,
-            accumulators: self.accumulators,
-            stash: self.stash,
             replicas: 0,
         }
         .with_state(self.state.unwrap_or_default(), self.replicas)

@@ -142,19 +142,6 @@ pub enum StatePlace {
     ShardedOffChip,
 }
 
-/// Where something is while it is not used.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Storage {
-    /// On the IPU.
-    #[default]
-    OnChip,
-    /// In memory outside the IPUs.
-    OffChip,
-}
-
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
@@ -168,7 +155,7 @@ macro_rules! shown_as_option {
         }
     )*};
 }
-shown_as_option!(Schedule, Recompute, Accumulator, StatePlace, Storage);
+shown_as_option!(Schedule, Recompute, Accumulator, StatePlace);
 
 /// The pipeline that stages are part of. The default is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -181,10 +168,6 @@ pub struct Pipeline {
     pub accumulator: Accumulator,
     /// Where the state of the optimizer is.
     pub state: StatePlace,
-    /// Where accumulators are.
-    pub accumulators: Storage,
-    /// Where copies for the micro-batches that are under way are.
-    pub stash: Storage,
     /// How many replicas there are where state is elsewhere; else 0.
     pub replicas: u64,
 }
@@ -201,7 +184,6 @@ impl Pipeline {
             true => self,
             false => Self {
                 state: self.state,
-                accumulators: self.accumulators,
                 replicas: self.replicas,
                 ..Self::default()
             },

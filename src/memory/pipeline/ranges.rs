@@ -84,8 +84,7 @@ impl<const N: usize> RangeAdditions<N> {
             }
             self.keep(flows, flow, tiles);
         }
-        let accumulators = tiles.accumulators.iter();
-        for &(set, bytes) in accumulators.filter(|_| flows.has_accumulators()) {
+        for &(set, bytes) in &tiles.accumulators {
             let everywhere = [0];
             let places = match set {
                 EVERYWHERE => &everywhere[..],
@@ -206,13 +205,8 @@ impl<const N: usize> RangeAdditions<N> {
         std::array::from_fn(|lane| self.sum(Quantity::Accumulators, lane))
     }
 
-    /// One copy of what the range stashes.
-    pub(in crate::memory) fn stashed(&self) -> [u64; N] {
-        std::array::from_fn(|lane| self.sum(Quantity::Stash, lane))
-    }
-
-    /// All copies of that for the micro-batches that are under way, with `depth` forward
-    /// pipeline stages after the range. They are there in the update too.
+    /// All copies of what the range stashes for the micro-batches that are under way, with `depth`
+    /// forward pipeline stages after the range. They are there in the update too.
     pub(in crate::memory) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         match self.whole {
             Some(_) if self.is_whole() => [0; N],

@@ -30,19 +30,14 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     let schedule = proptest::sample::select(&SCHEDULES);
     let recompute = proptest::sample::select(&RECOMPUTES);
     let state = proptest::sample::select(&STATES);
-    let storage = || proptest::sample::select(&[Storage::OnChip, Storage::OffChip]);
-    let elsewhere = (state, storage(), storage(), 1u64..4);
-    (schedule, recompute, elsewhere).prop_map(
-        |(schedule, recompute, (state, accumulators, stash, replicas))| Pipeline {
-            schedule,
-            recompute,
-            accumulator: Accumulator::AsWeight,
-            state,
-            accumulators,
-            stash,
-            replicas,
-        },
-    )
+    let elsewhere = (state, 1u64..4);
+    (schedule, recompute, elsewhere).prop_map(|(schedule, recompute, (state, replicas))| Pipeline {
+        schedule,
+        recompute,
+        accumulator: Accumulator::AsWeight,
+        state,
+        replicas,
+    })
 }
 
 /// A model whose operations are in any pass, of training or inference.

@@ -19,7 +19,7 @@ pub(super) struct StagePeak {
     pub(super) phases: [PhasePeak; PHASES],
     /// The bytes that the pipeline adds.
     pub(super) additions: Additions,
-    /// The update, if it is a phase of its own.
+    /// The update, where it is a phase of its own.
     pub(super) update: Option<UpdatePeak>,
 }
 
@@ -212,8 +212,7 @@ impl MemoryModel<'_> {
             for (lane, (peaks, updating)) in peaks.iter_mut().zip(found).enumerate() {
                 let peak = &mut peaks[number];
                 peak.additions.state += updating.shares;
-                peak.additions.accumulators += updating.loaded;
-                peak.update = self.update_apart().map(|_| UpdatePeak {
+                peak.update = Some(UpdatePeak {
                     variables: scratch.always[number][lane] + updating.holes,
                     overhead: scratch.always_common[lane] + updating.common_holes,
                     updating,

@@ -178,7 +178,7 @@ impl<'a> PipelineSweep<'a> {
         (tiles, fixed): (Range<u32>, &[u64; N]),
         scratch: &mut PipelineScratch<N>,
     ) {
-        if !scratch.is_on || self.model.update_apart().is_none() {
+        if !scratch.is_on || self.model.update.is_none() {
             return;
         }
         let mut least = *fixed;

@@ -13,12 +13,11 @@ mod tests;
 mod tile;
 
 pub(super) use ranges::RangeUpdates;
-pub use streams::Streamed;
 pub(super) use tile::{TileUpdates, Updating};
 
 use super::MemoryModel;
 use crate::limits;
-use crate::memory::{Pipeline, StatePlace, Storage};
+use crate::memory::{Pipeline, StatePlace};
 use crate::model::{Model, PassPlaces, Placement, TooManyPlaces};
 use parts::{Part, Updates};
 use std::sync::Arc;
@@ -28,8 +27,6 @@ use std::sync::Arc;
 pub(in crate::memory) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
-    /// Are accumulators loaded in each micro-batch?
-    loads_accumulators: bool,
     /// By number of the use.
     of_uses: Arc<[InUpdate]>,
     /// The updates of each use of variables, one after the other.
@@ -65,9 +62,7 @@ impl UpdatePhase {
         placement: &Placement,
         pipeline: Pipeline,
     ) -> Result<Option<Self>, TooManyPlaces> {
-        let moves_state = pipeline.state != StatePlace::OnChip;
-        let loads_accumulators = pipeline.accumulators == Storage::OffChip;
-        if model.backward_start.is_none() || !(moves_state || loads_accumulators) {
+        if model.backward_start.is_none() || pipeline.state == StatePlace::OnChip {
             return Ok(None);
         }
         let by_pass = PassPlaces::new(model, placement);
@@ -81,7 +76,7 @@ impl UpdatePhase {
             let part = found.part_of(model, variable);
             let is_parameter = model.classes.lasts(variable.class);
             let first = updates.len() as u32;
-            if part.is_some_and(|part| part != Part::Accumulator) {
+            if part.is_some() {
                 updates.extend(found.updates_of(variable.set));
             }
             let count = updates.len() as u32 - first;
@@ -93,11 +88,7 @@ impl UpdatePhase {
             left = left.checked_sub(count as usize).ok_or(TooManyPlaces)?;
             of_uses.push(InUpdate {
                 part,
-                is_away: match part {
-                    Some(Part::State(_) | Part::Temporary) => moves_state,
-                    Some(Part::Accumulator) => loads_accumulators,
-                    Some(Part::Weight | Part::Gradient) | None => false,
-                },
+                is_away: matches!(part, Some(Part::State(_) | Part::Temporary)),
                 has_holes: is_parameter && !model.classes.is_always_live(variable.class),
                 updates: (first, count),
             });
@@ -105,7 +96,6 @@ impl UpdatePhase {
         Ok(Some(Self {
             place: pipeline.state,
             replicas: pipeline.replicas.max(1),
-            loads_accumulators,
             of_uses: of_uses.into(),
             updates: updates.into(),
             is_shared_out: is_shared_out.into(),
@@ -128,11 +118,6 @@ impl UpdatePhase {
             && both.fold(true, |is_so, (first, other)| {
                 is_so & (first.is_away == other.is_away)
             })
-    }
-
-    /// Is the update a phase of its own?
-    pub(in crate::memory) fn is_apart(&self) -> bool {
-        self.place != StatePlace::OnChip
     }
 
     /// Is the state loaded from memory outside the IPUs?
@@ -191,10 +176,5 @@ impl MemoryModel<'_> {
             }
         }
         if weights.is_empty() { state } else { weights }
-    }
-
-    /// The update as a phase of its own, if it is one.
-    pub(in crate::memory) fn update_apart(&self) -> Option<&UpdatePhase> {
-        self.update.as_deref().filter(|update| update.is_apart())
     }
 }

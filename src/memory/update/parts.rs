@@ -1,7 +1,7 @@
 //! Which variables are the state of the optimizer, and which updates belong together.
 
 use crate::limits;
-use crate::memory::{Pipeline, Storage};
+use crate::memory::Pipeline;
 use crate::model::{
     Framework, Label, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
 };
@@ -30,8 +30,6 @@ pub(super) enum Part {
     Weight,
     /// The accumulator of its gradients.
     Gradient,
-    /// An accumulator that is loaded for each micro-batch.
-    Accumulator,
 }
 
 /// Where state is between two updates.
@@ -97,13 +95,8 @@ impl Updates {
         if !is_parameter {
             return kind.is_of_updates.then_some(Part::Temporary);
         }
-        let loads = self.pipeline.accumulators == Storage::OffChip;
         match kind {
             SetKind { is_state: true, .. } => self.placed(model, variable.set).map(Part::State),
-            SetKind {
-                is_accumulator: true,
-                ..
-            } if loads => Some(Part::Accumulator),
             SetKind {
                 is_accumulator: true,
                 ..

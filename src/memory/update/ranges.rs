@@ -4,7 +4,7 @@ use super::UpdatePhase;
 use super::tile::{Amounts, Entry, Placing, TileUpdates};
 use crate::memory::lanes::{self, ByLane, add_up};
 use crate::memory::{MemoryModel, Overhead};
-use crate::model::{EVERYWHERE, PlaceSet};
+use crate::model::EVERYWHERE;
 use std::ops::Range;
 
 /// The sums of the range that grows, by lane; its memory is used again for the next.
@@ -12,8 +12,6 @@ use std::ops::Range;
 pub(in crate::memory) struct RangeUpdates<const N: usize> {
     shares: ByPosition<N>,
     holes: ByPosition<N>,
-    /// By position: the accumulators of one weight that take most.
-    loaded: Vec<[u64; N]>,
     /// By position: the update that takes most of those that have all in the same places.
     apart: Vec<[u64; N]>,
     /// Those that have some in one place and some in another: by position what enters
@@ -22,11 +20,10 @@ pub(in crate::memory) struct RangeUpdates<const N: usize> {
     /// By number of these: the update, with what every stage has, and with what the range has.
     common: Vec<(u32, Amounts<N>)>,
     sums: Vec<(u32, Amounts<N>)>,
-    /// The updates and accumulators of every stage.
-    everywhere: [ByLane<u64, N>; 2],
+    /// The update of every stage that takes most.
+    everywhere: ByLane<u64, N>,
     start: usize,
     taken: ByLane<u64, N>,
-    loading: ByLane<u64, N>,
 }
 
 /// Bytes that enter ranges once, however many of its positions have them.
@@ -87,24 +84,22 @@ impl<const N: usize> RangeUpdates<N> {
         let positions = memory.layers();
         self.shares.load(memory, &tiles.shares);
         self.holes.load(memory, &tiles.holes);
-        for by_position in [&mut self.loaded, &mut self.apart] {
-            by_position.clear();
-            by_position.resize(positions, [0; N]);
-        }
+        self.apart.clear();
+        self.apart.resize(positions, [0; N]);
         self.joined.resize_with(positions, Vec::new);
         self.joined.iter_mut().for_each(Vec::clear);
         self.common.clear();
         self.everywhere = Default::default();
-        for (set, bytes) in &tiles.loaded {
-            let [_, everywhere] = &mut self.everywhere;
-            raise(memory, *set, bytes, (&mut self.loaded, everywhere));
-        }
         for same in tiles.entries.chunk_by(|a, b| a.update == b.update) {
             match same {
                 [one] => {
                     let (taken, _) = phase.taken(one.update, &one.amounts);
-                    let [everywhere, _] = &mut self.everywhere;
-                    raise(memory, one.set, &taken, (&mut self.apart, everywhere));
+                    if one.set == EVERYWHERE {
+                        lanes::raise(&mut self.everywhere, &taken);
+                    }
+                    for &place in memory.sets.places(one.set) {
+                        lanes::raise(&mut self.apart[place as usize], &taken);
+                    }
                 }
                 _ => self.join(memory, phase, same),
             }
@@ -123,9 +118,8 @@ impl<const N: usize> RangeUpdates<N> {
                 self.joined[place].push((before, number, entry.amounts));
             }
         }
-        let [everywhere, _] = &mut self.everywhere;
         let update = same[0].update;
-        lanes::raise(everywhere, &phase.taken(update, &common).0);
+        lanes::raise(&mut self.everywhere, &phase.taken(update, &common).0);
         self.common.push((update, common));
     }
 
@@ -135,14 +129,13 @@ impl<const N: usize> RangeUpdates<N> {
         self.shares.begin();
         self.holes.begin();
         self.sums.clone_from(&self.common);
-        [self.taken, self.loading] = self.everywhere;
+        self.taken = self.everywhere;
     }
 
     /// Adds the next position to the range.
     pub(in crate::memory) fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.shares.add(self.start, last);
         self.holes.add(self.start, last);
-        lanes::raise(&mut self.loading, &self.loaded[last]);
         lanes::raise(&mut self.taken, &self.apart[last]);
         for (before, number, amounts) in &self.joined[last] {
             if is_new(*before, self.start) {
@@ -154,13 +147,12 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// The bytes of the range on `tiles` in the passes and in the update alike: shares of state,
-    /// which fragment as state does, and accumulators that are loaded.
+    /// which fragment as state does.
     pub(in crate::memory) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
         let mut always = *self.shares.sum;
         for (shares, tile) in always.iter_mut().zip(tiles) {
             *shares += overhead.fragmentation_of_shares(tile as usize, *shares);
         }
-        add_up(&mut always, &self.loading);
         always
     }
 
@@ -172,20 +164,5 @@ impl<const N: usize> RangeUpdates<N> {
     /// The bytes of the update beside that.
     pub(in crate::memory) fn taken(&self) -> &[u64; N] {
         &self.taken
-    }
-}
-
-/// Raises the bytes of each of these places.
-fn raise<const N: usize>(
-    memory: &MemoryModel<'_>,
-    set: PlaceSet,
-    bytes: &[u64; N],
-    (by_position, everywhere): (&mut [[u64; N]], &mut [u64; N]),
-) {
-    if set == EVERYWHERE {
-        lanes::raise(everywhere, bytes);
-    }
-    for &place in memory.sets.places(set) {
-        lanes::raise(&mut by_position[place as usize], bytes);
     }
 }

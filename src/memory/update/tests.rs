@@ -2,7 +2,7 @@
 
 use crate::memory::tests::reference_model::{Plain, PlainVariable, STEPS, TILES, full, plain};
 use crate::memory::tests::reference_model::{memory, ranges};
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace, Storage};
+use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Model, Pass, PassPlaces};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -215,7 +215,6 @@ proptest! {
             schedule: Schedule::Sequential,
             recompute: Recompute::None,
             state: place,
-            accumulators: Storage::OnChip,
             replicas: REPLICAS,
             ..Pipeline::default()
         };

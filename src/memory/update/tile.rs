@@ -12,14 +12,12 @@ use std::ops::Range;
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// The sums of updates on up to `N` neighbouring tiles; used again for the next.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
     /// By update, then by places.
     pub(super) entries: Vec<Entry<N>>,
     /// State that stays on the chip, as the share of one replica.
     pub(super) shares: Vec<Placing<N>>,
-    /// By weight, accumulators that are loaded for a micro-batch, with their pads.
-    pub(super) loaded: Vec<Placing<N>>,
     /// Parameters that some steps do without.
     pub(super) holes: Vec<Placing<N>>,
     rows: Vec<Row>,
@@ -37,7 +35,7 @@ struct Row {
 }
 
 /// The bytes of one update in some places.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Entry<const N: usize> {
     pub(super) update: u32,
     pub(super) set: PlaceSet,
@@ -122,9 +120,7 @@ impl<const N: usize> TileUpdates<N> {
     ) {
         self.rows.clear();
         self.shares.clear();
-        self.loaded.clear();
         self.holes.clear();
-        let mut accumulators = Vec::new();
         for (row, (number, bytes)) in (0u32..).zip(uses.with_bytes()) {
             let (in_update, updates) = phase.of(number);
             let set = memory.uses.known(number).counted;
@@ -132,12 +128,7 @@ impl<const N: usize> TileUpdates<N> {
             if in_update.has_holes && !in_update.is_away {
                 self.holes.push((set, wide));
             }
-            if phase.loads_accumulators
-                && let Some(bytes) = accumulator(memory, in_update.part, number, bytes)
-            {
-                accumulators.push((memory.label_of_use(number), set, bytes));
-            }
-            let Some(part) = in_update.part.filter(|_| phase.is_apart()) else {
+            let Some(part) = in_update.part else {
                 continue;
             };
             if part == Part::State(SHARED) && !phase.is_off_chip() {
@@ -152,17 +143,7 @@ impl<const N: usize> TileUpdates<N> {
                 number,
             }));
         }
-        self.load_pads(accumulators);
         self.make_entries(memory, phase, uses);
-    }
-
-    /// Accumulators of one weight with their landing pads.
-    fn load_pads(&mut self, mut accumulators: Vec<(u32, PlaceSet, [u64; N])>) {
-        accumulators.sort_unstable();
-        for same in accumulators.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let bytes = lanes::sum(same.iter().map(|pads| pads.2));
-            self.loaded.push((same[0].1, bytes.map(|bytes| 2 * bytes)));
-        }
     }
 
     fn make_entries(
@@ -196,19 +177,6 @@ const SHARED: Placed = Placed {
     is_shared_out: true,
 };
 
-/// The bytes of what sums up gradients and is loaded for a micro-batch.
-fn accumulator<const N: usize>(
-    memory: &MemoryModel<'_>,
-    part: Option<Part>,
-    number: u32,
-    bytes: &[u32; N],
-) -> Option<[u64; N]> {
-    if part == Some(Part::Accumulator) {
-        return Some(bytes.map(u64::from));
-    }
-    memory.flows.as_ref()?.accumulators_of(number, bytes)
-}
-
 fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
@@ -236,7 +204,7 @@ fn add_row<const N: usize>(
             }
         }
         Part::Gradient => add_up(&mut amounts.gradient_shares, &shares),
-        Part::Temporary | Part::Accumulator => {}
+        Part::Temporary => {}
     }
 }
 
@@ -287,8 +255,6 @@ pub(in crate::memory) struct Updating {
     pub(in crate::memory) taken_at_least: u64,
     /// That update, and its first step.
     pub(in crate::memory) update: Option<(u32, u32)>,
-    /// The accumulators that are loaded for a micro-batch.
-    pub(in crate::memory) loaded: u64,
 }
 
 impl<const N: usize> TileUpdates<N> {
@@ -316,11 +282,6 @@ impl<const N: usize> TileUpdates<N> {
             shares: shares[lane],
             ..Updating::default()
         });
-        for (_, bytes) in self.loaded.iter().filter(|pads| meets(pads.0)) {
-            for (found, &bytes) in found.iter_mut().zip(bytes) {
-                found.loaded = found.loaded.max(bytes);
-            }
-        }
         for same in self.entries.chunk_by(|a, b| a.update == b.update) {
             let mut amounts = Amounts::NONE;
             let entries = same.iter().filter(|entry| meets(entry.set));
@@ -350,7 +311,6 @@ mod tests {
         UpdatePhase {
             place,
             replicas,
-            loads_accumulators: false,
             has_gradients: true,
             of_uses: [].into(),
             updates: [].into(),

@@ -27,8 +27,6 @@ impl Inputs<'_> {
             recompute: pipeline.recompute,
             accumulator: pipeline.accumulator,
             state: pipeline.state,
-            accumulators: pipeline.accumulators,
-            stash: pipeline.stash,
             replicas: pipeline.replicas,
             state_is_first_fit: request.pipeline.tries_states && !request.plan && found.fits(),
             state_bytes: self.state_bytes(),
@@ -52,8 +50,8 @@ impl Inputs<'_> {
         if self.memory.pipeline().state == StatePlace::OnChip {
             return None;
         }
-        let streamed = self.memory.streamed().ok()?;
-        Some(streamed.state.into_iter().fold(0, u64::saturating_add))
+        let state = self.memory.streamed_state().ok()?;
+        Some(state.into_iter().fold(0, u64::saturating_add))
     }
 
     /// The memory of a stage in the update.

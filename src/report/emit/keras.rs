@@ -5,7 +5,7 @@
 use super::lines::{LAST_STAGE, Lines, STAGE};
 use super::{EmitError, Modules, Pipeline, notes as comments};
 use crate::escape::quoted;
-use crate::memory::{Recompute, Schedule, Storage};
+use crate::memory::{Recompute, Schedule};
 
 /// Gives each Keras layer of an existing model its stage.
 const ASSIGN: &str = r#"
@@ -157,11 +157,6 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
             training.state.is_sharded(),
             "replicated_optimizer_state_sharding",
         ),
-        (
-            training.accumulators == Storage::OffChip,
-            "offload_gradient_accumulation_buffers",
-        ),
-        (training.stash == Storage::OffChip, "offload_activations"),
     ];
     for (_, option) in elsewhere.into_iter().filter(|&(is_so, _)| is_so) {
         text.add(format!("    {option}=True,"));

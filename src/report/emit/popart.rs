@@ -4,7 +4,7 @@
 
 use super::lines::{LAST_STAGE, Lines, STAGE};
 use super::{Checkpoints, ModuleName, Modules, Pipeline, notes as comments, printable};
-use crate::memory::{Recompute, Schedule, Storage};
+use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 
 pub(super) fn write(
@@ -72,29 +72,14 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
     text.add(format!(
         "session_options.autoRecomputation = popart.RecomputationType.{recompute}"
     ));
-    for (settings, is_off, is_shared) in [
-        (
-            "optimizerState",
-            training.state.is_off_chip(),
-            training.state.is_sharded(),
-        ),
-        (
-            "accumulator",
-            training.accumulators == Storage::OffChip,
-            false,
-        ),
-    ] {
-        let location = format!("session_options.{settings}TensorLocationSettings.location");
-        if is_off {
-            text.add(format!("{location}.storage = popart.TensorStorage.OffChip"));
-        }
-        if is_shared {
-            text.add(format!(
-                "{location}.replicatedTensorSharding = popart.ReplicatedTensorSharding.On"
-            ));
-        }
+    let location = "session_options.optimizerStateTensorLocationSettings.location";
+    if training.state.is_off_chip() {
+        text.add(format!("{location}.storage = popart.TensorStorage.OffChip"));
     }
     if training.state.is_sharded() {
+        text.add(format!(
+            "{location}.replicatedTensorSharding = popart.ReplicatedTensorSharding.On"
+        ));
         text.add("session_options.enableReplicatedGraphs = True");
         text.add(format!(
             "session_options.replicatedGraphCount = {}",

@@ -4,7 +4,7 @@
 
 use super::lines::{Lines, STAGE};
 use super::{Checkpoints, EmitError, ModuleName, Modules, Pipeline, notes as comments, printable};
-use crate::memory::{Recompute, Schedule, Storage};
+use crate::memory::{Recompute, Schedule};
 
 pub(super) fn write(
     pipeline: Pipeline<'_>,
@@ -140,16 +140,10 @@ fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
         settings += ".useReplicatedTensorSharding(True)";
         text.add(format!("options.replicationFactor({})", training.replicas));
     }
-    let mut location = |what: &str, settings: &str| {
-        text.add(format!(
-            "options.TensorLocations.set{what}Location(poptorch.TensorLocationSettings(){settings})"
-        ));
-    };
     if !settings.is_empty() {
-        location("Optimizer", &settings);
-    }
-    if training.accumulators == Storage::OffChip {
-        location("Accumulator", ".useOnChipStorage(False)");
+        text.add(format!(
+            "options.TensorLocations.setOptimizerLocation(poptorch.TensorLocationSettings(){settings})"
+        ));
     }
 }
 

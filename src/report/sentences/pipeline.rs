@@ -1,7 +1,7 @@
 //! The pipeline of the stages, and the memory that others would need.
 
 use super::{Sentence, say};
-use crate::memory::{Accumulator, Recompute, Schedule, StatePlace, Storage};
+use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::step::three_digits;
 use crate::report::{OtherSplit, PipelineFacts, Report, StageUpdate};
@@ -32,11 +32,6 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     }
     if facts.state.is_sharded() {
         text += &format!(" over {} replicas", facts.replicas);
-    }
-    for (what, place) in [("accumulators", facts.accumulators), ("stash", facts.stash)] {
-        if place == Storage::OffChip {
-            text += &format!(", {what} off-chip");
-        }
     }
     text
 }

@@ -18,8 +18,8 @@ type Row = (bool, usize, u128, u64, u64);
 
 /// All that PopART and PopTorch can do.
 fn all_pipelines(case: &Case) -> Vec<Pipeline> {
-    let streamed = case.memory(Pipeline::default()).streamed();
-    let state = streamed.expect("few sets").state;
+    let state = case.memory(Pipeline::default()).streamed_state();
+    let state = state.expect("few sets");
     let has_state = state.iter().any(|&bytes| bytes > 0);
     let recomputes = [Recompute::None, Recompute::Stage, Recompute::Layer];
     let mut all = Vec::new();

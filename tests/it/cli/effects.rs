@@ -113,7 +113,7 @@ impl Files {
             "num_ipus" => "5",
             "schedule" | "recompute" => "none",
             "accumulator" => "float32",
-            "optimizer_state" | "accumulators" | "stash" => "off-chip",
+            "optimizer_state" => "off-chip",
             "streaming_bandwidth" => "0.5",
             "solver" => "greedy",
             "objective" => "fewest",

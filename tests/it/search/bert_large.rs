@@ -7,7 +7,7 @@
 
 use crate::support::popliner;
 use popliner::debug_info::DebugInfo;
-use popliner::memory::{MemoryModel, Streamed};
+use popliner::memory::MemoryModel;
 use popliner::model::{LayerOptions, Layering, Model, Placement, PlacementOptions};
 use popliner::profile::Profile;
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn state(folder: &Path) -> Vec<u64> {
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");
     let memory = MemoryModel::new(&model, &placement).expect("memory");
-    let Streamed { state, .. } = memory.streamed().expect("state");
+    let state = memory.streamed_state().expect("state");
     state
 }
 

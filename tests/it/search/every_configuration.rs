@@ -54,7 +54,7 @@ fn times(
             StepOptions::default(),
         );
         times
-            .streaming(&memory.streamed().expect("few sets"))
+            .streaming(&memory.streamed_state().expect("few sets"))
             .for_stages(IPUS)
     };
     let micro_batches = pipelines()

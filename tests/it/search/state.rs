@@ -83,76 +83,35 @@ fn streaming_takes_the_time_of_its_bytes() {
     };
     let (_, on_chip) = step(&[]);
     assert!(on_chip["streamed_bytes"].is_null());
-    for place in ["--optimizer-state=off-chip", "--accumulators=off-chip"] {
-        let (message, unknown) = step(&[place]);
-        let bytes = number(&unknown["streamed_bytes"]);
-        assert!(
-            bytes > 0 && message.contains("give --streaming-bandwidth"),
-            "{message}"
-        );
-        assert_eq!(unknown["cycles"], on_chip["cycles"]);
-        let (message, known) = step(&[place, "--streaming-bandwidth=0.5"]);
-        assert!(!message.contains("give --streaming-bandwidth"), "{message}");
-        assert_eq!(number(&known["streamed_bytes"]), bytes);
-        // State comes for one IPU after the other: nothing else changes.
-        let more = number(&known["cycles"]) - number(&on_chip["cycles"]);
-        assert!(more > 0, "{place}");
-        if place.contains("state") {
-            let nanoseconds = bytes * 2;
-            let expected = known["milliseconds"].as_f64().expect("a time")
-                - on_chip["milliseconds"].as_f64().expect("a time");
-            let error = expected - nanoseconds as f64 / 1e6;
-            assert!(error.abs() < 1e-3, "{expected} {nanoseconds}");
-        }
-    }
-}
-
-#[test]
-fn accumulators_and_stash_elsewhere_leave_less() {
-    let peak = |fixture: &str, more: &[&str]| {
-        let split = ["--num-ipus=4", "--check-splits=1,3,4"];
-        let (_, report) = solve(fixture, &[&split, more].concat());
-        let bytes = stages(&report).iter().map(|stage| {
-            let parts = &stage["fullest_tile"]["parts"];
-            (
-                number(&stage["fullest_tile"]["bytes"]),
-                number(&parts["stash"]),
-            )
-        });
-        bytes.collect::<Vec<_>>()
-    };
-    let (here, there) = (
-        peak(TRAINING, &[]),
-        peak(TRAINING, &["--accumulators=off-chip"]),
-    );
+    let place = "--optimizer-state=off-chip";
+    let (message, unknown) = step(&[place]);
+    let bytes = number(&unknown["streamed_bytes"]);
     assert!(
-        here.iter()
-            .zip(&there)
-            .all(|(here, there)| there.0 < here.0)
+        bytes > 0 && message.contains("give --streaming-bandwidth"),
+        "{message}"
     );
-    let fixture = "tensorflow-cnn";
-    let (here, there) = (peak(fixture, &[]), peak(fixture, &["--stash=off-chip"]));
-    assert!(here.iter().any(|stage| stage.1 > 0) && there.iter().all(|stage| stage.1 == 0));
-    assert!(
-        here.iter()
-            .zip(&there)
-            .all(|(here, there)| there.0 <= here.0)
-    );
+    assert_eq!(unknown["cycles"], on_chip["cycles"]);
+    let (message, known) = step(&[place, "--streaming-bandwidth=0.5"]);
+    assert!(!message.contains("give --streaming-bandwidth"), "{message}");
+    assert_eq!(number(&known["streamed_bytes"]), bytes);
+    // State comes for one IPU after the other: nothing else changes.
+    assert!(number(&known["cycles"]) > number(&on_chip["cycles"]));
+    let nanoseconds = bytes * 2;
+    let time = |step: &Value| step["milliseconds"].as_f64().expect("a time");
+    let expected = time(&known) - time(&on_chip);
+    let error = expected - nanoseconds as f64 / 1e6;
+    assert!(error.abs() < 1e-3, "{expected} {nanoseconds}");
 }
 
 #[test]
 fn what_no_framework_can_do_is_refused() {
-    for (option, why) in [
-        (
-            "--optimizer-state=sharded",
-            "one replica has all of the state",
-        ),
-        ("--stash=off-chip", "only those of TensorFlow"),
-    ] {
-        let run = run_fixture(TRAINING, &["--solve", option]);
-        assert_eq!(run.code, 2, "{run:?}");
-        assert!(run.err.contains(why), "{}", run.err);
-    }
+    let run = run_fixture(TRAINING, &["--solve", "--optimizer-state=sharded"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.err.contains("one replica has all of the state"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
@@ -170,18 +129,13 @@ fn configurations_have_the_switches_of_their_framework() {
         ];
         run_fixture(TRAINING, &options.concat()).out
     };
-    let elsewhere = [
-        "--optimizer-state=sharded-off-chip",
-        "--replicas=4",
-        "--accumulators=off-chip",
-    ];
+    let elsewhere = ["--optimizer-state=sharded-off-chip", "--replicas=4"];
     for (form, switches) in [
         (
             "popart",
             &[
                 "optimizerStateTensorLocationSettings.location.storage = popart.TensorStorage.OffChip",
                 "location.replicatedTensorSharding = popart.ReplicatedTensorSharding.On",
-                "accumulatorTensorLocationSettings.location.storage",
                 "replicatedGraphCount = 4",
             ][..],
         ),
@@ -189,7 +143,6 @@ fn configurations_have_the_switches_of_their_framework() {
             "poptorch",
             &[
                 "useOnChipStorage(False).useReplicatedTensorSharding(True)",
-                "setAccumulatorLocation(",
                 "replicationFactor(4)",
             ],
         ),
@@ -198,7 +151,6 @@ fn configurations_have_the_switches_of_their_framework() {
             &[
                 "offload_weight_update_variables=True",
                 "replicated_optimizer_state_sharding=True",
-                "offload_gradient_accumulation_buffers=True",
             ],
         ),
         (

@@ -14,7 +14,7 @@ use lives::StageLives;
 pub(super) use part::{Flow, Life, Part, are_of_one_layer};
 pub(in crate::memory) use tile::TileFlows;
 
-use super::{Pipeline, Recompute, Storage};
+use super::{Pipeline, Recompute};
 use crate::model::{Model, PassPlaces, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use accumulators::{AccumulatorSize, Lasting};
 use own_steps::{OfPosition, OwnSteps};
@@ -193,37 +193,19 @@ impl Flows {
         self.list.len()
     }
 
-    /// Bytes of the accumulator of a weight.
-    fn accumulator_bytes(&self, AccumulatorSize(element): AccumulatorSize, bytes: u64) -> u64 {
-        self.pipeline.accumulator.bytes(bytes, element)
-    }
-
     /// By lane the bytes of the accumulators that are added for the variables of a use.
     pub(in crate::memory) fn accumulators_of<const N: usize>(
         &self,
         number: u32,
         bytes: &[u32; N],
     ) -> Option<[u64; N]> {
-        let size = self.added_accumulator(number)?;
-        Some(bytes.map(|bytes| self.accumulator_bytes(size, bytes.into())))
-    }
-
-    /// The bytes of the accumulators that are added for so many of variables of a use.
-    pub(in crate::memory) fn accumulator_of(&self, number: u32, bytes: u64) -> Option<u64> {
-        let size = self.added_accumulator(number)?;
-        Some(self.accumulator_bytes(size, bytes))
-    }
-
-    fn added_accumulator(&self, number: u32) -> Option<AccumulatorSize> {
-        match self.of_use(number) {
-            UseInPipeline::Lasting(Lasting::Accumulated(size)) => Some(size),
-            _ => None,
-        }
-    }
-
-    /// Are accumulators on the chip all the time?
-    pub(super) fn has_accumulators(&self) -> bool {
-        self.pipeline.accumulators == Storage::OnChip
+        let UseInPipeline::Lasting(Lasting::Accumulated(AccumulatorSize(element))) =
+            self.of_use(number)
+        else {
+            return None;
+        };
+        let accumulator = self.pipeline.accumulator;
+        Some(bytes.map(|bytes| accumulator.bytes(bytes.into(), element)))
     }
 
     pub(in crate::memory) fn pipeline(&self) -> Pipeline {
@@ -247,8 +229,8 @@ impl Flows {
     /// How many more copies of what it stashes a stage keeps.
     pub(in crate::memory) fn copies(&self, depth: usize) -> u64 {
         match self.is_training {
-            true if self.pipeline.stash == Storage::OnChip => self.pipeline.schedule.copies(depth),
-            _ => 0,
+            true => self.pipeline.schedule.copies(depth),
+            false => 0,
         }
     }
 

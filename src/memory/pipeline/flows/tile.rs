@@ -67,19 +67,6 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
-    /// Takes the variables of all tiles as if they were on one. Accumulators are left out.
-    pub(in crate::memory) fn load_all(&mut self, memory: &MemoryModel<'_>, flows: &Flows) {
-        self.bytes.clear();
-        self.bytes.resize(flows.list.len(), FlowBytes::NONE);
-        self.met.clear();
-        self.accumulators.clear();
-        for (number, variable) in (0u32..).zip(memory.uses.all()) {
-            if let Some(flow) = flows.of(number) {
-                self.add(flow, &[variable.bytes; N]);
-            }
-        }
-    }
-
     /// Adds an accumulator.
     fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
         match self.accumulators.last_mut() {

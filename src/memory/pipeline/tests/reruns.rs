@@ -61,7 +61,7 @@ impl<'a> Again<'a> {
         let ends = in_passes.filter_map(|(operation, _)| Some(operation.window?.1 + 1));
         self.end = ends.max().unwrap_or(u32::MAX);
         let mut uses = 0..self.memory.uses.data().uses().len() as u32;
-        if !uses.any(|number| self.flows().accumulator_of(number, 4).is_some()) {
+        if !uses.any(|number| self.flows().accumulators_of(number, &[4]).is_some()) {
             return;
         }
         for operation in &model.operations {

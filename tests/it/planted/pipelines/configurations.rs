@@ -155,7 +155,7 @@ impl Subject<'_> {
         let positions = &self.placement.positions;
         let sent = memory.cut_bytes_by_pass().expect("bytes");
         let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
-        times.streaming(&memory.streamed().expect("state"))
+        times.streaming(&memory.streamed_state().expect("state"))
     }
 }
 

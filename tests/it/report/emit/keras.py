@@ -11,8 +11,6 @@ PIPELINING = {
     "pipeline_schedule",
     "offload_weight_update_variables",
     "replicated_optimizer_state_sharding",
-    "offload_gradient_accumulation_buffers",
-    "offload_activations",
 }
 
 

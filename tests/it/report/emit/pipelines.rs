@@ -35,25 +35,18 @@ const PIPELINES: [(&str, &[&str], &str, &str, &str); 6] = [
     ),
     (
         "training-pipeline",
-        &[
-            "--optimizer-state=sharded-off-chip",
-            "--replicas=2",
-            "--accumulators=off-chip",
-        ],
+        &["--optimizer-state=sharded-off-chip", "--replicas=2"],
         r#"{"strategy": ["PipelinedExecution", "SameAsIpu"], "gradientAccumulation": 7,
             "replicationFactor": 2,
             "setOptimizerLocation":
-                {"useOnChipStorage": false, "useReplicatedTensorSharding": true},
-            "setAccumulatorLocation": {"useOnChipStorage": false}}"#,
+                {"useOnChipStorage": false, "useReplicatedTensorSharding": true}}"#,
         r#"{"enableGradientAccumulation": true, "accumulationFactor": 7,
             "enablePipelining": true, "autoRecomputation": "pipeline",
             "enableReplicatedGraphs": true, "replicatedGraphCount": 2,
             "optimizerStateTensorLocationSettings":
-                {"storage": "off-chip", "replicatedTensorSharding": "on"},
-            "accumulatorTensorLocationSettings": {"storage": "off-chip"}}"#,
+                {"storage": "off-chip", "replicatedTensorSharding": "on"}}"#,
         r#"{"steps": 7, "allow_recompute": true, "offload_weight_update_variables": true,
-            "replicated_optimizer_state_sharding": true,
-            "offload_gradient_accumulation_buffers": true}"#,
+            "replicated_optimizer_state_sharding": true}"#,
     ),
     (
         "training-pipeline",

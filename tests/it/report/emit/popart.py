@@ -69,21 +69,16 @@ class SessionOptions(Slots):
         "enableReplicatedGraphs",
         "replicatedGraphCount",
         "optimizerStateTensorLocationSettings",
-        "accumulatorTensorLocationSettings",
     ]
 
     def __init__(self):
-        for place in self.NAMES[-2:]:
-            setattr(self, place, types.SimpleNamespace(location=Location()))
+        self.optimizerStateTensorLocationSettings = types.SimpleNamespace(location=Location())
 
     def found(self):
-        """Without the places where nothing was set."""
+        """Without the place of state where nothing was set."""
         found = dict(vars(self))
-        for place in self.NAMES[-2:]:
-            location = vars(found.pop(place).location)
-            if location:
-                found[place] = location
-        return found
+        location = vars(found.pop("optimizerStateTensorLocationSettings").location)
+        return {**found, "optimizerStateTensorLocationSettings": location} if location else found
 
 
 popart = types.SimpleNamespace(

@@ -58,7 +58,7 @@ class ShardedExecution(PipelinedExecution):
 
 
 LOCATION = {"useOnChipStorage": bool, "useReplicatedTensorSharding": bool}
-PLACES = {"setOptimizerLocation": Settings, "setAccumulatorLocation": Settings}
+PLACES = {"setOptimizerLocation": Settings}
 OPTIONS = {
     "deviceIterations": int,
     "replicationFactor": int,
