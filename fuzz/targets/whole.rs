@@ -64,7 +64,7 @@ const OPTIONS: [&[&str]; 10] = [
     &["--operation-breakdown", "--layer-breakdown", "--format=csv"],
     &["--diagnose", "--memory-totals"],
     &["--memory-affinity", "--interlayer-communication"],
-    &["--solve", "--mem-per-tile=30000", "--layerless=first"],
+    &["--solve", "--mem-per-tile=30000", "--out-on=first"],
     &["--solve", "--export-json=-", "--export-csv=-"],
     &["--sweep", "--explain", "--export-html=-", "--units=auto"],
     &["--objective=cycles", "--solve", "--export-markdown=-"],

@@ -95,7 +95,6 @@ class SplitOptions(_OfBoth, total=False):
     num_ipus: Union[None, int, Literal["auto"]]
     compare: Union[None, AnyPath, SplitReport]
     memory_model: Optional[Literal["full", "classic"]]
-    layerless: Optional[Literal["assign", "first", "ignore"]]
     # The pipeline.
     schedule: Optional[
         Literal["auto", "none", "popart", "tf-grouped", "tf-interleaved", "sequential"]

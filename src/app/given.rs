@@ -37,7 +37,7 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(
             "{layer}, since all operations without a layer are one place, None, in the \
-             classic memory model and with --layerless first or ignore"
+             classic memory model"
         ),
         ("None", _) => "None, since operations without a layer are in In, in Out or in \
                         the layers that they belong to; only the classic memory model has None"

@@ -6,7 +6,7 @@ use super::{layers, usage};
 use crate::analysis::{Analysis, FileWarnings, Layers, ReadOptions, displayed};
 use crate::limits;
 use crate::message::{Unreadable, Warning};
-use crate::model::{Layerless, OutOn, Placement, Rules, Untied};
+use crate::model::{OutOn, Placement, Rules, Untied};
 use crate::profile::Outline;
 use crate::progress::Unit;
 use crate::report::printable;
@@ -135,11 +135,10 @@ const NAMES_SHOWN: usize = 20;
 /// Refuses options about weights that the model does not have, or whose rules
 /// know no ties.
 fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
-    let is_assigned = options.layers.layerless == Layerless::Assign;
-    if options.layers.out_on != OutOn::Auto && (placement.rules == Rules::Classic || !is_assigned) {
+    if options.layers.out_on != OutOn::Auto && placement.rules == Rules::Classic {
         return Err(usage(
-            "--out-on needs --memory-model full and --layerless assign, since no others know Out; \
-             leave one of them out",
+            "--out-on needs --memory-model full, since the classic one knows no Out; leave one of \
+             them out",
         ));
     }
     let Untied::Weights(wanted) = options.layers.placement().untie else {

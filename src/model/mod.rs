@@ -62,9 +62,9 @@ pub use operations::{OwnedKind, OwnedProgram};
 pub use passes::Pass;
 pub(crate) use placement::UsedBytes;
 pub use placement::{
-    EVERYWHERE, Layerless, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets,
-    Placement, PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules,
-    TooManyPlaces, Untied, WeightTie,
+    EVERYWHERE, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets, Placement,
+    PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
+    WeightTie,
 };
 pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileLists, TileVariable};
 pub use recording::{Framework, Recording};

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 /// The options that say what is split and what a split must keep. The limits and the
 /// number of IPUs are not among them: they go with a split.
-const QUESTION: [&str; 28] = [
+const QUESTION: [&str; 27] = [
     "profile",
     "debug",
     "trust_debug_info",
@@ -35,7 +35,6 @@ const QUESTION: [&str; 28] = [
     "layer_name_regex",
     "inputs_regex_layer_0",
     "layer_order",
-    "layerless",
 ];
 
 /// The request of a command line.

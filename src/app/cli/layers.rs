@@ -3,8 +3,8 @@
 use super::OrAuto;
 use crate::message::BadValue;
 use crate::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layerless, OutOn,
-    PlacementOptions, Untied,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, OutOn, PlacementOptions,
+    Untied,
 };
 use clap::Args;
 use regex::Regex;
@@ -66,12 +66,6 @@ pub struct Layers {
     #[arg(long, value_name = "ORDER", default_value = "steps")]
     pub layer_order: LayerOrder,
 
-    /// Where operations without a layer are assigned to, in the full memory model: each to
-    /// In, to Out or to the layers that it belongs to, all to one place before the
-    /// layers (None), or nowhere
-    #[arg(long, value_name = "PLACE", default_value = "assign")]
-    pub layerless: Layerless,
-
     /// On which IPU Out runs, what comes after the layers (head and loss): by
     /// default (auto) the last, but the first where it shares a weight with In,
     /// what comes before them
@@ -92,10 +86,9 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Where operations without a layer are assigned to.
+    /// How places are to be found.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
-            layerless: self.layerless,
             out_on: self.out_on,
             untie: match self.untie.as_slice() {
                 [] => Untied::Nothing,

@@ -13,7 +13,6 @@ const FIT_KNOWS_NO: &[&str] = &[
     "load_from_file",
     "memory_model",
     "out_on",
-    "layerless",
     "objective",
 ];
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    GroupCode, Layering, Layerless, NO_USERS, OperationGroup, PlacementOptions, UseSets,
-    VariableGroup, VariableGroups, testing,
+    EVERYWHERE, GroupCode, Layering, NO_USERS, OperationGroup, Rules, UseSets, VariableGroup,
+    VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use proptest::collection::vec;
@@ -245,25 +245,11 @@ impl Plain {
 }
 
 impl Plain {
-    /// The layers that count a variable by the full rules: those that use it by
-    /// name or compute with it, else all that use it.
+    /// The layers that count a variable: all that use it.
     pub(in crate::memory) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
-        let using = |test: &dyn Fn(u32, u32) -> bool| -> BTreeSet<u32> {
-            let users = self.operations.iter();
-            let users = users
-                .filter(|(group, layer)| variable.users.contains(group) && test(*group, *layer));
-            users.map(|&(_, layer)| layer).collect()
-        };
-        let computes = |group: u32| {
-            let types = &self.groups[group as usize].types;
-            types.iter().any(|types| !types.is_empty())
-        };
-        let seeded = using(&|group, layer| layer > 0 || computes(group));
-        if seeded.is_empty() {
-            using(&|_, _| true)
-        } else {
-            seeded
-        }
+        let users = self.operations.iter();
+        let users = users.filter(|(group, _)| variable.users.contains(group));
+        users.map(|&(_, layer)| layer).collect()
     }
 
     /// The full rules for one tile, word by word; `recorded` and `explained`
@@ -331,14 +317,18 @@ pub(in crate::memory) fn classic(model: &Model, layering: &Layering) -> Placemen
     Placement::classic(model, layering).expect("few places")
 }
 
-/// Places by the full rules, with all that has no layer in one position, so
-/// that the literal rules stay short.
+/// Places for the full rules, with all that has no layer in one position, so that the literal
+/// rules stay short.
 pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
-    let options = PlacementOptions {
-        layerless: Layerless::First,
-        ..PlacementOptions::default()
-    };
-    Placement::full(model, layering, &options).expect("few places")
+    let classic = classic(model, layering);
+    let mut counted = classic.sharing.clone().expect("classic places");
+    counted[NO_USERS as usize] = EVERYWHERE;
+    Placement {
+        rules: Rules::Full,
+        counted,
+        sharing: None,
+        ..classic
+    }
 }
 
 /// The memory of the model.

@@ -66,18 +66,6 @@ impl Rules {
     }
 }
 
-/// The assignment of operations without a layer in the full model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Layerless {
-    /// Each in the places that it belongs to.
-    #[default]
-    Assign,
-    /// All in one place before the layers.
-    First,
-    /// Nowhere.
-    Ignore,
-}
-
 /// On which IPU Out runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {
@@ -93,8 +81,6 @@ pub enum OutOn {
 /// How places are found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
-    /// The places of operations without a layer.
-    pub layerless: Layerless,
     /// On which IPU Out runs.
     pub out_on: OutOn,
     /// Weights that do not bind the places that use them.
@@ -126,8 +112,6 @@ pub enum Reason {
     EveryStage,
     /// It has no layer, and all such operations are one pseudo-layer.
     Pseudo,
-    /// It has no layer and is left out.
-    Ignored,
 }
 
 impl Reason {
@@ -141,7 +125,7 @@ impl Reason {
             | Reason::Variables
             | Reason::Neighbour
             | Reason::Pseudo => true,
-            Reason::Touched | Reason::EveryStage | Reason::Ignored => false,
+            Reason::Touched | Reason::EveryStage => false,
         }
     }
 }
@@ -158,7 +142,6 @@ impl fmt::Display for Reason {
             Reason::Touched => "touched",
             Reason::EveryStage => "every_stage",
             Reason::Pseudo => "pseudo_layer",
-            Reason::Ignored => "ignored",
         })
     }
 }
@@ -240,12 +223,7 @@ impl Placement {
         layering: &Layering,
         options: &PlacementOptions,
     ) -> Result<Self, TooManyPlaces> {
-        let placement = match options.layerless {
-            Layerless::Assign => assign::assign(model, layering, options),
-            Layerless::First => by_layer::full(model, layering, true),
-            Layerless::Ignore => by_layer::full(model, layering, false),
-        };
-        placement.checked()
+        assign::assign(model, layering, options).checked()
     }
 
     fn checked(self) -> Result<Self, TooManyPlaces> {

@@ -65,10 +65,6 @@ const OPTIONS: &[(&str, &[&str])] = &[
         "diagnose-classic",
         &["--diagnose", "--memory-model=classic"],
     ),
-    (
-        "layerless-first",
-        &["--solve", "--num-ipus=4", "--layerless=first"],
-    ),
     ("plan", &["--plan", "--num-ipus=4"]),
     ("reserve", &["--solve", "--num-ipus=5", "--reserve=10%"]),
     ("verbose", &["-v", "--layer-breakdown"]),

@@ -10,7 +10,7 @@ use popliner::debug_info::DebugInfo;
 use popliner::message::Warning;
 use popliner::model::{
     CycleSource, CyclesByLayer, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions,
-    LayerOrder, Layering, Layerless, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
+    LayerOrder, Layering, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -23,18 +23,14 @@ fn model(profile: &Path, debug: &Path) -> Model {
     Model::build(profile, &DebugInfo::read(debug).unwrap(), false).unwrap()
 }
 
-fn layer_cycles(model: &Model, layerless: Layerless) -> Option<CyclesByLayer> {
+fn layer_cycles(model: &Model) -> Option<CyclesByLayer> {
     let options = LayerOptions {
         layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
     };
     let layering = Layering::new(&model.operations, &options);
-    let options = PlacementOptions {
-        layerless,
-        ..PlacementOptions::default()
-    };
-    let placement = Placement::full(model, &layering, &options).unwrap();
+    let placement = Placement::full(model, &layering, &PlacementOptions::default()).unwrap();
     model.layer_cycles(&placement)
 }
 
@@ -138,25 +134,19 @@ fn a_body_of_a_loop_counts_as_often_as_it_runs() {
 }
 
 #[test]
-fn operations_that_are_left_out_are_unplaced() {
+fn cycles_of_layers_and_of_none_are_all() {
     let model = model(
         &root().join(support::profile(ESTIMATED)),
         &root().join(support::debug(ESTIMATED)),
     );
     let counted = model.cycles.as_ref().unwrap();
     let (whole, of_exchanges) = (total(counted), exchange(counted));
-    let [assigned, first, ignore] = [Layerless::Assign, Layerless::First, Layerless::Ignore]
-        .map(|layerless| layer_cycles(&model, layerless).unwrap());
-    for cycles in [&assigned, &first, &ignore] {
-        assert_eq!(cycles.source, CycleSource::Estimated);
-        assert_eq!(cycles.by_layer.iter().sum::<u64>() + cycles.unplaced, whole);
-        let exchange = cycles.exchange_by_layer.iter().sum::<u64>() + cycles.unplaced_exchange;
-        assert_eq!(exchange, of_exchanges);
-        check_parts(cycles);
-    }
-    assert!(first.by_layer[0] > 0 && ignore.by_layer[0] == 0);
-    assert_eq!(ignore.unplaced, first.unplaced + first.by_layer[0]);
-    assert_eq!(ignore.by_layer[1..], first.by_layer[1..]);
+    let cycles = layer_cycles(&model).unwrap();
+    assert_eq!(cycles.source, CycleSource::Estimated);
+    assert_eq!(cycles.by_layer.iter().sum::<u64>() + cycles.unplaced, whole);
+    let exchange = cycles.exchange_by_layer.iter().sum::<u64>() + cycles.unplaced_exchange;
+    assert_eq!(exchange, of_exchanges);
+    check_parts(&cycles);
 }
 
 /// Exchanges are a part of each layer, and of some not all.
@@ -173,7 +163,7 @@ fn several_runs_are_one_on_average() {
     let files = [support::profile(EXECUTED), support::debug(EXECUTED)];
     let files = files.map(|file: PathBuf| root().join(file));
     let model = model(&files[0], &files[1]);
-    let cycles = layer_cycles(&model, Layerless::Assign).unwrap();
+    let cycles = layer_cycles(&model).unwrap();
     assert_eq!(cycles.source.to_string(), "executed, mean of 4 runs");
     check_parts(&cycles);
     let whole = total(model.cycles.as_ref().unwrap());
@@ -341,7 +331,7 @@ fn sums_stop_where_numbers_end() {
             .unwrap()
             .execute_batch(sql)
             .unwrap();
-        layer_cycles(&model(&profile, &debug), Layerless::Assign).unwrap()
+        layer_cycles(&model(&profile, &debug)).unwrap()
     };
     let found = model(sql);
     assert!(found.by_layer.contains(&u64::MAX.div_ceil(4)));

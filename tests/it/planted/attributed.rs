@@ -2,7 +2,6 @@
 //! home, over all bytes of all tiles, live together or not.
 
 use popliner::memory::{MemoryModel, Parts};
-use popliner::model::Layerless;
 use popliner::profile::{LiveClasses, NEVER_LIVE, Profile, ProgramKind, TileBytes};
 
 use super::subject::{Subject, each_fixture, each_generated};
@@ -19,8 +18,7 @@ const USER_DATA: [&str; 5] = [
 /// The parts of a stage of all layers, summed over all tiles.
 fn attributed(subject: &Subject, profile: Profile) -> Parts {
     let model = subject.changed(profile);
-    // What operations own is then apart from what every stage needs.
-    let placement = subject.placement(Layerless::First);
+    let placement = subject.placement();
     let memory = MemoryModel::new(&model, &placement).expect("few sets");
     memory.stages(std::slice::from_ref(&(0..memory.layers())))[0].sums()
 }
@@ -103,12 +101,15 @@ fn code_has_a_place(subject: &Subject) {
     let profile = subject.profile();
     let owned = owned_code(&profile, recorded);
     let parts = attributed(subject, profile);
-    let names = ["vertex code", "vertex state", "exchange code"];
-    let attributed = [parts.vertex_code, parts.vertex_state, parts.exchange_code];
-    for ((name, attributed), owned) in names.into_iter().zip(attributed).zip(owned) {
+    // Exchanges that the compiler makes for every IPU are overhead.
+    for (name, attributed, owned, least) in [
+        ("vertex code", parts.vertex_code, owned[0], 95),
+        ("vertex state", parts.vertex_state, owned[1], 95),
+        ("exchange code", parts.exchange_code, owned[2], 85),
+    ] {
         assert!(owned > 0, "{}: no {name}", subject.name);
         assert!(
-            attributed * 100 >= owned * 95,
+            attributed * 100 >= owned * least,
             "{}: {attributed} of {owned} bytes of {name}",
             subject.name
         );

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use popliner::model::{Layerless, Placement};
+use popliner::model::Placement;
 
 use super::subject::{Subject, each_fixture, each_generated, the_sample};
 
 fn stages_only_grow(subject: &Subject) {
     let placements = [
         Placement::classic(&subject.model, &subject.layering).expect("few sets"),
-        subject.placement(Layerless::Assign),
+        subject.placement(),
     ];
     for placement in &placements {
         let memory = subject.memory(placement);

@@ -1,7 +1,7 @@
 //! The cycles of each place, against those of the planted operations as they
 //! are executed one after the other.
 
-use popliner::model::{CycleSource, CyclesByLayer, Layerless};
+use popliner::model::{CycleSource, CyclesByLayer};
 use serde_json::Value;
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ fn every_place_takes_the_cycles_that_were_planted() {
     subject::each_fixture(|subject| {
         let mut sources = sources.borrow_mut();
         let name = &subject.name;
-        let placement = subject.placement(Layerless::Assign);
+        let placement = subject.placement();
         let planted = &subject.planted()["cycles"];
         let Some(found) = subject.model.layer_cycles(&placement) else {
             assert!(planted.is_null(), "{name}");

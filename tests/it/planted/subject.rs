@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Layerless,
-    Model, Placement, PlacementOptions,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
+    Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -68,11 +68,8 @@ impl Subject {
         serde_json::from_slice(&text).expect("JSON")
     }
 
-    pub fn placement(&self, layerless: Layerless) -> Placement {
-        let options = PlacementOptions {
-            layerless,
-            ..PlacementOptions::default()
-        };
+    pub fn placement(&self) -> Placement {
+        let options = PlacementOptions::default();
         Placement::full(&self.model, &self.layering, &options).expect("few sets")
     }
 

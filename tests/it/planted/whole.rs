@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use popliner::memory::{MemoryModel, StageMemory};
-use popliner::model::{CodeKind, Layerless};
+use popliner::model::CodeKind;
 use popliner::profile::{NEVER_LIVE, Profile};
 
 use super::subject::{Subject, each_fixture, each_generated, the_sample};
@@ -16,29 +16,27 @@ fn whole(memory: &MemoryModel<'_>) -> StageMemory {
 
 fn never_below_and_hardly_above(subject: &Subject) {
     let Subject { name, model, .. } = subject;
-    for layerless in [Layerless::Assign, Layerless::First] {
-        let placement = subject.placement(layerless);
-        let memory = subject.memory(&placement);
-        let stage = whole(&memory);
-        let recorded = &model.recorded.tiles;
-        assert_eq!(stage.tiles.len(), recorded.len(), "{name}");
-        for (tile, (parts, recorded)) in stage.tiles.iter().zip(recorded).enumerate() {
-            let predicted = parts.total();
-            assert!(
-                predicted >= recorded.total,
-                "{name} tile {tile}: {predicted} of {recorded:?}"
-            );
-        }
-        let fullest = recorded.iter().map(|tile| tile.total).max().unwrap();
-        let predicted = stage.max_tile_bytes();
-        assert!(fullest > 0, "{name}");
+    let placement = subject.placement();
+    let memory = subject.memory(&placement);
+    let stage = whole(&memory);
+    let recorded = &model.recorded.tiles;
+    assert_eq!(stage.tiles.len(), recorded.len(), "{name}");
+    for (tile, (parts, recorded)) in stage.tiles.iter().zip(recorded).enumerate() {
+        let predicted = parts.total();
         assert!(
-            predicted * 100 <= fullest * 101,
-            "{name}: {predicted} of {fullest}"
+            predicted >= recorded.total,
+            "{name} tile {tile}: {predicted} of {recorded:?}"
         );
-        let coverage = memory.coverage().unwrap();
-        assert_eq!(coverage.rest, 0, "{name}: {coverage:?}");
     }
+    let fullest = recorded.iter().map(|tile| tile.total).max().unwrap();
+    let predicted = stage.max_tile_bytes();
+    assert!(fullest > 0, "{name}");
+    assert!(
+        predicted * 100 <= fullest * 101,
+        "{name}: {predicted} of {fullest}"
+    );
+    let coverage = memory.coverage().unwrap();
+    assert_eq!(coverage.rest, 0, "{name}: {coverage:?}");
 }
 
 #[test]
@@ -78,7 +76,7 @@ fn recount(profile: &Profile, steps: &[Option<u32>]) -> Vec<BTreeMap<String, u64
 /// categories have.
 fn categories_add_up(subject: &Subject) {
     let Subject { name, model, .. } = subject;
-    let placement = subject.placement(Layerless::Assign);
+    let placement = subject.placement();
     let memory = subject.memory(&placement);
     let stage = whole(&memory);
     let sums = recount(&subject.profile(), &stage.peak_steps);

@@ -100,7 +100,7 @@ fn every_fixture_keeps_to_the_schema_and_reads_back() {
             solved(fixture, &["--num-ipus=4", "--sweep", "--plan", "--explain"]),
             solved(fixture, &["--num-ipus=1", "--explain"]),
             solved(fixture, &["--micro-batch=4", "--at-micro-batch=2"]),
-            solved(fixture, &["--memory-model=classic", "--layerless=first"]),
+            solved(fixture, &["--memory-model=classic"]),
         ];
         for report in reports {
             keeps_to(&schema, &report, fixture);

@@ -16,17 +16,12 @@ const OPTIONS: [&[&str]; 14] = [
     &["--solve", "--num-ipus=4", "-v"],
     &["--solve", "--memory-model=classic", "--layer-order=natural"],
     &["--solve", "--solver=greedy", "--reserve=5%"],
-    &["--solve", "--layerless=first", "--mem-per-tile=500000"],
+    &["--solve", "--out-on=first", "--mem-per-tile=500000"],
     &[
         "--layer-breakdown",
         r"--layer-name-regex=(?i)layer\D?(\d)|blocks/(\d)",
     ],
-    &[
-        "--solve",
-        "--diagnose",
-        "--memory-affinity",
-        "--layerless=ignore",
-    ],
+    &["--solve", "--diagnose", "--memory-affinity"],
 ];
 
 fn save(fixture: &str, file: &Path) {
