@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._options import FitOptions, RunOptions, SplitOptions
 
 #: The version of the report that this module reads.
-_VERSION = 2
+_VERSION = 3
 
 R = TypeVar("R", bound=Report)
 

@@ -442,6 +442,7 @@ class StageAgainst:
     - ``layers``: its layers, as predicted
     - ``predicted``, ``recorded``: bytes on the fullest tile
     - ``difference``: bytes that were recorded less those that were predicted
+    - ``reserve``: the fewest bytes of ``reserve`` that would have covered the difference
     - ``free``: bytes that are left of the limit, as recorded
     - ``predicted_parts``, ``recorded_parts``: the bytes by what they hold
     """
@@ -452,6 +453,7 @@ class StageAgainst:
     predicted: Bytes
     recorded: Bytes
     difference: Bytes
+    reserve: Bytes
     free: Bytes
     predicted_parts: TileParts
     recorded_parts: TileParts
@@ -469,7 +471,9 @@ class Against:
     - ``predicted_fits``: whether the model was predicted to fit
     - ``predicted_stages``: the number of stages that were predicted
     - ``matched_by``: by what stages were matched to IPUs: ``layers`` or ``order``
-    - ``stages``: each stage; none when the pipeline was cut elsewhere than predicted
+    - ``stages``: each stage that has an IPU
+    - ``reserve``: the bytes of ``reserve`` that would have covered every stage; None when
+      the pipeline was cut elsewhere than predicted, or a profile contradicts itself
     """
 
     profile: str
@@ -477,3 +481,4 @@ class Against:
     predicted_stages: int
     matched_by: str
     stages: Tuple[StageAgainst, ...]
+    reserve: Optional[Bytes] = None
