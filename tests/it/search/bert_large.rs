@@ -44,8 +44,7 @@ fn state(folder: &Path) -> Vec<u64> {
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");
     let memory = MemoryModel::new(&model, &placement).expect("memory");
-    let state = memory.streamed_state().expect("state");
-    state
+    memory.streamed_state().expect("state")
 }
 
 /// What stands on so many tiles, in MiB of a whole IPU.
