@@ -1,7 +1,7 @@
 //! How text for people looks: plain, or made for a screen.
 
 use super::Units;
-use anstyle::{AnsiColor, Color, Style};
+use clap::builder::styling::AnsiColor;
 
 /// How text for people looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,7 +47,7 @@ impl TextStyle {
             Severity::Notable => AnsiColor::Yellow,
             Severity::Bad => AnsiColor::Red,
         };
-        let style = Style::new().bold().fg_color(Some(Color::Ansi(colour)));
+        let style = colour.on_default().bold();
         format!("{style}{text}{style:#}")
     }
 

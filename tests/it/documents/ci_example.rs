@@ -291,7 +291,7 @@ fn without_reserve(workflow: &Value, name: &str) -> Value {
 
 /// The jobs hand artifacts over from one folder to the next.
 #[test]
-fn the_compiled_pipeline_is_checked_and_learnt_from() {
+fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
     let workflow = workflow();
     let folder = downloaded("training-pipeline");
     let path = |name: &str| folder.path().join(name);
