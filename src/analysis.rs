@@ -168,7 +168,7 @@ impl Analysis {
         layers: &LayerOptions,
         places: &PlacementOptions,
     ) -> Result<Layers<'_>> {
-        let layering = Layering::new(&self.model.operations, layers);
+        let layering = Layering::new(&self.model, layers);
         self.placed(layering, rules, places)
     }
 
@@ -185,7 +185,10 @@ impl Analysis {
         };
         let placement = placement.with_context(|| self.displayed())?;
         Ok(Layers {
-            warnings: self.model.layer_warnings(&layering, &placement),
+            warnings: match rules {
+                Rules::Classic => Vec::new(),
+                Rules::Full => self.model.layer_warnings(&layering),
+            },
             placement,
             analysis: self,
             layering,

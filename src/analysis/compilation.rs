@@ -2,7 +2,7 @@
 
 use crate::debug_info::DebugInfo;
 use crate::message::{FileWarnings, Warning, displayed};
-use crate::model::{LayerOptions, LayersByIpu, Operation};
+use crate::model::{LayerOptions, LayersByIpu};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{Detail, Files, FitInputs, Provenance, Report};
@@ -51,7 +51,7 @@ impl Compilation {
     pub fn read(
         profile: &Path,
         contexts: &ContextsOf,
-        layers: impl FnOnce(&[Operation]) -> LayerOptions,
+        layers: &LayerOptions,
         allow_incomplete: bool,
     ) -> Result<Self> {
         Self::read_with(
@@ -67,7 +67,7 @@ impl Compilation {
     pub(crate) fn read_with(
         path: &Path,
         contexts: &ContextsOf,
-        layers: impl FnOnce(&[Operation]) -> LayerOptions,
+        layers: &LayerOptions,
         allow_incomplete: bool,
         progress: &Progress,
     ) -> Result<Self> {
@@ -148,7 +148,7 @@ impl Compilation {
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,
-    layers: impl FnOnce(&[Operation]) -> LayerOptions,
+    layers: &LayerOptions,
     is_trusted: bool,
 ) -> Result<(Option<LayersByIpu>, FileWarnings)> {
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {

@@ -4,8 +4,9 @@
 use super::input::{Beside, debug_path};
 use super::messages::Messages;
 use super::output::{Outputs, read_report_at};
-use super::{Exit, Options, detail, layers, request, usage};
+use super::{Exit, Options, detail, request, usage};
 use crate::analysis::{Compilation, ContextsOf, displayed};
+use crate::model::Rules;
 use crate::report::{Against, Form, Format, Report, Table, tables_of};
 use crate::wording::counted;
 use anyhow::{Context, Result};
@@ -62,7 +63,7 @@ fn read(options: &Options, messages: Messages) -> Result<Compilation> {
         Compilation::read_with(
             &options.input.profile,
             &contexts,
-            |operations| layers::of_names(operations, options),
+            &options.layers.options(Rules::Full),
             options.results.allow_incomplete,
             progress,
         )

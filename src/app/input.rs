@@ -117,7 +117,7 @@ pub(super) fn find_layers<'a>(
     options: &Options,
     messages: Messages,
 ) -> Result<Layers<'a>> {
-    let layering = layers::find(&analysis.model, options, messages)?;
+    let layering = layers::find(&analysis.model, options, messages);
     layers::check(&layering)?;
     let layers = analysis.placed(
         layering,

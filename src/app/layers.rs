@@ -3,45 +3,39 @@
 use super::messages::Messages;
 use super::{Options, usage};
 use crate::analysis::Layers;
-use crate::escape::{printable, shell};
+use crate::escape::printable;
 use crate::limits;
-use crate::model::{LayerCandidate, LayerOptions, Layering, Model, Operation};
+use crate::model::{LayerOptions, LayerSource, Layering, Model, ModuleLayers};
 use crate::wording::counted;
 use anyhow::Result;
 
-/// The layers by the regex that was given, or by the best candidate.
-pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Result<Layering> {
-    let mut chosen = options.layers.options();
-    if options.layers.finds_regex() {
-        let best = model.layer_candidates(&chosen).into_iter().next();
-        let best = best.ok_or_else(|| {
-            usage(format!(
-                "no numbers in the names of operations look like those of layers, so auto finds \
-                 none; set --layer-name-regex to a regex whose capture group is the layer, such \
-                 as 'layer(\\d+)'{}",
-                names(model)
-            ))
-        })?;
-        messages.summary(format_args!("layers: {}", described(&best)));
-        chosen.layer_regex = best.regex;
+/// The layers as the options want them found.
+pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Layering {
+    let chosen = options.layers.options(options.limits.memory_model);
+    let layering = Layering::new(model, &chosen);
+    if let (Some(modules), LayerSource::Best) = (layering.modules(), &chosen.source) {
+        messages.summary(format_args!("layers: {}", described(&layering, modules)));
     }
-    Ok(Layering::new(&model.operations, &chosen))
+    layering
 }
 
-/// How the layers of a compilation are found: by the regex that was given, or by
-/// the best candidate among the names alone.
-pub(super) fn of_names(operations: &[Operation], options: &Options) -> LayerOptions {
-    let mut chosen = options.layers.options();
-    if options.layers.finds_regex() {
-        let best = LayerCandidate::find(operations, &[], &chosen)
-            .into_iter()
-            .next();
-        chosen.layer_regex = best.map_or(chosen.layer_regex, |best| best.regex);
+/// Layers from modules in a message.
+fn described(layering: &Layering, modules: &ModuleLayers) -> String {
+    let layers = counted(layering.len() - 1, "layer");
+    if modules.are_by_flow() {
+        return format!(
+            "{layers}, runs of steps between which little data flows, since no names of modules \
+             are recorded; set --layer-name-regex if names tell layers"
+        );
     }
-    chosen
+    format!(
+        "{layers} by the modules of the model ({}), which describe it better than the default \
+         --layer-name-regex",
+        sample(&layering.names[1..])
+    )
 }
 
-/// Says how well the regexes fit.
+/// Says how well the layers fit.
 pub(super) fn describe(layers: &Layers<'_>, options: &Options, messages: Messages) {
     let model = layers.model();
     let layering = &layers.layering;
@@ -54,19 +48,10 @@ pub(super) fn describe(layers: &Layers<'_>, options: &Options, messages: Message
         counted(model.target.num_tiles, "tile")
     ));
     // Without layers a search ends with an error that says more.
-    if layering.is_empty() && options.wants_search() {
-        return;
-    }
-    for warning in &layers.warnings {
-        messages.warning(None, warning);
-    }
-    if !layering.is_empty() {
-        return;
-    }
-    let all = model.layer_candidates(&LayerOptions::default());
-    if !all.is_empty() {
-        let head = "possible layers, the most likely first:";
-        messages.summary(format_args!("{head}{}", listed(&all)));
+    if !layering.is_empty() || !options.wants_search() {
+        for warning in &layers.warnings {
+            messages.warning(None, warning);
+        }
     }
 }
 
@@ -103,43 +88,38 @@ fn shortened(name: &str) -> String {
     printable(&shown)
 }
 
-/// Why there is no split where the regex matched no operation.
+/// The first and the last names of layers, for a message.
+fn sample(names: &[String]) -> String {
+    let shown = names.iter().map(|name| shortened(name));
+    let shown: Vec<String> = shown.collect();
+    match shown.as_slice() {
+        [first, second, third, .., last] if shown.len() > 5 => {
+            format!("{first}, {second}, {third}, ..., {last}")
+        }
+        all => all.join(", "),
+    }
+}
+
+/// Why there is no split where no layer was found.
 pub(super) fn none(model: &Model, layering: &Layering) -> anyhow::Error {
-    let regex = regex(layering);
-    let candidates = model.layer_candidates(&LayerOptions::default());
-    if candidates.is_empty() {
-        return usage(format!(
-            "no operation matched the layer regex {regex}, so there are no layers to split \
-             between; set --layer-name-regex to a regex whose capture group is the layer, such as \
+    let modules = Layering::new(model, &LayerOptions::modules());
+    let cure = if modules.is_empty() {
+        format!(
+            "set --layer-name-regex to a regex whose capture group is the layer, such as \
              'layer(\\d+)'{}",
             names(model)
-        ));
-    }
+        )
+    } else {
+        format!(
+            "set --layer-name-regex to auto, which finds {} by the modules of the model ({})",
+            counted(modules.len() - 1, "layer"),
+            sample(&modules.names[1..])
+        )
+    };
     usage(format!(
-        "no operation matched the layer regex {regex}, so there are no layers to split between; \
-         choose one of these, the most likely first, or auto for the first{}",
-        listed(&candidates)
+        "no operation matched the layer regex {}, so there are no layers to split between; {cure}",
+        regex(layering)
     ))
-}
-
-/// One line for each candidate.
-fn listed(candidates: &[LayerCandidate]) -> String {
-    let lines = candidates
-        .iter()
-        .map(|candidate| format!("\n  {}", described(candidate)));
-    lines.collect()
-}
-
-/// A candidate with what it finds.
-fn described(candidate: &LayerCandidate) -> String {
-    let [operations, bytes] = candidate.per_cent();
-    let [first, last] = candidate.samples.each_ref().map(|name| shortened(name));
-    format!(
-        "--layer-name-regex {} finds {}, {operations:.1} % of operations and {bytes:.1} % of \
-         bytes, such as {first} and {last}",
-        shell(candidate.regex.as_str()),
-        counted(candidate.layers, "layer"),
-    )
 }
 
 /// How many names are shown to a user whose model has no candidate.

@@ -1,6 +1,7 @@
 //! Operations to layers (docs/model.md, "Layers").
 
-use super::{Label, Operation};
+use super::modules::ModuleLayers;
+use super::{Label, Model, Operation};
 use clap::ValueEnum;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,11 +23,25 @@ pub enum LayerOrder {
     Steps,
 }
 
+/// What the layers are found by.
+#[derive(Debug, Clone, Default)]
+pub enum LayerSource {
+    /// The default regex where it describes the model as well as its modules, else the modules.
+    #[default]
+    Best,
+    /// The modules of the model.
+    Modules,
+    /// The default regex.
+    Original,
+    /// A regex that matches the layer in names and inputs of operations.
+    Regex(Regex),
+}
+
 /// How layers are found.
 #[derive(Debug, Clone)]
 pub struct LayerOptions {
-    /// Matches the layer in names and inputs of operations.
-    pub layer_regex: Regex,
+    /// What they are found by.
+    pub source: LayerSource,
     /// Matches inputs of operations that belong to the first layer.
     pub inputs_regex: Regex,
     /// The order of the layers.
@@ -34,16 +49,29 @@ pub struct LayerOptions {
 }
 
 impl Default for LayerOptions {
-    /// The regexes of the original tool, and layers in the order of their first
-    /// step.
+    /// The layers that describe the model best, in the order of their first step.
     fn default() -> Self {
-        let regex = |pattern| Regex::new(pattern).expect("a regex of this program");
         Self {
-            layer_regex: regex(DEFAULT_LAYER_REGEX),
-            inputs_regex: regex(DEFAULT_INPUTS_REGEX),
+            source: LayerSource::default(),
+            inputs_regex: own_regex(DEFAULT_INPUTS_REGEX),
             order: LayerOrder::Steps,
         }
     }
+}
+
+impl LayerOptions {
+    /// The layers are the modules of the model.
+    pub fn modules() -> Self {
+        Self {
+            source: LayerSource::Modules,
+            ..Self::default()
+        }
+    }
+}
+
+/// A regex that stands in this program.
+fn own_regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a regex of this program")
 }
 
 /// Why an operation got its layer, or none.
@@ -95,31 +123,87 @@ pub struct Layering {
 
 /// Finds layers in other texts than those of operations.
 #[derive(Debug, Clone, Default)]
-struct Finder {
-    regex: Option<Regex>,
-    positions: FxHashMap<CaptureGroups, u32>,
+enum Finder {
+    /// No text names a layer.
+    #[default]
+    Nothing,
+    /// A regex, and by what it captures the position of the layer.
+    Regex(Regex, FxHashMap<CaptureGroups, u32>),
+    /// The modules of the model.
+    Modules(Box<ModuleLayers>),
 }
 
 /// A layer is known by the capture groups of its match, not by its name.
 type CaptureGroups = Vec<String>;
 
 impl Layering {
-    /// Finds the layer of every operation.
-    pub fn new(operations: &[Operation], options: &LayerOptions) -> Self {
+    /// Finds the layer of every operation of a model.
+    pub fn new(model: &Model, options: &LayerOptions) -> Self {
+        Self::find(&model.operations, options, || ModuleLayers::new(model))
+    }
+
+    /// Finds the layer of every operation where only names are known.
+    pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
+        Self::find(operations, options, || ModuleLayers::of_names(operations))
+    }
+
+    fn find(
+        operations: &[Operation],
+        options: &LayerOptions,
+        modules: impl FnOnce() -> ModuleLayers,
+    ) -> Self {
+        match &options.source {
+            LayerSource::Regex(regex) => Self::by_regex(operations, regex, options),
+            LayerSource::Modules => Self::by_modules(operations, modules()),
+            LayerSource::Original => {
+                Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options)
+            }
+            LayerSource::Best => {
+                let regex = own_regex(DEFAULT_LAYER_REGEX);
+                let by_regex = Self::by_regex(operations, &regex, options);
+                let modules = modules();
+                if !by_regex.is_empty() && modules.are_matched_by(&by_regex.own_layers()) {
+                    by_regex
+                } else {
+                    Self::by_modules(operations, modules)
+                }
+            }
+        }
+    }
+
+    /// Finds the layers that a regex matches in names and inputs.
+    pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
         let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
-        let (mut layers, notes) = assign(operations, options, &mut found);
+        let (mut layers, notes) = assign(operations, (regex, &options.inputs_regex), &mut found);
         let keys = in_order(found, &mut layers, options.order);
         let mut names = vec![String::new()];
         names.extend(keys.iter().map(|groups| groups.concat()));
-        let finder = Finder {
-            regex: Some(options.layer_regex.clone()),
-            positions: keys.into_iter().zip(1..).collect(),
-        };
+        let positions = keys.into_iter().zip(1..).collect();
         Self {
             names,
             layers,
             notes,
-            finder,
+            finder: Finder::Regex(regex.clone(), positions),
+        }
+    }
+
+    /// The layers that the modules of a model are.
+    fn by_modules(operations: &[Operation], modules: ModuleLayers) -> Self {
+        let layers = modules.layers(operations).into_iter();
+        let layers: Vec<u32> = layers
+            .map(|layer| layer.map_or(NO_LAYER, |layer| layer + 1))
+            .collect();
+        let note = |(operation, &layer): (&Operation, &u32)| match layer {
+            _ if operation.is_tensor => Note::TensorFilter,
+            NO_LAYER => Note::InputLayers(0),
+            _ => Note::Name,
+        };
+        let names = modules.names.iter().cloned();
+        Self {
+            notes: operations.iter().zip(&layers).map(note).collect(),
+            names: [String::new()].into_iter().chain(names).collect(),
+            layers,
+            finder: Finder::Modules(Box::new(modules)),
         }
     }
 
@@ -134,9 +218,20 @@ impl Layering {
         }
     }
 
-    /// The regex that found the layers.
+    /// The regex that found the layers, if one did.
     pub fn regex(&self) -> Option<&Regex> {
-        self.finder.regex.as_ref()
+        match &self.finder {
+            Finder::Regex(regex, _) => Some(regex),
+            _ => None,
+        }
+    }
+
+    /// The modules that the layers are, if they were found so.
+    pub(crate) fn modules(&self) -> Option<&ModuleLayers> {
+        match &self.finder {
+            Finder::Modules(modules) => Some(modules),
+            _ => None,
+        }
     }
 
     /// The layer that the name or the inputs of an operation say. What only
@@ -146,12 +241,21 @@ impl Layering {
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
     }
 
+    /// By operation: the position of the layer that its name or its inputs say, or [`NO_LAYER`].
+    pub(crate) fn own_layers(&self) -> Vec<u32> {
+        let own = |operation| self.own_layer(operation).unwrap_or(NO_LAYER);
+        (0..self.layers.len()).map(own).collect()
+    }
+
     /// The position of the one layer that a variable's label names.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
-        let regex = self.finder.regex.as_ref()?;
-        let layer = |text: &str| {
-            let groups = only(matches(regex, text))?;
-            self.finder.positions.get(&groups).copied()
+        let layer = |text: &str| match &self.finder {
+            Finder::Nothing => None,
+            Finder::Regex(regex, positions) => {
+                let groups = only(matches(regex, text))?;
+                positions.get(&groups).copied()
+            }
+            Finder::Modules(modules) => Some(modules.layer_of(text)? + 1),
         };
         layer(&label.tensor).or_else(|| layer(&label.name))
     }
@@ -174,7 +278,7 @@ const FIRST_LAYER: u32 = u32::MAX;
 /// from 1 as they are met, and noted in `found`.
 fn assign(
     operations: &[Operation],
-    options: &LayerOptions,
+    (layer_regex, inputs_regex): (&Regex, &Regex),
     found: &mut FxHashMap<CaptureGroups, u32>,
 ) -> (Vec<u32>, Vec<Note>) {
     let mut current = NO_LAYER;
@@ -187,18 +291,18 @@ fn assign(
     for (index, operation) in operations.iter().enumerate().rev() {
         let (layer, note) = if operation.is_tensor {
             (NO_LAYER, Note::TensorFilter)
-        } else if let Some(groups) = only(matches(&options.layer_regex, &operation.name)) {
+        } else if let Some(groups) = only(matches(layer_regex, &operation.name)) {
             current = number(groups);
             (current, Note::Name)
         } else {
-            let in_inputs = matches(&options.layer_regex, &operation.inputs);
+            let in_inputs = matches(layer_regex, &operation.inputs);
             let count = in_inputs.len();
             if let Some(groups) = only(in_inputs) {
                 current = number(groups);
                 (current, Note::InputNames)
             } else if count == 0 && operation.name.starts_with("Call") {
                 (current, Note::FollowingOperation)
-            } else if options.inputs_regex.is_match(&operation.inputs) {
+            } else if inputs_regex.is_match(&operation.inputs) {
                 current = FIRST_LAYER;
                 (current, Note::InputsRegexLayer0)
             } else {

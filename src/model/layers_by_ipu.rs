@@ -2,7 +2,7 @@
 //! pipeline").
 
 use super::operations::{self, UnnamedOperations};
-use super::{LayerOptions, Layering, ModelError, Operation, contexts, names};
+use super::{LayerOptions, Layering, ModelError, contexts, names};
 use crate::debug_info::DebugInfo;
 use crate::profile::{Ipus, ProgramKind, Programs};
 
@@ -18,21 +18,20 @@ pub struct LayersByIpu {
 
 impl LayersByIpu {
     /// Names the operations by their contexts, and sees from the tiles of their
-    /// compute sets where they run. How layers are found, `options` says of the
-    /// named operations. Layers without vertices are on no IPU.
+    /// compute sets where they run. Layers without vertices are on no IPU.
     ///
     /// # Errors
     /// [`ModelError`] when the program tree is cyclic or cannot be walked.
     pub fn find(
         programs: &Programs,
         debug_info: &DebugInfo,
-        options: impl FnOnce(&[Operation]) -> LayerOptions,
+        options: &LayerOptions,
         ipus: Ipus,
     ) -> Result<Self, ModelError> {
         let contexts = contexts::OperationContexts::new(debug_info);
         let found = operations::find(programs, contexts)?;
         let (operations, _) = names::name_all(&found, programs, debug_info)?;
-        let layering = Layering::new(&operations, &options(&operations));
+        let layering = Layering::of_names(&operations, options);
         let vertices = vertices(programs, &found, &layering, ipus);
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {

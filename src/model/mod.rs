@@ -14,12 +14,12 @@ mod cycles;
 mod error;
 mod flow;
 mod labels;
-mod layer_candidates;
 mod layer_cycles;
 mod layer_warnings;
 mod layers;
 mod layers_by_ipu;
 mod memory_peak;
+mod modules;
 mod named;
 mod names;
 mod nearly_always_live;
@@ -50,17 +50,17 @@ pub use error::{ModelError, NoClock, NoCycles};
 use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use labels::{Label, TensorKind};
-pub use layer_candidates::{Covered, LayerCandidate};
 pub use layer_cycles::{CyclesByLayer, PassCycles};
 pub use layers::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, NO_LAYER, Note,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
+    NO_LAYER, Note,
 };
 pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
+pub(crate) use modules::ModuleLayers;
 use named::Named;
 pub use operations::{OwnedKind, OwnedProgram};
 pub use passes::Pass;
-pub(crate) use placement::UsedBytes;
 pub use placement::{
     EVERYWHERE, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets, Placement,
     PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
@@ -382,14 +382,9 @@ impl Model {
         by_group
     }
 
-    /// Regexes that may find the layers, the most likely first.
-    pub fn layer_candidates(&self, options: &LayerOptions) -> Vec<LayerCandidate> {
-        LayerCandidate::find(&self.operations, &self.bytes_by_group(), options)
-    }
-
     /// Warnings about layers that fit the model badly.
-    pub fn layer_warnings(&self, layering: &Layering, placement: &Placement) -> Vec<Warning> {
-        layer_warnings::find(self, layering, placement)
+    pub fn layer_warnings(&self, layering: &Layering) -> Vec<Warning> {
+        layer_warnings::find(self, layering)
     }
 
     /// By use set: how many updates use its variables, up to 2.

@@ -3,7 +3,7 @@
 use super::OrAuto;
 use crate::message::BadValue;
 use crate::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, OutOn, PlacementOptions,
+    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerSource, OutOn, PlacementOptions, Rules,
     Untied,
 };
 use clap::Args;
@@ -50,11 +50,11 @@ pub struct Layers {
     pub list_layers: bool,
 
     /// Regex that finds the layer in the names and inputs of operations; its
-    /// capture groups are the layer's name. auto finds a regex itself, by numbers in
-    /// the names that look like those of layers
-    #[arg(long, value_name = "REGEX", default_value = DEFAULT_LAYER_REGEX,
-          value_parser = regex_or_auto)]
-    pub layer_name_regex: OrAuto<Regex>,
+    /// capture groups are the layer's name. auto takes the model's modules. Without it,
+    /// the regex of the original tool, (?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+),
+    /// where it describes the model as well as its modules, else the modules
+    #[arg(long, value_name = "REGEX", value_parser = regex_or_auto)]
+    pub layer_name_regex: Option<OrAuto<Regex>>,
 
     /// Regex for the inputs of operations that belong to the first layer
     #[arg(long, value_name = "REGEX", default_value = DEFAULT_INPUTS_REGEX,
@@ -98,17 +98,15 @@ impl Layers {
         }
     }
 
-    /// Is the layer regex to be found?
-    pub fn finds_regex(&self) -> bool {
-        matches!(self.layer_name_regex, OrAuto::Auto)
-    }
-
-    /// How layers are to be found, with the regex that was given or the default in
-    /// place of `auto`.
-    pub fn options(&self) -> LayerOptions {
-        let given = self.layer_name_regex.clone().given();
+    /// How layers are to be found by these rules. The original tool has only its regex.
+    pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
-            layer_regex: given.unwrap_or_else(|| LayerOptions::default().layer_regex),
+            source: match (&self.layer_name_regex, rules) {
+                (Some(OrAuto::Given(regex)), _) => LayerSource::Regex(regex.clone()),
+                (None, Rules::Classic) => LayerSource::Original,
+                (Some(OrAuto::Auto), _) => LayerSource::Modules,
+                (None, Rules::Full) => LayerSource::Best,
+            },
             inputs_regex: self.inputs_regex_layer_0.clone(),
             order: self.layer_order,
         }

@@ -162,15 +162,6 @@ impl OperationPlace {
     }
 }
 
-/// Bytes of the variables that a layer uses.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct UsedBytes {
-    /// Of those that no other place uses.
-    pub(crate) own: u64,
-    /// Of all.
-    pub(crate) all: u64,
-}
-
 /// Where everything of a model counts, in positions of the layer order.
 #[derive(Debug, Clone)]
 pub struct Placement {
@@ -246,24 +237,6 @@ impl Placement {
         let places = apart.places(places);
         let count = |wanted: u32| places.iter().filter(|&&place| place == wanted).count() as u64;
         (count(out), count(0) + count(out))
-    }
-
-    /// By layer: the bytes of the variables that it uses, over all tiles.
-    pub(crate) fn layer_bytes(&self, model: &Model) -> Vec<UsedBytes> {
-        let mut layers = vec![UsedBytes::default(); self.positions.layers().len()];
-        for (bytes, &set) in bytes_of_sets(model).iter().zip(self.sharing()) {
-            let places = self.sets.places(set);
-            for &place in places {
-                // Place 0 is before the layers, and the one after them has no layer.
-                let layer = (place as usize).checked_sub(1);
-                if let Some(layer) = layer.and_then(|layer| layers.get_mut(layer)) {
-                    let own = if places.len() == 1 { bytes.all } else { 0 };
-                    layer.own = layer.own.saturating_add(own);
-                    layer.all = layer.all.saturating_add(bytes.all);
-                }
-            }
-        }
-        layers
     }
 
     /// By use set: the places that use its variables.

@@ -1,0 +1,70 @@
+//! Small pieces between blocks join the block beside them.
+
+use super::cover::Sums;
+use super::tree::Tree;
+use std::ops::Range;
+
+/// A run with at most this part of the operations of a typical run, as a divisor, is small.
+const FEW_OPERATIONS: usize = 6;
+
+/// A small run has at most this part of the bytes of a typical run, as a divisor.
+const FEW_BYTES: u64 = 4;
+
+/// Joins small runs, such as a cast or a shortcut, to the run beside them in the same module; between two modules
+/// to the one that their data flows to. `is_used(run, next)` says whether data of the first
+/// flows to the second. Returns the nodes of each joined run.
+pub(super) fn attach(
+    tree: &Tree,
+    sums: &Sums,
+    chosen: &[usize],
+    is_used: impl Fn(&Range<usize>, &Range<usize>) -> bool,
+) -> Vec<Vec<usize>> {
+    let run = |at: usize| &tree.nodes[chosen[at]].operations;
+    let operations: Vec<u64> = (0..chosen.len()).map(|at| run(at).len() as u64).collect();
+    let bytes: Vec<u64> = (0..chosen.len()).map(|at| sums.bytes(run(at))).collect();
+    let (typical_operations, typical_bytes) = (typical(&operations), typical(&bytes));
+    let is_small = |at: usize| {
+        operations[at].saturating_mul(FEW_OPERATIONS as u64) <= typical_operations
+            && bytes[at].saturating_mul(FEW_BYTES) <= typical_bytes
+    };
+    let shared = |a: usize, b: usize| {
+        let pairs = tree.path(chosen[a]).iter().zip(tree.path(chosen[b]));
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    // By run: does it belong with the run before it?
+    let mut is_joined = vec![false; chosen.len()];
+    for at in (0..chosen.len()).filter(|&at| is_small(at)) {
+        let before = at.checked_sub(1).map(|before| shared(before, at));
+        let after = (at + 1 < chosen.len()).then(|| shared(at, at + 1));
+        let is_before = match (before, after) {
+            (Some(before), Some(after)) if before == after => !is_used(run(at), run(at + 1)),
+            (before, after) => before > after,
+        };
+        match (is_before, before, after) {
+            (true, Some(_), _) => is_joined[at] = true,
+            (false, _, Some(_)) => is_joined[at + 1] = true,
+            _ => {}
+        }
+    }
+    let mut joined: Vec<Vec<usize>> = Vec::new();
+    for (&node, is_joined) in chosen.iter().zip(is_joined) {
+        match joined.last_mut() {
+            Some(last) if is_joined => last.push(node),
+            _ => joined.push(vec![node]),
+        }
+    }
+    joined
+}
+
+/// The size for which half of everything is in smaller runs.
+fn typical(sizes: &[u64]) -> u64 {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable();
+    let all: u128 = sorted.iter().map(|&size| u128::from(size)).sum();
+    let mut seen = 0;
+    let typical = sorted.iter().find(|&&size| {
+        seen += u128::from(size);
+        2 * seen >= all
+    });
+    typical.copied().unwrap_or(0)
+}

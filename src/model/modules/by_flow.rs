@@ -1,0 +1,81 @@
+//! Runs of the program between which little data flows, where names tell no modules.
+
+use super::cover::Sums;
+use super::tree::{Node, Tree};
+use std::ops::Range;
+
+/// The number of runs of equal bytes that layers would be.
+const RUNS: u64 = 32;
+
+/// The tree whose nodes are cut in two where least data flows, not far from half of their bytes.
+pub(super) fn tree(sums: &Sums, flow: &[(usize, usize)], operations: usize) -> Tree {
+    let crossing = crossing(flow, operations);
+    let mut tree = Tree {
+        nodes: vec![Node::new(0..operations)],
+        paths: vec![Vec::new(); operations],
+    };
+    let mut number = 0;
+    while number < tree.nodes.len() {
+        let run = tree.nodes[number].operations.clone();
+        if run.len() > 1 {
+            let cut = cut(sums, &crossing, &run);
+            let first = tree.nodes.len();
+            tree.nodes.push(Node::new(run.start..cut));
+            tree.nodes.push(Node::new(cut..run.end));
+            tree.nodes[number].children = vec![first, first + 1];
+        }
+        number += 1;
+    }
+    tree
+}
+
+/// The largest nodes that have at most their part of all bytes, in the order of the program.
+pub(super) fn layers(tree: &Tree, sums: &Sums) -> Vec<Vec<usize>> {
+    let mut layers = Vec::new();
+    let mut left = vec![0];
+    while let Some(number) = left.pop() {
+        let node = &tree.nodes[number];
+        if node.children.is_empty() || sums.bytes(&node.operations) <= sums.all_bytes() / RUNS {
+            layers.push(vec![number]);
+        } else {
+            left.extend(node.children.iter().rev());
+        }
+    }
+    layers
+}
+
+/// By operation: how many flows from an operation before it end there or later.
+fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
+    let mut change = vec![0i64; operations + 1];
+    for &(from, to) in flow {
+        change[from + 1] += 1;
+        change[to + 1] -= 1;
+    }
+    let mut crossing = 0;
+    change
+        .iter()
+        .map(|change| {
+            crossing += change;
+            crossing
+        })
+        .collect()
+}
+
+/// Where a run of two operations or more is cut: in the middle half of its bytes where fewest flows
+/// cross; the earliest of several such places.
+fn cut(sums: &Sums, crossing: &[i64], run: &Range<usize>) -> usize {
+    let all = sums.bytes(run);
+    let is_central = |&at: &usize| {
+        let before = sums.bytes(&(run.start..at));
+        before >= all / 4 && before <= all - all / 4
+    };
+    let places = run.start + 1..run.end;
+    let central = places
+        .clone()
+        .filter(is_central)
+        .min_by_key(|&at| crossing[at]);
+    let nearest = |&at: &usize| sums.bytes(&(run.start..at)).abs_diff(all / 2);
+    central
+        .or_else(|| places.min_by_key(nearest))
+        .unwrap_or(run.end - 1)
+}

@@ -1,0 +1,93 @@
+//! What a model says of the operations of its forward pass beside their names.
+
+use crate::model::placement::bytes_of_sets;
+use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
+
+/// By operation of the forward pass.
+#[derive(Debug)]
+pub(super) struct Evidence<'a> {
+    /// The parameters that it is the first to use.
+    pub(super) parameters: Vec<Vec<&'a str>>,
+    /// The bytes of the variables that it is the first to use.
+    pub(super) bytes: Vec<u64>,
+    /// Where data flows from one operation to a later one, ascending.
+    pub(super) flow: Vec<(usize, usize)>,
+}
+
+/// The operations of the forward pass, in the order of the program; with `named` those that the
+/// framework gave a name.
+pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
+    let is_forward = |operation: &Operation| {
+        let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
+        let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both);
+        !operation.is_tensor && is_forward && (is_named || !named && operation.window.is_some())
+    };
+    let numbered = (0u32..).zip(operations);
+    let forward = numbered.filter(|(_, operation)| is_forward(operation));
+    forward.map(|(number, _)| number).collect()
+}
+
+impl<'a> Evidence<'a> {
+    /// Nothing is known of this number of operations.
+    pub(super) fn nothing(operations: usize) -> Self {
+        Self {
+            parameters: vec![Vec::new(); operations],
+            bytes: vec![0; operations],
+            flow: Vec::new(),
+        }
+    }
+
+    pub(super) fn new(model: &'a Model, forward: &[u32]) -> Self {
+        const NONE: usize = usize::MAX;
+        let mut first_of_group = vec![NONE; model.operation_groups.len()];
+        let mut position = vec![NONE; model.operations.len()];
+        for (at, &operation) in forward.iter().enumerate().rev() {
+            first_of_group[model.operations[operation as usize].group as usize] = at;
+            position[operation as usize] = at;
+        }
+        let mut evidence = Self {
+            flow: flow(model, &position),
+            ..Self::nothing(forward.len())
+        };
+        let bytes = bytes_of_sets(model);
+        let mut first_of_set = vec![NONE; model.use_sets.len()];
+        for (set, smaller, group) in model.use_sets.iter() {
+            let first = first_of_set[smaller as usize].min(first_of_group[group as usize]);
+            first_of_set[set as usize] = first;
+            if first == NONE {
+                continue;
+            }
+            evidence.bytes[first] += bytes[set as usize].all;
+            let label = model.label_of(set);
+            if label.kind == TensorKind::Variable && !label.tensor.is_empty() {
+                evidence.parameters[first].push(&label.tensor);
+            }
+        }
+        for used in &mut evidence.parameters {
+            used.sort_unstable();
+            used.dedup();
+        }
+        evidence
+    }
+}
+
+/// Where data flows between operations of the forward pass. `position` has their positions there
+/// by operation of the model.
+fn flow(model: &Model, position: &[usize]) -> Vec<(usize, usize)> {
+    let of_node = |node: u32| {
+        let operations = model.flow.nodes[node as usize].operations.iter();
+        let mut positions = operations.map(|&operation| position[operation as usize]);
+        positions.find(|&at| at < usize::MAX)
+    };
+    let mut pairs = Vec::new();
+    for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
+        let Some(from) = of_node(edge.from) else {
+            continue;
+        };
+        let to = edge.to.iter().filter_map(|&node| of_node(node));
+        pairs.extend(to.filter(|&to| to > from).map(|to| (from, to)));
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
+}

@@ -1,0 +1,71 @@
+//! Forward operations by the beginnings of their paths.
+
+use super::paths::{bare, components};
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Upper bound on the components before a path, such as those that name a gradient.
+const COMPONENTS_BEFORE: usize = 8;
+
+/// By the beginning of a path: the first and the last operation whose path begins so.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lookup {
+    operations: FxHashMap<u64, (u32, u32)>,
+}
+
+impl Lookup {
+    /// Adds the path of an operation. Operations are added in their order.
+    pub(super) fn add(&mut self, path: &str, operation: u32) {
+        let mut beginning = 0;
+        for component in components(path) {
+            beginning = longer(beginning, component);
+            let found = self.operations.entry(beginning);
+            found.or_insert((operation, operation)).1 = operation;
+        }
+    }
+
+    /// The operations of the path that a text has, at its beginning or after some components: the
+    /// first and the last. Of several paths the one that shares most components decides.
+    pub(super) fn find(&self, text: &str) -> Option<(u32, u32)> {
+        let components: Vec<&str> = components(text).collect();
+        let mut best = (0, None);
+        for start in 0..components.len().min(COMPONENTS_BEFORE) {
+            let mut beginning = 0;
+            for (count, component) in (1..).zip(&components[start..]) {
+                beginning = longer(beginning, component);
+                let Some(&operations) = self.operations.get(&beginning) else {
+                    break;
+                };
+                if count > best.0 {
+                    best = (count, Some(operations));
+                }
+            }
+        }
+        best.1
+    }
+}
+
+/// The number of a beginning that has one component more. Frameworks write the separators of one path in
+/// different ways.
+fn longer(beginning: u64, component: &str) -> u64 {
+    xxh3_64_with_seed(bare(component).as_bytes(), beginning.wrapping_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_path_decides() {
+        let mut lookup = Lookup::default();
+        lookup.add("bert/encoder/0/attention", 1);
+        lookup.add("bert/encoder/1/attention", 2);
+        lookup.add("bert.encoder.layer.1.attention", 2);
+        assert_eq!(lookup.find("bert/encoder/1/attention/MatMul"), Some((2, 2)));
+        assert_eq!(lookup.find("gradient_tape/bert/encoder/0/x"), Some((1, 1)));
+        let state = "Accl1___bert.encoder.layer.1.attention.weight";
+        assert_eq!(lookup.find(state), Some((2, 2)));
+        assert_eq!(lookup.find("bert/encoder"), Some((1, 2)));
+        assert_eq!(lookup.find("loss"), None);
+    }
+}

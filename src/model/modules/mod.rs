@@ -1,0 +1,335 @@
+//! Layers from the modules of the model (docs/model.md, "Layers from modules").
+//!
+//! A layer is a run of operations that follow each other in the forward pass and that one module
+//! of the model calls. `paths` gives each operation its place in the module tree, `tree` builds
+//! the tree, `cover` chooses the modules that are layers by one measure, `attach` joins small
+//! pieces to their neighbours, and `names` gives short names. Where names tell nothing, `by_flow`
+//! builds the tree from the flow of data.
+
+mod attach;
+mod by_flow;
+mod cover;
+mod evidence;
+mod lookup;
+mod names;
+mod paths;
+mod tree;
+
+use super::{Model, Operation};
+use crate::limits;
+use cover::{LARGE, Lengths, Sums, WORD, cover};
+use evidence::{Evidence, forward};
+use lookup::Lookup;
+use paths::{Texts, components, full_paths, scope_and_type};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use tree::Tree;
+
+/// The modules of a model as they run, whichever of them are layers.
+#[derive(Debug)]
+struct Modules {
+    /// Operations of the forward pass, in the order of the program.
+    forward: Vec<u32>,
+    tree: Tree,
+    sums: Sums,
+    /// By component of a path: its text.
+    texts: Vec<Box<str>>,
+    /// By parameter: the first operation that uses it, as a position in `forward`.
+    parameters: FxHashMap<Box<str>, u32>,
+    /// Operations by their paths, as positions in `forward`.
+    lookup: Lookup,
+    /// Where data flows from one operation to a later one, as positions in `forward`, ascending.
+    flow: Vec<(usize, usize)>,
+    /// By operation in `forward`: its first and last step, where no names tell modules.
+    steps: Option<Vec<(u32, u32)>>,
+}
+
+/// The modules that are layers.
+#[derive(Debug, Clone)]
+pub(crate) struct ModuleLayers {
+    modules: Arc<Modules>,
+    /// By layer: the nodes of the tree that it consists of.
+    layers: Vec<Vec<usize>>,
+    /// By layer: its name, the shortest that no other layer has.
+    pub(crate) names: Vec<String>,
+    /// By layer: the path of its module, as the framework writes it.
+    pub(crate) paths: Vec<String>,
+}
+
+/// How well layers describe a model. Shorter is better.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Description {
+    /// The length of the description, in operations.
+    pub(crate) length: f64,
+    /// Operations of the longest layer, or of what runs before or after all layers.
+    pub(crate) longest: usize,
+    /// Bytes of the largest of these.
+    pub(crate) largest: u64,
+}
+
+impl Modules {
+    /// The modules that names tell.
+    fn by_names(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
+        let names = forward
+            .iter()
+            .map(|&number| &*operations[number as usize].name);
+        let (scopes, types): (Vec<&str>, Vec<&str>) = names.map(scope_and_type).unzip();
+        let paths = full_paths(&scopes, &evidence.parameters);
+        let mut texts = Texts::default();
+        let numbered = paths.iter().map(|path| {
+            let numbers = components(path).map(|component| texts.number(component));
+            numbers.collect()
+        });
+        let tree = Tree::new(numbered.collect());
+        let mut lookup = Lookup::default();
+        for (number, (scope, path)) in (0u32..).zip(scopes.iter().zip(&paths)) {
+            lookup.add(scope, number);
+            if path != scope {
+                lookup.add(path, number);
+            }
+        }
+        let mut parameters = FxHashMap::default();
+        for (number, used) in (0u32..).zip(&evidence.parameters) {
+            for &parameter in used {
+                parameters.entry(parameter.into()).or_insert(number);
+            }
+        }
+        Self {
+            sums: Sums::new(&evidence.bytes, types.into_iter()),
+            texts: texts.into_all(),
+            flow: evidence.flow,
+            steps: None,
+            forward,
+            tree,
+            parameters,
+            lookup,
+        }
+    }
+
+    /// Runs of the program between which little data flows.
+    fn by_flow(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
+        let sums = Sums::new(&evidence.bytes, forward.iter().map(|_| ""));
+        let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
+        Self {
+            tree: by_flow::tree(&sums, &evidence.flow, forward.len()),
+            sums,
+            texts: Vec::new(),
+            flow: evidence.flow,
+            steps: Some(forward.iter().map(steps).collect()),
+            forward,
+            parameters: FxHashMap::default(),
+            lookup: Lookup::default(),
+        }
+    }
+
+    /// The nodes that are layers.
+    fn choose(&self) -> Vec<Vec<usize>> {
+        if self.forward.is_empty() {
+            return Vec::new();
+        }
+        if self.steps.is_some() {
+            return by_flow::layers(&self.tree, &self.sums);
+        }
+        let mut word = WORD;
+        let mut chosen = cover(&self.tree, &self.sums, word);
+        // Above the maximum a layer costs more, until few are left.
+        while chosen.len() > limits::LAYERS && word < self.forward.len() as f64 {
+            word *= 2.0;
+            chosen = cover(&self.tree, &self.sums, word);
+        }
+        attach::attach(&self.tree, &self.sums, &chosen, |from, to| {
+            self.flows(from, to)
+        })
+    }
+
+    /// Does data flow from one run of operations to another?
+    fn flows(&self, from: &Range<usize>, to: &Range<usize>) -> bool {
+        let begin = self.flow.partition_point(|edge| edge.0 < from.start);
+        let of_run = self.flow[begin..].iter();
+        let mut of_run = of_run.take_while(|edge| edge.0 < from.end);
+        of_run.any(|edge| to.contains(&edge.1))
+    }
+
+    /// The operations of some nodes that follow each other.
+    fn run(&self, nodes: &[usize]) -> Range<usize> {
+        let operations = |node: usize| &self.tree.nodes[node].operations;
+        operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
+    }
+
+    /// The path of the module that a layer is: the one that all its nodes share, if no
+    /// neighbour is in it; else that of the node with most operations.
+    fn path(&self, nodes: &[usize], neighbours: &[&Vec<usize>]) -> String {
+        if let Some(steps) = &self.steps {
+            let steps = &steps[self.run(nodes)];
+            let first = steps.iter().map(|steps| steps.0).min();
+            let last = steps.iter().map(|steps| steps.1).max();
+            return format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0));
+        }
+        let first = self.tree.path(nodes[0]);
+        let depth = nodes.iter().fold(first.len(), |depth, &node| {
+            let pairs = first.iter().zip(self.tree.path(node));
+            depth.min(pairs.take_while(|(a, b)| a == b).count())
+        });
+        let shared = &first[..depth];
+        let is_inside = |node: &usize| self.tree.path(*node).starts_with(shared);
+        let is_whole = nodes.len() == 1
+            || depth > 0 && !neighbours.iter().any(|nodes| nodes.iter().any(is_inside));
+        let largest = nodes
+            .iter()
+            .max_by_key(|&&node| self.tree.nodes[node].operations.len());
+        let path = match largest {
+            Some(&largest) if !is_whole => self.tree.path(largest),
+            _ => shared,
+        };
+        let texts = path
+            .iter()
+            .map(|&component| &*self.texts[component as usize]);
+        texts.collect()
+    }
+}
+
+impl ModuleLayers {
+    /// The layers of a model.
+    pub(crate) fn new(model: &Model) -> Self {
+        let named = forward(&model.operations, true);
+        let evidence = Evidence::new(model, &named);
+        let found = Self::of(Modules::by_names(&model.operations, named, evidence));
+        if found.names.len() > 1 {
+            return found;
+        }
+        let forward = forward(&model.operations, false);
+        let evidence = Evidence::new(model, &forward);
+        Self::of(Modules::by_flow(&model.operations, forward, evidence))
+    }
+
+    /// The layers of operations of which only the names are known.
+    pub(crate) fn of_names(operations: &[Operation]) -> Self {
+        let forward = forward(operations, true);
+        let evidence = Evidence::nothing(forward.len());
+        Self::of(Modules::by_names(operations, forward, evidence))
+    }
+
+    fn of(modules: Modules) -> Self {
+        Self::with(modules.choose(), Arc::new(modules))
+    }
+
+    fn with(layers: Vec<Vec<usize>>, modules: Arc<Modules>) -> Self {
+        let path = |at: usize| {
+            let before = at.checked_sub(1).and_then(|before| layers.get(before));
+            let neighbours: Vec<_> = before.into_iter().chain(layers.get(at + 1)).collect();
+            modules.path(&layers[at], &neighbours)
+        };
+        let paths: Vec<String> = (0..layers.len()).map(path).collect();
+        Self {
+            names: names::names(&paths),
+            paths,
+            layers,
+            modules,
+        }
+    }
+
+    /// Were the layers found by the flow of data, since names tell nothing?
+    pub(crate) fn are_by_flow(&self) -> bool {
+        self.modules.steps.is_some()
+    }
+
+    /// The layers with one of them cut into its parts; `None` where it has none.
+    pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
+        let parts = match self.layers[layer].as_slice() {
+            &[node] => self.modules.tree.nodes[node].children.as_slice(),
+            nodes => nodes,
+        };
+        let mut layers = self.layers.clone();
+        let parts: Vec<Vec<usize>> = parts.iter().map(|&part| vec![part]).collect();
+        let is_cut = !parts.is_empty() && layers.len() + parts.len() <= limits::LAYERS;
+        is_cut.then(|| {
+            layers.splice(layer..=layer, parts);
+            Self::with(layers, Arc::clone(&self.modules))
+        })
+    }
+
+    /// By operation of the model: its layer, counted from 0. Operations of the forward pass are
+    /// in the layer that runs them, others in that of the module that their name says.
+    pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<u32>> {
+        let by_name = |operation: &Operation| {
+            let is_named = !operation.is_tensor && !operation.is_anonymous;
+            is_named.then(|| self.named(&operation.name)).flatten()
+        };
+        let mut layers: Vec<Option<u32>> = operations.iter().map(by_name).collect();
+        for (layer, nodes) in (0u32..).zip(&self.layers) {
+            for &operation in &self.modules.forward[self.modules.run(nodes)] {
+                layers[operation as usize] = Some(layer);
+            }
+        }
+        layers
+    }
+
+    /// The layer of a parameter, or of a variable that is named after one or after a module.
+    pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
+        let parameter = self.modules.parameters.get(variable);
+        let layer = parameter.map(|&operation| self.layer_at(operation));
+        layer.or_else(|| self.named(variable))
+    }
+
+    /// The layer of the module that a text begins with.
+    fn named(&self, text: &str) -> Option<u32> {
+        let (first, last) = self.modules.lookup.find(text)?;
+        let layer = self.layer_at(first);
+        (layer == self.layer_at(last)).then_some(layer)
+    }
+
+    /// The layer that runs an operation of the forward pass.
+    fn layer_at(&self, operation: u32) -> u32 {
+        let starts_after = |nodes: &Vec<usize>| self.modules.run(nodes).start <= operation as usize;
+        self.layers.partition_point(starts_after) as u32 - 1
+    }
+
+    /// Describes the model by these layers.
+    pub(crate) fn description(&self) -> Description {
+        let runs: Vec<Range<usize>> = self
+            .layers
+            .iter()
+            .map(|nodes| self.modules.run(nodes))
+            .collect();
+        self.describe(&runs)
+    }
+
+    /// Describes the model by other layers: `layers` has the layer of each operation of the model,
+    /// counted from 1, or 0. Operations between layers go with the layer before them.
+    pub(crate) fn description_by(&self, layers: &[u32]) -> Description {
+        let forward = &self.modules.forward;
+        let layer = |at: usize| layers[forward[at] as usize];
+        let last = (0..forward.len()).rposition(|at| layer(at) != 0);
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut current = 0;
+        for at in 0..forward.len() {
+            let is_between = layer(at) == 0 && last.is_some_and(|last| at < last);
+            let next = if is_between { current } else { layer(at) };
+            match runs.last_mut() {
+                Some(run) if next == current => run.end = at + 1,
+                _ => runs.push(at..at + 1),
+            }
+            current = next;
+        }
+        self.describe(&runs)
+    }
+
+    fn describe(&self, runs: &[Range<usize>]) -> Description {
+        let sums = &self.modules.sums;
+        let lengths = Lengths::new(sums, runs.iter(), WORD);
+        Description {
+            length: runs.iter().map(|run| lengths.of(run)).sum(),
+            longest: runs.iter().map(Range::len).max().unwrap_or(0),
+            largest: runs.iter().map(|run| sums.bytes(run)).max().unwrap_or(0),
+        }
+    }
+
+    /// Do other layers describe the model as well as the modules? They must be as short, and
+    /// none of them long or large where the modules have smaller ones.
+    pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
+        let (own, other) = (self.description(), self.description_by(layers));
+        let allowed = own.largest.max(self.modules.sums.all_bytes() / LARGE);
+        other.length <= own.length && other.longest <= own.longest && other.largest <= allowed
+    }
+}

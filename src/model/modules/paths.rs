@@ -1,0 +1,213 @@
+//! Names of operations and parameters to paths in the module tree.
+//!
+//! A framework names an operation `scope/type`, where the scope lists the modules that are being
+//! called. Containers that are never called themselves, such as a list of blocks, are
+//! missing there; the names of parameters have them. So a scope is aligned to the path of a
+//! parameter that its operation uses, and other operations of the scope take over the alignment.
+
+use rustc_hash::FxHashMap;
+
+/// Characters that separate components of a path.
+const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
+
+/// Upper bound on the components of a path; what follows is one component. Real paths have at
+/// most 20.
+const COMPONENTS: usize = 48;
+
+/// Texts by number.
+#[derive(Debug, Default)]
+pub(super) struct Texts<'a> {
+    numbers: FxHashMap<&'a str, u32>,
+    all: Vec<&'a str>,
+}
+
+impl<'a> Texts<'a> {
+    /// The number of a text, which is the same for equal texts.
+    pub(super) fn number(&mut self, text: &'a str) -> u32 {
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry(text).or_insert(next);
+        if number == next {
+            self.all.push(text);
+        }
+        number
+    }
+
+    /// By number: the text.
+    pub(super) fn into_all(self) -> Vec<Box<str>> {
+        self.all.into_iter().map(Box::from).collect()
+    }
+}
+
+/// Splits a text into components, each with the separators before it, so that the
+/// components joined are the text.
+pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    let mut left = COMPONENTS;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        left = left.saturating_sub(1);
+        let begin = rest.find(|c| !SEPARATORS.contains(&c));
+        let end = begin.and_then(|begin| Some(begin + rest[begin..].find(SEPARATORS)?));
+        // Separators at the end belong to the last component.
+        let end = end.filter(|&end| left > 0 && rest[end..].contains(|c| !SEPARATORS.contains(&c)));
+        let (component, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(component)
+    })
+}
+
+/// A component without the separators around it.
+pub(super) fn bare(component: &str) -> &str {
+    component.trim_matches(SEPARATORS)
+}
+
+/// Splits the name of an operation into its scope and its type: `a/b/MatMul_3` has the scope
+/// `a/b` and the type `MatMul`.
+pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
+    let (scope, kind) = name.rsplit_once('/').unwrap_or(("", name));
+    let kind = kind.split(':').next().unwrap_or(kind);
+    let bare = kind.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = bare.len() < kind.len() && bare.ends_with(['_', '.']) && bare.len() > 1;
+    let kind = if is_numbered {
+        &bare[..bare.len() - 1]
+    } else {
+        kind
+    };
+    (scope, kind)
+}
+
+/// The modules of a path: `a.b/c` has `a`, `b` and `c`.
+fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
+    let modules = path.split(['/', '.']).filter(|module| !module.is_empty());
+    modules.take(COMPONENTS)
+}
+
+/// A scope that is aligned to the path of a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Alignment<'a> {
+    parameter: &'a str,
+    /// By module of the scope: where its path ends in `parameter`, in bytes.
+    ends: Vec<usize>,
+}
+
+/// Finds the modules of a scope, in their order, among those of the path of a parameter.
+fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
+    let end_of =
+        |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
+    let mut path: Vec<&str> = modules(parameter).collect();
+    // The last component is the parameter itself.
+    path.pop()?;
+    let mut ends = Vec::new();
+    let mut left = path.as_slice();
+    let mut wanted = modules(scope).peekable();
+    while let Some(module) = wanted.next() {
+        // The module that computes with a parameter is usually the one that has it.
+        let is_owner = wanted.peek().is_none() && left.last() == Some(&module);
+        let at = match is_owner {
+            true => left.len() - 1,
+            false => left.iter().position(|&other| other == module)?,
+        };
+        ends.push(end_of(left[at]));
+        left = &left[at + 1..];
+    }
+    (!ends.is_empty()).then_some(Alignment { parameter, ends })
+}
+
+/// The path of each operation in the module tree, from its scope and the names of the
+/// parameters that it uses. Operations are in the order of the program. An operation
+/// without parameters is aligned as the nearest one with parameters whose scope begins alike.
+pub(super) fn full_paths(scopes: &[&str], parameters: &[Vec<&str>]) -> Vec<String> {
+    let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
+        let found = used.iter().filter_map(|parameter| align(scope, parameter));
+        found.max_by_key(|alignment| alignment.ends.last().copied())
+    });
+    let aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
+    let mut following = vec![None; scopes.len()];
+    let mut next = None;
+    for number in (0..scopes.len()).rev() {
+        next = aligned[number].as_ref().map(|_| number).or(next);
+        following[number] = next;
+    }
+    let mut before = None;
+    let path = |number: usize| {
+        before = aligned[number].as_ref().map(|_| number).or(before);
+        let neighbours = [before, following[number]].into_iter().flatten();
+        let shared = |&other: &usize| {
+            let pairs = modules(scopes[number]).zip(modules(scopes[other]));
+            pairs.take_while(|(a, b)| a == b).count()
+        };
+        // Of two that share as much the earlier one.
+        let best = neighbours.rev().max_by_key(shared);
+        match best.map(|other| (other, shared(&other))) {
+            Some((other, count)) if count > 0 => {
+                let alignment = aligned[other].as_ref();
+                alignment.map_or_else(String::new, |found| joined(found, scopes[number], count))
+            }
+            _ => scopes[number].to_string(),
+        }
+    };
+    (0..scopes.len()).map(path).collect()
+}
+
+/// The aligned path of the first `count` modules of a scope, and the others as they are.
+fn joined(alignment: &Alignment<'_>, scope: &str, count: usize) -> String {
+    let parameter = alignment.parameter;
+    let mut path = parameter[..alignment.ends[count - 1]].to_string();
+    let separator = &parameter[alignment.ends[0]..=alignment.ends[0]];
+    for module in modules(scope).skip(count) {
+        path.push_str(separator);
+        path.push_str(module);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_join_to_the_text() {
+        let parts = |text| components(text).collect::<Vec<_>>();
+        assert_eq!(
+            parts("conv2_block1_1_conv"),
+            ["conv2", "_block1", "_1", "_conv"]
+        );
+        assert_eq!(parts("layer_._3/q"), ["layer", "_._3", "/q"]);
+        assert_eq!(parts("/a._"), ["/a._"]);
+        assert_eq!(parts("__"), ["__"]);
+        assert_eq!(parts(""), [""; 0]);
+        let deep = "a/".repeat(100_000);
+        assert_eq!(components(&deep).count(), COMPONENTS);
+        assert_eq!(components(&deep).collect::<String>(), deep);
+    }
+
+    #[test]
+    fn types_have_no_numbers() {
+        assert_eq!(scope_and_type("a/b/MatMul_3"), ("a/b", "MatMul"));
+        assert_eq!(scope_and_type("a/Conv:0/1"), ("a/Conv:0", "1"));
+        assert_eq!(scope_and_type("a/Conv2D"), ("a", "Conv2D"));
+        assert_eq!(scope_and_type("_3"), ("", "_3"));
+    }
+
+    #[test]
+    fn scopes_are_aligned_to_parameters() {
+        let scopes = ["0/0/norm", "0/0", "0/1/norm", "0/1/act", "head"];
+        let parameters = [
+            vec!["down.0.resnets.0.norm.weight"],
+            vec![],
+            vec!["down.0.attentions.1.norm.bias", "shared.weight"],
+            vec![],
+            vec!["embedding.weight"],
+        ];
+        let expected = [
+            "down.0.resnets.0.norm",
+            "down.0.resnets.0",
+            "down.0.attentions.1.norm",
+            "down.0.attentions.1.act",
+            "head",
+        ];
+        assert_eq!(full_paths(&scopes, &parameters), expected);
+    }
+}

@@ -1,0 +1,163 @@
+//! The module tree: runs of forward operations that share the beginning of their paths.
+
+use std::ops::Range;
+
+/// Means that a node is no child of the component of a path, as the root.
+const NO_COMPONENT: u32 = u32::MAX;
+
+/// A module while it runs: operations that follow each other in the forward pass and whose
+/// paths begin alike. A module that runs again later is another node.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// Its operations, as positions in the forward pass.
+    pub(super) operations: Range<usize>,
+    /// The number of components that all paths of its operations share.
+    pub(super) depth: usize,
+    /// The first component below its parent's path, by which siblings are compared.
+    pub(super) component: u32,
+    /// Its parts, as positions in [`Tree::nodes`], in the order of the program; together they
+    /// have all its operations. Empty, or two and more.
+    pub(super) children: Vec<usize>,
+}
+
+impl Node {
+    /// A run of operations without parts, whose paths share nothing.
+    pub(super) fn new(operations: Range<usize>) -> Self {
+        Self {
+            operations,
+            depth: 0,
+            component: NO_COMPONENT,
+            children: Vec::new(),
+        }
+    }
+}
+
+/// All nodes; the first is the root.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) nodes: Vec<Node>,
+    /// By operation: the components of its path.
+    pub(super) paths: Vec<Vec<u32>>,
+}
+
+/// Children while they are found: operations, and the component that they share.
+struct Run {
+    operations: Range<usize>,
+    component: Option<u32>,
+}
+
+impl Tree {
+    /// The tree of operations with these paths, in the order of the program.
+    pub(super) fn new(paths: Vec<Vec<u32>>) -> Self {
+        let mut tree = Self {
+            nodes: Vec::new(),
+            paths,
+        };
+        tree.add(0..tree.paths.len(), 0, NO_COMPONENT);
+        tree
+    }
+
+    /// Adds the node of these operations, whose paths share `depth` components, with all below it.
+    fn add(&mut self, operations: Range<usize>, mut depth: usize, component: u32) -> usize {
+        let runs = loop {
+            let runs = self.runs(operations.clone(), depth);
+            match runs.as_slice() {
+                // A module with one part is that part.
+                [
+                    Run {
+                        component: Some(_), ..
+                    },
+                ] => depth += 1,
+                _ => break runs,
+            }
+        };
+        let number = self.nodes.len();
+        self.nodes.push(Node {
+            depth,
+            component,
+            ..Node::new(operations)
+        });
+        if runs.len() > 1 {
+            let period = period(&runs);
+            self.nodes[number].children = if period < runs.len() {
+                let calls = runs.chunks(period);
+                calls.map(|runs| self.add_call(runs, depth)).collect()
+            } else {
+                self.add_all(&runs, depth)
+            };
+        }
+        number
+    }
+
+    fn add_all(&mut self, runs: &[Run], depth: usize) -> Vec<usize> {
+        let children = runs.iter().map(|run| {
+            let component = run.component.unwrap_or(NO_COMPONENT);
+            self.add(run.operations.clone(), depth + 1, component)
+        });
+        children.collect()
+    }
+
+    /// Adds one call of a module that runs several times in succession.
+    fn add_call(&mut self, runs: &[Run], depth: usize) -> usize {
+        let number = self.nodes.len();
+        self.nodes.push(Node {
+            depth,
+            ..Node::new(runs[0].operations.start..runs[runs.len() - 1].operations.end)
+        });
+        self.nodes[number].children = self.add_all(runs, depth);
+        number
+    }
+
+    /// Splits operations where the component at `depth` of their paths changes. An operation
+    /// whose path ends before, such as an addition after all parts of a module, goes with the
+    /// part before it.
+    fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for operation in operations {
+            let component = self.paths[operation].get(depth).copied();
+            match runs.last_mut() {
+                Some(run) if component.is_none() || run.component == component => {
+                    run.operations.end = operation + 1;
+                }
+                Some(run) if run.component.is_none() => {
+                    run.operations.end = operation + 1;
+                    run.component = component;
+                }
+                _ => runs.push(Run {
+                    operations: operation..operation + 1,
+                    component,
+                }),
+            }
+        }
+        runs
+    }
+
+    /// The path of a node, as components.
+    pub(super) fn path(&self, node: usize) -> &[u32] {
+        let Node {
+            operations, depth, ..
+        } = &self.nodes[node];
+        let mut paths = self.paths[operations.clone()].iter();
+        let long = paths.find(|path| path.len() >= *depth);
+        long.map_or(&[], |path| &path[..*depth])
+    }
+}
+
+/// The length of the sequence of parts that a module repeats, at least twice; the number of its
+/// parts where it repeats none. Computed from the longest border of each prefix.
+fn period(runs: &[Run]) -> usize {
+    let mut borders = vec![0; runs.len()];
+    for at in 1..runs.len() {
+        let mut border: usize = borders[at - 1];
+        while border > 0 && runs[at].component != runs[border].component {
+            border = borders[border - 1];
+        }
+        borders[at] = border + usize::from(runs[at].component == runs[border].component);
+    }
+    let period = runs.len() - borders[runs.len() - 1];
+    if period > 1 && 2 * period <= runs.len() {
+        period
+    } else {
+        runs.len()
+    }
+}
