@@ -175,15 +175,22 @@ impl Analysis {
     /// Places layers that are known.
     pub(crate) fn placed(
         &self,
-        layering: Layering,
+        mut layering: Layering,
         rules: Rules,
         places: &PlacementOptions,
     ) -> Result<Layers<'_>> {
-        let placement = match rules {
-            Rules::Classic => Placement::classic(&self.model, &layering),
-            Rules::Full => Placement::full(&self.model, &layering, places),
+        let place = |layering: &Layering| {
+            let placement = match rules {
+                Rules::Classic => Placement::classic(&self.model, layering),
+                Rules::Full => Placement::full(&self.model, layering, places),
+            };
+            placement.with_context(|| self.displayed())
         };
-        let placement = placement.with_context(|| self.displayed())?;
+        let mut placement = place(&layering)?;
+        if let Some(free) = layering.without_tied_ends(&self.model, &placement.ties) {
+            placement = place(&free)?;
+            layering = free;
+        }
         Ok(Layers {
             warnings: match rules {
                 Rules::Classic => Vec::new(),

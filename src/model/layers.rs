@@ -1,7 +1,7 @@
 //! Operations to layers (docs/model.md, "Layers").
 
 use super::modules::ModuleLayers;
-use super::{Label, Model, Operation};
+use super::{Label, Model, Operation, WeightTie};
 use clap::ValueEnum;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -224,6 +224,41 @@ impl Layering {
             Finder::Regex(regex, _) => Some(regex),
             _ => None,
         }
+    }
+
+    /// By layer: the path of its module; empty where layers are no modules.
+    pub(crate) fn paths(&self) -> &[String] {
+        self.modules().map_or(&[], |modules| &modules.paths)
+    }
+
+    /// The layers with those at these positions cut into their parts; `None` where none of them
+    /// is a module with parts.
+    pub(crate) fn refined(&self, operations: &[Operation], positions: &[usize]) -> Option<Self> {
+        let mut refined: Option<ModuleLayers> = None;
+        for position in positions.iter().rev() {
+            let modules = refined.as_ref().or(self.modules())?;
+            refined = modules.refined(position - 1).or(refined);
+        }
+        Some(Self::by_modules(operations, refined?))
+    }
+
+    /// The layers without the operations at both ends that share a weight; `None` where layers are
+    /// no modules, or where that frees none.
+    pub(crate) fn without_tied_ends(&self, model: &Model, ties: &[WeightTie]) -> Option<Self> {
+        let modules = self.modules()?.without_tied_ends(model, ties)?;
+        Some(Self::by_modules(&model.operations, modules))
+    }
+
+    /// The layers with the named parts of layers as layers of their own, where modules have
+    /// such parts.
+    pub(crate) fn with_parts(self, operations: &[Operation], names: &[&str]) -> Self {
+        let with_part = |layers: Self, name: &&str| {
+            let is_known = layers.names.iter().any(|layer| layer == name);
+            let modules = layers.modules().filter(|_| !is_known);
+            let refined = modules.and_then(|modules| modules.with_part(name));
+            refined.map_or(layers, |refined| Self::by_modules(operations, refined))
+        };
+        names.iter().fold(self, with_part)
     }
 
     /// The modules that the layers are, if they were found so.

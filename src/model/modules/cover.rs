@@ -55,6 +55,16 @@ impl Sums {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
+    /// By run: is another one like it?
+    pub(super) fn have_likes(&self, runs: &[Range<usize>]) -> Vec<bool> {
+        let mut alike: FxHashMap<u128, u32> = FxHashMap::default();
+        for run in runs {
+            *alike.entry(self.likeness(run)).or_default() += 1;
+        }
+        let has_like = |run: &Range<usize>| alike[&self.likeness(run)] > 1;
+        runs.iter().map(has_like).collect()
+    }
+
     /// Has a run more than its share of all bytes?
     pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
         self.bytes(operations) > self.all_bytes() / LARGE

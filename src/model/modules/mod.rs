@@ -13,6 +13,7 @@ mod evidence;
 mod lookup;
 mod names;
 mod paths;
+mod ties;
 mod tree;
 
 use super::{Model, Operation};
@@ -55,6 +56,8 @@ pub(crate) struct ModuleLayers {
     pub(crate) names: Vec<String>,
     /// By layer: the path of its module, as the framework writes it.
     pub(crate) paths: Vec<String>,
+    /// By operation of the forward pass: is it in In or Out, not in the layer that runs it?
+    is_released: Vec<bool>,
 }
 
 /// How well layers describe a model. Shorter is better.
@@ -157,6 +160,16 @@ impl Modules {
         operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
     }
 
+    /// The paths of layers that follow each other.
+    fn paths(&self, layers: &[Vec<usize>]) -> Vec<String> {
+        let path = |at: usize| {
+            let before = at.checked_sub(1).and_then(|before| layers.get(before));
+            let neighbours: Vec<_> = before.into_iter().chain(layers.get(at + 1)).collect();
+            self.path(&layers[at], &neighbours)
+        };
+        (0..layers.len()).map(path).collect()
+    }
+
     /// The path of the module that a layer is: the one that all its nodes share, if no
     /// neighbour is in it; else that of the node with most operations.
     fn path(&self, nodes: &[usize], neighbours: &[&Vec<usize>]) -> String {
@@ -211,21 +224,14 @@ impl ModuleLayers {
     }
 
     fn of(modules: Modules) -> Self {
-        Self::with(modules.choose(), Arc::new(modules))
-    }
-
-    fn with(layers: Vec<Vec<usize>>, modules: Arc<Modules>) -> Self {
-        let path = |at: usize| {
-            let before = at.checked_sub(1).and_then(|before| layers.get(before));
-            let neighbours: Vec<_> = before.into_iter().chain(layers.get(at + 1)).collect();
-            modules.path(&layers[at], &neighbours)
-        };
-        let paths: Vec<String> = (0..layers.len()).map(path).collect();
+        let layers = modules.choose();
+        let paths = modules.paths(&layers);
         Self {
             names: names::names(&paths),
             paths,
             layers,
-            modules,
+            is_released: vec![false; modules.forward.len()],
+            modules: Arc::new(modules),
         }
     }
 
@@ -234,19 +240,39 @@ impl ModuleLayers {
         self.modules.steps.is_some()
     }
 
-    /// The layers with one of them cut into its parts; `None` where it has none.
+    /// The layers with one of them cut into its parts, which are named after it; `None` where it
+    /// has none.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
         let parts = match self.layers[layer].as_slice() {
             &[node] => self.modules.tree.nodes[node].children.as_slice(),
             nodes => nodes,
         };
-        let mut layers = self.layers.clone();
+        if parts.is_empty() || self.layers.len() + parts.len() > limits::LAYERS {
+            return None;
+        }
         let parts: Vec<Vec<usize>> = parts.iter().map(|&part| vec![part]).collect();
-        let is_cut = !parts.is_empty() && layers.len() + parts.len() <= limits::LAYERS;
-        is_cut.then(|| {
-            layers.splice(layer..=layer, parts);
-            Self::with(layers, Arc::clone(&self.modules))
-        })
+        let paths = self.modules.paths(&parts);
+        let names = names::of_parts(&self.names[layer], &self.paths[layer], &paths);
+        let mut refined = self.clone();
+        refined.layers.splice(layer..=layer, parts);
+        refined.names.splice(layer..=layer, names);
+        refined.paths.splice(layer..=layer, paths);
+        Some(refined)
+    }
+
+    /// The layers with a part of one of them as a layer of its own, by its name; `None` where
+    /// there is no such part.
+    pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
+        let is_in = |layer: &String| {
+            let rest = name.strip_prefix(&**layer);
+            rest.is_some_and(|rest| rest.starts_with(['.', '/']))
+        };
+        let layer = self.names.iter().position(is_in)?;
+        let refined = self.refined(layer)?;
+        let is_found = refined.names.iter().any(|layer| layer == name);
+        is_found
+            .then(|| refined.clone())
+            .or_else(|| refined.with_part(name))
     }
 
     /// By operation of the model: its layer, counted from 0. Operations of the forward pass are
@@ -258,8 +284,9 @@ impl ModuleLayers {
         };
         let mut layers: Vec<Option<u32>> = operations.iter().map(by_name).collect();
         for (layer, nodes) in (0u32..).zip(&self.layers) {
-            for &operation in &self.modules.forward[self.modules.run(nodes)] {
-                layers[operation as usize] = Some(layer);
+            for at in self.modules.run(nodes) {
+                let operation = self.modules.forward[at] as usize;
+                layers[operation] = Some(layer).filter(|_| !self.is_released[at]);
             }
         }
         layers
@@ -268,7 +295,7 @@ impl ModuleLayers {
     /// The layer of a parameter, or of a variable that is named after one or after a module.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
         let parameter = self.modules.parameters.get(variable);
-        let layer = parameter.map(|&operation| self.layer_at(operation));
+        let layer = parameter.and_then(|&operation| self.layer_at(operation));
         layer.or_else(|| self.named(variable))
     }
 
@@ -276,13 +303,16 @@ impl ModuleLayers {
     fn named(&self, text: &str) -> Option<u32> {
         let (first, last) = self.modules.lookup.find(text)?;
         let layer = self.layer_at(first);
-        (layer == self.layer_at(last)).then_some(layer)
+        layer.filter(|_| layer == self.layer_at(last))
     }
 
-    /// The layer that runs an operation of the forward pass.
-    fn layer_at(&self, operation: u32) -> u32 {
-        let starts_after = |nodes: &Vec<usize>| self.modules.run(nodes).start <= operation as usize;
-        self.layers.partition_point(starts_after) as u32 - 1
+    /// The layer of an operation of the forward pass.
+    fn layer_at(&self, operation: u32) -> Option<u32> {
+        let at = operation as usize;
+        let begins = |nodes: &Vec<usize>| self.modules.run(nodes).start <= at;
+        let layer = self.layers.partition_point(begins).checked_sub(1)?;
+        let is_inside = self.modules.run(&self.layers[layer]).contains(&at);
+        (is_inside && !self.is_released[at]).then_some(layer as u32)
     }
 
     /// Describes the model by these layers.

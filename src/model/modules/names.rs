@@ -3,36 +3,73 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The name of each layer with this path, in the order of the program: the shortest end of its
-/// path that no other layer has, with the modules in its middle left out where it stays unique.
-/// Layers with the same path, the calls of one module, are numbered.
+/// path that no other layer has. Paths that only differ in their numbers have ends of the same number of
+/// modules. Modules without a number in the middle are left out where names stay unique. Layers with the
+/// same path, the calls of one module, are numbered.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
     for end in distinct.iter().flat_map(|path| ends_of(path)) {
         *ends.entry(end).or_default() += 1;
     }
-    let end = |path: &'_ str| -> usize {
-        let unique = ends_of(path).find(|end| ends[end] == 1);
-        path.len() - unique.unwrap_or(path).len()
-    };
-    let mut short: FxHashMap<String, u32> = FxHashMap::default();
+    let mut needed: FxHashMap<String, usize> = FxHashMap::default();
     for path in &distinct {
-        let end = &path[end(path)..];
-        for name in FxHashSet::from_iter([end.to_string(), without_middle(end)]) {
-            *short.entry(name).or_default() += 1;
+        let unique = ends_of(path).position(|end| ends[end] == 1);
+        let needed = needed.entry(shape(path)).or_default();
+        *needed = (*needed).max(unique.unwrap_or(usize::MAX));
+    }
+    let end = |path: &'_ str| -> String {
+        let needed = needed[&shape(path)];
+        ends_of(path).nth(needed).unwrap_or(path).to_string()
+    };
+    let mut named: FxHashMap<String, u32> = FxHashMap::default();
+    for path in &distinct {
+        let end = end(path);
+        for name in FxHashSet::from_iter([without_middle(&end), end]) {
+            *named.entry(name).or_default() += 1;
         }
     }
-    let name = |path: &String| {
-        let end = &path[end(path)..];
-        let shorter = without_middle(end);
-        if short[&shorter] == 1 {
-            shorter
-        } else {
-            end.to_string()
-        }
+    let clashes = distinct
+        .iter()
+        .filter(|path| named[&without_middle(&end(path))] > 1);
+    let clashes: FxHashSet<String> = clashes.map(|path| shape(path)).collect();
+    let name = |path: &String| match end(path) {
+        end if clashes.contains(&shape(path)) => end,
+        end => without_middle(&end),
     };
-    let named: Vec<String> = paths.iter().map(name).collect();
-    numbered(named)
+    numbered(paths.iter().map(name).collect())
+}
+
+/// A path with a mark for each number.
+fn shape(path: &str) -> String {
+    let mut shape = String::new();
+    for character in path.chars() {
+        let character = if character.is_ascii_digit() {
+            '#'
+        } else {
+            character
+        };
+        if character != '#' || !shape.ends_with('#') {
+            shape.push(character);
+        }
+    }
+    shape
+}
+
+/// The name of each part of a layer: that of the layer, and where its path goes on below the
+/// path of the layer.
+pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
+    let named = parts.iter().map(|part| {
+        let below = part
+            .strip_prefix(path)
+            .map(|below| below.trim_start_matches(['/', '.']));
+        let last = part.rsplit(['/', '.']).next().unwrap_or(part);
+        format!(
+            "{layer}.{}",
+            below.filter(|below| !below.is_empty()).unwrap_or(last)
+        )
+    });
+    numbered(named.collect())
 }
 
 /// The ends of a path at the beginnings of its modules, the shortest first.
@@ -43,11 +80,13 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     inner.filter(|end| !end.is_empty()).chain([path])
 }
 
-/// The first and the last module of a path.
+/// The first and the last module of a path, if none between them has a number.
 fn without_middle(path: &str) -> String {
     let (first, last) = (path.find(['/', '.']), path.rfind(['/', '.']));
     match (first, last) {
-        (Some(first), Some(last)) => [&path[..first], &path[last..]].concat(),
+        (Some(first), Some(last)) if !path[first..last].contains(|c: char| c.is_ascii_digit()) => {
+            [&path[..first], &path[last..]].concat()
+        }
         _ => path.to_string(),
     }
 }
@@ -97,9 +136,22 @@ mod tests {
             "m.encoder.layers.1",
             "m.decoder.layers.0",
         ];
-        assert_eq!(of(&paths), ["encoder.0", "1", "decoder.0"]);
+        assert_eq!(of(&paths), ["encoder.0", "encoder.1", "decoder.0"]);
         let paths = ["mid.resnets.0", "mid.attentions.0", "mid.resnets.1"];
-        assert_eq!(of(&paths), ["resnets.0", "attentions.0", "1"]);
+        assert_eq!(of(&paths), ["resnets.0", "attentions.0", "resnets.1"]);
+        let paths = [
+            "e.block.0.layer.0",
+            "e.block.1.layer.0",
+            "d.block.0.layer.0",
+        ];
+        assert_eq!(of(&paths), paths);
+    }
+
+    #[test]
+    fn parts_are_named_after_their_layer() {
+        let parts = ["m.layer.3.attention", "m.layer.3.output", "other"].map(String::from);
+        let expected = ["3.attention", "3.output", "3.other"];
+        assert_eq!(of_parts("3", "m.layer.3", &parts), expected);
     }
 
     #[test]

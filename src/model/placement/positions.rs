@@ -17,6 +17,8 @@ use std::fmt;
 pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
+    /// By layer: the path of its module; empty where layers are no modules.
+    paths: Vec<String>,
 }
 
 /// Which pseudo-layers are around the layers.
@@ -81,6 +83,7 @@ impl Positions {
     fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         let layers = layering.names.get(1..).unwrap_or_default().to_vec();
         Self {
+            paths: layering.paths().to_vec(),
             pseudo_layers,
             layers,
         }
@@ -156,8 +159,26 @@ impl Positions {
         }
     }
 
-    /// The position with this name: that of a layer, or `In`, `Out` or `None`
-    /// where there is one. A layer of such a name comes first.
+    /// By layer: the path of its module; empty where layers are no modules.
+    pub(crate) fn paths(&self) -> &[String] {
+        &self.paths
+    }
+
+    /// The position of the only layer whose path has this end.
+    fn find_by_path(&self, end: &str) -> Option<usize> {
+        let ends = |path: &String| {
+            let before = path.strip_suffix(end);
+            before.is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
+        };
+        let mut found = (0..self.paths.len()).filter(|&layer| ends(&self.paths[layer]));
+        found
+            .next()
+            .filter(|_| !end.is_empty() && found.next().is_none())
+    }
+
+    /// The position with this name: that of a layer, also by another end of its module's
+    /// path that no other layer has, or `In`, `Out` or `None` where there is one. A layer of such
+    /// a name comes first.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
         let pseudo_layer = || match (name, self.pseudo_layers) {
@@ -167,6 +188,8 @@ impl Positions {
             | ("Out", PseudoLayers::OutWithIn) => Some(0),
             _ => None,
         };
-        layer.map(|layer| layer + 1).or_else(pseudo_layer)
+        let by_path = || self.find_by_path(name).map(|layer| layer + 1);
+        let layer = layer.map(|layer| layer + 1);
+        layer.or_else(pseudo_layer).or_else(by_path)
     }
 }
