@@ -1,6 +1,6 @@
 //! Operations to layers (docs/model.md, "Layers").
 
-use super::modules::ModuleLayers;
+use super::modules::{ModuleLayers, ModuleRow};
 use super::{Label, Model, Operation, WeightTie};
 use clap::ValueEnum;
 use regex::Regex;
@@ -171,6 +171,12 @@ impl Layering {
         }
     }
 
+    /// Finds the layers as the original tool does by default.
+    pub fn original(operations: &[Operation]) -> Self {
+        let options = LayerOptions::default();
+        Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), &options)
+    }
+
     /// Finds the layers that a regex matches in names and inputs.
     pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
         let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
@@ -240,6 +246,27 @@ impl Layering {
             refined = modules.refined(position - 1).or(refined);
         }
         Some(Self::by_modules(operations, refined?))
+    }
+
+    /// The modules of the model down to its layers; where a regex found these, down to those that
+    /// modules would be.
+    pub(crate) fn outline(&self, model: &Model) -> Vec<ModuleRow> {
+        match self.modules() {
+            Some(modules) => modules.outline(),
+            None => ModuleLayers::new(model).outline(),
+        }
+    }
+
+    /// The value for PopART's `POPART_POPLINER_OUTLINER_REGEX` with which code of these layers is
+    /// not outlined together.
+    pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
+        let by_modules = self
+            .modules()
+            .and_then(|modules| modules.outliner_regex(operations));
+        let regex = || self.regex().map(|regex| regex.to_string());
+        by_modules
+            .or_else(regex)
+            .unwrap_or_else(|| DEFAULT_LAYER_REGEX.to_string())
     }
 
     /// The layers without the operations at both ends that share a weight; `None` where layers are

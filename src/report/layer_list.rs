@@ -19,6 +19,14 @@ const LAYERS: [Column; 7] = [
     Column::new("Largest operation", Kind::Name, ""),
 ];
 
+const MODULES: [Column; 5] = [
+    Column::new("Module", Kind::Name, ""),
+    Column::new("Operations", Kind::Count, ""),
+    Column::new("Bytes", Kind::Bytes, ""),
+    Column::new("Runs", Kind::Count, ""),
+    Column::text("Layer"),
+];
+
 /// The operations, steps and bytes of one layer.
 #[derive(Default)]
 struct LayerRow {
@@ -31,18 +39,37 @@ struct LayerRow {
     largest: Option<(usize, u64)>,
 }
 
-/// The layers, and the largest operations without one.
+/// The layers, the modules of the model down to its layers, and the largest operations without
+/// a layer.
 pub fn layer_list(
     model: &Model,
     layering: &Layering,
     placement: &Placement,
     memory: &MemoryModel<'_>,
-) -> [Table; 2] {
+) -> [Table; 3] {
     let parts = memory.operation_groups();
     [
         layers(model, layering, memory, &parts),
+        modules(model, layering),
         without_layer(model, layering, placement, &parts),
     ]
+}
+
+/// One row for each module that is a layer or has layers, indented by its depth.
+fn modules(model: &Model, layering: &Layering) -> Table {
+    let mut table = Table::new("modules", &MODULES);
+    for row in layering.outline(model) {
+        let indent = "  ".repeat(row.depth);
+        let cells = cells![
+            format!("{indent}{}", row.name),
+            row.operations,
+            row.bytes,
+            row.runs,
+            row.layer,
+        ];
+        table.row("", cells);
+    }
+    table
 }
 
 /// One row for each layer, in order: its operations, its bytes as a stage of its own,

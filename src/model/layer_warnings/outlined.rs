@@ -13,9 +13,10 @@ pub(super) fn outlined_across_layers(model: &Model, layering: &Layering) -> Opti
     let (operation, _) = calls.next()?;
     Some(Warning::new(format!(
         "the operation '{}' calls code that was outlined across layers; compile the model again \
-         with the environment variable POPART_POPLINER_OUTLINER_REGEX set to the layer regex, and \
-         record a new profile",
-        operation.name
+         with the environment variable POPART_POPLINER_OUTLINER_REGEX set to '{}', and record a \
+         new profile",
+        operation.name,
+        layering.outliner_regex(&model.operations)
     )))
 }
 
@@ -50,36 +51,45 @@ pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Wa
              called from {count} places, but its names are those of one of them, and the number of \
              layers found is {layers}; record a new profile without outlining ({})",
             model.operations[operation.0].name,
-            without_outlining(model.recording.framework)
+            without_outlining(
+                model.recording.framework,
+                &layering.outliner_regex(&model.operations)
+            )
         ))
     })
 }
 
 /// How to compile without outlining, or with that of the layers apart. (The names
 /// are from the sources of the frameworks.)
-fn without_outlining(framework: Framework) -> &'static str {
-    match framework {
-        Framework::Popart => {
-            "set the environment variable POPART_POPLINER_OUTLINER_REGEX to the layer regex, or \
-             enableOutlining to False in popart.SessionOptions"
-        }
-        Framework::Poptorch => {
-            "set the environment variable POPART_POPLINER_OUTLINER_REGEX to the layer regex, or \
-             turn outlining off with options._Popart.set(\"enableOutlining\", False)"
-        }
-        Framework::Tensorflow => {
-            "set optimizations.enable_graph_outlining to False in the IPUConfig"
-        }
-        Framework::Popxl | Framework::Poplar => {
-            "write the model so that each layer calls a function of its own"
-        }
+fn without_outlining(framework: Framework, regex: &str) -> String {
+    let (outliner, off) = match framework {
+        Framework::Popart => (true, "enableOutlining to False in popart.SessionOptions"),
+        Framework::Poptorch => (
+            true,
+            "turn outlining off with options._Popart.set(\"enableOutlining\", False)",
+        ),
+        Framework::Tensorflow => (
+            false,
+            "set optimizations.enable_graph_outlining to False in the IPUConfig",
+        ),
+        Framework::Popxl | Framework::Poplar => (
+            false,
+            "write the model so that each layer calls a function of its own",
+        ),
+    };
+    if outliner {
+        format!(
+            "set the environment variable POPART_POPLINER_OUTLINER_REGEX to '{regex}', or {off}"
+        )
+    } else {
+        off.to_string()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{LayerOptions, testing};
+    use crate::model::testing;
 
     #[test]
     fn code_that_was_outlined_across_layers_is_named() {
@@ -93,13 +103,13 @@ mod tests {
         let operations =
             operations.map(|(group, (name, inputs))| testing::operation(group, name, inputs));
         model.operations = operations.collect();
-        let layering = Layering::new(&model.operations, &LayerOptions::default());
+        let layering = Layering::original(&model.operations);
         let found = outlined_across_layers(&model, &layering).expect("a warning");
         for part in ["'Call(1)'", "POPART_POPLINER_OUTLINER_REGEX"] {
             assert!(found.contains(part), "{found}");
         }
         model.operations.remove(0);
-        let layering = Layering::new(&model.operations, &LayerOptions::default());
+        let layering = Layering::original(&model.operations);
         assert_eq!(outlined_across_layers(&model, &layering), None);
     }
 }

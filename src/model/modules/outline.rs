@@ -1,0 +1,119 @@
+//! The module tree for people and for PopART's outliner.
+
+use super::ModuleLayers;
+use crate::model::Operation;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A module of the tree, as `--list-layers` shows it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ModuleRow {
+    /// How many modules it is inside of.
+    pub(crate) depth: usize,
+    /// Its path below the module that it is part of.
+    pub(crate) name: String,
+    /// Operations of the forward pass.
+    pub(crate) operations: usize,
+    /// Bytes of the variables that these are the first to use, over all tiles.
+    pub(crate) bytes: u64,
+    /// How often a module of this path runs.
+    pub(crate) runs: usize,
+    /// The layer that it is, or is joined to.
+    pub(crate) layer: Option<String>,
+}
+
+/// Upper bound on the alternatives of a regex, above which it has one for everything.
+const ALTERNATIVES: usize = 64;
+
+impl ModuleLayers {
+    /// The modules that are layers, and those that these are part of, in the order of the program.
+    pub(crate) fn outline(&self) -> Vec<ModuleRow> {
+        let tree = &self.modules.tree;
+        let mut layer_of: FxHashMap<usize, usize> = FxHashMap::default();
+        for (layer, nodes) in self.layers.iter().enumerate() {
+            layer_of.extend(nodes.iter().map(|&node| (node, layer)));
+        }
+        let mut runs: FxHashMap<&[u32], usize> = FxHashMap::default();
+        for node in 0..tree.nodes.len() {
+            *runs.entry(tree.path(node)).or_default() += 1;
+        }
+        let mut rows = Vec::new();
+        let mut left = vec![(0, 0, String::new())];
+        while let Some((number, depth, parent)) = left.pop() {
+            let node = &tree.nodes[number];
+            let path = self.modules.path(&[number], &[]);
+            let layer = layer_of
+                .get(&number)
+                .map(|&layer| self.names[layer].clone());
+            let below = path.strip_prefix(&parent).unwrap_or(&path);
+            rows.push(ModuleRow {
+                depth,
+                name: below.trim_start_matches(['/', '.']).to_string(),
+                operations: node.operations.len(),
+                bytes: self.modules.sums.bytes(&node.operations),
+                runs: runs[tree.path(number)],
+                layer: layer.clone(),
+            });
+            if layer.is_none() {
+                let children = node.children.iter().rev();
+                left.extend(children.map(|&child| (child, depth + 1, path.clone())));
+            }
+        }
+        rows
+    }
+
+    /// A regex whose group is the scope of a layer, for the environment variable
+    /// `POPART_POPLINER_OUTLINER_REGEX`. Numbers stand for all numbers.
+    pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
+        let mut seen = FxHashSet::default();
+        let mut scopes: Vec<String> = Vec::new();
+        for nodes in &self.layers {
+            let run = self.modules.forward[self.modules.run(nodes)].iter();
+            let names = run.map(|&operation| &*operations[operation as usize].name);
+            let scope = pattern(&shared_scope(names));
+            if !scope.is_empty() && seen.insert(scope.clone()) {
+                scopes.push(scope);
+            }
+        }
+        let is_short = (1..=ALTERNATIVES).contains(&scopes.len());
+        is_short.then(|| format!("^({})(?:/|$)", scopes.join("|")))
+    }
+}
+
+/// The modules that all names begin with, without the type of an operation.
+fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+    let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
+    let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();
+    let count = names.fold(first.len(), |count, name| {
+        let pairs = first.iter().zip(scope(name).split('/'));
+        count.min(pairs.take_while(|(a, b)| *a == b).count())
+    });
+    first[..count].join("/")
+}
+
+/// A regex for a scope with any numbers.
+fn pattern(scope: &str) -> String {
+    let escaped = regex::escape(scope);
+    let parts = escaped.split(|c: char| c.is_ascii_digit());
+    let mut pattern = String::new();
+    for (number, part) in parts.enumerate() {
+        if number > 0 && !pattern.ends_with(r"\d+") {
+            pattern.push_str(r"\d+");
+        }
+        pattern.push_str(part);
+    }
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_have_any_numbers() {
+        assert_eq!(pattern("encoder/12/a"), r"encoder/\d+/a");
+        assert_eq!(pattern("a.b3"), r"a\.b\d+");
+        let names = ["a/0/q/MatMul", "a/0/k/MatMul", "a/0/Add"];
+        assert_eq!(shared_scope(names.into_iter()), "a/0");
+        assert_eq!(shared_scope(["MatMul"].into_iter()), "");
+    }
+}
