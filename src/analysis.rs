@@ -207,10 +207,23 @@ impl Analysis {
     }
 }
 
-impl Layers<'_> {
+impl<'a> Layers<'a> {
     /// The model that they are of.
-    pub(crate) fn model(&self) -> &Model {
+    pub(crate) fn model(&self) -> &'a Model {
         &self.analysis.model
+    }
+
+    /// The model with other layers.
+    ///
+    /// # Errors
+    /// As [`Analysis::layers`].
+    pub(crate) fn with(
+        &self,
+        layering: Layering,
+        rules: Rules,
+        places: &PlacementOptions,
+    ) -> Result<Layers<'a>> {
+        self.analysis.placed(layering, rules, places)
     }
 
     /// The position of a layer in the layer order, which constraints count in; of

@@ -5,18 +5,68 @@ use super::{Options, usage};
 use crate::analysis::Layers;
 use crate::escape::printable;
 use crate::limits;
-use crate::model::{LayerOptions, LayerSource, Layering, Model, ModuleLayers};
+use crate::model::{LayerOptions, LayerSource, Layering, Model, ModuleLayers, Rules};
+use crate::search::SearchResult;
 use crate::wording::counted;
 use anyhow::Result;
 
 /// The layers as the options want them found.
 pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Layering {
     let chosen = options.layers.options(options.limits.memory_model);
-    let layering = Layering::new(model, &chosen);
+    let layering =
+        Layering::new(model, &chosen).with_parts(&model.operations, &options.named_layers());
     if let (Some(modules), LayerSource::Best) = (layering.modules(), &chosen.source) {
         messages.summary(format_args!("layers: {}", described(&layering, modules)));
     }
     layering
+}
+
+/// Finer layers where a layer alone is over the limit: its parts, or the modules of the model in
+/// place of the default regex. `None` where nothing is over the limit, or nothing finer is there.
+///
+/// # Errors
+/// When finer layers share variables in more ways than those of any real model.
+pub(super) fn finer<'a>(
+    layers: &Layers<'a>,
+    found: &SearchResult,
+    options: &Options,
+    messages: Messages,
+) -> Result<Option<Layers<'a>>> {
+    let is_free =
+        options.limits.memory_model == Rules::Full && found.costed.request.given.is_none();
+    let too_large = match is_free {
+        true => found.positions_over_limit(),
+        false => Vec::new(),
+    };
+    if too_large.is_empty() {
+        return Ok(None);
+    }
+    let (model, layering) = (layers.model(), &layers.layering);
+    let finer = match layering.modules() {
+        Some(_) => layering.refined(&model.operations, &too_large),
+        None if options.layers.layer_name_regex.is_none() => {
+            Some(Layering::new(model, &LayerOptions::modules())).filter(|finer| !finer.is_empty())
+        }
+        None => None,
+    };
+    let Some(finer) = finer else {
+        return Ok(None);
+    };
+    let positions = &layers.placement.positions;
+    let names = too_large.iter().map(|&at| positions.name(at).to_string());
+    messages.summary(format_args!(
+        "Layers: {} by the modules of the model, since {} alone {} over the limit",
+        counted(finer.len() - 1, "layer"),
+        sample(&names.collect::<Vec<_>>()),
+        if too_large.len() == 1 { "is" } else { "are" }
+    ));
+    layers
+        .with(
+            finer,
+            options.limits.memory_model,
+            &options.layers.placement(),
+        )
+        .map(Some)
 }
 
 /// Layers from modules in a message.

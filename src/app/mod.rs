@@ -164,22 +164,40 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let layers = input::find_layers(&analysis, options, messages)?;
+    let outputs = answer_with(layers, options, messages)?;
+    Outputs { earlier, ..outputs }.print(out)
+}
+
+/// The answer with these layers, or with finer ones where a layer alone does not fit.
+fn answer_with<'a>(
+    layers: Layers<'_>,
+    options: &'a Options,
+    messages: Messages,
+) -> Result<Outputs<'a>> {
+    let model = layers.model();
     let memory = layers.memory()?;
-    let tables = tables::tables(options, &layers, &memory)?;
-    let diagnosis = tables::diagnosis(options, model, &memory);
     let limits = request::limits(options, model.target.bytes_per_tile)?;
     let highest = Limits::new(&limits).highest();
-    let (memory, found) = search(options, &layers, memory, limits, messages)?;
-    let memory = ManuallyDrop::new(memory);
+    let (searched, found) = search(options, &layers, memory.clone(), limits, messages)?;
+    if let Some(found) = &found
+        && let Some(finer) = layers::finer(&layers, found, options, messages)?
+    {
+        return answer_with(finer, options, messages);
+    }
+    let tables = tables::tables(options, &layers, &memory)?;
+    let diagnosis = tables::diagnosis(options, model, &memory);
+    let memory = ManuallyDrop::new(searched);
+    for warning in found.iter().flat_map(|found| warnings_of_search(&memory, found)) {
+        messages.warning(None, &warning);
+    }
     let report = report(options, &layers, &memory, found.as_ref(), highest, messages)?;
     let outputs = Outputs {
         tables,
         found,
         diagnosis,
-        earlier,
         ..Outputs::new(options, messages, report)
     };
-    outputs.print(out)
+    Ok(outputs)
 }
 
 /// The model with the files beside it, and what is unusual about them.
@@ -210,9 +228,6 @@ fn search<'a>(
         return Ok((memory, None));
     };
     let (memory, found) = find(options, request, layers, &memory, messages)?;
-    for warning in warnings_of_search(&memory, &found) {
-        messages.warning(None, &warning);
-    }
     Ok((memory, Some(found)))
 }
 

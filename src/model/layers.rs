@@ -241,7 +241,12 @@ impl Layering {
     /// is a module with parts.
     pub(crate) fn refined(&self, operations: &[Operation], positions: &[usize]) -> Option<Self> {
         let mut refined: Option<ModuleLayers> = None;
-        for position in positions.iter().rev() {
+        let layers = 1..self.names.len();
+        for position in positions
+            .iter()
+            .rev()
+            .filter(|position| layers.contains(position))
+        {
             let modules = refined.as_ref().or(self.modules())?;
             refined = modules.refined(position - 1).or(refined);
         }

@@ -57,7 +57,7 @@ pub use layers::{
 };
 pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
-pub(crate) use modules::{ModuleLayers, ModuleRow};
+pub(crate) use modules::ModuleLayers;
 use named::Named;
 pub use operations::{OwnedKind, OwnedProgram};
 pub use passes::Pass;

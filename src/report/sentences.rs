@@ -244,6 +244,10 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
 pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let split = report.split.iter();
     let layers = split.flat_map(|split| split.too_large.iter().zip(std::iter::repeat(split.limit)));
+    let help = match report.provenance.layer_name_regex {
+        Some(_) => "more IPUs do not help, finer layers may (--layer-name-regex auto)",
+        None => "more IPUs do not help",
+    };
     let sentence = |(layer, limit): (&LayerMemory, u64)| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
@@ -253,7 +257,7 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
             .amount(layer.fullest_tile_bytes)
             .text(format!(" on tile {}, ", layer.fullest_tile))
             .bytes(layer.fullest_tile_bytes.saturating_sub(limit))
-            .text(" over the limit: more IPUs do not help")
+            .text(format!(" over the limit: {help}"))
     };
     layers.map(sentence).collect()
 }

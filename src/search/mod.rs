@@ -253,6 +253,12 @@ impl SearchResult {
         Ok(result)
     }
 
+    /// The positions that alone are over the limit, so that nothing fits; ascending.
+    pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
+        let alone = self.costed.positions_over_limit().into_iter();
+        alone.map(|range| range.start).collect()
+    }
+
     /// Does the split that is shown keep to all limits and constraints, with
     /// every position in a stage?
     pub fn fits(&self) -> bool {

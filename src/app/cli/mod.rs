@@ -114,6 +114,24 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
+    /// The layers that constraints and a given split name.
+    pub fn named_layers(&self) -> Vec<&str> {
+        let ends = self.results.check_splits.iter().flat_map(|names| &names.0);
+        let pinned = self.search.pin.iter().map(|pin| &pin.layer);
+        let together = self
+            .search
+            .together
+            .iter()
+            .flat_map(|pair| [&pair.0, &pair.1]);
+        let cuts = self
+            .search
+            .cut_after
+            .iter()
+            .chain(&self.search.no_cut_after);
+        let all = ends.chain(pinned).chain(together).chain(cuts);
+        all.map(|name| &**name).collect()
+    }
+
     /// Must the memory of ranges of layers be computed?
     pub fn wants_search(&self) -> bool {
         self.wants_split() || self.results.sweep

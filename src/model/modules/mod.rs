@@ -245,14 +245,17 @@ impl ModuleLayers {
     /// The layers with one of them cut into its parts, which are named after it; `None` where it
     /// has none.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
-        let parts = match self.layers[layer].as_slice() {
-            &[node] => self.modules.tree.nodes[node].children.as_slice(),
-            nodes => nodes,
+        let parts_of = |&node: &usize| match self.modules.tree.nodes[node].children.as_slice() {
+            [] => vec![node],
+            // Small pieces that are joined to a module are parts beside those of the module.
+            _ if self.modules.path(&[node], &[]) != self.paths[layer] => vec![node],
+            children => children.to_vec(),
         };
-        if parts.is_empty() || self.layers.len() + parts.len() > limits::LAYERS {
+        let parts = self.layers[layer].iter().flat_map(parts_of);
+        let parts: Vec<Vec<usize>> = parts.map(|part| vec![part]).collect();
+        if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
             return None;
         }
-        let parts: Vec<Vec<usize>> = parts.iter().map(|&part| vec![part]).collect();
         let paths = self.modules.paths(&parts);
         let names = names::of_parts(&self.names[layer], &self.paths[layer], &paths);
         let mut refined = self.clone();

@@ -159,11 +159,6 @@ impl Positions {
         }
     }
 
-    /// By layer: the path of its module; empty where layers are no modules.
-    pub(crate) fn paths(&self) -> &[String] {
-        &self.paths
-    }
-
     /// The position of the only layer whose path has this end.
     fn find_by_path(&self, end: &str) -> Option<usize> {
         let ends = |path: &String| {
