@@ -20,8 +20,8 @@ use clap::Parser;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
-    Placement, PlacementOptions,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
+    Model, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -55,11 +55,11 @@ fn compare(profile: &Path, layer_regex: &Regex) -> anyhow::Result<()> {
     let debug_info = DebugInfo::read(&debug_file(profile)?)?;
     let model = Model::build(Profile::read(profile)?, &debug_info, false)?;
     let options = LayerOptions {
-        layer_regex: layer_regex.clone(),
+        source: LayerSource::Regex(layer_regex.clone()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX)?,
         order: LayerOrder::Steps,
     };
-    let layering = Layering::new(&model.operations, &options);
+    let layering = Layering::of_names(&model.operations, &options);
     ensure!(
         !layering.is_empty(),
         "no layer was found; try --layer-regex"

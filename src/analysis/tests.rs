@@ -34,8 +34,8 @@ fn a_compilation_is_judged_in_a_few_calls() {
         is_trusted: false,
     };
     let read = |contexts: &ContextsOf| {
-        let layers = |_: &_| LayerOptions::default();
-        Compilation::read(&folder.join("profile.pop"), contexts, layers, false).unwrap()
+        let layers = LayerOptions::default();
+        Compilation::read(&folder.join("profile.pop"), contexts, &layers, false).unwrap()
     };
     let compilation = read(&contexts("debug.cbor"));
     let limit = compilation.profile.target.bytes_per_tile;

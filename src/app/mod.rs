@@ -187,7 +187,10 @@ fn answer_with<'a>(
     let tables = tables::tables(options, &layers, &memory)?;
     let diagnosis = tables::diagnosis(options, model, &memory);
     let memory = ManuallyDrop::new(searched);
-    for warning in found.iter().flat_map(|found| warnings_of_search(&memory, found)) {
+    for warning in found
+        .iter()
+        .flat_map(|found| warnings_of_search(&memory, found))
+    {
         messages.warning(None, &warning);
     }
     let report = report(options, &layers, &memory, found.as_ref(), highest, messages)?;

@@ -9,11 +9,11 @@ fn operation(name: &str, inputs: &str) -> Operation {
 
 fn layering_with(regex: &str, order: LayerOrder, operations: &[Operation]) -> Layering {
     let options = LayerOptions {
-        layer_regex: Regex::new(regex).unwrap(),
+        source: LayerSource::Regex(Regex::new(regex).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order,
     };
-    Layering::new(operations, &options)
+    Layering::of_names(operations, &options)
 }
 
 fn layering(operations: &[Operation]) -> Layering {

@@ -14,6 +14,8 @@ mod lookup;
 mod names;
 mod outline;
 mod paths;
+#[cfg(test)]
+mod tests;
 mod ties;
 mod tree;
 

@@ -8,8 +8,8 @@ use super::any_model::any_model;
 use super::models::{full, target};
 use crate::memory::MemoryModel;
 use crate::model::{
-    ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering,
-    Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
+    ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder,
+    LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
 };
 use crate::profile::{LiveClasses, TileBytes, TileRun};
 use proptest::prelude::*;
@@ -42,11 +42,11 @@ fn unchecked(model: &Model, contents: &[Vec<u8>]) -> Vec<u8> {
 /// Does with a model what is done with every model.
 fn compute(model: &Model) {
     let options = LayerOptions {
-        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+        source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
     };
-    let layering = Layering::new(&model.operations, &options);
+    let layering = Layering::of_names(&model.operations, &options);
     let options = PlacementOptions::default();
     let placements = [
         Placement::classic(model, &layering),

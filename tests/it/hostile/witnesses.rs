@@ -6,7 +6,7 @@ use std::path::Path;
 
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
-use popliner::model::{LayerOptions, Layering, Model, Placement, PlacementOptions};
+use popliner::model::{Layering, Model, Placement, PlacementOptions};
 use popliner::profile::Profile;
 use serde_json::Value;
 
@@ -340,7 +340,7 @@ fn agrees(profile: &Path, debug: &Path, what: &str) {
     let model = Model::build(profile, &contexts, false);
     let model = model.unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(model.contradictions, [], "{what}");
-    let layering = Layering::new(&model.operations, &LayerOptions::default());
+    let layering = Layering::original(&model.operations);
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");
     let memory = MemoryModel::new(&model, &placement).expect("memory");

@@ -15,7 +15,8 @@ use crate::support::skip;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
+    Model, Placement,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -32,11 +33,11 @@ fn big_is_computed_as_the_second_analyser_computes_it() {
     let model = Model::build(read, &contexts, false).expect("a model");
     drop(contexts);
     let options = LayerOptions {
-        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+        source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
     };
-    let layering = Layering::new(&model.operations, &options);
+    let layering = Layering::of_names(&model.operations, &options);
     let placement = Placement::classic(&model, &layering).expect("few sets");
     let memory = MemoryModel::new(&model, &placement).expect("few sets");
     let rules = Rules {

@@ -10,7 +10,7 @@ use popliner::debug_info::DebugInfo;
 use popliner::message::Warning;
 use popliner::model::{
     CycleSource, CyclesByLayer, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions,
-    LayerOrder, Layering, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
+    LayerOrder, LayerSource, Layering, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -25,11 +25,11 @@ fn model(profile: &Path, debug: &Path) -> Model {
 
 fn layer_cycles(model: &Model) -> Option<CyclesByLayer> {
     let options = LayerOptions {
-        layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+        source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
     };
-    let layering = Layering::new(&model.operations, &options);
+    let layering = Layering::of_names(&model.operations, &options);
     let placement = Placement::full(model, &layering, &PlacementOptions::default()).unwrap();
     model.layer_cycles(&placement)
 }

@@ -8,7 +8,8 @@ use crate::support::{sample, sample_pair};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions,
+    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerSource, Layering, Model, Placement,
+    PlacementOptions,
 };
 use popliner::profile::{CompiledProfile, NEVER_LIVE, Profile};
 use popliner::report::{Detail, Files, FitInputs, Provenance, Report, TileCategory};
@@ -171,11 +172,11 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
         return;
     };
     let options = LayerOptions {
-        layer_regex: Regex::new(r"CS (\d+)").unwrap(),
+        source: LayerSource::Regex(Regex::new(r"CS (\d+)").unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
     };
-    let layering = Layering::new(&model.operations, &options);
+    let layering = Layering::of_names(&model.operations, &options);
     let placement = Placement::full(&model, &layering, &PlacementOptions::default()).unwrap();
     let memory = MemoryModel::new(&model, &placement).unwrap();
     let stage = &memory.stages(std::slice::from_ref(&(0..memory.layers())))[0];

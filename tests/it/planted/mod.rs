@@ -4,7 +4,6 @@
 
 mod attributed;
 mod compiled;
-mod found_layers;
 mod growth;
 mod layer_cycles;
 mod once;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
-    Placement, PlacementOptions,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
+    Model, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -31,11 +31,11 @@ impl Subject {
     fn new(name: String, files: [PathBuf; 2], layer_regex: &str) -> Self {
         let model = Model::build(profile(&files), &contexts(&files), true).expect("a model");
         let options = LayerOptions {
-            layer_regex: Regex::new(layer_regex).expect("a regex"),
+            source: LayerSource::Regex(Regex::new(layer_regex).expect("a regex")),
             inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
             order: LayerOrder::Natural,
         };
-        let layering = Layering::new(&model.operations, &options);
+        let layering = Layering::of_names(&model.operations, &options);
         assert!(!layering.is_empty(), "{name}: no layer");
         let tiles = model.target.num_tiles as usize;
         assert_eq!(

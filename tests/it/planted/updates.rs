@@ -7,7 +7,7 @@ use std::ops::Range;
 use ciborium::Value;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule};
-use popliner::model::{LayerOptions, Layering, Model, Pass, Placement, PlacementOptions};
+use popliner::model::{Layering, Model, Pass, Placement, PlacementOptions};
 use popliner::profile::Profile;
 use tempfile::TempDir;
 
@@ -55,7 +55,7 @@ fn updates(model: &Model) -> Vec<&str> {
 }
 
 fn placement(model: &Model) -> Placement {
-    let layering = Layering::new(&model.operations, &LayerOptions::default());
+    let layering = Layering::original(&model.operations);
     let placement = Placement::full(model, &layering, &PlacementOptions::default());
     placement.expect("places")
 }

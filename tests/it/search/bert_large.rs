@@ -8,7 +8,7 @@
 use crate::support::popliner;
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
-use popliner::model::{LayerOptions, Layering, Model, Placement, PlacementOptions};
+use popliner::model::{Layering, Model, Placement, PlacementOptions};
 use popliner::profile::Profile;
 use serde_json::Value;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn state(folder: &Path) -> Vec<u64> {
     let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
     let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
     let model = Model::build(profile, &contexts, false).expect("a model");
-    let layering = Layering::new(&model.operations, &LayerOptions::default());
+    let layering = Layering::original(&model.operations);
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");
     let memory = MemoryModel::new(&model, &placement).expect("memory");

@@ -9,8 +9,8 @@ use crate::support::{debug, profile, root};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model,
-    Placement, PlacementOptions, Positions,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
+    Model, Placement, PlacementOptions, Positions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -44,11 +44,11 @@ impl Facts {
         let contexts = DebugInfo::read(debug).expect("contexts");
         let model = Model::build(read, &contexts, false).expect("a model");
         let layer_options = LayerOptions {
-            layer_regex: Regex::new(DEFAULT_LAYER_REGEX).unwrap(),
+            source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
             inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
             order: LayerOrder::Steps,
         };
-        let layering = Layering::new(&model.operations, &layer_options);
+        let layering = Layering::of_names(&model.operations, &layer_options);
         let placement = Placement::full(&model, &layering, options).expect("few sets");
         let memory = MemoryModel::new(&model, &placement).expect("few sets");
         let layers = placement.positions.len();

@@ -5,7 +5,7 @@ use super::*;
 use crate::analysis::Analysis;
 use crate::memory::pipeline::flows::Life;
 use crate::memory::stage::meets;
-use crate::model::{EVERYWHERE, LayerOptions, Pass, PassPlaces};
+use crate::model::{EVERYWHERE, Pass, PassPlaces};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::path::Path;
@@ -393,7 +393,7 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
         let folder = Path::new("fixtures").join(name);
         let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
         let model = read.expect(name).model;
-        let layering = Layering::new(&model.operations, &LayerOptions::default());
+        let layering = Layering::original(&model.operations);
         let placement = Placement::full(&model, &layering, &PlacementOptions::default());
         let placement = placement.expect("few places");
         let [kept, again] = [Recompute::None, Recompute::Layer]

@@ -2,9 +2,9 @@
 
 use crate::model::placement::*;
 use crate::model::{
-    Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, NO_NODE, NO_USERS,
-    Operation, OperationGroup, ProgramCluster, TensorKind, UseSets, VariableGroup, VariableGroups,
-    testing,
+    Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, LayerSource, NO_NODE,
+    NO_USERS, Operation, OperationGroup, ProgramCluster, TensorKind, UseSets, VariableGroup,
+    VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
@@ -215,11 +215,11 @@ impl Case {
     pub(super) fn placed(&self, options: &PlacementOptions) -> Placed {
         let (model, set_of) = self.model();
         let layers = LayerOptions {
-            layer_regex: Regex::new(r"layer/(\d+)").unwrap(),
+            source: LayerSource::Regex(Regex::new(r"layer/(\d+)").unwrap()),
             inputs_regex: Regex::new("embeddings").unwrap(),
             order: self.order,
         };
-        let layering = Layering::new(&model.operations, &layers);
+        let layering = Layering::of_names(&model.operations, &layers);
         let placement = Placement::full(&model, &layering, options).unwrap();
         Placed { placement, set_of }
     }

@@ -5,7 +5,9 @@ use super::super::places;
 use popliner::analysis::{Analysis, Layers};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::PipelineOptions;
-use popliner::model::{LayerOptions, LayerOrder, LayersByIpu, PlacementOptions, Rules};
+use popliner::model::{
+    LayerOptions, LayerOrder, LayerSource, LayersByIpu, PlacementOptions, Rules,
+};
 use popliner::profile::CompiledProfile;
 use popliner::report::{self, Against, Detail, Fit, FitInputs, Provenance, Report};
 use popliner::search::{IpuCount, SearchRequest};
@@ -72,6 +74,7 @@ fn form() -> ProfileForm {
 
 fn layer_options() -> LayerOptions {
     LayerOptions {
+        source: LayerSource::Original,
         order: LayerOrder::Natural,
         ..LayerOptions::default()
     }
@@ -214,7 +217,7 @@ impl Files {
         let truth = model.write_profile_as(&path, cuts, &case.options, form);
         let profile = CompiledProfile::read(&path, true).expect("a compilation");
         let programs = profile.programs.as_ref().expect("programs");
-        let layers = LayersByIpu::find(programs, &self.debug, |_| layer_options(), profile.ipus);
+        let layers = LayersByIpu::find(programs, &self.debug, &layer_options(), profile.ipus);
         Compiled {
             truth: truth.expect("a profile"),
             layers: layers.expect("layers"),

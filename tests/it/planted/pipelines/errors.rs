@@ -142,7 +142,7 @@ pub fn read(folder: &Path) -> (Model, Layering) {
         order: LayerOrder::Natural,
         ..LayerOptions::default()
     };
-    let layering = Layering::new(&model.operations, &options);
+    let layering = Layering::of_names(&model.operations, &options);
     (model, layering)
 }
 

@@ -1,0 +1,180 @@
+use super::ModuleLayers;
+use crate::limits;
+use crate::model::{Operation, testing};
+
+/// The layers of operations with these names.
+fn layers(names: &[String]) -> ModuleLayers {
+    ModuleLayers::of_names(&operations(names))
+}
+
+fn operations(names: &[String]) -> Vec<Operation> {
+    let numbered = (0u32..).zip(names);
+    let operations = numbered.map(|(group, name)| testing::operation(group, name, ""));
+    operations.collect()
+}
+
+/// The operations of a block of a transformer.
+fn block(scope: &str) -> Vec<String> {
+    let parts = [
+        "attention/query/MatMul",
+        "attention/key/MatMul",
+        "attention/value/MatMul",
+        "attention/Softmax",
+        "attention/output/MatMul",
+        "attention/Add",
+        "norm/LayerNormalization",
+        "mlp/up/MatMul",
+        "mlp/Gelu",
+        "mlp/down/MatMul",
+        "Add",
+    ];
+    parts.map(|part| format!("{scope}/{part}")).to_vec()
+}
+
+fn blocks(list: &str, count: usize) -> Vec<String> {
+    (0..count)
+        .flat_map(|number| block(&format!("{list}/{number}")))
+        .collect()
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| name.to_string()).collect()
+}
+
+#[test]
+fn blocks_are_layers_and_not_their_parts() {
+    let embedding = owned(&[
+        "model/embed/Gather",
+        "model/embed/Add",
+        "model/embed/norm/Norm",
+    ]);
+    let head = owned(&["head/MatMul", "head/Softmax"]);
+    let found = layers(&[embedding, blocks("model/blocks", 4), head].concat());
+    assert_eq!(found.names, ["embed", "0", "1", "2", "3", "head"]);
+    assert_eq!(found.paths[1], "model/blocks/0");
+}
+
+#[test]
+fn two_lists_are_apart() {
+    let found = layers(&[blocks("m/encoder", 3), blocks("m/decoder", 2)].concat());
+    let expected = [
+        "encoder/0",
+        "encoder/1",
+        "encoder/2",
+        "decoder/0",
+        "decoder/1",
+    ];
+    assert_eq!(found.names, expected);
+}
+
+#[test]
+fn stages_of_blocks_are_cut_also_where_they_are_short() {
+    let stages = [3, 6, 2].into_iter().zip(1..);
+    let all: Vec<String> = stages
+        .flat_map(|(blocks_in, stage)| blocks(&format!("layer{stage}"), blocks_in))
+        .collect();
+    assert_eq!(layers(&all).names.len(), 11);
+}
+
+#[test]
+fn calls_of_one_module_are_layers() {
+    let calls: Vec<String> = (0..5).flat_map(|_| block("m/shared")).collect();
+    let found = layers(&calls);
+    assert_eq!(
+        found.names,
+        ["shared@1", "shared@2", "shared@3", "shared@4", "shared@5"]
+    );
+}
+
+#[test]
+fn numbers_in_flat_names_are_parts_of_paths() {
+    let parts = [
+        "1_conv/Conv2D",
+        "1_bn/Norm",
+        "1_relu/Relu",
+        "2_conv/Conv2D",
+        "2_bn/Norm",
+        "add/Add",
+    ];
+    let names = (2..5).flat_map(|stage| (1..4).map(move |block| (stage, block)));
+    let names = names.flat_map(|(stage, block)| {
+        parts.map(|part| format!("resnet/conv{stage}_block{block}_{part}"))
+    });
+    let found = layers(&names.collect::<Vec<_>>());
+    assert_eq!(found.names.len(), 9);
+    assert_eq!(found.names[4], "conv3_block2");
+}
+
+#[test]
+fn a_cast_between_blocks_goes_to_its_neighbour() {
+    let mut all = blocks("m", 2);
+    all.push("cast/Cast".into());
+    all.extend(block("m/2"));
+    all.extend(block("m/3"));
+    assert_eq!(layers(&all).names.len(), 4);
+}
+
+#[test]
+fn parts_of_layers_are_layers_where_they_are_named() {
+    let found = layers(&blocks("m", 3));
+    let names = |layers: &ModuleLayers| layers.names.clone();
+    let with = found.with_part("1.attention").expect("a part");
+    let expected = ["0", "1.attention", "1.norm", "1.mlp", "2"];
+    assert_eq!(names(&with), expected);
+    assert_eq!(names(&found.refined(1).unwrap()), expected);
+    assert!(found.with_part("1.other").is_none());
+    assert!(found.with_part("7.attention").is_none());
+    let finest = found
+        .with_part("1.attention.query")
+        .expect("a part of a part");
+    assert!(finest.names.contains(&"1.attention.query".to_string()));
+}
+
+#[test]
+fn other_operations_follow_names() {
+    let mut all = operations(&blocks("model/blocks", 3));
+    let found = ModuleLayers::of_names(&all);
+    all.push(testing::operation(
+        90,
+        "gradient_tape/model/blocks/1/norm/Norm/Grad",
+        "",
+    ));
+    all.push(testing::operation(91, "loss/Sum", ""));
+    let layers = found.layers(&all);
+    assert_eq!(layers[33..], [Some(1), None]);
+    assert_eq!(
+        found.layer_of("Accl1___model.blocks.2.mlp.up.weight"),
+        Some(2)
+    );
+}
+
+#[test]
+fn a_regex_matches_modules_where_it_finds_the_same_blocks() {
+    let all = operations(&[blocks("m/encoder", 3), blocks("m/decoder", 3)].concat());
+    let found = ModuleLayers::of_names(&all);
+    let by = |layer: fn(usize) -> u32| (0..all.len()).map(|at| layer(at / 11)).collect::<Vec<_>>();
+    assert!(found.are_matched_by(&by(|block| block as u32 + 1)));
+    // Decoders are in Out, both lists are counted alike, or two blocks are one layer.
+    assert!(!found.are_matched_by(&by(|block| if block < 3 { block as u32 + 1 } else { 0 })));
+    assert!(!found.are_matched_by(&by(|block| block as u32 / 2 + 1)));
+}
+
+#[test]
+fn hostile_names_are_bounded() {
+    let deep = "a/".repeat(100_000);
+    let long = "b".repeat(1_000_000);
+    let all: Vec<String> = (0..20)
+        .flat_map(|n| [format!("{deep}{n}/x"), format!("{long}/{n}/y")])
+        .collect();
+    assert!(!layers(&all).names.is_empty());
+    assert!(
+        !layers(&owned(&["", "/", "//", "_", "a", "a", "a/"]))
+            .names
+            .is_empty()
+    );
+    assert!(layers(&[]).names.is_empty());
+    let many: Vec<String> = (0..3 * limits::LAYERS)
+        .map(|n| format!("{n}/{}", n % 7))
+        .collect();
+    assert!(layers(&many).names.len() <= limits::LAYERS);
+}
