@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// What naming one layer costs, in operations: with less, the parts of blocks become layers, with
 /// more, whole stages of blocks.
-pub(super) const WORD: f64 = 2.5;
+pub(super) const WORD: f64 = 1.5;
 
 /// A module with more than this part of all bytes, as a divisor, is cut where it has parts.
 pub(super) const LARGE: u64 = 4;

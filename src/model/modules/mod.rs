@@ -31,6 +31,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use tree::Tree;
 
+/// With more layers than this, which are more than anybody reads, coarser ones are preferred.
+const MANY: usize = 64;
+
 /// The modules of a model as they run, whichever of them are layers.
 #[derive(Debug)]
 struct Modules {
@@ -138,13 +141,21 @@ impl Modules {
         if self.steps.is_some() {
             return by_flow::layers(&self.tree, &self.sums);
         }
-        let mut word = WORD;
-        let mut chosen = cover(&self.tree, &self.sums, word);
-        // Above the maximum a layer costs more, until few are left.
-        while chosen.len() > limits::LAYERS && word < self.forward.len() as f64 {
-            word *= 2.0;
-            chosen = cover(&self.tree, &self.sums, word);
+        let chosen = self.cover(WORD);
+        if chosen.len() <= MANY {
+            return chosen;
         }
+        let coarser = self.cover(2.0 * WORD);
+        if coarser.len() <= MANY {
+            coarser
+        } else {
+            chosen
+        }
+    }
+
+    /// The layers where naming one costs `word`.
+    fn cover(&self, word: f64) -> Vec<Vec<usize>> {
+        let chosen = cover(&self.tree, &self.sums, word);
         attach::attach(&self.tree, &self.sums, &chosen, |from, to| {
             self.flows(from, to)
         })
@@ -212,7 +223,7 @@ impl ModuleLayers {
         let named = forward(&model.operations, true);
         let evidence = Evidence::new(model, &named);
         let found = Self::of(Modules::by_names(&model.operations, named, evidence));
-        if found.names.len() > 1 {
+        if (2..=limits::LAYERS).contains(&found.names.len()) {
             return found;
         }
         let forward = forward(&model.operations, false);

@@ -173,8 +173,18 @@ fn hostile_names_are_bounded() {
             .is_empty()
     );
     assert!(layers(&[]).names.is_empty());
-    let many: Vec<String> = (0..3 * limits::LAYERS)
-        .map(|n| format!("{n}/{}", n % 7))
-        .collect();
-    assert!(layers(&many).names.len() <= limits::LAYERS);
+    let many = (0..3 * limits::LAYERS).map(|number| format!("{number}/{}", number % 7));
+    let mut model = testing::model(1, 1000);
+    model.operations = operations(&many.collect::<Vec<_>>());
+    for operation in &mut model.operations {
+        operation.group = 0;
+    }
+    model.operation_groups = vec![crate::model::OperationGroup {
+        uid: 1,
+        window: None,
+        code: Default::default(),
+        host_copies: Vec::new(),
+        clusters: Vec::new(),
+    }];
+    assert!(ModuleLayers::new(&model).names.len() <= limits::LAYERS);
 }

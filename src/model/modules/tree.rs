@@ -59,21 +59,28 @@ impl Tree {
 
     /// Adds the node of these operations, whose paths share `depth` components, with all below it.
     fn add(&mut self, operations: Range<usize>, mut depth: usize, component: u32) -> usize {
+        // The path ends where an operation of the module itself is.
+        let mut path_depth = None;
         let runs = loop {
             let runs = self.runs(operations.clone(), depth);
-            match runs.as_slice() {
-                // A module with one part is that part.
-                [
-                    Run {
-                        component: Some(_), ..
-                    },
-                ] => depth += 1,
-                _ => break runs,
+            // A module with one part is that part.
+            let [
+                Run {
+                    component: Some(_), ..
+                },
+            ] = runs.as_slice()
+            else {
+                break runs;
+            };
+            let mut paths = self.paths[operations.clone()].iter();
+            if path_depth.is_none() && paths.any(|path| path.len() <= depth) {
+                path_depth = Some(depth);
             }
+            depth += 1;
         };
         let number = self.nodes.len();
         self.nodes.push(Node {
-            depth,
+            depth: path_depth.unwrap_or(depth),
             component,
             ..Node::new(operations)
         });
