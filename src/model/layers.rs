@@ -162,7 +162,7 @@ impl Layering {
                 let regex = own_regex(DEFAULT_LAYER_REGEX);
                 let by_regex = Self::by_regex(operations, &regex, options);
                 let modules = modules();
-                if !by_regex.is_empty() && modules.are_matched_by(&by_regex.own_layers()) {
+                if !by_regex.is_empty() && modules.are_matched_by(&by_regex.layers_by_name()) {
                     by_regex
                 } else {
                     Self::by_modules(operations, modules)
@@ -308,10 +308,13 @@ impl Layering {
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
     }
 
-    /// By operation: the position of the layer that its name or its inputs say, or [`NO_LAYER`].
-    pub(crate) fn own_layers(&self) -> Vec<u32> {
-        let own = |operation| self.own_layer(operation).unwrap_or(NO_LAYER);
-        (0..self.layers.len()).map(own).collect()
+    /// By operation: the position of the layer that its name says, or [`NO_LAYER`].
+    pub(crate) fn layers_by_name(&self) -> Vec<u32> {
+        let by_name = |(&layer, &note)| match note {
+            Note::Name => layer,
+            _ => NO_LAYER,
+        };
+        self.layers.iter().zip(&self.notes).map(by_name).collect()
     }
 
     /// The position of the one layer that a variable's label names.

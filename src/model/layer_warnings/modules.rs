@@ -8,7 +8,7 @@ use crate::wording::grouped;
 pub(super) fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
     let modules = ModuleLayers::new(model);
-    let layers = layering.own_layers();
+    let layers = layering.layers_by_name();
     if modules.are_by_flow() || modules.are_matched_by(&layers) {
         return None;
     }

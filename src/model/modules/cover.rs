@@ -10,7 +10,8 @@ use xxhash_rust::xxh3::xxh3_128;
 /// more, whole stages of blocks.
 pub(super) const WORD: f64 = 1.5;
 
-/// A module with more than this part of all bytes, as a divisor, is cut where it has parts.
+/// A module with more than this part of all bytes, as a divisor, is cut into its parts if no other
+/// is like it.
 pub(super) const LARGE: u64 = 4;
 
 /// Sums over any run of operations.
@@ -92,6 +93,13 @@ impl<'a> Lengths<'a> {
         Self { sums, alike, word }
     }
 
+    /// Is no other run like this one?
+    fn is_alone(&self, run: &Range<usize>) -> bool {
+        self.alike
+            .get(&self.sums.likeness(run))
+            .is_none_or(|&count| count < 2)
+    }
+
     /// The length of the description of a run.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
         let alike = self.alike.get(&self.sums.likeness(run)).copied();
@@ -121,7 +129,10 @@ pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
         if is_cut_by_words {
             cut_alike(tree, &node.children, &mut is_cut);
         }
-        if is_cut_by_words || !node.children.is_empty() && sums.is_large(&node.operations) {
+        let is_container = !node.children.is_empty()
+            && sums.is_large(&node.operations)
+            && described.is_alone(&node.operations);
+        if is_cut_by_words || is_container {
             let children = node.children.iter().rev();
             left.extend(children.map(|&child| (child, !is_cut_by_words)));
         } else {

@@ -377,7 +377,9 @@ impl ModuleLayers {
     /// none of them long or large where the modules have smaller ones.
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let (own, other) = (self.description(), self.description_by(layers));
-        let allowed = own.largest.max(self.modules.sums.all_bytes() / LARGE);
+        // What is cut from the largest piece must be worth another layer.
+        let allowed = own.largest.saturating_add(own.largest / 2);
+        let allowed = allowed.max(self.modules.sums.all_bytes() / LARGE);
         other.length <= own.length && other.longest <= own.longest && other.largest <= allowed
     }
 }
