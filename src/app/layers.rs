@@ -152,23 +152,21 @@ fn sample(names: &[String]) -> String {
 
 /// Why there is no split where no layer was found.
 pub(super) fn none(model: &Model, layering: &Layering) -> anyhow::Error {
+    let regex = regex(layering);
     let modules = Layering::new(model, &LayerOptions::modules());
-    let cure = if modules.is_empty() {
-        format!(
-            "set --layer-name-regex to a regex whose capture group is the layer, such as \
-             'layer(\\d+)'{}",
+    if modules.is_empty() {
+        return usage(format!(
+            "no operation matched the layer regex {regex}, and no modules of the model are known, so \
+             there are no layers to split between; set --layer-name-regex to a regex whose capture \
+             group is the layer, such as 'layer(\\d+)'{}",
             names(model)
-        )
-    } else {
-        format!(
-            "set --layer-name-regex to auto, which finds {} by the modules of the model ({})",
-            counted(modules.len() - 1, "layer"),
-            sample(&modules.names[1..])
-        )
-    };
+        ));
+    }
     usage(format!(
-        "no operation matched the layer regex {}, so there are no layers to split between; {cure}",
-        regex(layering)
+        "no operation matched the layer regex {regex}, so there are no layers to split between; set \
+         --layer-name-regex to auto, which finds {} by the modules of the model ({})",
+        counted(modules.len() - 1, "layer"),
+        sample(&modules.names[1..])
     ))
 }
 

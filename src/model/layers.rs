@@ -142,9 +142,17 @@ impl Layering {
         Self::find(&model.operations, options, || ModuleLayers::new(model))
     }
 
-    /// Finds the layer of every operation where only names are known.
+    /// Finds the layer of every operation where only names are known. What describes a program
+    /// best cannot be judged then: the default regex is taken where it finds any layer.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
-        Self::find(operations, options, || ModuleLayers::of_names(operations))
+        let modules = || ModuleLayers::of_names(operations);
+        if let LayerSource::Best = options.source {
+            let by_regex = Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options);
+            if !by_regex.is_empty() {
+                return by_regex;
+            }
+        }
+        Self::find(operations, options, modules)
     }
 
     fn find(

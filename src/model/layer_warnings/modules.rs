@@ -20,8 +20,8 @@ pub(super) fn better_modules(model: &Model, layering: &Layering) -> Option<Warni
     let layered = layers.iter().filter(|&&layer| layer != NO_LAYER);
     Some(Warning::new(format!(
         "--layer-name-regex '{regex}' finds {} layers with {} of {} operations, and the largest \
-         piece between two cuts has {} bytes of variables; the modules of the model are {} layers \
-         with at most {} bytes: set --layer-name-regex to auto",
+         piece between two cuts has {} bytes of variables, but the modules of the model are {} \
+         layers with at most {} bytes; set --layer-name-regex to auto",
         layering.len() - 1,
         layered.count(),
         operations.count(),

@@ -19,7 +19,9 @@ pub(super) struct Evidence<'a> {
 pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     let is_forward = |operation: &Operation| {
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
-        let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both);
+        let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both)
+            && !operation.is_backward
+            && !operation.is_update;
         !operation.is_tensor && is_forward && (is_named || !named && operation.window.is_some())
     };
     let numbered = (0u32..).zip(operations);

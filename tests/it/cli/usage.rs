@@ -121,18 +121,14 @@ fn without_layers_a_split_is_refused_and_names_are_shown() {
 
 #[test]
 fn messages_are_as_many_as_asked_for() {
-    let options = [
-        "--solve",
-        "--memory-model=classic",
-        "--layer-name-regex=Layer([01])",
-    ];
+    let options = ["--solve", "--num-ipus=4", "--layer-name-regex=Layer([01])"];
     let with = |more: &str| fixture_with(&[options.as_slice(), &[more]].concat());
     let runs = ["-q", "", "-v", "-vv"].map(|more| match more {
         "" => fixture_with(&options),
         _ => with(more),
     });
     let warns = |line: &str| line.starts_with("warning: ");
-    assert!(runs[0].err.contains("operations got a layer"));
+    assert!(runs[0].err.contains("but the modules of the model are"));
     assert!(runs[0].err.lines().all(warns), "{}", runs[0].err);
     assert!(runs[1].err.contains("warning: ") && runs[1].err.contains("SUCCESS: "));
     let lines: Vec<usize> = runs.iter().map(|run| run.err.lines().count()).collect();
