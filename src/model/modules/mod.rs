@@ -26,7 +26,7 @@ use evidence::{Evidence, forward};
 use lookup::Lookup;
 pub(crate) use outline::ModuleRow;
 use paths::{Texts, components, full_paths, scope_and_type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use tree::Tree;
@@ -346,21 +346,24 @@ impl ModuleLayers {
     /// Describes the model by other layers: `layers` has the layer of each operation of the model,
     /// counted from 1, or 0. Operations between layers go with the layer before them.
     pub(crate) fn description_by(&self, layers: &[u32]) -> Description {
+        let runs = self.runs_of(layers);
+        self.describe(&runs.into_iter().map(|(_, run)| run).collect::<Vec<_>>())
+    }
+
+    /// The runs of such layers, each with its layer.
+    fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
         let layer = |at: usize| layers[forward[at] as usize];
         let last = (0..forward.len()).rposition(|at| layer(at) != 0);
-        let mut runs: Vec<Range<usize>> = Vec::new();
-        let mut current = 0;
+        let mut runs: Vec<(u32, Range<usize>)> = Vec::new();
         for at in 0..forward.len() {
             let is_between = layer(at) == 0 && last.is_some_and(|last| at < last);
-            let next = if is_between { current } else { layer(at) };
             match runs.last_mut() {
-                Some(run) if next == current => run.end = at + 1,
-                _ => runs.push(at..at + 1),
+                Some((of, run)) if is_between || *of == layer(at) => run.end = at + 1,
+                _ => runs.push((layer(at), at..at + 1)),
             }
-            current = next;
         }
-        self.describe(&runs)
+        runs
     }
 
     fn describe(&self, runs: &[Range<usize>]) -> Description {
@@ -373,9 +376,14 @@ impl ModuleLayers {
         }
     }
 
-    /// Do other layers describe the model as well as the modules? They must be as short, and
-    /// none of them long or large where the modules have smaller ones.
+    /// Do other layers describe the model as well as the modules? Each must be one run, they must be
+    /// as short, and none of them long or large where the modules have smaller ones.
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut runs = self.runs_of(layers).into_iter();
+        if !runs.all(|(layer, _)| layer == 0 || seen.insert(layer)) {
+            return false;
+        }
         let (own, other) = (self.description(), self.description_by(layers));
         // What is cut from the largest piece must be worth another layer.
         let allowed = own.largest.saturating_add(own.largest / 2);
