@@ -289,7 +289,7 @@ mod tests {
         let report = report();
         let expected = "\
 FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
-  Layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help";
+  Layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help, finer layers may (--layer-name-regex auto)";
         assert_eq!(section(&report, "verdict", &PLAIN), expected);
         let text = text(
             &complete(),

@@ -44,8 +44,7 @@ pub struct SavedModel {
 #[command(next_help_heading = "Layers")]
 pub struct Layers {
     /// Print a row for each layer: its operations, bytes, first and last step and
-    /// names; then the largest operations without a layer. Where none is found, see
-    /// what --layer-name-regex could be
+    /// names; then the modules of the model, and the largest operations without a layer
     #[arg(long)]
     pub list_layers: bool,
 
