@@ -6,6 +6,7 @@ mod attributed;
 mod compiled;
 mod growth;
 mod layer_cycles;
+mod modules;
 mod once;
 mod passes;
 mod pipelines;

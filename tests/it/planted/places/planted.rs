@@ -112,7 +112,7 @@ pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
             order: LayerOrder::Natural,
             ..LayerOptions::default()
         };
-        return Layering::new(&model.operations, &options);
+        return Layering::of_names(&model.operations, &options);
     }
     let of_graph = truth.operations().iter().filter(|op| op.forward.is_some());
     let layers: HashMap<u64, u32> = of_graph
