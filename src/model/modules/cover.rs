@@ -3,8 +3,8 @@
 
 use super::tree::{Node, Tree};
 use rustc_hash::FxHashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
-use xxhash_rust::xxh3::xxh3_128;
 
 /// What naming one layer costs, in operations: with less, the parts of blocks become layers, with
 /// more, whole stages of blocks.
@@ -14,13 +14,18 @@ pub(super) const WORD: f64 = 1.5;
 /// is like it.
 pub(super) const LARGE: u64 = 4;
 
+/// A number for a type of operations, such that sums of different types are different.
+fn hash(kind: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(kind)
+}
+
 /// Sums over any run of operations.
 #[derive(Debug)]
 pub(super) struct Sums {
     /// By operation: the bytes of all operations before it.
     bytes: Vec<u64>,
     /// By operation: the sum of the hashes of the types of all operations before it.
-    types: Vec<u128>,
+    types: Vec<u64>,
 }
 
 impl Sums {
@@ -35,8 +40,7 @@ impl Sums {
                 sums.types[sums.types.len() - 1],
             );
             sums.bytes.push(before.saturating_add(bytes));
-            sums.types
-                .push(types.wrapping_add(xxh3_128(kind.as_bytes())));
+            sums.types.push(types.wrapping_add(hash(kind)));
         }
         sums
     }
@@ -52,13 +56,13 @@ impl Sums {
     }
 
     /// A number that is the same for runs with the same types of operations, each as often.
-    fn likeness(&self, operations: &Range<usize>) -> u128 {
+    fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
     /// By run: is another one like it?
     pub(super) fn have_likes(&self, runs: &[Range<usize>]) -> Vec<bool> {
-        let mut alike: FxHashMap<u128, u32> = FxHashMap::default();
+        let mut alike: FxHashMap<u64, u32> = FxHashMap::default();
         for run in runs {
             *alike.entry(self.likeness(run)).or_default() += 1;
         }
@@ -76,7 +80,7 @@ impl Sums {
 /// are written once.
 pub(super) struct Lengths<'a> {
     sums: &'a Sums,
-    alike: FxHashMap<u128, u32>,
+    alike: FxHashMap<u64, u32>,
     word: f64,
 }
 

@@ -2,7 +2,7 @@
 
 use super::paths::{bare, components};
 use rustc_hash::FxHashMap;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Upper bound on the components before a path, such as those that name a gradient.
 const COMPONENTS_BEFORE: usize = 8;
@@ -48,7 +48,7 @@ impl Lookup {
 /// The number of a beginning that has one component more. Frameworks write the separators of one path in
 /// different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
-    xxh3_64_with_seed(bare(component).as_bytes(), beginning.wrapping_add(1))
+    BuildHasherDefault::<DefaultHasher>::default().hash_one((beginning, bare(component)))
 }
 
 #[cfg(test)]
