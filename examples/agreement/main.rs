@@ -58,6 +58,7 @@ fn compare(profile: &Path, layer_regex: &Regex) -> anyhow::Result<()> {
         source: LayerSource::Regex(layer_regex.clone()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX)?,
         order: LayerOrder::Steps,
+        ..LayerOptions::default()
     };
     let layering = Layering::of_names(&model.operations, &options);
     ensure!(

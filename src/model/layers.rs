@@ -46,6 +46,9 @@ pub struct LayerOptions {
     pub inputs_regex: Regex,
     /// The order of the layers.
     pub order: LayerOrder,
+    /// What joins the texts of several capture groups of a regex to the name of a layer: a dot, or
+    /// nothing as in the original tool.
+    pub separator: &'static str,
 }
 
 impl Default for LayerOptions {
@@ -55,6 +58,7 @@ impl Default for LayerOptions {
             source: LayerSource::default(),
             inputs_regex: own_regex(DEFAULT_INPUTS_REGEX),
             order: LayerOrder::Steps,
+            separator: ".",
         }
     }
 }
@@ -118,7 +122,19 @@ pub struct Layering {
     pub layers: Vec<u32>,
     /// By operation: why.
     pub notes: Vec<Note>,
+    /// By layer, without the pseudo-layer: the module that it is; empty where no module is known.
+    pub(crate) modules: Vec<LayerModule>,
     finder: Finder,
+}
+
+/// The module that a layer is in the code of the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LayerModule {
+    /// Its path, with the names of containers that are not called.
+    pub(crate) path: String,
+    /// The path of the first module that the layer calls, where a block of a pipeline can begin; the same
+    /// unless small pieces are joined to it.
+    pub(crate) first: String,
 }
 
 /// Finds layers in other texts than those of operations.
@@ -168,9 +184,11 @@ impl Layering {
             }
             LayerSource::Best => {
                 let regex = own_regex(DEFAULT_LAYER_REGEX);
-                let by_regex = Self::by_regex(operations, &regex, options);
+                let mut by_regex = Self::by_regex(operations, &regex, options);
                 let modules = modules();
-                if !by_regex.is_empty() && modules.are_matched_by(&by_regex.layers_by_name()) {
+                let layers = by_regex.layers_by_name();
+                if !by_regex.is_empty() && modules.are_matched_by(&layers) {
+                    by_regex.modules = modules.modules_of(&layers, by_regex.len() - 1);
                     by_regex
                 } else {
                     Self::by_modules(operations, modules)
@@ -191,12 +209,18 @@ impl Layering {
         let (mut layers, notes) = assign(operations, (regex, &options.inputs_regex), &mut found);
         let keys = in_order(found, &mut layers, options.order);
         let mut names = vec![String::new()];
-        names.extend(keys.iter().map(|groups| groups.concat()));
+        let name = |groups: &CaptureGroups| {
+            let texts = groups.iter().filter(|text| !text.is_empty());
+            let texts: Vec<&str> = texts.map(String::as_str).collect();
+            texts.join(options.separator)
+        };
+        names.extend(keys.iter().map(name));
         let positions = keys.into_iter().zip(1..).collect();
         Self {
             names,
             layers,
             notes,
+            modules: Vec::new(),
             finder: Finder::Regex(regex.clone(), positions),
         }
     }
@@ -217,6 +241,7 @@ impl Layering {
             notes: operations.iter().zip(&layers).map(note).collect(),
             names: [String::new()].into_iter().chain(names).collect(),
             layers,
+            modules: modules.layer_modules(),
             finder: Finder::Modules(Box::new(modules)),
         }
     }
@@ -228,6 +253,7 @@ impl Layering {
             notes: vec![Note::Name; layers.len()],
             names,
             layers,
+            modules: Vec::new(),
             finder: Finder::default(),
         }
     }
@@ -238,11 +264,6 @@ impl Layering {
             Finder::Regex(regex, _) => Some(regex),
             _ => None,
         }
-    }
-
-    /// By layer: the path of its module; empty where layers are no modules.
-    pub(crate) fn paths(&self) -> &[String] {
-        self.modules().map_or(&[], |modules| &modules.paths)
     }
 
     /// The layers with those at these positions cut into their parts; `None` where none of them

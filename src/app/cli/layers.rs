@@ -108,6 +108,10 @@ impl Layers {
             },
             inputs_regex: self.inputs_regex_layer_0.clone(),
             order: self.layer_order,
+            separator: match rules {
+                Rules::Classic => "",
+                Rules::Full => ".",
+            },
         }
     }
 }

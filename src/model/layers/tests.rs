@@ -12,6 +12,7 @@ fn layering_with(regex: &str, order: LayerOrder, operations: &[Operation]) -> La
         source: LayerSource::Regex(Regex::new(regex).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order,
+        ..LayerOptions::default()
     };
     Layering::of_names(operations, &options)
 }

@@ -19,7 +19,7 @@ mod tests;
 mod ties;
 mod tree;
 
-use super::{Model, Operation};
+use super::{LayerModule, Model, Operation};
 use crate::limits;
 use cover::{LARGE, Lengths, Sums, WORD, cover};
 use evidence::{Evidence, forward};
@@ -210,6 +210,11 @@ impl Modules {
             Some(&largest) if !is_whole => self.tree.path(largest),
             _ => shared,
         };
+        self.text(path)
+    }
+
+    /// A path as the framework writes it.
+    fn text(&self, path: &[u32]) -> String {
         let texts = path
             .iter()
             .map(|&component| &*self.texts[component as usize]);
@@ -248,6 +253,39 @@ impl ModuleLayers {
             is_released: vec![false; modules.forward.len()],
             modules: Arc::new(modules),
         }
+    }
+
+    /// By layer: its module.
+    pub(crate) fn layer_modules(&self) -> Vec<LayerModule> {
+        let modules = self.layers.iter().zip(&self.paths);
+        let module = |(nodes, path): (&Vec<usize>, &String)| LayerModule {
+            path: path.clone(),
+            first: self.modules.path(&nodes[..1], &[]),
+        };
+        modules.map(module).collect()
+    }
+
+    /// The modules of other layers, of which there are `count`: those that all operations of a
+    /// layer are in. `layers` is as for [`description_by`](Self::description_by).
+    pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<LayerModule> {
+        let mut shared: Vec<Option<&[u32]>> = vec![None; count];
+        let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
+        for (&operation, path) in paths {
+            let Some(layer) = (layers[operation as usize] as usize).checked_sub(1) else {
+                continue;
+            };
+            let known = shared[layer].get_or_insert(path);
+            let pairs = known.iter().zip(path);
+            *known = &known[..pairs.take_while(|(a, b)| a == b).count()];
+        }
+        let module = |path: Option<&[u32]>| {
+            let path = self.modules.text(path.unwrap_or_default());
+            LayerModule {
+                first: path.clone(),
+                path,
+            }
+        };
+        shared.into_iter().map(module).collect()
     }
 
     /// Were the layers found by the flow of data, since names tell nothing?

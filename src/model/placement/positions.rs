@@ -1,6 +1,6 @@
 //! The order of the layers, with what runs before and after them.
 
-use crate::model::Layering;
+use crate::model::{LayerModule, Layering};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,8 +17,8 @@ use std::fmt;
 pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
-    /// By layer: the path of its module; empty where layers are no modules.
-    paths: Vec<String>,
+    /// By layer: its module; empty where none is known.
+    modules: Vec<LayerModule>,
 }
 
 /// Which pseudo-layers are around the layers.
@@ -83,7 +83,7 @@ impl Positions {
     fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         let layers = layering.names.get(1..).unwrap_or_default().to_vec();
         Self {
-            paths: layering.paths().to_vec(),
+            modules: layering.modules.clone(),
             pseudo_layers,
             layers,
         }
@@ -159,13 +159,19 @@ impl Positions {
         }
     }
 
+    /// The first module that the layer at a position calls, by its path; `None` where it is not known.
+    pub(crate) fn module(&self, position: usize) -> Option<&str> {
+        let module = self.modules.get(position.checked_sub(1)?)?;
+        Some(&*module.first).filter(|path| !path.is_empty())
+    }
+
     /// The position of the only layer whose path has this end.
     fn find_by_path(&self, end: &str) -> Option<usize> {
-        let ends = |path: &String| {
-            let before = path.strip_suffix(end);
+        let ends = |module: &LayerModule| {
+            let before = module.path.strip_suffix(end);
             before.is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
         };
-        let mut found = (0..self.paths.len()).filter(|&layer| ends(&self.paths[layer]));
+        let mut found = (0..self.modules.len()).filter(|&layer| ends(&self.modules[layer]));
         found
             .next()
             .filter(|_| !end.is_empty() && found.next().is_none())

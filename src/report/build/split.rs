@@ -121,6 +121,11 @@ impl Inputs<'_> {
             parts,
             fullest_tile: memory.max_tile() as u32,
             fullest_tile_bytes: memory.max_tile_bytes(),
+            module: self
+                .placement
+                .positions
+                .module(position)
+                .map(str::to_string),
         }
     }
 

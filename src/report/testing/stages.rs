@@ -101,5 +101,6 @@ pub(super) fn layer(name: Option<&str>, tile: u32, bytes: u64) -> LayerMemory {
         parts: parts(bytes * 2 - 24),
         fullest_tile: tile,
         fullest_tile_bytes: bytes,
+        module: None,
     }
 }

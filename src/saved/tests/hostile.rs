@@ -45,6 +45,7 @@ fn compute(model: &Model) {
         source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
+        ..LayerOptions::default()
     };
     let layering = Layering::of_names(&model.operations, &options);
     let options = PlacementOptions::default();

@@ -81,7 +81,7 @@ fn variables_shared_in_every_way() {
             contexts.push(one.clone());
         }
     });
-    let run = case.run(&["--solve"]);
+    let run = case.run(&["--solve", r"--layer-name-regex=layer(\d+)"]);
     assert_eq!(run.code, 3, "{}", run.err);
     assert!(
         run.err.contains("`compute_sets`") || run.err.contains("groups of layers"),

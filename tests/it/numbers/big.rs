@@ -36,6 +36,7 @@ fn big_is_computed_as_the_second_analyser_computes_it() {
         source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
+        ..LayerOptions::default()
     };
     let layering = Layering::of_names(&model.operations, &options);
     let placement = Placement::classic(&model, &layering).expect("few sets");

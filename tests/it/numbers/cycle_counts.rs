@@ -10,7 +10,8 @@ use popliner::debug_info::DebugInfo;
 use popliner::message::Warning;
 use popliner::model::{
     CycleSource, CyclesByLayer, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions,
-    LayerOrder, LayerSource, Layering, Model, NoCycles, OperationCycles, Placement, PlacementOptions,
+    LayerOrder, LayerSource, Layering, Model, NoCycles, OperationCycles, Placement,
+    PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -28,6 +29,7 @@ fn layer_cycles(model: &Model) -> Option<CyclesByLayer> {
         source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
+        ..LayerOptions::default()
     };
     let layering = Layering::of_names(&model.operations, &options);
     let placement = Placement::full(model, &layering, &PlacementOptions::default()).unwrap();

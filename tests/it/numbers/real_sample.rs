@@ -175,6 +175,7 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
         source: LayerSource::Regex(Regex::new(r"CS (\d+)").unwrap()),
         inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
         order: LayerOrder::Steps,
+        ..LayerOptions::default()
     };
     let layering = Layering::of_names(&model.operations, &options);
     let placement = Placement::full(&model, &layering, &PlacementOptions::default()).unwrap();

@@ -34,6 +34,7 @@ impl Subject {
             source: LayerSource::Regex(Regex::new(layer_regex).expect("a regex")),
             inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
             order: LayerOrder::Natural,
+            ..LayerOptions::default()
         };
         let layering = Layering::of_names(&model.operations, &options);
         assert!(!layering.is_empty(), "{name}: no layer");

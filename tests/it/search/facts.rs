@@ -47,6 +47,7 @@ impl Facts {
             source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
             inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
             order: LayerOrder::Steps,
+            ..LayerOptions::default()
         };
         let layering = Layering::of_names(&model.operations, &layer_options);
         let placement = Placement::full(&model, &layering, options).expect("few sets");

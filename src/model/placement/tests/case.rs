@@ -218,6 +218,7 @@ impl Case {
             source: LayerSource::Regex(Regex::new(r"layer/(\d+)").unwrap()),
             inputs_regex: Regex::new("embeddings").unwrap(),
             order: self.order,
+            ..LayerOptions::default()
         };
         let layering = Layering::of_names(&model.operations, &layers);
         let placement = Placement::full(&model, &layering, options).unwrap();
