@@ -192,10 +192,7 @@ impl Analysis {
             layering = free;
         }
         Ok(Layers {
-            warnings: match rules {
-                Rules::Classic => Vec::new(),
-                Rules::Full => self.model.layer_warnings(&layering),
-            },
+            warnings: self.model.layer_warnings(&layering, rules),
             placement,
             analysis: self,
             layering,

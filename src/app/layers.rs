@@ -6,7 +6,7 @@ use crate::analysis::Layers;
 use crate::escape::printable;
 use crate::limits;
 use crate::model::{LayerOptions, LayerSource, Layering, Model, ModuleLayers, Rules};
-use crate::search::SearchResult;
+use crate::search::{SearchResult, Solver};
 use crate::wording::counted;
 use anyhow::Result;
 
@@ -32,19 +32,25 @@ pub(super) fn finer<'a>(
     options: &Options,
     messages: Messages,
 ) -> Result<Option<Layers<'a>>> {
-    let is_free =
-        options.limits.memory_model == Rules::Full && found.costed.request.given.is_none();
-    let too_large = match is_free {
-        true => found.positions_over_limit(),
-        false => Vec::new(),
-    };
-    if too_large.is_empty() {
+    let is_original = options.limits.memory_model == Rules::Classic
+        || options.search.solver == Solver::Greedy
+        || found.costed.request.given.is_some();
+    if is_original {
         return Ok(None);
     }
     let (model, layering) = (layers.model(), &layers.layering);
+    let positions = &layers.placement.positions;
+    // Layers that options name stay as they are.
+    let named = options.named_layers().into_iter();
+    let named: Vec<usize> = named.filter_map(|name| positions.find(name)).collect();
+    let mut too_large = found.positions_over_limit();
+    too_large.retain(|position| !named.contains(position));
+    if too_large.is_empty() {
+        return Ok(None);
+    }
     let finer = match layering.modules() {
         Some(_) => layering.refined(&model.operations, &too_large),
-        None if options.layers.layer_name_regex.is_none() => {
+        None if options.layers.layer_name_regex.is_none() && named.is_empty() => {
             Some(Layering::new(model, &LayerOptions::modules())).filter(|finer| !finer.is_empty())
         }
         None => None,
@@ -52,7 +58,6 @@ pub(super) fn finer<'a>(
     let Some(finer) = finer else {
         return Ok(None);
     };
-    let positions = &layers.placement.positions;
     let names = too_large.iter().map(|&at| positions.name(at).to_string());
     messages.summary(format_args!(
         "Layers: {} by the modules of the model, since {} alone {} over the limit",

@@ -384,8 +384,8 @@ impl Model {
     }
 
     /// Warnings about layers that fit the model badly.
-    pub fn layer_warnings(&self, layering: &Layering) -> Vec<Warning> {
-        layer_warnings::find(self, layering)
+    pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
+        layer_warnings::find(self, layering, rules)
     }
 
     /// By use set: how many updates use its variables, up to 2.

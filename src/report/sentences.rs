@@ -244,9 +244,12 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
 pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let split = report.split.iter();
     let layers = split.flat_map(|split| split.too_large.iter().zip(std::iter::repeat(split.limit)));
-    let help = match report.provenance.layer_name_regex {
-        Some(_) => "more IPUs do not help, finer layers may (--layer-name-regex auto)",
-        None => "more IPUs do not help",
+    let is_by_regex = report.provenance.layer_name_regex.is_some();
+    let help = match &*report.provenance.memory_model {
+        "full" if is_by_regex => {
+            "more IPUs do not help, finer layers may (--layer-name-regex auto)"
+        }
+        _ => "more IPUs do not help",
     };
     let sentence = |(layer, limit): (&LayerMemory, u64)| {
         let meaning = report.pseudo_layers.meaning(&layer.name);

@@ -3,13 +3,14 @@
 mod modules;
 mod outlined;
 
-use super::{Layering, Model};
+use super::{Layering, Model, Rules};
 use crate::message::Warning;
 
 /// All of it.
-pub(super) fn find(model: &Model, layering: &Layering) -> Vec<Warning> {
+pub(super) fn find(model: &Model, layering: &Layering, rules: Rules) -> Vec<Warning> {
+    let better = modules::better_modules(model, layering);
     let all = [
-        modules::better_modules(model, layering),
+        better.filter(|_| rules == Rules::Full),
         outlined::outlined_across_layers(model, layering),
         outlined::lost_in_functions(model, layering),
     ];

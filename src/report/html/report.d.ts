@@ -37,7 +37,7 @@ declare namespace Json {
   type Kind = "text" | "name" | "layers" | "count" | "bytes" | "free" | "change" | "share";
   type LayerAtSteps = { bytes: number[]; name?: string | null; };
   type LayerCycles = { cycles: number; exchange: number; milliseconds?: number | null; name?: string | null; passes: PassCycles; };
-  type LayerMemory = { fullest_tile: number; fullest_tile_bytes: number; name?: string | null; parts: Parts; total: number; };
+  type LayerMemory = { fullest_tile: number; fullest_tile_bytes: number; module?: string | null; name?: string | null; parts: Parts; total: number; };
   type Line = { begins?: boolean | null; position?: number | null; stages?: [number, number] | null; text: string[]; };
   type LiveSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others?: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
   type LiveVariable = { bytes: number; category: string; layers: (string | null)[]; name: string; };

@@ -21,6 +21,7 @@ fn load(bytes: &[u8]) -> Run {
         path.as_os_str(),
         OsStr::new("--load-from-file"),
         OsStr::new("--solve"),
+        OsStr::new(r"--layer-name-regex=(?:Layer|layer)(\d+)"),
     ];
     let run = finish(&mut limited("", &arguments));
     assert_eq!(fs::read(&path).unwrap(), bytes);

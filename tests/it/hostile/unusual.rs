@@ -177,7 +177,12 @@ fn odd_names() {
     let case = Case::new().cbor(|_, strings| strings.fill(Value::Text(String::new())));
     let run = case.run(&["--operation-breakdown"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert_eq!(case.run(&["--solve"]).code, 2, "no layers without names");
+    let run = case.run(&["--solve"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.err.contains("runs of steps between which little data"),
+        "{run:?}"
+    );
 }
 
 /// Layer names are what a regex finds, so gaps change nothing but names.

@@ -37,8 +37,6 @@ pub struct Layering {
     pub layer: Vec<Option<usize>>,
     /// By operation, why.
     pub notes: Vec<String>,
-    /// Did less than half of the operations get a layer?
-    pub few_layered: bool,
     /// Did a `Call` have inputs of several layers?
     pub mixed_call: bool,
 }
@@ -88,7 +86,6 @@ impl Layering {
         let names = order.iter().map(|key| Some(key.concat()));
         Self {
             names: [None].into_iter().chain(names).collect(),
-            few_layered: few_layered(operations, &layer),
             mixed_call: mixed_call(operations, rules),
             layer,
             notes,
@@ -128,16 +125,6 @@ fn marks(operations: &[Operation], rules: &Rules) -> (Vec<Mark>, Vec<String>) {
     }
     all.reverse();
     all.into_iter().unzip()
-}
-
-fn few_layered(operations: &[Operation], layer: &[Option<usize>]) -> bool {
-    let others = operations
-        .iter()
-        .zip(layer)
-        .filter(|(operation, _)| !operation.is_tensor);
-    let layers: Vec<_> = others.map(|(_, layer)| layer).collect();
-    let layered = layers.iter().filter(|layer| layer.is_some()).count();
-    layered * 2 < layers.len()
 }
 
 fn mixed_call(operations: &[Operation], rules: &Rules) -> bool {

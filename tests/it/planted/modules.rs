@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use popliner::debug_info::DebugInfo;
-use popliner::model::{LayerOptions, Layering, Model, NO_LAYER, Pass};
+use popliner::model::{LayerOptions, Layering, Model, NO_LAYER, Note, Pass};
 use popliner::profile::Profile;
 use tempfile::TempDir;
 
@@ -97,7 +97,13 @@ fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
     let model = model(folder.path());
     let layering = Layering::new(&model, &LayerOptions::default());
     let mut operations = BTreeMap::new();
-    for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
+    for (number, operation) in model.operations.iter().enumerate() {
+        let is_named = layering.notes[number] == Note::Name;
+        let layer = if is_named {
+            layering.layers[number]
+        } else {
+            NO_LAYER
+        };
         let uid = model.operation_groups[operation.group as usize].uid;
         // Gradients have the number of their operation.
         if let (Some(&(number, block)), Pass::Forward) = (planted.get(&uid), operation.pass) {

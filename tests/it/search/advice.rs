@@ -1,10 +1,10 @@
 //! Advice where nothing fits: each change frees the bytes that it is said to.
 
-use crate::support::run_fixture;
+use crate::support::{DEFAULT_REGEX, run_fixture};
 use serde_json::Value;
 
 fn report(fixture: &str, more: &[&str]) -> Value {
-    let options = [&["--solve", "--export-json=-", "-q"], more].concat();
+    let options = [&["--solve", "--export-json=-", "-q", DEFAULT_REGEX], more].concat();
     let run = run_fixture(fixture, &options);
     let json = run.out.split_once("# export-json\n").expect("a report").1;
     serde_json::from_str(json).expect("JSON")

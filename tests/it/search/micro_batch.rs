@@ -1,6 +1,6 @@
 //! Another micro-batch than that of the profile: an estimate, and called one everywhere.
 
-use crate::support::run_fixture;
+use crate::support::{DEFAULT_REGEX, run_fixture};
 use serde_json::Value;
 
 const FIXTURES: [(&str, u64); 3] = [
@@ -11,7 +11,12 @@ const FIXTURES: [(&str, u64); 3] = [
 
 /// The exit code, and the report.
 fn report(fixture: &str, more: &[String]) -> (i32, Value) {
-    let fixed = ["--solve", "--export-json=-", "--micro-batch=8"];
+    let fixed = [
+        "--solve",
+        "--export-json=-",
+        "--micro-batch=8",
+        DEFAULT_REGEX,
+    ];
     let more = more.iter().map(String::as_str);
     let options: Vec<&str> = fixed.into_iter().chain(more).collect();
     let run = run_fixture(fixture, &options);

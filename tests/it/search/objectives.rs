@@ -3,12 +3,13 @@
 //! wherever it is.
 
 use crate::search::facts::{Facts, printed};
-use crate::support::{self, FIXTURES, run_fixture};
+use crate::support::{self, DEFAULT_REGEX, FIXTURES, run_fixture};
 use serde_json::Value;
 
 /// Runs the command and compares it with all splits.
 fn compare(fixture: &str, facts: &Facts, options: &[&str], best: Option<Vec<usize>>) {
-    let options: Vec<&str> = [&["--solve", "-q", "--schedule=none"], options].concat();
+    let fixed = ["--solve", "-q", "--schedule=none", DEFAULT_REGEX];
+    let options: Vec<&str> = [&fixed, options].concat();
     let run = run_fixture(fixture, &options);
     match best {
         Some(best) => {
@@ -110,7 +111,13 @@ fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
         let facts = Facts::new(fixture);
         let run = run_fixture(
             fixture,
-            &["--sweep", "--num-ipus=7", "-q", "--schedule=none"],
+            &[
+                "--sweep",
+                "--num-ipus=7",
+                "-q",
+                "--schedule=none",
+                DEFAULT_REGEX,
+            ],
         );
         assert_eq!(run.code, 0, "{run:?}");
         let rows = support::cells(&run.out, '\t');
@@ -151,6 +158,7 @@ fn a_refusal_proves_what_it_says() {
                 "--export-json=-".into(),
                 "--schedule=none".into(),
                 "-q".into(),
+                DEFAULT_REGEX.into(),
             ];
             let run = run_fixture(fixture, &options.each_ref().map(String::as_str));
             let json = run.out.split("# export-json\n").nth(1).expect("a report");

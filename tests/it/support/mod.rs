@@ -179,6 +179,10 @@ pub fn popliner<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run 
     finish(&mut command(arguments))
 }
 
+/// The option with the regex of the original tool, by which no layer is cut into parts.
+pub const DEFAULT_REGEX: &str =
+    r"--layer-name-regex=(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
+
 /// Runs the tool on a fixture.
 pub fn run_fixture(fixture: &str, options: &[&str]) -> Run {
     let profile = profile(fixture);

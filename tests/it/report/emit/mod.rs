@@ -4,7 +4,7 @@
 
 mod pipelines;
 
-use crate::support::{Run, python, run_fixture, sections};
+use crate::support::{DEFAULT_REGEX, Run, python, run_fixture, sections};
 use serde_json::{Value, json};
 
 /// Splits with few and many stages, IPUs left over, and one that does not fit.
@@ -21,6 +21,7 @@ const CASES: [(&str, &str); 6] = [
 fn emitted(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String) {
     let form = format!("--emit={emit}");
     let wanted: [&str; 2] = ["--solve", &form];
+    let options = &[options, &[DEFAULT_REGEX]].concat()[..];
     let run = run_fixture(fixture, &[&wanted, options].concat());
     assert!(run.code == 0 || run.code == 1, "{run:?}");
     let [(solve, stages), (name, text)] = <[_; 2]>::try_from(sections(&run.out)).expect("two");
@@ -115,7 +116,13 @@ fn layers_per_ipu_is_yaml_and_adds_up() {
 fn check_round_trip(fixture: &str, ipus: &str, counts: &[usize], stages: &[Value]) {
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
     let given = format!("--layers-per-ipu=[{}]", counts.join(", "));
-    let options = ["--solve", "--emit=layers-per-ipu", ipus, &given];
+    let options = [
+        "--solve",
+        "--emit=layers-per-ipu",
+        ipus,
+        &given,
+        DEFAULT_REGEX,
+    ];
     let run = run_fixture(fixture, &options);
     let found = sections(&run.out);
     let read: Vec<Value> = serde_json::from_str(&found[0].1).expect("JSON");
