@@ -63,7 +63,7 @@ fn the_largest_variables_where_the_most_is_lacking_are_named() {
     let largest = advice["largest"].as_array().expect("variables");
     let expected = of_stage["largest"].as_array().expect("variables");
     assert_eq!(largest, &expected[..3]);
-    let options = ["--solve", "--num-ipus=4"];
+    let options = ["--solve", "--num-ipus=4", DEFAULT_REGEX];
     let run = run_fixture("impossible", &options);
     let hint =
         "In with 477,969 bytes on tile 1 (--explain with the profile names the variables), these";
