@@ -9,7 +9,7 @@ const knownTiles = () => {
   const own = report.live_steps;
   if (!own || isHuge) return [];
   return [own, ...(own.others ?? [])].map((one, place) => ({
-    always_live: 0, categories: [], layers: [], in_every_stage: [], ...one, at: place ? `/live_steps/others/${place - 1}` : '/live_steps',
+    ...one, at: place ? `/live_steps/others/${place - 1}` : '/live_steps',
   }));
 };
 

@@ -130,7 +130,7 @@ const bytesAt = (curve, step) => curve.fixed + curve.always_live
 
 /** Stages of a split, or the IPUs of a compilation, in one form. @param {Json.Report} [own] @returns {OneIpu[]} */
 const stagesOf = (own = report) => own.split
-  ? own.split.stages.map((stage, place) => ({ stage, at: `/split/stages/${place}`, ipu: stage.stage, tile: { limit: 0, ...stage.fullest_tile }, curve: stage.fullest_tile_curve }))
+  ? own.split.stages.map((stage, place) => ({ stage, at: `/split/stages/${place}`, ipu: stage.stage, tile: stage.fullest_tile, curve: stage.fullest_tile_curve }))
   : (own.fit?.ipus ?? []).map((compiled, place) => ({ compiled, at: `/fit/ipus/${place}`, ipu: compiled.ipu, tile: compiled.fullest_tile, curve: compiled.curve }));
 
 /** The one of them that is nearest to its limit. @param {OneIpu[]} all */
