@@ -113,14 +113,14 @@ fn natural_order_compares_numbers() {
 }
 
 #[test]
-fn layers_are_told_apart_by_their_groups_and_named_by_joining_them() {
+fn layers_differ_by_their_groups_and_are_named_by_joining_them() {
     let operations = [
         operation("a1_2", ""),
         operation("a_12", ""),
         operation("b3", ""),
     ];
     let found = layering_with(r"a(\d*)_(\d+)|b3", LayerOrder::Steps, &operations);
-    assert_eq!(found.names, ["", "12", "12", ""]);
+    assert_eq!(found.names, ["", "1.2", "12", ""]);
     assert_eq!(found.layers, [1, 2, 3]);
     let whole = layering_with(r"b\d", LayerOrder::Steps, &operations);
     assert_eq!(whole.names, ["", "b3"]);
