@@ -13,12 +13,29 @@ use anyhow::Result;
 /// The layers as the options want them found.
 pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Layering {
     let chosen = options.layers.options(options.limits.memory_model);
-    let layering =
-        Layering::new(model, &chosen).with_parts(&model.operations, &options.named_layers());
+    let names = options.named_layers();
+    let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);
+    let mut layering = with_parts(Layering::new(model, &chosen));
+    let is_best = matches!(chosen.source, LayerSource::Best);
+    // Commands that were printed for layers of modules name these.
+    if is_best && layering.modules().is_none() && !has_all(&layering, &names) {
+        let modules = with_parts(Layering::new(model, &LayerOptions::modules()));
+        if has_all(&modules, &names) {
+            layering = modules;
+        }
+    }
     if let (Some(modules), LayerSource::Best) = (layering.modules(), &chosen.source) {
         messages.summary(format_args!("layers: {}", described(&layering, modules)));
     }
     layering
+}
+
+/// Are these all layers, In or Out?
+fn has_all(layering: &Layering, names: &[&str]) -> bool {
+    let is_layer = |name: &&str| layering.names[1..].iter().any(|layer| layer == name);
+    names
+        .iter()
+        .all(|name| ["In", "Out"].contains(name) || is_layer(name))
 }
 
 /// Finer layers where a layer alone is over the limit: its parts, or the modules of the model in
