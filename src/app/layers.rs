@@ -38,8 +38,8 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
         .all(|name| ["In", "Out"].contains(name) || is_layer(name))
 }
 
-/// Finer layers where a layer alone is over the limit: its parts, or the modules of the model in
-/// place of the default regex. `None` where nothing is over the limit, or nothing finer is there.
+/// Finer layers where a layer alone is over the limit: its parts. `None` where nothing is over
+/// the limit, or layers are no modules with parts.
 ///
 /// # Errors
 /// When finer layers share variables in more ways than those of any real model.
@@ -65,13 +65,7 @@ pub(super) fn finer<'a>(
     if too_large.is_empty() {
         return Ok(None);
     }
-    let finer = match layering.modules() {
-        Some(_) => layering.refined(&model.operations, &too_large),
-        None if options.layers.layer_name_regex.is_none() && named.is_empty() => {
-            Some(Layering::new(model, &LayerOptions::modules())).filter(|finer| !finer.is_empty())
-        }
-        None => None,
-    };
+    let finer = layering.refined(&model.operations, &too_large);
     let Some(finer) = finer else {
         return Ok(None);
     };

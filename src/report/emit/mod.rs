@@ -246,13 +246,6 @@ impl<'a> Pipeline<'a> {
         named.filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// The first module of the layer at a position as an expression in Python, where the model
-    /// tells it.
-    fn module(self, position: u32) -> Option<String> {
-        let layer = self.report.layers.get(position as usize)?;
-        module::python_path(layer.module.as_deref()?)
-    }
-
     /// The position of Out, where it has one of its own.
     fn out(self) -> Option<u32> {
         let last = self.split.stages.last()?.positions.end.checked_sub(1);

@@ -105,20 +105,6 @@ impl ModuleTemplate {
     }
 }
 
-/// A path of modules below `model`, as an expression in Python: `encoder.layer.3` is
-/// `model.encoder.layer[3]`. `None` where Python has no such name.
-pub(super) fn python_path(path: &str) -> Option<String> {
-    let mut expression = "model".to_string();
-    for module in path.split('.') {
-        match index(module) {
-            Some(index) => expression.push_str(&format!("[{index}]")),
-            None if is_name(module, true) => expression.push_str(&format!(".{module}")),
-            None => return None,
-        }
-    }
-    Some(expression)
-}
-
 /// Digits as Python takes them for a number: without zeros in front.
 fn index(layer: &str) -> Option<&str> {
     let is_number = !layer.is_empty() && layer.bytes().all(|byte| byte.is_ascii_digit());
@@ -141,16 +127,6 @@ mod tests {
 
     fn template(text: &str) -> ModuleTemplate {
         text.parse().unwrap()
-    }
-
-    #[test]
-    fn paths_of_modules_are_expressions() {
-        let path = "bert.encoder.layer.03.attention";
-        let expected = "model.bert.encoder.layer[3].attention";
-        assert_eq!(python_path(path).as_deref(), Some(expected));
-        for other in ["m/encoder", "", "a..b"] {
-            assert_eq!(python_path(other), None, "{other}");
-        }
     }
 
     #[test]

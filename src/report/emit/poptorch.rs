@@ -59,18 +59,17 @@ fn blocks(
     if let Some(before) = modules.before.map(named) {
         text.add(block(Some(before), "", "0")?);
     }
-    let mut of_layer = |position: u32, layer: &str, ipu: &str| {
-        let given = modules.layer.map(|template| template.python(layer));
-        let module = given.or_else(|| pipeline.module(position).map(Ok));
+    let mut of_layer = |layer: &str, ipu: &str| {
+        let module = modules.layer.map(|template| template.python(layer));
         let what = format!("the module of layer {} (--module)", printable(layer));
         block(module.transpose()?, &what, ipu)
     };
     // Where In is alone, what runs before the first block is on IPU 0 anyway.
     if let (None, Some((position, first))) = (modules.before, pipeline.layers().next()) {
-        text.begin((position, false), || of_layer(position, first, "0"))?;
+        text.begin((position, false), || of_layer(first, "0"))?;
     }
     for (position, layer) in pipeline.layers() {
-        text.begin((position, true), || of_layer(position, layer, STAGE))?;
+        text.begin((position, true), || of_layer(layer, STAGE))?;
     }
     let what = "the first module of Out, such as the head (--module-out)";
     let after = modules.after.map(named);
