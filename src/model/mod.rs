@@ -356,33 +356,6 @@ impl Model {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
-    /// By operation group: bytes of the variables that it uses, whether they are
-    /// live together or not, and of its vertex state, exchange and control code, over
-    /// all tiles.
-    pub fn bytes_by_group(&self) -> Vec<u64> {
-        let code = |group: &OperationGroup| {
-            let GroupCode {
-                vertex_state,
-                exchange_code,
-                control_code,
-                ..
-            } = &group.code;
-            let parts = [vertex_state, exchange_code, control_code];
-            let sums = parts.into_iter().map(TileBytes::total);
-            sums.fold(0, u64::saturating_add)
-        };
-        let mut by_group: Vec<u64> = self.operation_groups.iter().map(code).collect();
-        // With the bytes of all sets that have it as their smaller part.
-        let mut by_set = placement::bytes_of_sets(self);
-        for (set, smaller, group) in self.use_sets.iter().rev() {
-            let bytes = by_set[set as usize].all;
-            by_group[group as usize] = by_group[group as usize].saturating_add(bytes);
-            let smaller = &mut by_set[smaller as usize].all;
-            *smaller = smaller.saturating_add(bytes);
-        }
-        by_group
-    }
-
     /// Warnings about layers that fit the model badly.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
         layer_warnings::find(self, layering, rules)
