@@ -251,14 +251,14 @@ report_big() {
     done
     for name in 1 2 4 8; do row "threads-$name" "$floor"; done
     echo
-    line "whole / floor" "$(calculate "$whole / $floor")" 0.9 x
+    line "whole / floor" "$(calculate "$whole / $floor")" 1.2 x
     line "whole / without a schedule" "$(calculate "$whole / $(seconds unpipelined)")" 1.25 x
     line "whole with --export-html / without" "$(calculate "$(seconds exported) / $whole")" 1.15 x
-    line "refused / floor" "$(calculate "$(seconds refused) / $floor")" 1.2 x
+    line "refused / floor" "$(calculate "$(seconds refused) / $floor")" 1.5 x
     line "--plan / --solve" "$(calculate "$(seconds planned) / $whole")" 3 x
     line "from a saved file / floor" "$(calculate "$saved / $floor")" 0.15 x
     memory_line "peak memory, whole" whole 0.45
-    memory_line "peak memory, from a saved file" saved 0.2
+    memory_line "peak memory, from a saved file" saved 0.15
     line "a sweep of 64 IPUs, from a saved file, beyond one split" \
         "$(calculate "$(seconds swept) - $saved")" 1 s
     line "range costs and solving (reading is the limit)" \
@@ -303,8 +303,8 @@ measure_fit() {
     for name in fit-floor fit; do forget_first "$name"; done
     floor=$(seconds fit-floor)
     printf '%-11s %8.2f s\n%-11s %8.2f s\n' "fit: floor" "$floor" "fit" "$(seconds fit)"
-    line "--fit of 16 IPUs / its floor" "$(calculate "$(seconds fit) / $floor")" 1.2 x
-    memory_line "peak memory, --fit of 16 IPUs" fit 1
+    line "--fit of 16 IPUs / its floor" "$(calculate "$(seconds fit) / $floor")" 0.9 x
+    memory_line "peak memory, --fit of 16 IPUs" fit 0.5
 }
 
 # Solving alone: few tiles, many layers.
