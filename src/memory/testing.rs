@@ -9,7 +9,16 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// Those of `SEEDS`, written `from..to`, or else so many.
+/// The step with which a long list of cases is walked: one case of `part`, or each with `SEEDS`.
+pub(crate) fn share(part: usize) -> usize {
+    if std::env::var_os("SEEDS").is_some() {
+        1
+    } else {
+        part
+    }
+}
+
+/// `0..count`, or the range that `SEEDS` names, written `from..to`.
 pub(crate) fn seeds(count: u64) -> Range<u64> {
     let Ok(seeds) = std::env::var("SEEDS") else {
         return 0..count;

@@ -7,6 +7,7 @@ use super::super::*;
 use super::any_model::any_model;
 use super::models::{full, target};
 use crate::memory::MemoryModel;
+use crate::memory::testing::share;
 use crate::model::{
     ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder,
     LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
@@ -90,7 +91,7 @@ fn any_changed_byte_inside_a_part_is_refused_or_harmless() {
     assert_eq!(contents.len(), 3, "model, uses and variables");
     let mut accepted = 0;
     for part in 0..contents.len() {
-        for place in 0..contents[part].len() {
+        for place in (0..contents[part].len()).step_by(share(4)) {
             let byte = contents[part][place];
             for other in [0, 1, 0x80, 0xff, byte.wrapping_add(1)] {
                 let mut contents = contents.clone();
@@ -107,10 +108,7 @@ fn any_changed_byte_inside_a_part_is_refused_or_harmless() {
         longer[part].push(0);
         assert!(from_bytes(&file(&longer)).is_err());
     }
-    assert!(
-        accepted > 100,
-        "some changes make another model: {accepted}"
-    );
+    assert!(accepted > 20, "some changes make another model: {accepted}");
 }
 
 #[test]

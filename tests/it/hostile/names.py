@@ -9,11 +9,6 @@ import json
 import re
 import sys
 
-try:
-    import yaml
-except ImportError:
-    yaml = None
-
 
 class Page(html.parser.HTMLParser):
     """All elements with their attributes."""
@@ -49,7 +44,6 @@ print(
         {
             "keras": stages(given["keras"]),
             "popart": [type(node).__name__ for node in ast.parse(given["popart"]).body],
-            "yaml": yaml and [yaml.safe_load(text) for text in given["yaml"]],
             "elements": sorted(page.elements),
             "page": json.loads(report(given["html"])),
             "markdown": [

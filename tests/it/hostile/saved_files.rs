@@ -195,7 +195,7 @@ fn saved_variables_of_all_layers() {
 
 #[test]
 fn saved_code_of_many_groups_on_many_tiles() {
-    let (layers, tiles) = (200, 1000);
+    let (layers, tiles) = (100, 1000);
     let run = changed(|model| {
         model.target.num_tiles = tiles;
         model.target.tiles_per_ipu = tiles;

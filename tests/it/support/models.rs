@@ -33,7 +33,16 @@ const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 const MODES: [&str; 2] = ["inference", "training"];
 const OUTLINED: [&str; 3] = ["none", "once", "per-call"];
 
-/// So many seeds, or those of the environment.
+/// The step with which a long list of cases is walked: one case of `part`, or each with `SEEDS`.
+pub fn share(part: usize) -> usize {
+    if std::env::var_os("SEEDS").is_some() {
+        1
+    } else {
+        part
+    }
+}
+
+/// `0..count`, or the range that `SEEDS` names.
 pub fn seeds(count: u64) -> std::ops::Range<u64> {
     let Ok(seeds) = std::env::var("SEEDS") else {
         return 0..count;

@@ -5,6 +5,7 @@ use super::*;
 use crate::analysis::Analysis;
 use crate::memory::pipeline::flows::Life;
 use crate::memory::stage::meets;
+use crate::memory::testing::share;
 use crate::model::{EVERYWHERE, Pass, PassPlaces};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -389,7 +390,8 @@ proptest! {
 #[test]
 fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
     let mut freed = 0;
-    for name in ["training-pipeline", "tied-weights", "tensorflow-cnn"] {
+    let fixtures = ["training-pipeline", "tied-weights", "tensorflow-cnn"];
+    for name in fixtures.into_iter().step_by(share(3)) {
         let folder = Path::new("fixtures").join(name);
         let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
         let model = read.expect(name).model;

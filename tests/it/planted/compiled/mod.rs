@@ -15,7 +15,7 @@ use popliner::report::{Fit, MatchedBy, Report, TileParts};
 use synthesize::pipeline::{LoweredVariables, NameKind, ProfileForm, StageTruth};
 
 /// How many models are drawn; those without a backward pass that shows are left out.
-const MODELS: u64 = 40;
+const MODELS: u64 = 12;
 
 /// Each model is written, compiled and read once, for all checks.
 #[test]
@@ -28,7 +28,7 @@ fn compiled_pipelines_are_read_and_compared() {
         cases.len()
     };
     let cases: usize = each(&seeds, of_seed).into_iter().sum();
-    assert!(cases >= 20 || is_chosen, "{cases} cases");
+    assert!(cases >= 6 || is_chosen, "{cases} cases");
 }
 
 fn check(case: &Case) {

@@ -19,7 +19,7 @@ use crate::support::each;
 use crate::support::models::{Random, seeds};
 
 /// How many models are drawn; all of them are 500.
-const MODELS: u64 = 100;
+const MODELS: u64 = 60;
 /// Models beyond these of which something was wrong once that none of these shows: In alone in a
 /// stage that runs again (114, 168), updates without a name (386, 398, 402), and the fragmentation
 /// of shares of state (429).

@@ -13,10 +13,10 @@ use crate::support::each;
 use crate::support::models::seeds;
 
 /// How many models are drawn; all of them are 500.
-const MODELS: u64 = 64;
+const MODELS: u64 = 48;
 
 /// How many real models are drawn.
-const GRAPHS: u64 = 10;
+const GRAPHS: u64 = 5;
 
 /// By how much the fullest tile may be predicted too high: in 95 of 100 stages, and
 /// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %. Beyond that are small
