@@ -10,6 +10,7 @@ use crate::model::Rules;
 use crate::report::{Against, Form, Format, Report, Table, tables_of};
 use crate::wording::counted;
 use anyhow::{Context, Result};
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
@@ -36,7 +37,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
     }
     let outputs = Outputs {
         tables: tables(options, &report),
-        ..Outputs::new(options, messages, report)
+        ..Outputs::new(Cow::Borrowed(options), messages, report)
     };
     outputs.print(out)
 }

@@ -9,6 +9,7 @@ use crate::model::{LayerOptions, LayerSource, Layering, Model, ModuleLayers, Rul
 use crate::search::{SearchResult, Solver};
 use crate::wording::counted;
 use anyhow::Result;
+use std::collections::BTreeSet;
 
 /// The layers as the options want them found.
 pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Layering {
@@ -38,8 +39,8 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
         .all(|name| ["In", "Out"].contains(name) || is_layer(name))
 }
 
-/// Finer layers where a layer alone is over the limit: its parts. `None` where nothing is over
-/// the limit, or layers are no modules with parts.
+/// Finer layers where a layer alone is over the limit: its parts, or modules where the default
+/// regex found the layer. `None` where nothing is over the limit, or there are no finer modules.
 ///
 /// # Errors
 /// When finer layers share variables in more ways than those of any real model.
@@ -65,7 +66,9 @@ pub(super) fn finer<'a>(
     if too_large.is_empty() {
         return Ok(None);
     }
-    let finer = layering.refined(&model.operations, &too_large);
+    let finer = layering
+        .refined(&model.operations, &too_large)
+        .or_else(|| finer_modules(layers, &too_large, options));
     let Some(finer) = finer else {
         return Ok(None);
     };
@@ -83,6 +86,32 @@ pub(super) fn finer<'a>(
             &options.layers.placement(),
         )
         .map(Some)
+}
+
+/// Modules in place of the layers of the default regex, as `--layer-name-regex auto` has them.
+/// `None` where these are not finer, and modules with operations of the layers at `too_large` have
+/// no parts.
+fn finer_modules(layers: &Layers<'_>, too_large: &[usize], options: &Options) -> Option<Layering> {
+    let chosen = options.layers.options(options.limits.memory_model);
+    let (model, layering) = (layers.model(), &layers.layering);
+    if !matches!(chosen.source, LayerSource::Best) || layering.modules().is_some() {
+        return None;
+    }
+    let modules = Layering::new(model, &LayerOptions::modules());
+    if !has_all(&modules, &options.named_layers()) {
+        return None;
+    }
+    let pairs = layering.layers.iter().zip(&modules.layers);
+    let holding: BTreeSet<usize> = pairs
+        .filter(|&(&layer, _)| layer > 0 && too_large.contains(&(layer as usize)))
+        .map(|(_, &module)| module as usize)
+        .collect();
+    let is_finer = modules.len() > layering.len();
+    let have_parts = || {
+        let holding: Vec<usize> = holding.into_iter().collect();
+        modules.refined(&model.operations, &holding).is_some()
+    };
+    (is_finer || have_parts()).then_some(modules)
 }
 
 /// Layers from modules in a message.

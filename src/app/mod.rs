@@ -31,6 +31,7 @@ use anyhow::{Context, Result};
 use cli::Command;
 use messages::Messages;
 use output::Outputs;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
@@ -164,16 +165,17 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let layers = input::find_layers(&analysis, options, messages)?;
-    let outputs = answer_with(layers, options, messages)?;
+    let outputs = answer_with(layers, Cow::Borrowed(options), messages)?;
     Outputs { earlier, ..outputs }.print(out)
 }
 
 /// The answer with these layers, or with finer ones where a layer alone does not fit.
 fn answer_with<'a>(
     layers: Layers<'_>,
-    options: &'a Options,
+    given: Cow<'a, Options>,
     messages: Messages,
 ) -> Result<Outputs<'a>> {
+    let options = &*given;
     let model = layers.model();
     let memory = layers.memory()?;
     let limits = request::limits(options, model.target.bytes_per_tile)?;
@@ -182,6 +184,13 @@ fn answer_with<'a>(
     if let Some(found) = &found
         && let Some(finer) = layers::finer(&layers, found, options, messages)?
     {
+        // Commands that are printed then find these layers again.
+        let switched = layers.layering.modules().is_none();
+        let options = if switched {
+            Cow::Owned(options.by_modules())
+        } else {
+            given
+        };
         return answer_with(finer, options, messages);
     }
     let tables = tables::tables(options, &layers, &memory)?;
@@ -198,7 +207,7 @@ fn answer_with<'a>(
         tables,
         found,
         diagnosis,
-        ..Outputs::new(options, messages, report)
+        ..Outputs::new(given, messages, report)
     };
     Ok(outputs)
 }

@@ -14,12 +14,13 @@ use crate::report::{
 use crate::search::{Outcome, SearchResult};
 use crate::wording::counted;
 use anyhow::{Context, Result};
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
 /// The results of a run.
 pub(super) struct Outputs<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: Cow<'a, Options>,
     pub(super) messages: Messages,
     /// The tables that show the model.
     pub(super) tables: Vec<Table>,
@@ -72,7 +73,7 @@ fn modules(options: &Options) -> Modules<'_> {
 
 impl<'a> Outputs<'a> {
     /// Only a report.
-    pub(super) fn new(options: &'a Options, messages: Messages, report: Report) -> Self {
+    pub(super) fn new(options: Cow<'a, Options>, messages: Messages, report: Report) -> Self {
         Self {
             options,
             messages,
@@ -106,7 +107,7 @@ impl<'a> Outputs<'a> {
         for table in &self.diagnosis {
             sections.table(table)?;
         }
-        export::write(self.options, &self.report, &mut sections, self.messages)?;
+        export::write(&self.options, &self.report, &mut sections, self.messages)?;
         if self.options.results.explain {
             let explained = |section: &Section| section.part == Part::Explanation;
             self.messages.sections(&self.report, explained);
@@ -125,7 +126,7 @@ impl<'a> Outputs<'a> {
 
     /// How many results standard output gets.
     fn count(&self) -> usize {
-        let options = self.options;
+        let options = &*self.options;
         let search = [
             options.results.solve,
             options.results.sweep,
@@ -164,7 +165,7 @@ impl<'a> Outputs<'a> {
             self.print_verdict();
         }
         let forms = self.options.results.forms();
-        let emit = |form| emit::emit(form, report, &modules(self.options));
+        let emit = |form| emit::emit(form, report, &modules(&self.options));
         let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
         let emitted = emitted.map_err(|error| refused(&error))?;
         if self.options.results.solve {
@@ -180,7 +181,7 @@ impl<'a> Outputs<'a> {
         self.print_rest(self.options.results.solve && self.options.results.format == Format::Table);
         self.messages
             .sections(report, |section| section.part == Part::Plan);
-        self.print_next(&next::after_split(report, self.options));
+        self.print_next(&next::after_split(report, &self.options));
         let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
         Ok(exit_of(
             split.fits && is_in_time || !self.options.results.wants_verdict(),
@@ -198,7 +199,7 @@ impl<'a> Outputs<'a> {
         let of_plan = |section: &Section| section.part == Part::Plan || section.id == "tried";
         self.messages.sections(&self.report, of_plan);
         let first = plan.rows.first();
-        let next = first.map(|row| next::after_plan(row, &self.report, self.options));
+        let next = first.map(|row| next::after_plan(row, &self.report, &self.options));
         self.print_next(&next.unwrap_or_default());
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }

@@ -253,10 +253,24 @@ impl SearchResult {
         Ok(result)
     }
 
-    /// The positions that alone are over the limit, so that nothing fits; ascending.
+    /// Positions that cutting elsewhere does not help, ascending: by themselves they are over the
+    /// limit, or where another IPU is left they are a stage of the best split that is over it.
     pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
-        let alone = self.costed.positions_over_limit().into_iter();
-        alone.map(|range| range.start).collect()
+        let by_themselves = self.costed.positions_over_limit().into_iter();
+        let stages = self.stages.iter().zip(&self.memory).enumerate();
+        let is_over = |(ipu, (stage, memory)): &(usize, (&Range<usize>, &StageMemory))| {
+            stage.len() == 1 && memory.max_tile_bytes() > self.costed.limit_of(*ipu)
+        };
+        let is_ipu_left = self.stages.len() < self.costed.ipus;
+        let stages = stages.filter(|stage| is_ipu_left && is_over(stage));
+        let stages = stages.map(|(_, (stage, _))| stage.clone());
+        let mut positions: Vec<usize> = by_themselves
+            .chain(stages)
+            .map(|range| range.start)
+            .collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions
     }
 
     /// Does the split that is shown keep to all limits and constraints, with

@@ -114,6 +114,14 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
+    /// The options with layers by modules, which `--layer-name-regex auto` finds again.
+    pub(crate) fn by_modules(&self) -> Self {
+        let mut options = self.clone();
+        options.layers.layer_name_regex = Some(OrAuto::Auto);
+        options.question.push("--layer-name-regex=auto".to_string());
+        options
+    }
+
     /// The layers that constraints and a given split name.
     pub fn named_layers(&self) -> Vec<&str> {
         let ends = self.results.check_splits.iter().flat_map(|names| &names.0);
