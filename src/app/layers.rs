@@ -94,7 +94,9 @@ pub(super) fn finer<'a>(
 fn finer_modules(layers: &Layers<'_>, too_large: &[usize], options: &Options) -> Option<Layering> {
     let chosen = options.layers.options(options.limits.memory_model);
     let (model, layering) = (layers.model(), &layers.layering);
-    if !matches!(chosen.source, LayerSource::Best) || layering.modules().is_some() {
+    let is_default = matches!(chosen.source, LayerSource::Best) && layering.modules().is_none();
+    // A template for the names of modules is written for the layers of the regex.
+    if !is_default || options.modules.module.is_some() {
         return None;
     }
     let modules = Layering::new(model, &LayerOptions::modules());

@@ -73,23 +73,13 @@ impl PseudoLayers {
 
     /// The names of all stages for a terminal: `In 0 1 | 2 3 Out`.
     pub(super) fn all(self, stages: &[LayerNames]) -> String {
-        let stages = stages.iter();
-        let stages = stages.map(|layers| printable(&self.names_of(layers).join(" ")));
+        let stages = stages.iter().map(|layers| self.few(layers));
         stages.collect::<Vec<_>>().join(" | ")
     }
 
-    /// The layers of a stage for a terminal, many of them by the first and the
-    /// last.
+    /// The layers of a stage for a terminal, many of them shortened.
     pub(super) fn few(self, layers: &[Option<String>]) -> String {
-        const MAX: usize = 8;
-        let names = self.names_of(layers);
-        match names.as_slice() {
-            [first, .., last] if names.len() > MAX => {
-                let (first, last) = (printable(first), printable(last));
-                format!("{first} ... {last} ({})", names.len())
-            }
-            few => printable(&few.join(" ")),
-        }
+        shortened(self.names_of(layers), printable, "...").join(" ")
     }
 
     /// How many layers each of all stages has, without pseudo-layers.
@@ -111,10 +101,83 @@ impl PseudoLayers {
     }
 }
 
+/// The names of a stage for people: where they are many, runs of consecutive numbers are one
+/// (`encoder.0-11`), and what is still long is its first and last name and their number.
+pub(super) fn shortened(
+    names: Vec<&str>,
+    shown: impl Fn(&str) -> String,
+    ellipsis: &str,
+) -> Vec<String> {
+    const MAX: usize = 8;
+    if names.len() <= MAX {
+        return names.into_iter().map(shown).collect();
+    }
+    let runs = runs(&names);
+    if let ([first, ..], true) = (&*names, runs.len() > MAX) {
+        let last = shown(names[names.len() - 1]);
+        return vec![
+            shown(first),
+            ellipsis.to_string(),
+            last,
+            format!("({})", names.len()),
+        ];
+    }
+    let run = |(first, last): (&str, Option<u64>)| match last {
+        Some(last) => format!("{}-{last}", shown(first)),
+        None => shown(first),
+    };
+    runs.into_iter().map(run).collect()
+}
+
+/// Names with consecutive numbers behind one prefix as the first of them and the last number; two
+/// alone stay names.
+fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
+    let follows = |pair: [&str; 2]| match pair.map(numbered) {
+        [Some((prefix, number)), Some((other, next))] => {
+            prefix == other && number.checked_add(1) == Some(next)
+        }
+        _ => false,
+    };
+    let runs = names.chunk_by(|first, second| follows([first, second]));
+    let runs = runs.flat_map(|run| match run {
+        [first, _, .., last] => vec![(*first, numbered(last).map(|(_, number)| number))],
+        few => few.iter().map(|name| (*name, None)).collect(),
+    });
+    runs.collect()
+}
+
+/// A name as what stands before the number at its end, and that number.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let prefix = name.trim_end_matches(|end: char| end.is_ascii_digit());
+    let digits = &name[prefix.len()..];
+    let number = digits.parse().ok()?;
+    (digits == "0" || !digits.starts_with('0')).then_some((prefix, number))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::Layering;
+
+    #[test]
+    fn many_layers_are_runs_of_numbers() {
+        let show = |names: &[&str]| shortened(names.to_vec(), str::to_string, "...").join(" ");
+        let encoder = (0..12).map(|number| format!("encoder.{number}"));
+        let both: Vec<String> = encoder
+            .chain((0..2).map(|n| format!("decoder.{n}")))
+            .collect();
+        let names: Vec<&str> = ["In"]
+            .into_iter()
+            .chain(both.iter().map(|name| &**name))
+            .collect();
+        assert_eq!(show(&names), "In encoder.0-11 decoder.0 decoder.1");
+        assert_eq!(show(&names[..8]).split(' ').count(), 8, "few stay names");
+        let apart: Vec<String> = (0..9).map(|number| format!("{number}.mlp")).collect();
+        let apart: Vec<&str> = apart.iter().map(|name| &**name).collect();
+        assert_eq!(show(&apart), "0.mlp ... 8.mlp (9)");
+        assert_eq!(runs(&["9", "10", "11"]), [("9", Some(11))]);
+        assert_eq!(runs(&["08", "09", "10"]).len(), 3);
+    }
 
     fn order(pseudo_layers: PseudoLayers) -> Positions {
         let names = ["", "0", "1"].map(String::from);

@@ -4,6 +4,7 @@ pub use crate::escape::printable;
 pub use crate::wording::{capital, counted, grouped, share};
 
 use super::LayerNames;
+use super::layer_names::shortened;
 use crate::model::PseudoLayers;
 
 /// [`grouped`] with a sign: `-1,024`. Beyond 64 bits the digits are not
@@ -47,23 +48,9 @@ impl PseudoLayers {
         displayed(self.name_of(layer))
     }
 
-    /// The layers of a stage, many of them by the first and the last.
+    /// The layers of a stage, many of them shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
-        const MAX_LAYERS: usize = 8;
-        match self.names_of(layers).as_slice() {
-            [first, .., last] if layers.len() > MAX_LAYERS => {
-                format!(
-                    "{} \u{2026} {} ({})",
-                    displayed(first),
-                    displayed(last),
-                    layers.len()
-                )
-            }
-            few => {
-                let few = few.iter().map(|name| displayed(name));
-                few.collect::<Vec<_>>().join(" ")
-            }
-        }
+        shortened(self.names_of(layers), displayed, "\u{2026}").join(" ")
     }
 
     /// The layers of all stages, or how many layers each has where there are
@@ -104,7 +91,7 @@ mod tests {
         assert_eq!(long, "\u{e9}".repeat(160) + "\u{2026}");
         let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
         let order = PseudoLayers::InAndOut;
-        assert_eq!(order.displayed_list(&many), "0 \u{2026} 8 (9)");
+        assert_eq!(order.displayed_list(&many), "0-8");
         assert_eq!(order.displayed_list(&[None, Some("0".into())]), "In 0");
         let stages: Vec<_> = (0..7).map(|n| vec![Some(n.to_string())]).collect();
         assert_eq!(order.displayed_stages(&stages[..2]), "0 | 1");

@@ -1,7 +1,7 @@
 //! Output on a terminal: nothing wider than it is, bars where there is room,
 //! colour only where it is wanted. The goldens show what a pipe gets.
 
-use crate::support::{self, profile, python, run_fixture};
+use crate::support::{self, DEFAULT_REGEX, profile, python, run_fixture};
 use serde_json::{Value, json};
 use textwrap::core::display_width;
 
@@ -49,8 +49,8 @@ const USUAL: [&str; 2] = ["TERM=xterm-256color", "LANG=C.UTF-8"];
 fn nothing_is_wider_than_the_terminal() {
     for columns in [60, 79, 80, 100, 200] {
         for fixture in ["popart-bert-inference", "impossible"] {
-            let Some(text) = drawn(fixture, columns, &["--solve", "--num-ipus=4", "-v"], &USUAL)
-            else {
+            let options = ["--solve", "--num-ipus=4", "-v", DEFAULT_REGEX];
+            let Some(text) = drawn(fixture, columns, &options, &USUAL) else {
                 return;
             };
             let has_room = columns >= 79 || fixture == "impossible";

@@ -36,7 +36,7 @@ fn a_model_that_does_not_fit_ends_with_1_and_names_bytes_and_layers() {
     let message = run.err.replace(',', "");
     assert!(message.contains("FAILURE: ["), "{message}");
     assert!(message.contains(&missing), "{missing} in {message}");
-    for layer in ["In (what runs before the layers) alone", "Layer 1 alone"] {
+    for layer in ["Layer Embedding alone", "Layer CLS alone"] {
         assert!(message.contains(layer), "{layer} in {message}");
     }
 }

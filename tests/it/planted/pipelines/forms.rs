@@ -13,7 +13,7 @@ use crate::support::each;
 use crate::support::models::seeds;
 
 /// How many models are drawn; all of them are 500.
-const MODELS: u64 = 48;
+const MODELS: u64 = 64;
 
 /// How many real models are drawn.
 const GRAPHS: u64 = 5;
