@@ -10,7 +10,7 @@ mod tests;
 pub use compilation::{Compilation, ContextsOf};
 
 use crate::debug_info::DebugInfo;
-use crate::memory::{MemoryModel, contradiction};
+use crate::memory::MemoryModel;
 use crate::message::Warning;
 pub(crate) use crate::message::{FileWarnings, displayed};
 use crate::model::{
@@ -21,8 +21,7 @@ use crate::progress::{Progress, Unit};
 use crate::report::{Detail, Files, Inputs, Peaks, Provenance, Report, printable};
 use crate::saved;
 use crate::search::{SearchRequest, SearchResult, search_states};
-use crate::trust::check_debug;
-use crate::witnesses::judge;
+use crate::witnesses::{Witness, check_debug, judge, one_stage};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
@@ -102,13 +101,15 @@ impl Analysis {
         );
         let (read, debug_info) = (read?, debug_info?);
         let of_debug = (debug, &debug_info);
-        let of_debug = check_debug(&read.programs, of_debug, options.trust_debug_info)?;
+        let with_profile = (&read.programs, Some(&read));
+        let (of_debug, lacking) = check_debug(with_profile, of_debug, options.trust_debug_info)?;
         let counts = (read.variables.len(), debug_info.len());
         let _task = progress.begin("joining programs and variables", Unit::Rows, 0);
         let built = Model::build_with_lookup(read, debug_info, options.memory_peak);
         let (mut model, lookup) = built.with_context(|| displayed(profile))?;
-        model.contradictions.extend(contradiction(&model));
-        let of_model = warnings_of(&model, profile, options.allow_incomplete)?;
+        model.contradictions.extend(one_stage(&model));
+        model.contradictions.extend(lacking);
+        let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
         // Where the model is saved, what is said of the contexts goes with it.
         let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
         model.warnings.splice(0..0, of_contexts);
@@ -136,7 +137,7 @@ impl Analysis {
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
         Ok(Self {
-            warnings: warnings_of(&model, file, allow_incomplete)?,
+            warnings: warnings_of(&model, (file, file), allow_incomplete)?,
             model,
             lookup: None,
             counts: None,
@@ -311,14 +312,25 @@ pub(crate) fn warnings_of_search(
     of_recording.chain(memory.update_warning(&found.stages))
 }
 
-/// Warnings about a model that was read from `file`.
+/// Warnings about a model, each with the path of the file that it is about.
 ///
 /// # Errors
 /// When it contradicts itself, and that is not allowed.
-fn warnings_of(model: &Model, file: &Path, allow_incomplete: bool) -> Result<FileWarnings> {
-    let judged = judge(&model.contradictions, allow_incomplete).with_context(|| displayed(file))?;
-    let all = judged.iter().chain(&model.warnings);
-    Ok(all
-        .map(|warning| (displayed(file), warning.clone()))
-        .collect())
+fn warnings_of(
+    model: &Model,
+    (profile, debug): (&Path, &Path),
+    allow_incomplete: bool,
+) -> Result<FileWarnings> {
+    let all = &model.contradictions;
+    let judged = judge(all, allow_incomplete).with_context(|| displayed(profile))?;
+    let file = |witness| match witness {
+        Witness::DebugContexts => displayed(debug),
+        _ => displayed(profile),
+    };
+    let judged = all.iter().map(|found| file(found.witness)).zip(judged);
+    let others = model
+        .warnings
+        .iter()
+        .map(|warning| (displayed(profile), warning.clone()));
+    Ok(judged.chain(others).collect())
 }

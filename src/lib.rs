@@ -36,8 +36,8 @@
 //!   split, [`Compilation`](analysis::Compilation) to whether what was compiled fits.
 //! * [`saved`] keeps a model in a file of its own.
 //! * [`app`] is the command around all that: options, files, exit codes.
-//! * Beside these: [`witnesses`] says what a profile that contradicts itself is worth,
-//!   `trust` says which numbers they make uncertain,
+//! * Beside these: [`witnesses`] compares what the files say twice, and says how many bytes
+//!   depend on what they lack,
 //!   `escape` writes names from files so that they stay names,
 //!   [`limits`] has every bound on what a file may ask for,
 //!   [`message`] what all errors and warnings have in common, `progress` counts how
@@ -94,6 +94,5 @@ pub mod saved;
 pub mod search;
 pub mod solve;
 pub mod time;
-mod trust;
 pub mod witnesses;
 mod wording;

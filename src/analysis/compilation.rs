@@ -6,8 +6,7 @@ use crate::model::{LayerOptions, LayersByIpu};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
 use crate::report::{Detail, Files, FitInputs, Provenance, Report};
-use crate::trust::check_debug;
-use crate::witnesses::judge;
+use crate::witnesses::{check_debug, judge};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -154,7 +153,7 @@ fn layers_by_ipu(
     let (Some(programs), Some((debug, contexts))) = (&profile.programs, of_debug) else {
         return Ok((None, FileWarnings::new()));
     };
-    let warnings = check_debug(programs, (debug, contexts), is_trusted)?;
+    let (warnings, _) = check_debug((programs, None), (debug, contexts), is_trusted)?;
     let found = LayersByIpu::find(programs, contexts, layers, profile.ipus)?;
     Ok((Some(found), warnings))
 }

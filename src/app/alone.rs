@@ -6,6 +6,8 @@ use super::{Options, next, request};
 use crate::model::Model;
 use crate::profile::Outline;
 use crate::report::terminal::Severity;
+use crate::search::free_bytes;
+use crate::witnesses::{are_refused, refuse_close};
 use crate::wording::counted;
 use anyhow::Result;
 
@@ -44,6 +46,11 @@ pub(super) fn fits_on_one_ipu(
         .copied()
         .unwrap_or(model.target.bytes_per_tile);
     let units = messages.look().units.for_bytes(limit);
+    let mut doubts = model.contradictions.clone();
+    refuse_close(&mut doubts, [free_bytes(limit, bytes)]);
+    if are_refused(&doubts) {
+        return Ok(false);
+    }
     let needs = format!(
         "{} of {} on tile {tile}",
         units.amount(bytes),

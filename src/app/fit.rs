@@ -4,7 +4,7 @@
 use super::input::{Beside, debug_path};
 use super::messages::Messages;
 use super::output::{Outputs, read_report_at};
-use super::{Exit, Options, detail, request, usage};
+use super::{Exit, Options, check_verdict, detail, request, usage};
 use crate::analysis::{Compilation, ContextsOf, displayed};
 use crate::model::Rules;
 use crate::report::{Against, Form, Format, Report, Table, tables_of};
@@ -32,6 +32,7 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
     }
     let arguments = options.arguments.clone();
     let mut report = compilation.report(limits, detail(options), arguments);
+    check_verdict(options, &report)?;
     if let Some((path, prediction)) = &prediction {
         compare(path, prediction, &mut report)?;
     }

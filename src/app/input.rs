@@ -10,6 +10,7 @@ use crate::model::{OutOn, Placement, Rules, Untied};
 use crate::profile::Outline;
 use crate::progress::Unit;
 use crate::report::printable;
+use crate::witnesses::Witness;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs::File;
@@ -58,10 +59,15 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
             "a saved model is the only argument, since it has its contexts; leave DEBUG out",
         ));
     }
-    messages.while_showing(|progress| {
+    let mut analysis = messages.while_showing(|progress| {
         let _task = progress.begin("loading the model", Unit::Bytes, 0);
         Analysis::load(&options.input.profile, options.results.allow_incomplete)
-    })
+    })?;
+    if options.layers.trust_debug_info {
+        let found = &mut analysis.model.contradictions;
+        found.retain(|found| found.witness != Witness::DebugContexts);
+    }
+    Ok(analysis)
 }
 
 /// The files that frameworks write beside a profile.

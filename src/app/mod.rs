@@ -27,6 +27,7 @@ use crate::progress::{Progress, Unit};
 use crate::report::{Detail, Report, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_states};
 use crate::solve::{Limits, SolveError};
+use crate::witnesses::judge;
 use anyhow::{Context, Result};
 use cli::Command;
 use messages::Messages;
@@ -257,6 +258,7 @@ fn report(
         let arguments = options.arguments.clone();
         layers.report(memory, found, highest, detail(options), arguments)
     })?;
+    check_verdict(options, &report)?;
     if let Some(what_if) = &mut report.what_if {
         what_if.arguments.clone_from(&options.question);
         what_if.memories = request::memories(options, layers.model().target.bytes_per_tile);
@@ -267,6 +269,13 @@ fn report(
         next::add_commands(plan, options, &layers.placement.positions);
     }
     Ok(report)
+}
+
+/// Refuses a verdict that what the files lack could turn, unless that is allowed.
+fn check_verdict(options: &Options, report: &Report) -> Result<()> {
+    let judged = judge(&report.contradictions, options.results.allow_incomplete);
+    judged.with_context(|| displayed(&options.input.profile))?;
+    Ok(())
 }
 
 /// Refuses an option that acts on nothing that is requested. A command line of the original

@@ -41,6 +41,18 @@ pub enum Damage {
         /// To how many it refers.
         all: usize,
     },
+    /// Contexts that the profile refers to, below one that is not there or on a circle of
+    /// parents.
+    #[error(
+        "above {orphans} of {all} contexts that programs and compute sets refer to, one is missing \
+         or leads back to them, so it may have named their layer"
+    )]
+    Orphans {
+        /// How many are below one.
+        orphans: usize,
+        /// How many of those that the profile refers to are there.
+        all: usize,
+    },
     /// Names that differ.
     #[error("compute sets whose context has another name or none: {renamed} of {all}")]
     Renamed {
@@ -147,6 +159,15 @@ impl Anomalies {
 }
 
 impl Damage {
+    /// Could it have changed or taken away the name of any context?
+    pub(crate) fn bears_on_all(&self) -> bool {
+        match self {
+            Damage::Truncated(truncation) => truncation.string_table_lost,
+            Damage::Missing { .. } | Damage::Orphans { .. } | Damage::Renamed { .. } => false,
+            _ => true,
+        }
+    }
+
     /// Is there any of it?
     pub(crate) fn is_any(&self) -> bool {
         match *self {
@@ -157,6 +178,7 @@ impl Damage {
             | Damage::Mistyped(count)
             | Damage::NamesOutside(count)
             | Damage::Missing { missing: count, .. }
+            | Damage::Orphans { orphans: count, .. }
             | Damage::Renamed { renamed: count, .. } => count > 0,
         }
     }

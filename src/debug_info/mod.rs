@@ -119,11 +119,12 @@ impl DebugInfo {
         record.layer == SoftwareLayer::Poplar && record.is_of_programs
     }
 
-    /// Whether the file lacks a parent of the context, or one further up.
+    /// Whether the file lacks a parent of the context, or one further up, or whether these lead
+    /// back to each other.
     pub fn is_orphan(&self, p: Position) -> bool {
         let lacks = |parent: u64| parent != 0 && self.position(parent).is_none();
-        self.chain(self.id(p))
-            .any(|above| lacks(self.record(above).parent))
+        let mut above = self.chain(self.id(p)).map(|above| self.record(above));
+        above.any(|record| record.on_cycle || lacks(record.parent))
     }
 
     /// Whether any context is of this layer.

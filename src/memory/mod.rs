@@ -38,7 +38,7 @@ pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
 pub use micro_batch::MicroBatchScale;
-pub use one_stage::contradiction;
+pub(crate) use one_stage::of_one_stage;
 pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace,

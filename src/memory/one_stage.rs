@@ -1,32 +1,21 @@
 //! The bytes of all layers in one stage, wherever the layers are: those of the model on
-//! each tile, which must be what the compiler recorded.
+//! each tile.
 
 use super::lanes::{self, Bytes, LANES};
 use super::neighbours::{self, LiveRanges, NeighbourUses};
 use super::stage::LiveChanges;
 use crate::model::Model;
-use crate::witnesses::{Contradiction, Pair, Witness, worst};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Where all layers in one stage, without a pipeline, do not take what was recorded of a
-/// tile. Nothing of it depends on layers and options.
-pub fn contradiction(model: &Model) -> Option<Contradiction> {
-    let recorded = &model.recorded.tiles;
-    let fullest = model.recorded.fullest()?;
+/// By tile: the bytes of all code, and of the variables that are live at the step where most
+/// are. Nothing of it depends on layers and options.
+pub(crate) fn of_one_stage(model: &Model) -> Vec<u64> {
     let mut taken = live_at_peak(model);
     for bytes in &model.recorded_code {
         bytes.change(&mut taken, u64::saturating_add);
     }
-    let pairs = (0u32..).zip(recorded).zip(taken);
-    let pairs = pairs.map(|((tile, recorded), taken)| Pair {
-        tile,
-        recorded: recorded.total,
-        computed: taken.saturating_add(recorded.beyond_variables()),
-        whole: fullest,
-        is_certain: true,
-    });
-    worst(Witness::OneStage, "memory_by_tile", pairs)
+    taken
 }
 
 /// By tile: the bytes of the variables that are live at the step where most are.

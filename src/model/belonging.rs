@@ -19,8 +19,8 @@ use rustc_hash::FxHashSet;
 ///
 /// A whole file that belongs to the profile has all contexts that programs and compute
 /// sets refer to, and the name of each compute set: so do the real file and all generated
-/// ones. Anything else is [damage](Self::damage). They have all parents, too; but one may
-/// be missing where its object outlives the file, so that is no more than a warning.
+/// ones. They have all parents, too. Anything else is [damage](Self::damage); a parent may be
+/// missing in a whole file, where its object outlives the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Belonging {
     /// How many ids of contexts the programs have.
@@ -37,7 +37,8 @@ pub struct Belonging {
     pub all_ids: usize,
     /// How many of these the file has.
     pub all_found: usize,
-    /// How many of those are below a context that the file lacks.
+    /// How many of those are below a context that the file lacks, or on or below a circle of
+    /// parents.
     pub orphans: usize,
     /// How many compute sets have a name, and a context without one.
     pub nameless: usize,
@@ -102,6 +103,10 @@ impl Belonging {
             Damage::Missing {
                 missing: self.all_ids - self.all_found,
                 all: self.all_ids,
+            },
+            Damage::Orphans {
+                orphans: self.orphans,
+                all: self.all_found,
             },
             Damage::Renamed {
                 renamed: named - self.same_names,

@@ -8,7 +8,6 @@
 mod belonging;
 mod call_sites;
 mod code;
-mod consistency;
 mod contexts;
 mod cycles;
 mod error;
@@ -75,6 +74,7 @@ use use_sets::Users;
 pub use use_sets::{NO_USERS, UseSets};
 pub use variable_groups::{VariableGroup, VariableGroups};
 pub use variable_uses::{TileUse, VariableUse};
+pub(crate) use variables::members as variables_of;
 use windows::StepIndex;
 
 use crate::debug_info::DebugInfo;
@@ -82,7 +82,7 @@ use crate::message::Warning;
 use crate::profile::{
     BuildInfo, FormatVersion, LiveClasses, Profile, Programs, Recorded, Target, TileBytes,
 };
-use crate::witnesses::Contradiction;
+use crate::witnesses::{Contradiction, of_profile};
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 
@@ -142,8 +142,7 @@ pub struct Model {
     pub memory_peak: Option<MemoryPeak>,
     /// Warnings about unusual content.
     pub warnings: Vec<Warning>,
-    /// Where the profile contradicts itself. What its variables come to is looked at where
-    /// they are computed: see [`contradiction`](crate::memory::contradiction).
+    /// Where the profile contradicts itself.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -250,8 +249,7 @@ impl Model {
         let calls = sites.unnamed(&found, has_pairs, &mut operations);
         let sets = (use_sets.len(), &sites.outermost()[..]);
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
-        let mut contradictions = consistency::contradictions(&profile, &set_of);
-        contradictions.append(&mut profile.contradictions);
+        let contradictions = of_profile(&profile, &set_of);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         if let Some(backward_start) = backward_start {

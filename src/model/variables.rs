@@ -87,7 +87,7 @@ fn recorded_code(
 }
 
 /// The variables of all these programs, list by list, each once.
-pub(super) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
+pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
     members_of(profile, &lists_of(profile, programs))
 }
 

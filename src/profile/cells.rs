@@ -87,15 +87,6 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Is there anything: no NULL, 0 or empty blob?
-    pub(super) fn is_set(&self, column: usize) -> bool {
-        match self.value(column) {
-            Ok(ValueRef::Null | ValueRef::Integer(0)) | Err(_) => false,
-            Ok(ValueRef::Blob(bytes)) => !bytes.is_empty(),
-            Ok(_) => true,
-        }
-    }
-
     /// A blob; NULL counts as empty.
     #[inline]
     pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], ProfileError> {

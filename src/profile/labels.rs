@@ -5,7 +5,6 @@ use super::ProfileError;
 use super::database::Database;
 use super::encoding::decode_list;
 use crate::limits;
-use crate::witnesses::{Contradiction, Witness};
 use rustc_hash::FxHashMap;
 
 /// Where the name and the contexts of a variable are found: `name_base_id`, and
@@ -19,6 +18,9 @@ pub struct VariableLabel {
     pub name: String,
     /// The ids of its debug contexts (`debug_ids`).
     pub debug_ids: Vec<u64>,
+    /// Does the table of contexts lack it? In a real profile each variable of a tensor has a list
+    /// of contexts there, which may say that there is none.
+    pub lacks_contexts: bool,
 }
 
 /// Label keys, each with a number from 1 on; 0 means no label.
@@ -51,12 +53,8 @@ impl LabelKeys {
         [0].into_iter().chain(numbers).collect()
     }
 
-    /// Fetches names and contexts, by number; the label 0 says nothing. In a real profile
-    /// each variable has a list of contexts, which may say that there is none.
-    pub(super) fn read(
-        self,
-        database: &Database,
-    ) -> Result<(Vec<VariableLabel>, Option<Contradiction>), ProfileError> {
+    /// Fetches names and contexts, by number; the label 0 says nothing.
+    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, ProfileError> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
@@ -67,7 +65,7 @@ impl LabelKeys {
             }
         }
         if by_base.is_empty() {
-            return Ok((labels, None));
+            return Ok(labels);
         }
         if database.require(STRINGS, &["id", "string"]).is_ok() {
             database.scan(STRINGS, &["id", "string"], |row| {
@@ -77,10 +75,10 @@ impl LabelKeys {
                 Ok(())
             })?;
         }
-        let mut found = None;
         if database.require(CONTEXTS, &["variable_id", "ids"]).is_ok() {
-            let all = by_variable.len() as u64;
-            let mut listed = 0;
+            for &number in by_variable.values().flatten() {
+                labels[number as usize].lacks_contexts = true;
+            }
             database.scan(CONTEXTS, &["variable_id", "ids"], |row| {
                 let Some(variable) = row.optional(0)? else {
                     return Ok(());
@@ -90,16 +88,15 @@ impl LabelKeys {
                 };
                 let ids = decode_list(row.blob(1)?, limits::CONTEXTS_OF_VARIABLE);
                 let ids = ids.map_err(row.bad_blob(1))?;
-                listed += u64::from(!ids.is_empty());
                 for &number in numbers {
-                    labels[number as usize].debug_ids.clone_from(&ids);
+                    let label = &mut labels[number as usize];
+                    label.debug_ids.clone_from(&ids);
+                    label.lacks_contexts = ids.is_empty();
                 }
                 Ok(())
             })?;
-            found =
-                Contradiction::of_all(Witness::VariableContexts, CONTEXTS, [listed.min(all), all]);
         }
-        Ok((labels, found))
+        Ok(labels)
     }
 }
 

@@ -7,24 +7,22 @@ use super::variable_lists::{ListsBuilder, VariableLists};
 use super::variables::TABLE as VARIABLES;
 use super::{ProfileError, Variables};
 use crate::limits;
-use crate::witnesses::{Contradiction, Witness};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows of `exchange_regions`.
 #[derive(Default)]
 struct RegionRows {
     lists: ListsBuilder,
-    /// How many rows say where in their variable they lie, and how many of these lie in it.
-    located: u64,
-    within: u64,
+    /// The variables of regions that end outside of them.
+    outside: Vec<u32>,
 }
 
-/// The variables of each region set (`exchange_regions`). In a real profile each region
-/// ends within its variable.
+/// The variables of each region set (`exchange_regions`), and those of regions that do not lie
+/// within their variable, as they all do in a real profile.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
-) -> Result<(VariableLists, Option<Contradiction>), ProfileError> {
+) -> Result<(VariableLists, Vec<u32>), ProfileError> {
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
     let has_regions = database.require(TABLE, COLUMNS).is_ok();
@@ -33,18 +31,21 @@ pub(super) fn read_regions(
         let member = position(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
         rows.lists.push(row.unsigned(0)?, member);
         let regions = if has_regions { row.raw_text(2)? } else { None };
-        if let Some(end) = regions.and_then(end_of_regions) {
-            rows.located += 1;
-            rows.within += u64::from(end <= variables.bytes[member as usize].into());
+        let end = regions.and_then(end_of_regions).unwrap_or(0);
+        if end > variables.bytes[member as usize].into() {
+            rows.outside.push(member);
         }
         Ok(())
     };
     let parts = database.scan_ranges(TABLE, columns, visit)?;
-    let sum = |of: fn(&RegionRows) -> u64| parts.iter().map(of).sum();
-    let numbers = [sum(|part| part.within), sum(|part| part.located)];
-    let lists = parts.into_iter().map(|part| part.lists).collect();
-    let found = Contradiction::of_all(Witness::WithinVariables, TABLE, numbers);
-    Ok((ListsBuilder::join(lists).finish(), found))
+    let (lists, outside): (Vec<_>, Vec<_>) = parts
+        .into_iter()
+        .map(|part| (part.lists, part.outside))
+        .unzip();
+    let mut outside = outside.concat();
+    outside.sort_unstable();
+    outside.dedup();
+    Ok((ListsBuilder::join(lists).finish(), outside))
 }
 
 /// Where the last of some regions ends, such as 12 in `[0,4),[8,12)`; `None` for anything

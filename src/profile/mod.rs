@@ -24,12 +24,10 @@ mod program_types;
 mod programs;
 mod read_programs;
 mod recorded;
-mod references;
 mod schema;
 mod target;
 mod tile_bytes;
 mod variable_lists;
-mod variable_totals;
 mod variables;
 mod vertices;
 
@@ -37,6 +35,7 @@ pub use build_info::{BuildInfo, ChosenOption};
 pub use compiled::{
     CompiledProfile, Ipus, LiveByIpu, LiveOnTile, Named, PipelineName, VariableSums,
 };
+pub(crate) use compiled::{Deltas, LIVE_BY_STEP, joined};
 use cycles::or_warn;
 pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
@@ -46,7 +45,8 @@ pub use liveness::{LiveClasses, Step};
 pub use names::VariableNames;
 pub use outline::Outline;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
-pub use recorded::{Recorded, RecordedCategory, RecordedTile};
+pub(crate) use recorded::{CATEGORIES, TILES};
+pub use recorded::{Recorded, RecordedCategory, RecordedTile, Regions};
 pub use target::{FormatVersion, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
@@ -54,10 +54,8 @@ pub use variables::{NEVER_LIVE, Variables};
 
 use crate::message::Warning;
 use crate::progress::Progress;
-use crate::witnesses::Contradiction;
 use database::Database;
 use std::path::Path;
-use variable_totals::VariableTotals;
 
 /// Everything of a `profile.pop` that the analysis uses.
 #[derive(Debug)]
@@ -86,11 +84,25 @@ pub struct Profile {
     pub made: BuildInfo,
     /// Warnings about unusual content that could be read.
     pub warnings: Vec<Warning>,
-    /// Numbers that should agree and do not.
-    pub contradictions: Vec<Contradiction>,
+    /// Statements that the rest is compared with.
+    pub statements: Statements,
     /// Where the names of variables can be fetched from, also when the rest is
     /// gone.
     pub names: VariableNames,
+}
+
+/// Statements of a profile that only [`witnesses`](crate::witnesses) need.
+#[derive(Debug, Default)]
+pub struct Statements {
+    /// By tile its regions; `None` where the profile does not say.
+    pub regions: Option<Vec<Regions>>,
+    /// By step, ascending: bytes beside always-live variables on all tiles, more than at the step
+    /// before; empty where the profile does not say.
+    pub live_by_step: Vec<(u32, i64)>,
+    /// The variables of exchange regions that do not lie within them, ascending.
+    pub outside: Vec<u32>,
+    /// Is there a table of the state of vertices?
+    pub has_vertex_memory: bool,
 }
 
 impl Profile {
@@ -129,26 +141,27 @@ impl Profile {
         let steps = liveness::read_steps(&database, &programs)?;
         let (classes, class_ids) = LiveClasses::read(&database, &steps)?;
         let of_classes = (&classes, &class_ids);
-        let (variables, of_contexts) = Variables::read(&database, &target, of_classes)?;
+        let variables = Variables::read(&database, &target, of_classes)?;
         let (regions, compute_sets) = rayon::join(
             || members::read_regions(&database, &variables),
             || members::read_compute_sets(&database, &variables),
         );
-        let (region_variables, of_regions) = regions?;
+        let (region_variables, outside) = regions?;
         let compute_set_variables = compute_sets?;
-        let (recorded, mut contradictions) = Recorded::read(&database, &target)?;
-        contradictions.extend(references::missing(&database, true)?);
-        contradictions.extend(of_contexts.into_iter().chain(of_regions));
-        let totals = VariableTotals::new(&variables, &classes, target.num_tiles);
-        contradictions.extend(totals.by_category(&variables.category_names, &recorded));
+        let recorded = Recorded::read(&database, &target)?;
         let mut of_steps = Vec::new();
-        let by_step = totals.by_step(&database, &classes, &steps).map(Some);
-        let by_step = or_warn(by_step, "live bytes by step", &mut of_steps);
-        contradictions.extend(by_step.flatten());
+        let live_by_step = compiled::live_by_step(&database, &steps).map(Some);
+        let live_by_step = or_warn(live_by_step, "live bytes by step", &mut of_steps);
+        let statements = Statements {
+            regions: recorded::read_regions(&database, &target)?,
+            live_by_step: live_by_step.unwrap_or_default(),
+            outside,
+            has_vertex_memory: database.has_table(vertices::MEMORY),
+        };
         database.check_unchanged()?;
         Ok(Self {
             recorded,
-            contradictions,
+            statements,
             warnings: [
                 version.warnings(),
                 one_replica.into_iter().collect(),

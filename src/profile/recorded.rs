@@ -3,7 +3,6 @@
 use super::database::Database;
 use super::tile_bytes::TileBytes;
 use super::{ProfileError, Target};
-use crate::witnesses::{Contradiction, Pair, Witness, worst};
 use serde::{Deserialize, Serialize};
 
 /// Memory by tile and by category, as the compiler recorded it.
@@ -53,7 +52,7 @@ impl RecordedTile {
 }
 
 /// The table of tiles.
-pub(super) const TILES: &str = "memory_by_tile";
+pub(crate) const TILES: &str = "memory_by_tile";
 
 /// The tile after the last that has a row in [`TILES`]; 0 without rows.
 pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
@@ -74,101 +73,22 @@ impl Recorded {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// Reads the record, and finds where it contradicts itself.
-    pub(super) fn read(
-        database: &Database,
-        target: &Target,
-    ) -> Result<(Self, Vec<Contradiction>), ProfileError> {
-        let recorded = Self {
+    /// Reads the record.
+    pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
+        Ok(Self {
             tiles: read_tiles(database, target)?,
             categories: read_categories(database, target)?,
-        };
-        let regions = read_regions(database, target)?;
-        let contradictions = recorded.contradictions(target, regions.as_deref());
-        Ok((recorded, contradictions))
-    }
-
-    /// Where what was recorded of a tile contradicts itself, or is not there.
-    fn contradictions(&self, target: &Target, regions: Option<&[Regions]>) -> Vec<Contradiction> {
-        let all = u64::from(target.num_tiles);
-        let rows = |is_empty| [if is_empty { 0 } else { all }, all];
-        let mut found = vec![
-            Contradiction::of_all(Witness::Rows, TILES, rows(self.tiles.is_empty())),
-            Contradiction::of_all(Witness::Rows, CATEGORIES, rows(self.categories.is_empty())),
-        ];
-        let tiles = || self.tiles.iter();
-        found.push(self.worst(
-            (Witness::LiveInTotal, TILES),
-            regions,
-            tiles().map(|tile| {
-                let live = tile.always_live.saturating_add(tile.not_always_live);
-                (tile.total, live.max(tile.total))
-            }),
-        ));
-        found.push(self.worst(
-            (Witness::Gaps, TILES),
-            regions,
-            tiles().map(|tile| {
-                let with_gaps = tile.with_gaps.unwrap_or(tile.total);
-                (with_gaps, tile.total.max(with_gaps))
-            }),
-        ));
-        if let Some(regions) = regions {
-            let sums = tiles()
-                .zip(regions)
-                .map(|(tile, regions)| (tile.total, regions.all));
-            found.push(self.worst((Witness::Regions, TILES), Some(regions), sums));
-        }
-        let disjoint = tiles()
-            .zip(self.disjoint())
-            .map(|(tile, disjoint)| (disjoint, tile.total.min(disjoint)));
-        found.push(self.worst((Witness::Apart, CATEGORIES), regions, disjoint));
-        found.into_iter().flatten().collect()
-    }
-
-    /// The tile where a recorded and a computed number differ most, as a part of its total.
-    /// `regions` say on which tiles nothing lies beyond their memory.
-    fn worst(
-        &self,
-        (witness, table): (Witness, &str),
-        regions: Option<&[Regions]>,
-        numbers: impl Iterator<Item = (u64, u64)>,
-    ) -> Option<Contradiction> {
-        // Where bytes beyond the memory of a tile are counted is known of no real profile.
-        let counts_them = matches!(witness, Witness::Regions | Witness::Apart);
-        let overflows = |tile: usize| {
-            let region = regions.and_then(|regions| regions.get(tile));
-            region.is_some_and(|region| region.overflowed > 0)
-        };
-        let tiles = self.tiles.iter().enumerate().zip(numbers);
-        let pairs = tiles.map(|((tile, recorded_tile), (recorded, computed))| Pair {
-            tile: tile as u32,
-            recorded,
-            computed,
-            whole: recorded_tile.total,
-            is_certain: !(counts_them && overflows(tile)),
-        });
-        worst(witness, table, pairs)
-    }
-
-    /// By tile, the bytes of all categories that share no address.
-    fn disjoint(&self) -> Vec<u64> {
-        let mut bytes = vec![0u64; self.tiles.len()];
-        for category in &self.categories {
-            category.bytes.change(&mut bytes, u64::saturating_add);
-            category.overlapped.change(&mut bytes, u64::saturating_sub);
-        }
-        bytes
+        })
     }
 }
 
 /// The regions of a tile's memory, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Regions {
+pub struct Regions {
     /// Of all of them, without gaps.
-    all: u64,
+    pub all: u64,
     /// Beyond its memory, with the gaps between variables.
-    pub(super) overflowed: u64,
+    pub overflowed: u64,
 }
 
 fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>, ProfileError> {
@@ -246,7 +166,7 @@ pub(super) fn read_regions(
 }
 
 /// The table of categories.
-pub(super) const CATEGORIES: &str = "memory_by_category";
+pub(crate) const CATEGORIES: &str = "memory_by_category";
 
 fn read_categories(
     database: &Database,

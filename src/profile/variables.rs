@@ -6,7 +6,6 @@ use super::ids::{IdColumn, Ids};
 use super::labels::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
 use crate::parallel::concatenated;
-use crate::witnesses::Contradiction;
 use std::mem::take;
 
 /// The class of a variable that was never allocated to a tile.
@@ -69,7 +68,7 @@ impl Variables {
         database: &Database,
         target: &Target,
         (classes, class_ids): (&LiveClasses, &Ids),
-    ) -> Result<(Self, Option<Contradiction>), ProfileError> {
+    ) -> Result<Self, ProfileError> {
         if !database.has_table(TABLE) {
             return Err(ProfileError::NoLoweredVariables);
         }
@@ -121,7 +120,7 @@ impl Variables {
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
         database: &Database,
-    ) -> Result<(Self, Option<Contradiction>), ProfileError> {
+    ) -> Result<Self, ProfileError> {
         let (mut var_ids, mut labels) = (IdColumn::default(), LabelKeys::default());
         for part in &mut parts {
             var_ids.append(take(&mut part.var_ids));
@@ -147,8 +146,8 @@ impl Variables {
             },
         );
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
-        let (labels, contradiction) = labels.read(database)?;
-        let lists = Self {
+        let labels = labels.read(database)?;
+        Ok(Self {
             ids,
             var_ids,
             tiles,
@@ -158,8 +157,7 @@ impl Variables {
             category_names,
             label_of,
             labels,
-        };
-        Ok((lists, contradiction))
+        })
     }
 
     /// How many there are.

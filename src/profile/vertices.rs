@@ -82,13 +82,16 @@ pub(super) fn read_instances(
     })
 }
 
+/// The table of the state of vertices.
+pub(super) const MEMORY: &str = "memory_by_compute_set";
+
 pub(super) fn read_memory(
     database: &Database,
     tiles: u32,
     compute_sets: &Ids,
     sets: &mut [ComputeSet],
 ) -> Result<(), ProfileError> {
-    let table = "memory_by_compute_set";
+    let table = MEMORY;
     if !database.has_table(table) {
         return Ok(());
     }

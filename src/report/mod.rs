@@ -103,7 +103,8 @@ pub use crate::search::{Advice, Change};
 
 use crate::message::Warning;
 use crate::model::PseudoLayers;
-use crate::witnesses::{Contradiction, are_refused, judge};
+use crate::search::free_bytes;
+use crate::witnesses::{Contradiction, are_refused, judge, refuse_close};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -260,8 +261,31 @@ impl Report {
             .collect()
     }
 
-    /// Takes back that anything fits where there is no verdict.
+    /// By verdict: the bytes that it leaves free, below 0 where something does not fit. Verdicts
+    /// that rest on something else than bytes are left out.
+    fn free_bytes(&self) -> Vec<i64> {
+        let of_split = self.split.iter().map(|split| {
+            let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
+            let alone = split.too_large.iter();
+            let alone = alone.map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
+            (split.fits, stages.min().or(alone.min()).unwrap_or(-1))
+        });
+        let of_sweep = self.sweep.iter().flat_map(|sweep| &sweep.rows);
+        let of_plan = self.plan.iter().filter_map(|plan| plan.rows.first());
+        let of_fit = self.fit.iter().flat_map(|fit| &fit.ipus);
+        let all = of_split
+            .chain(of_sweep.map(|row| (row.fits, row.free)))
+            .chain(of_plan.map(|row| (true, row.free)))
+            .chain(of_fit.map(|ipu| (ipu.fits, ipu.fullest_tile.free)));
+        let of_bytes = all.filter(|(fits, free)| *fits == (*free >= 0));
+        of_bytes.map(|(_, free)| free).collect()
+    }
+
+    /// Takes back that anything fits where there is no verdict, also where contradictions could
+    /// turn it.
     fn without_unearned_verdict(mut self) -> Self {
+        let free = self.free_bytes();
+        refuse_close(&mut self.contradictions, free);
         if self.has_verdict() {
             return self;
         }

@@ -11,7 +11,7 @@ use std::fmt;
 pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
 /// Changes with every change of the format.
-pub(super) const VERSION: u32 = 15;
+pub(super) const VERSION: u32 = 16;
 
 /// Magic, version, number of parts, size of the file.
 pub(super) const HEADER: usize = 8 + 4 + 4 + 8;

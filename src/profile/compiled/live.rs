@@ -3,7 +3,7 @@
 use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, of_ipu};
-use super::super::{ProfileError, RecordedTile};
+use super::super::{ProfileError, RecordedTile, Step};
 use super::Ipus;
 use crate::limits;
 use crate::message::{PROFILE_AGAIN, Warning};
@@ -18,7 +18,7 @@ pub struct LiveByIpu {
     pub ipus: Vec<Vec<(u32, u64)>>,
 }
 
-pub(in crate::profile) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
+pub(crate) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
 const STEPS: &str = "depth_first_steps";
 
@@ -28,7 +28,7 @@ pub(super) fn is_there(database: &Database) -> bool {
 }
 
 /// Bytes more or less, by step, of one IPU or of all together.
-pub(in crate::profile) type Deltas = Vec<(u32, i64)>;
+pub(crate) type Deltas = Vec<(u32, i64)>;
 
 /// Reads what there is, and says as sentences what contradicts itself.
 ///
@@ -67,6 +67,37 @@ pub(super) fn read(
     })
 }
 
+/// By step, ascending: the bytes more than at the step before, on the only IPU; empty where the
+/// profile does not say. A profile of one IPU lists sums over all IPUs beside them (both are in a
+/// real profile).
+///
+/// # Errors
+/// When the table cannot be read, or names a step that is not there.
+pub(in crate::profile) fn by_step(
+    database: &Database,
+    steps: &[Step],
+) -> Result<Deltas, ProfileError> {
+    let (mut of_all, mut of_first) = (Deltas::new(), Deltas::new());
+    if !database.has_table(TABLE) {
+        return Ok(of_all);
+    }
+    let ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
+    scan(database, &ids, |_, ipu, delta| {
+        match ipu {
+            Some(0) => of_first.push(delta),
+            None => of_all.push(delta),
+            // Another replica, which runs the same.
+            Some(_) => {}
+        }
+        Ok(())
+    })?;
+    Ok(joined(if of_first.is_empty() {
+        of_all
+    } else {
+        of_first
+    }))
+}
+
 /// The ids of the steps, ascending: the index of a step is the position of its id.
 pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> {
     let mut steps = Vec::new();
@@ -102,7 +133,7 @@ fn read_deltas(
 
 /// Calls `visit` with each row, its IPU (`None`: all together), and its step and bytes.
 /// `steps` are the ids of the steps, ascending.
-pub(in crate::profile) fn scan(
+fn scan(
     database: &Database,
     steps: &[u64],
     mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<(), ProfileError>,
@@ -120,7 +151,7 @@ pub(in crate::profile) fn scan(
 }
 
 /// One entry for each step, ascending, without those that change nothing.
-pub(in crate::profile) fn joined(mut deltas: Deltas) -> Deltas {
+pub(crate) fn joined(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     let mut joined = Deltas::with_capacity(deltas.len());
     for (step, delta) in deltas {

@@ -14,20 +14,20 @@ mod variable_sums;
 
 pub use ipus::Ipus;
 pub use live::LiveByIpu;
-pub(super) use live::{Deltas, TABLE as LIVE_BY_STEP, joined, scan as scan_deltas};
+pub(super) use live::by_step as live_by_step;
+pub(crate) use live::{Deltas, TABLE as LIVE_BY_STEP, joined};
 pub use pipeline_names::PipelineName;
 pub use variable_sums::{LiveOnTile, Named, VariableSums};
 
 use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
 use super::recorded::{Recorded, read_regions};
-use super::references;
 use super::{
     BuildInfo, FormatVersion, ProfileError, Programs, RecordedCategory, RecordedTile, Target,
 };
 use crate::message::Warning;
 use crate::progress::Progress;
-use crate::witnesses::Contradiction;
+use crate::witnesses::{Contradiction, of_record};
 use std::path::Path;
 
 /// The memory of each IPU as a `profile.pop` recorded it.
@@ -92,13 +92,13 @@ impl CompiledProfile {
         let (made, mut warnings) = BuildInfo::read(&database);
         warnings.extend(version.warnings());
         let recorded = Recorded::read(&database, &target)?;
-        let (Recorded { tiles, categories }, mut contradictions) = recorded;
         let regions = read_regions(&database, &target)?;
+        let mut contradictions = of_record(&recorded, regions.as_deref(), &target);
+        let Recorded { tiles, categories } = recorded;
         let overflowed = regions.map_or_else(
             || vec![0; tiles.len()],
             |regions| regions.iter().map(|region| region.overflowed).collect(),
         );
-        contradictions.extend(references::missing(&database, false)?);
         let steps = if live::is_there(&database) || variable_sums::are_there(&database)? {
             live::read_steps(&database)?
         } else {

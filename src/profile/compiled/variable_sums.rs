@@ -4,10 +4,9 @@ use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::Ids;
 use super::super::liveness::{RANGE_COLUMNS, RANGES, push_range, read_classes, span};
-use super::super::recorded::TILES;
 use super::super::{ProfileError, RecordedTile};
 use super::{Ipus, PipelineName};
-use crate::witnesses::{Contradiction, Pair, Witness, worst};
+use crate::witnesses::{Contradiction, recorded_variables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Bytes by [`PipelineName`].
@@ -95,9 +94,9 @@ pub(super) fn read(
     tiles: &[RecordedTile],
     chosen: &[u32],
     steps: &[u64],
-) -> Result<(Option<VariableSums>, Vec<Contradiction>), ProfileError> {
+) -> Result<(Option<VariableSums>, Option<Contradiction>), ProfileError> {
     if !are_there(database)? {
-        return Ok((None, Vec::new()));
+        return Ok((None, None));
     }
     database.require(TABLE, &COLUMNS[..REQUIRED])?;
     let has_names = database.require(TABLE, COLUMNS).is_ok()
@@ -126,7 +125,7 @@ pub(super) fn read(
         classes.peak(&ranges, &rows.copied().collect::<Vec<_>>(), steps)
     };
     let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
-    let found_apart = contradictions(&sums.always, &peaks, tiles, chosen);
+    let totals = totals(&sums.always, &peaks, tiles, chosen);
     let variables = VariableSums {
         count: sums.count,
         named: sums.named,
@@ -134,7 +133,7 @@ pub(super) fn read(
         tiles: found,
         has_names,
     };
-    Ok((Some(variables), found_apart))
+    Ok((Some(variables), recorded_variables(tiles, totals)))
 }
 
 /// The tables that each row is looked up in.
@@ -311,30 +310,17 @@ impl Classes {
     }
 }
 
-/// Where the variables say something else than `memory_by_tile`: `peaks` are of the tiles
-/// that were `chosen`.
-fn contradictions(
-    always: &[u64],
-    peaks: &[u64],
-    tiles: &[RecordedTile],
-    chosen: &[u32],
-) -> Vec<Contradiction> {
-    let whole = tiles.iter().map(|tile| tile.total).max().unwrap_or(0);
-    let pair = |tile: u32, recorded, computed| Pair {
-        tile,
-        recorded,
-        computed,
-        whole,
-        is_certain: true,
-    };
-    let all = (0u32..).zip(tiles).zip(always);
-    let all = all.map(|((tile, recorded), &found)| pair(tile, recorded.always_live, found));
-    let peaks = chosen.iter().zip(peaks);
-    let peaks =
-        peaks.map(|(&tile, &found)| pair(tile, tiles[tile as usize].not_always_live, found));
-    let found = [
-        worst(Witness::AlwaysLive, TILES, all),
-        worst(Witness::NotAlwaysLive, TILES, peaks),
-    ];
-    found.into_iter().flatten().collect()
+/// By tile the total as its variables have it: `always` says what is always live on each tile,
+/// `peaks` what else is live at once on those that were `chosen`.
+fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
+    let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
+    let all = tiles.iter().zip(always);
+    let mut totals: Vec<u64> = all.map(|(tile, always)| always + others(tile)).collect();
+    for (&tile, &peak) in chosen.iter().zip(peaks) {
+        let total = &mut totals[tile as usize];
+        *total = total
+            .saturating_sub(tiles[tile as usize].not_always_live)
+            .saturating_add(peak);
+    }
+    totals
 }

@@ -18,7 +18,7 @@ declare namespace Json {
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };
   type Configuration = { form: string; lines?: Line[]; problem?: string | null; text?: string | null; };
-  type Contradiction = { computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
+  type Contradiction = { bytes?: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
   type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; thinned: boolean; };
   type Cut = { after_stage: number; bytes: number; duplicated: number; layer_after?: string | null; layer_before?: string | null; moves?: Move[]; };
@@ -99,5 +99,5 @@ declare namespace Json {
   type VariableAtSteps = { bytes: number; category: string; is_always_live: boolean; layers: (string | null)[]; live: ([number, number])[]; name: string; };
   type VariableKind = { always_live: boolean; category: string; name: string; };
   type WhatIf = { arguments: string[]; best: BestSplit[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories?: number[]; reserves?: number[]; };
-  type Witness = "rows" | "one-stage" | "always-live" | "not-always-live" | "live-in-total" | "regions" | "gaps" | "apart" | "categories" | "live-by-steps" | "used" | "contexts" | "steps" | "within-variables" | "variable-contexts" | "roots" | "code" | "code-bytes" | "vertices";
+  type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts";
 }

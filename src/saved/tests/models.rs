@@ -27,15 +27,9 @@ pub(super) fn target(tiles: u32) -> Target {
 
 /// None, or one of a tile and one of all.
 pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
-    let pair = Pair {
-        tile: 3,
-        recorded: 0,
-        computed,
-        whole: 9,
-        is_certain: true,
-    };
-    let of_tile = worst(Witness::OneStage, "memory_by_tile", [pair]);
-    let of_all = Contradiction::of_all(Witness::Rows, "eq_class_step", [0, computed]);
+    let pair = Pair::certain(3, 0, computed);
+    let of_tile = worst(Witness::OneStage, "memory_by_tile", 9, [pair]);
+    let of_all = (computed > 0).then(|| Contradiction::without_rows("memory_by_tile", computed));
     of_tile.into_iter().chain(of_all).collect()
 }
 

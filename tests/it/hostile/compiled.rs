@@ -220,7 +220,7 @@ fn sums_that_disagree() {
             "UPDATE vars_info SET size_bytes = size_bytes + 4 WHERE tile = 11".into(),
             &[
                 "the profile does not quite agree with itself",
-                "table `memory_by_tile`, tile 11: always live are",
+                "table `memory_by_tile`, tile 11: the total is",
             ],
         ),
         (

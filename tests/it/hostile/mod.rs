@@ -37,6 +37,7 @@
 //! | tables of cycles | `blobs_of_cycles`, `executions_that_never_were`, `counts_of_loops` |
 //! | reports to compare with, files beside the profile | `comparisons_with_what_is_no_report`, `comparisons_with_reports_that_were_changed`, `files_beside_the_profile` |
 //! | CBOR cut at any byte | `contexts_cut_at_any_byte` |
+//! | contexts that are missing, orphans or in a circle, empty tables | `a_little_damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict` |
 //! | wrong types, lengths of 2^63, deep nesting, strings, keys, trailing bytes | `odd_cbor` |
 //!
 //! | hostile | case |
@@ -64,6 +65,7 @@ mod compiled;
 mod cycle_tables;
 mod damaged;
 mod debug_files;
+mod doubts;
 mod earlier_reports;
 mod faults;
 mod harmful;

@@ -363,7 +363,7 @@ fn rows_that_are_lost() {
         let parts = [
             "the profile contradicts itself: ",
             "table `memory_by_tile`, tile ",
-            "all layers in one stage take",
+            "its variables and code take",
         ];
         Case::loose().sql(&sql).refused(&sql, &parts);
     }

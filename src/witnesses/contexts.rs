@@ -1,0 +1,135 @@
+//! Can a verdict stand on a `debug.cbor`?
+
+use super::programs::{bytes_of, reached};
+use super::{Contradiction, Incomplete, Witness};
+use crate::debug_info::{Damage, DebugInfo};
+use crate::message::{DEBUG_AGAIN, FileWarnings, OWN_DEBUG, Warning, displayed};
+use crate::model::Belonging;
+use crate::profile::{Profile, Program, ProgramKind, Programs};
+use anyhow::{Context, Result};
+use std::path::Path;
+
+/// Refuses contexts that are damaged or not those of these programs, unless they are
+/// trusted: then that is among the warnings. Damage that bears on few bytes of `profile` is given
+/// back; without a profile, its bytes are not known and all of it is refused.
+///
+/// # Errors
+/// With the name of the file. One without contexts is refused even if it is trusted.
+pub(crate) fn check_debug(
+    (programs, profile): (&Programs, Option<&Profile>),
+    (path, debug_info): (&Path, &DebugInfo),
+    is_trusted: bool,
+) -> Result<(FileWarnings, Option<Contradiction>)> {
+    let judged = || -> Result<_> {
+        // Two such files were found in public repositories.
+        anyhow::ensure!(
+            !debug_info.is_empty() || !debug_info.damage().is_empty(),
+            "it has no contexts, so nothing would have a name or a layer: the process that wrote it \
+             compiled nothing; give the debug.cbor of the process that wrote the profile, or record \
+             both again with autoReport.outputDebugInfo set to true"
+        );
+        let belonging = Belonging::new(programs, debug_info);
+        let mut damage = debug_info.damage().to_vec();
+        let mut warnings = Vec::new();
+        if belonging.is_foreign() {
+            warnings.push(foreign(&belonging, is_trusted)?);
+        } else {
+            damage.extend(belonging.damage());
+        }
+        if damage.is_empty() {
+            return Ok((warnings, None));
+        }
+        let (of_damage, found) = judged_damage(profile, (debug_info, &damage), is_trusted)?;
+        warnings.extend(of_damage);
+        Ok((warnings, found))
+    };
+    let (warnings, found) = judged().with_context(|| displayed(path))?;
+    let all = warnings.iter().chain(debug_info.warnings());
+    let all = all.map(|warning| (displayed(path), warning.clone()));
+    Ok((all.collect(), found))
+}
+
+/// Refuses the contexts of another compilation, or warns of them where they are trusted.
+fn foreign(belonging: &Belonging, is_trusted: bool) -> Result<Warning> {
+    let Belonging {
+        ids,
+        found,
+        of_programs,
+        named,
+        same_names,
+        ..
+    } = belonging;
+    let evidence = format!(
+        "of {ids} contexts that its programs refer to, {found} are there, and {of_programs} of \
+         these are of programs; of {named} compute sets with a name, {same_names} have that of \
+         their context"
+    );
+    anyhow::ensure!(
+        is_trusted,
+        "the debug file belongs to another compilation than the profile: {evidence}; \
+         {OWN_DEBUG}, or --trust-debug-info to take this one"
+    );
+    Ok(Warning::new(format!(
+        "the debug file belongs to another compilation than the profile, and is taken all the \
+         same: {evidence}; {OWN_DEBUG}"
+    )))
+}
+
+/// The damage with its bytes, and a warning where it is trusted.
+fn judged_damage(
+    profile: Option<&Profile>,
+    (debug_info, damage): (&DebugInfo, &[Damage]),
+    is_trusted: bool,
+) -> Result<(Option<Warning>, Option<Contradiction>)> {
+    let texts: Vec<String> = damage.iter().map(ToString::to_string).collect();
+    let found = profile.map(|profile| {
+        let all = damage.iter().any(Damage::bears_on_all);
+        let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info, all));
+        let fullest = profile.recorded.fullest().unwrap_or(0);
+        let of_file = ("debug.cbor", texts.join("; "));
+        Contradiction::lacking(Witness::DebugContexts, of_file, bytes, fullest)
+    });
+    let text = found
+        .as_ref()
+        .map_or_else(|| texts.join("; "), ToString::to_string);
+    if is_trusted {
+        let warning = Warning::new(format!(
+            "the debug file is damaged, and is taken all the same: {text}; {DEBUG_AGAIN}"
+        ));
+        return Ok((Some(warning), None));
+    }
+    match found {
+        Some(found) if !found.refused => Ok((None, Some(found))),
+        _ => Err(Incomplete::Debug(text).into()),
+    }
+}
+
+/// The programs without their context, its name, or one above it that may name their layer; and
+/// those below a Call without its own, which says what they stand for. With `all`, every context
+/// may be another.
+fn lacking(programs: &Programs, debug_info: &DebugInfo, all: bool) -> Vec<bool> {
+    let is_broken = |id: u64| {
+        let position = || debug_info.position(id);
+        id != 0 && (all || position().is_none_or(|position| debug_info.is_orphan(position)))
+    };
+    let lacks = |program: &Program| {
+        let set = match program.kind {
+            ProgramKind::OnTileExecute(set) => &programs.compute_sets[set as usize],
+            _ => return is_broken(program.debug_id),
+        };
+        let of_set = debug_info.position(set.debug_id);
+        let has_other_name = |position| debug_info.name(position) != &*set.name;
+        let is_renamed = !set.name.is_empty() && of_set.is_some_and(has_other_name);
+        is_renamed || is_broken(program.debug_id) || is_broken(set.debug_id)
+    };
+    let mut lack: Vec<bool> = programs.all.iter().map(lacks).collect();
+    let calls = programs.all.iter().zip(&lack).filter(|(_, lacks)| **lacks);
+    let bodies = calls.filter_map(|(program, _)| match program.kind {
+        ProgramKind::Call(body) => Some(body),
+        _ => None,
+    });
+    let below = reached(programs, bodies.collect());
+    let pairs = lack.iter_mut().zip(below);
+    pairs.for_each(|(lacks, is_below)| *lacks |= is_below);
+    lack
+}

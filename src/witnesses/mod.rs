@@ -1,0 +1,367 @@
+//! What files lack, or say in two ways, and the bytes of a tile that depend on it.
+//!
+//! Each check compares two statements of the files, once both are read, and gives a
+//! [`Contradiction`] with the bytes that it could move on a tile: an upper bound. Up to
+//! [1 %](TOLERATED) of the fullest tile is a warning, unless it could turn the verdict; there is
+//! no verdict on files with more.
+//!
+//! Only one real profile was available, and other versions of the SDK may round or add.
+
+mod contexts;
+mod programs;
+#[cfg(test)]
+mod tests;
+mod tiles;
+mod variables;
+
+pub(crate) use contexts::check_debug;
+pub use tiles::one_stage;
+pub(crate) use tiles::{of_record, recorded_variables};
+
+use crate::message::{DEBUG_AGAIN, PROFILE_AGAIN, Warning};
+use crate::profile::Profile;
+use crate::wording::{grouped, share};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::fmt;
+use thiserror::Error;
+
+/// Up to one part in this many of the fullest tile, statements may differ.
+pub const TOLERATED: u64 = 100;
+
+/// A check. Earlier versions had more of them, whose names are read as those of the checks that
+/// took their place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// A table has rows where nothing else says what they would hold. Numbers are rows, and the
+    /// tiles or programs that need one.
+    Rows,
+    /// The variables and the code of a tile, live at once, make up its total.
+    #[serde(alias = "always-live", alias = "not-always-live")]
+    OneStage,
+    /// The total of a tile is that of its regions, no less than the bytes that are live at once
+    /// or share no address, and no more than the total with gaps.
+    #[serde(
+        alias = "live-in-total",
+        alias = "regions",
+        alias = "gaps",
+        alias = "apart"
+    )]
+    Total,
+    /// The variables of a category have the bytes that were recorded of it.
+    Categories,
+    /// The live bytes at a step beside always-live variables, on all tiles, are those that were
+    /// recorded of it.
+    LiveBySteps,
+    /// Programs, compute sets and vertex types have no more code than was recorded of it,
+    /// and most of it.
+    #[serde(alias = "code-bytes")]
+    Code,
+    /// Programs have steps, roots, contexts and vertices. Bytes are those that the programs
+    /// without these use.
+    #[serde(
+        alias = "steps",
+        alias = "roots",
+        alias = "contexts",
+        alias = "vertices"
+    )]
+    Programs,
+    /// Variables have users, contexts, and the regions that exchanges move. Bytes are those of
+    /// the variables without these.
+    #[serde(
+        alias = "used",
+        alias = "within-variables",
+        alias = "variable-contexts"
+    )]
+    Variables,
+    /// `debug.cbor` has the contexts of programs and those above them. Bytes are those that only
+    /// programs without these use.
+    DebugContexts,
+}
+
+impl Witness {
+    /// The words before the recorded and the computed number; `None` where what is lacking has
+    /// bytes, and is not compared with anything.
+    fn words(self) -> Option<[&'static str; 2]> {
+        Some(match self {
+            Self::Rows => ["its rows are", "those that need one"],
+            Self::OneStage => ["the total is", "its variables and code take"],
+            Self::Total => ["the total is", "its parts make up"],
+            Self::Categories => ["bytes are", "its variables have"],
+            Self::LiveBySteps => [
+                "live beside always-live variables are",
+                "the variables of all tiles have",
+            ],
+            Self::Code => ["bytes are", "programs and vertices have"],
+            Self::Programs | Self::Variables | Self::DebugContexts => return None,
+        })
+    }
+
+    /// The total that the difference is a part of.
+    fn whole(self) -> &'static str {
+        match self {
+            Self::Rows => "all",
+            Self::LiveBySteps => "the step where most is live",
+            _ => "the fullest tile",
+        }
+    }
+}
+
+/// Two numbers of a profile that should agree and do not, or what the files lack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Contradiction {
+    /// The check that found it.
+    pub witness: Witness,
+    /// The table with the recorded number, or the file.
+    pub table: String,
+    /// The category or step that the numbers are of, such as ``category `variable` `` or
+    /// `step 12`, or what is lacking; `null` where the table has a row for each tile.
+    pub row: Option<String>,
+    /// The tile where they are furthest apart, the first of several; `null` where they are
+    /// of all.
+    pub tile: Option<u32>,
+    /// How many tiles they differ on; 0 where they are of all.
+    pub tiles: u32,
+    /// The number in the table, in bytes unless the witness counts something else; or the bytes
+    /// of what is lacking.
+    pub recorded: u64,
+    /// The number that the rest of the profile gives for it.
+    pub computed: u64,
+    /// The difference as a part of the fullest tile, or of all, as it suits the witness: rounded
+    /// up, such as `98.3 %`.
+    pub share: String,
+    /// Bytes that this could move on any tile: 0 where every stage has room for them, and in
+    /// reports of earlier versions.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Is it too much for a verdict?
+    pub refused: bool,
+}
+
+impl Contradiction {
+    fn new(witness: Witness, table: &str) -> Self {
+        Self {
+            witness,
+            table: table.to_string(),
+            row: None,
+            tile: None,
+            tiles: 0,
+            recorded: 0,
+            computed: 0,
+            share: share(0, 1),
+            bytes: 0,
+            refused: false,
+        }
+    }
+
+    /// A table without rows, which this many tiles or programs need.
+    pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
+        Self {
+            computed: rows,
+            share: share(1, 1),
+            refused: true,
+            ..Self::new(Witness::Rows, table)
+        }
+    }
+
+    /// What `table` lacks, by tile with the bytes that depend on it.
+    fn lacking(
+        witness: Witness,
+        (table, row): (&str, String),
+        by_tile: Vec<u64>,
+        fullest: u64,
+    ) -> Self {
+        let pairs = (0u32..).zip(by_tile);
+        // Sums over all steps may be more than a tile has at once.
+        let pairs = pairs.map(|(tile, bytes)| Pair::certain(tile, bytes.min(fullest), 0));
+        let found = worst(witness, table, fullest, pairs);
+        let found = found.unwrap_or_else(|| Self::new(witness, table));
+        found.in_row(row)
+    }
+
+    /// Names the row of the table.
+    fn in_row(self, row: String) -> Self {
+        let row = Some(row);
+        Self { row, ..self }
+    }
+}
+
+impl fmt::Display for Contradiction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = format!("table `{}`", self.table);
+        // Messages about `debug.cbor` begin with its path.
+        let table = (self.witness != Witness::DebugContexts).then_some(table);
+        let tile = self.tile.map(|tile| format!("tile {tile}"));
+        let place = [table, self.row.clone(), tile].into_iter().flatten();
+        write!(f, "{}", place.collect::<Vec<_>>().join(", "))?;
+        let words = self.witness.words();
+        if let Some([before_recorded, before_computed]) = words {
+            let [recorded, computed] = [self.recorded, self.computed].map(grouped);
+            write!(
+                f,
+                ": {before_recorded} {recorded}, and {before_computed} {computed}"
+            )?;
+        }
+        if self.bytes > 0 || words.is_none() {
+            write!(f, ", which could move up to {} bytes", grouped(self.bytes))?;
+        }
+        write!(f, " ({} of {}", self.share, self.witness.whole())?;
+        match self.tiles.saturating_sub(1) {
+            0 => f.write_str(")"),
+            1 => f.write_str("; 1 more tile is off)"),
+            more => write!(f, "; {} more tiles are off)", grouped(more.into())),
+        }
+    }
+}
+
+/// Two statements about one tile.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair {
+    pub(crate) tile: u32,
+    pub(crate) recorded: u64,
+    pub(crate) computed: u64,
+    /// Must they agree, as they do in a real profile? If not, every stage has room for the
+    /// difference.
+    pub(crate) is_certain: bool,
+}
+
+impl Pair {
+    pub(crate) fn certain(tile: u32, recorded: u64, computed: u64) -> Self {
+        Self {
+            tile,
+            recorded,
+            computed,
+            is_certain: true,
+        }
+    }
+
+    fn difference(&self) -> u64 {
+        self.recorded.abs_diff(self.computed)
+    }
+
+    /// Bytes that the difference could move.
+    fn bytes(&self) -> u64 {
+        if self.is_certain {
+            self.difference()
+        } else {
+            0
+        }
+    }
+}
+
+/// Is it more than is tolerated?
+fn is_refused(bytes: u64, whole: u64) -> bool {
+    u128::from(bytes) * u128::from(TOLERATED) > u128::from(whole)
+}
+
+/// The tile where the statements are furthest apart; `None` where they agree on all. `fullest`
+/// has the bytes of the fullest tile.
+pub(crate) fn worst(
+    witness: Witness,
+    table: &str,
+    fullest: u64,
+    pairs: impl IntoIterator<Item = Pair>,
+) -> Option<Contradiction> {
+    let mut tiles = 0;
+    let differing = pairs.into_iter().filter(|pair| pair.difference() > 0);
+    let counted = differing.inspect(|_| tiles += 1);
+    let worst = counted.max_by_key(|pair| (pair.bytes(), pair.difference(), Reverse(pair.tile)))?;
+    Some(Contradiction {
+        tile: Some(worst.tile),
+        tiles,
+        recorded: worst.recorded,
+        computed: worst.computed,
+        share: share(worst.difference(), fullest),
+        bytes: worst.bytes(),
+        refused: is_refused(worst.bytes(), fullest),
+        ..Contradiction::new(witness, table)
+    })
+}
+
+/// Where the profile contradicts itself; `set_of` has the use set of each lowered variable.
+pub(crate) fn of_profile(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
+    let regions = profile.statements.regions.as_deref();
+    let mut found = of_record(&profile.recorded, regions, &profile.target);
+    found.extend(programs::of_programs(profile));
+    found.extend(variables::of_variables(profile, set_of));
+    found
+}
+
+/// There is no verdict on the files.
+#[derive(Debug, Error)]
+pub enum Incomplete {
+    /// The profile contradicts itself.
+    #[error(
+        "the profile contradicts itself: {0}; {PROFILE_AGAIN}, or see with --allow-incomplete what \
+         can be shown of it, without a verdict"
+    )]
+    Profile(String),
+    /// Contexts are lacking.
+    #[error(
+        "the debug file is damaged: {0}; {DEBUG_AGAIN}, or give --trust-debug-info to take it as it is"
+    )]
+    Debug(String),
+}
+
+/// Is there a verdict on a file with these?
+pub fn are_refused(all: &[Contradiction]) -> bool {
+    all.iter().any(|contradiction| contradiction.refused)
+}
+
+/// Refuses those with bytes if all of these bytes together could turn one of some verdicts, each
+/// given by the bytes that it leaves free, below 0 where something does not fit.
+pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
+    let bytes = all.iter().map(|contradiction| contradiction.bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
+    let mut free = free.into_iter();
+    let turns = |free: i64| match u64::try_from(free) {
+        Ok(free) => bytes > free,
+        Err(_) => bytes >= free.unsigned_abs(),
+    };
+    if bytes > 0 && free.any(turns) {
+        let with_bytes = all
+            .iter_mut()
+            .filter(|contradiction| contradiction.bytes > 0);
+        with_bytes.for_each(|contradiction| contradiction.refused = true);
+    }
+}
+
+/// Warnings about a file with these, unless there is no verdict on it.
+///
+/// # Errors
+/// When there is none, and that is not allowed.
+pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, Incomplete> {
+    if are_refused(all) && !is_allowed {
+        let refused = all.iter().filter(|contradiction| contradiction.refused);
+        let (of_debug, of_profile): (Vec<_>, Vec<_>) =
+            refused.partition(|contradiction| contradiction.witness == Witness::DebugContexts);
+        let text = |all: Vec<&Contradiction>| {
+            let texts: Vec<String> = all.into_iter().map(ToString::to_string).collect();
+            texts.join("; ")
+        };
+        return Err(match of_profile.is_empty() {
+            true => Incomplete::Debug(text(of_debug)),
+            false => Incomplete::Profile(text(of_profile)),
+        });
+    }
+    Ok(all.iter().map(warning).collect())
+}
+
+fn warning(contradiction: &Contradiction) -> Warning {
+    if contradiction.refused {
+        return Warning::new(format!(
+            "the profile contradicts itself: {contradiction}, so there is no verdict; {PROFILE_AGAIN}"
+        ));
+    }
+    if contradiction.witness == Witness::DebugContexts {
+        return Warning::new(format!(
+            "the debug file is damaged: {contradiction}, so layers may be off by as much; {DEBUG_AGAIN}"
+        ));
+    }
+    Warning::new(format!(
+        "the profile does not quite agree with itself: {contradiction}, so figures may be off by as much; \
+         record it again if that matters"
+    ))
+}

@@ -1,0 +1,271 @@
+//! Do programs have what they need, and all of the code that was recorded?
+
+use super::{Contradiction, Pair, TOLERATED, Witness, worst};
+use crate::model::{CodeKind, variables_of};
+use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
+use rustc_hash::FxHashSet;
+
+/// What programs lack, and code that differs from the recorded bytes.
+pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
+    let programs = &profile.programs;
+    let is_reached = reached(programs, programs.roots.clone());
+    let without_own = |program: &Program| {
+        program.debug_id == 0 && set_of(programs, program).is_some_and(|set| set.debug_id != 0)
+    };
+    let with_other_vertices = |program: &Program| {
+        // How vertices are counted where a file lists one of several replicas is not known.
+        let set = set_of(programs, program).filter(|_| profile.target.num_replicas == 1);
+        let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
+        let counted = set.and_then(|set| set.counted);
+        counted.is_some_and(|counted| listed.is_none_or(|listed| listed.sum::<u64>() != counted))
+    };
+    let of_each = |lacks: &dyn Fn(&Program) -> bool| programs.all.iter().map(lacks).collect();
+    let lacking: [(&str, &str, Vec<bool>); 4] = [
+        (
+            "depth_first_steps",
+            "programs without a step below one that runs them",
+            misplaced(profile),
+        ),
+        (
+            "control_programs",
+            "programs of steps that no root leads to",
+            unreached(profile, &is_reached),
+        ),
+        (
+            "programs",
+            "programs without a context whose compute set has one",
+            of_each(&without_own),
+        ),
+        (
+            "vertex_instances",
+            "programs with other vertices than their compute set counts",
+            of_each(&with_other_vertices),
+        ),
+    ];
+    let lacking = lacking.into_iter().filter_map(|(table, what, lack)| {
+        let count = lack.iter().filter(|lacks| **lacks).count();
+        let row = || format!("{what}: {count} of {}", lack.len());
+        let fullest = profile.recorded.fullest().unwrap_or(0);
+        let found = || {
+            let bytes = bytes_of(profile, &lack);
+            Contradiction::lacking(Witness::Programs, (table, row()), bytes, fullest)
+        };
+        (count > 0).then(found)
+    });
+    let of_kinds = CodeKind::ALL
+        .into_iter()
+        .filter_map(|kind| code_of(profile, kind));
+    // Nothing else says which variables they are.
+    let exchanges = programs
+        .all
+        .iter()
+        .filter(|program| !program.regions.is_empty())
+        .count();
+    let without_regions = exchanges > 0 && profile.region_variables.is_empty();
+    let without_regions =
+        without_regions.then(|| Contradiction::without_rows("exchange_regions", exchanges as u64));
+    lacking.chain(of_kinds).chain(without_regions).collect()
+}
+
+fn set_of<'a>(programs: &'a Programs, program: &Program) -> Option<&'a ComputeSet> {
+    match program.kind {
+        ProgramKind::OnTileExecute(set) => Some(&programs.compute_sets[set as usize]),
+        _ => None,
+    }
+}
+
+/// By tile the bytes of variables, code and state of the programs that `lack` something: an upper
+/// bound of the bytes that could count in another layer. Others may use some of these too, and
+/// count in a layer only since the programs do.
+pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
+    let programs = &profile.programs;
+    let mut bytes = vec![0u64; profile.target.num_tiles as usize];
+    let lacking = (0u32..).zip(lack).filter(|(_, lacks)| **lacks);
+    let lacking: Vec<u32> = lacking.map(|(program, _)| program).collect();
+    let (mut sets, mut types) = (FxHashSet::default(), FxHashSet::default());
+    for program in lacking
+        .iter()
+        .map(|&program| &programs.all[program as usize])
+    {
+        program.control_code.change(&mut bytes, u64::saturating_add);
+        match &program.kind {
+            ProgramKind::DoExchange(code) => code.change(&mut bytes, u64::saturating_add),
+            ProgramKind::OnTileExecute(set) => _ = sets.insert(*set),
+            _ => {}
+        }
+    }
+    for set in sets
+        .into_iter()
+        .map(|set| &programs.compute_sets[set as usize])
+    {
+        add_state(programs, set, &mut bytes);
+        types.extend(set.vertices.iter().map(|(vertex_type, _)| *vertex_type));
+    }
+    for vertex_type in types {
+        let code = &programs.vertex_types[vertex_type as usize].code;
+        code.change(&mut bytes, u64::saturating_add);
+    }
+    let variables = &profile.variables;
+    let mut is_used = vec![
+        false;
+        if lacking.is_empty() {
+            0
+        } else {
+            variables.len()
+        }
+    ];
+    for &position in variables_of(profile, &lacking).into_iter().flatten() {
+        let position = position as usize;
+        if !std::mem::replace(&mut is_used[position], true) {
+            bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);
+        }
+    }
+    bytes
+}
+
+/// Adds the state of the vertices of a compute set: as recorded, or instances times size.
+fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
+    if let Some(memory) = &set.memory {
+        return memory.change(sums, u64::saturating_add);
+    }
+    for (vertex_type, instances) in &set.vertices {
+        let size = u64::from(programs.vertex_types[*vertex_type as usize].state_bytes);
+        instances.change(sums, |sum, count| {
+            sum.saturating_add(count.saturating_mul(size))
+        });
+    }
+}
+
+/// Programs of steps below others that run something else, and the programs that these would run
+/// (none in a real profile). Where the body of a function stands below a Call is not known.
+fn misplaced(profile: &Profile) -> Vec<bool> {
+    let programs = &profile.programs.all;
+    let mut children = FxHashSet::default();
+    for (program, parent) in (0u32..).zip(programs) {
+        children.extend(parent.children.iter().map(|&child| (program, child)));
+    }
+    let mut lack = vec![false; programs.len()];
+    for step in &profile.steps {
+        let Some(parent) = step.parent else { continue };
+        let above = profile.steps[parent as usize].program;
+        let found = &programs[above as usize];
+        let is_call = matches!(found.kind, ProgramKind::Call(_));
+        if !is_call && !children.contains(&(above, step.program)) {
+            let meant = found.children.iter().chain([&step.program]);
+            meant.for_each(|&program| lack[program as usize] = true);
+        }
+    }
+    lack
+}
+
+/// Programs of steps that no root of the program tree leads to (none in a real profile).
+fn unreached(profile: &Profile, is_reached: &[bool]) -> Vec<bool> {
+    let mut lack = vec![false; is_reached.len()];
+    for step in &profile.steps {
+        lack[step.program as usize] = !is_reached[step.program as usize];
+    }
+    lack
+}
+
+/// The programs that these lead to through children and Calls, and themselves.
+pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
+    let mut is_reached = vec![false; programs.all.len()];
+    while let Some(program) = open.pop() {
+        if std::mem::replace(&mut is_reached[program as usize], true) {
+            continue;
+        }
+        let found = &programs.all[program as usize];
+        open.extend(found.children.iter().copied());
+        if let ProgramKind::Call(body) = found.kind {
+            open.push(body);
+        }
+    }
+    is_reached
+}
+
+/// Code that no program or vertex type has: a tile of a real profile has 178 bytes of
+/// run-time codelets, and 8 for each piece of its exchanges. Such an amount is not looked at.
+const CODE_OF_NONE: u64 = 1 << 10;
+
+/// Programs and vertices have no more code than was recorded, and most of it; only exchanges
+/// may use each other's, and whether a Call lists its function's control code is not known.
+/// How much the compiler adds to larger models is not known either: what is missing is said,
+/// and every stage has room for it.
+fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
+    let recorded = &profile.recorded;
+    let fullest = recorded.fullest()?;
+    let tiles = recorded.tiles.len();
+    let mut of_categories = vec![0u64; tiles];
+    for category in &recorded.categories {
+        if CodeKind::of_category(&category.name) == Some(kind) {
+            category
+                .bytes
+                .change(&mut of_categories, u64::saturating_add);
+        }
+    }
+    let (listed, is_whole) = listed(profile, kind, tiles)?;
+    let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
+    let is_state = kind == CodeKind::VertexState;
+    let is_certain = is_state || of_programs < all / 2;
+    let silent = match is_whole {
+        true => CODE_OF_NONE.max(fullest / TOLERATED),
+        false => 0,
+    };
+    let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
+    let pairs = (0u32..).zip(of_categories.into_iter().zip(listed));
+    let pairs = pairs.filter(|(_, (all, listed))| match all.checked_sub(*listed) {
+        Some(missing) => missing > silent,
+        None => !is_shared,
+    });
+    let pairs = pairs.map(|(tile, (recorded, computed))| Pair {
+        is_certain: is_certain || recorded < computed,
+        ..Pair::certain(tile, recorded, computed)
+    });
+    let found = worst(Witness::Code, "memory_by_category", fullest, pairs)?;
+    Some(found.in_row(format!("`{}`", kind.categories().join("` + `"))))
+}
+
+/// By tile the code of all programs, compute sets or vertex types, and whether all that run have
+/// some; `None` where the profile does not say. Vertex state is complete in a real profile. A
+/// program with children has code of its own too, which is not known apart.
+fn listed(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, bool)> {
+    let programs = &profile.programs;
+    let (mut sums, mut is_whole) = (vec![0; tiles], true);
+    let mut add = |code: &TileBytes| code.change(&mut sums, u64::saturating_add);
+    match kind {
+        CodeKind::VertexCode => {
+            let sets = programs.compute_sets.iter().flat_map(|set| &set.vertices);
+            let code = |vertex_type: u32| &programs.vertex_types[vertex_type as usize].code;
+            is_whole = sets
+                .into_iter()
+                .all(|(vertex_type, _)| code(*vertex_type).total() > 0);
+            programs
+                .vertex_types
+                .iter()
+                .for_each(|of_type| add(&of_type.code));
+        }
+        CodeKind::VertexState => {
+            if !profile.statements.has_vertex_memory {
+                return None;
+            }
+            is_whole = false;
+            programs
+                .compute_sets
+                .iter()
+                .for_each(|set| add_state(programs, set, &mut sums));
+        }
+        CodeKind::ExchangeCode => {
+            for program in &programs.all {
+                if let ProgramKind::DoExchange(code) = &program.kind {
+                    is_whole &= code.total() > 0;
+                    add(code);
+                }
+            }
+        }
+        CodeKind::ControlCode => programs
+            .all
+            .iter()
+            .for_each(|program| add(&program.control_code)),
+    }
+    Some((sums, is_whole))
+}

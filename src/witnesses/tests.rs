@@ -1,0 +1,122 @@
+use super::*;
+
+fn found(pairs: &[Pair]) -> Option<Contradiction> {
+    let pairs = pairs.iter().copied();
+    worst(Witness::OneStage, "memory_by_tile", 1000, pairs)
+}
+
+#[test]
+fn one_per_cent_is_tolerated_and_no_byte_more() {
+    assert_eq!(found(&[Pair::certain(0, 7, 7)]), None);
+    for (computed, refused) in [(990, false), (1010, false), (989, true), (1011, true)] {
+        let contradiction = found(&[Pair::certain(0, 1000, computed)]).unwrap();
+        assert_eq!(contradiction.refused, refused, "{contradiction}");
+        let all = [contradiction];
+        assert_eq!(judge(&all, false).is_err(), refused);
+        assert_eq!(judge(&all, true).unwrap().len(), 1);
+    }
+    let nothing = worst(
+        Witness::Total,
+        "memory_by_tile",
+        0,
+        [Pair::certain(0, 0, 1)],
+    );
+    assert!(nothing.unwrap().refused);
+}
+
+#[test]
+fn the_worst_tile_is_named_and_the_others_are_counted() {
+    let contradiction = found(&[
+        Pair::certain(3, 1000, 1000),
+        Pair::certain(5, 1000, 1001),
+        Pair::certain(7, 1000, 400),
+        Pair::certain(9, 0, 600),
+    ]);
+    let contradiction = contradiction.unwrap();
+    assert_eq!((contradiction.tile, contradiction.tiles), (Some(7), 3));
+    assert_eq!(
+        contradiction.to_string(),
+        "table `memory_by_tile`, tile 7: the total is 1,000, and its variables and code take \
+         400, which could move up to 600 bytes (60.0 % of the fullest tile; 2 more tiles are \
+         off)"
+    );
+}
+
+#[test]
+fn differences_that_every_stage_has_room_for_move_nothing() {
+    let uncertain = Pair {
+        is_certain: false,
+        ..Pair::certain(0, 900, 0)
+    };
+    let contradiction = found(&[uncertain]).unwrap();
+    assert_eq!((contradiction.bytes, contradiction.refused), (0, false));
+    // A tile where it is sure comes first.
+    let found = found(&[uncertain, Pair::certain(1, 1000, 600)]).unwrap();
+    assert_eq!((found.tile, found.refused), (Some(1), true));
+}
+
+#[test]
+fn a_verdict_that_all_bytes_together_could_turn_is_refused() {
+    let two = [Pair::certain(0, 1000, 996), Pair::certain(0, 1000, 1005)];
+    let two = two.map(|pair| found(&[pair]).unwrap());
+    let is_refused = |free: i64| {
+        let mut all = two.clone();
+        refuse_close(&mut all, [1000, free]);
+        are_refused(&all)
+    };
+    for (free, refused) in [
+        (9, false),
+        (8, true),
+        (0, true),
+        (-1, true),
+        (-9, true),
+        (-10, false),
+    ] {
+        assert_eq!(is_refused(free), refused, "{free}");
+    }
+}
+
+#[test]
+fn a_table_without_rows_is_refused() {
+    let contradiction = Contradiction::without_rows("memory_by_tile", 41);
+    assert!(contradiction.refused);
+    assert_eq!(
+        contradiction.to_string(),
+        "table `memory_by_tile`: its rows are 0, and those that need one 41 (100.0 % of all)"
+    );
+}
+
+#[test]
+fn lacking_contexts_have_bytes_and_may_have_none() {
+    let of = |bytes| {
+        let row = ("debug.cbor", "1 of 9 contexts is missing".to_string());
+        Contradiction::lacking(Witness::DebugContexts, row, bytes, 1000)
+    };
+    let found = of(vec![3, 12]);
+    assert_eq!(
+        found.to_string(),
+        "1 of 9 contexts is missing, tile 1, which could move up to 12 bytes (1.2 % of the fullest \
+         tile; 1 more tile is off)"
+    );
+    assert!(
+        judge(&[found], false)
+            .unwrap_err()
+            .to_string()
+            .contains("--trust-debug-info")
+    );
+    let none = of(vec![0, 0]);
+    assert_eq!((none.bytes, none.refused), (0, false));
+}
+
+#[test]
+fn earlier_names_of_checks_are_read() {
+    for (name, witness) in [
+        ("steps", Witness::Programs),
+        ("contexts", Witness::Programs),
+        ("gaps", Witness::Total),
+        ("used", Witness::Variables),
+    ] {
+        let read: Witness = serde_json::from_value(name.into()).unwrap();
+        assert_eq!(read, witness, "{name}");
+    }
+}

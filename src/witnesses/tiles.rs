@@ -1,0 +1,72 @@
+//! Does the record of each tile agree with itself, and with the variables on it?
+
+use super::{Contradiction, Pair, Witness, worst};
+use crate::memory::of_one_stage;
+use crate::model::Model;
+use crate::profile::{CATEGORIES, Recorded, RecordedTile, Regions, TILES, Target};
+
+/// Where all layers in one stage, without a pipeline, do not take the recorded bytes of a tile.
+pub fn one_stage(model: &Model) -> Option<Contradiction> {
+    let recorded = &model.recorded.tiles;
+    let taken = recorded.iter().zip(of_one_stage(model));
+    let taken = taken.map(|(tile, taken)| taken.saturating_add(tile.beyond_variables()));
+    recorded_variables(recorded, taken)
+}
+
+/// By tile the total as its variables have it.
+pub(crate) fn recorded_variables(
+    recorded: &[RecordedTile],
+    computed: impl IntoIterator<Item = u64>,
+) -> Option<Contradiction> {
+    let fullest = recorded.iter().map(|tile| tile.total).max()?;
+    let pairs = (0u32..).zip(recorded).zip(computed);
+    let pairs = pairs.map(|((tile, recorded), taken)| Pair::certain(tile, recorded.total, taken));
+    worst(Witness::OneStage, TILES, fullest, pairs)
+}
+
+/// Where the record of tiles and categories contradicts itself, or is not there.
+pub(crate) fn of_record(
+    recorded: &Recorded,
+    regions: Option<&[Regions]>,
+    target: &Target,
+) -> Vec<Contradiction> {
+    let rows = |table, is_empty: bool| {
+        is_empty.then(|| Contradiction::without_rows(table, target.num_tiles.into()))
+    };
+    let found = [
+        rows(TILES, recorded.tiles.is_empty()),
+        rows(CATEGORIES, recorded.categories.is_empty()),
+        total(recorded, regions),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// The tile whose total is furthest from what its parts allow.
+fn total(recorded: &Recorded, regions: Option<&[Regions]>) -> Option<Contradiction> {
+    let mut disjoint = vec![0u64; recorded.tiles.len()];
+    for category in &recorded.categories {
+        category.bytes.change(&mut disjoint, u64::saturating_add);
+        category
+            .overlapped
+            .change(&mut disjoint, u64::saturating_sub);
+    }
+    let pairs = (0u32..).zip(&recorded.tiles).zip(disjoint);
+    let pairs = pairs.map(|((tile, row), disjoint)| {
+        let live = row.always_live.saturating_add(row.not_always_live);
+        let (mut least, mut most) = (live, row.with_gaps.unwrap_or(u64::MAX));
+        let region = regions.and_then(|regions| regions.get(tile as usize));
+        // Where bytes beyond the memory of a tile are counted was seen in no real profile.
+        if region.is_none_or(|region| region.overflowed == 0) {
+            let all = region.map(|region| region.all);
+            least = least.max(disjoint).max(all.unwrap_or(0));
+            most = most.min(all.unwrap_or(u64::MAX));
+        }
+        let parts = if row.total > most {
+            most
+        } else {
+            row.total.max(least)
+        };
+        Pair::certain(tile, row.total, parts)
+    });
+    worst(Witness::Total, TILES, recorded.fullest()?, pairs)
+}

@@ -1,0 +1,259 @@
+//! Do the lowered variables have the bytes that were recorded, by category and tile and by step;
+//! and have all of them users, contexts and regions?
+
+use super::{Contradiction, Pair, Witness, worst};
+use crate::model::NO_USERS;
+use crate::parallel::by_parts;
+use crate::profile::{
+    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, Variables, joined,
+};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Where variables are not what was recorded, or lack something; `set_of` has the use set of each.
+pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
+    let Profile {
+        recorded,
+        variables,
+        classes,
+        statements,
+        ..
+    } = profile;
+    let totals = VariableTotals::new(variables, classes, profile.target.num_tiles);
+    let unused = unused(profile, set_of);
+    let outside: Vec<usize> = statements
+        .outside
+        .iter()
+        .map(|&place| place as usize)
+        .collect();
+    let labels = &variables.labels;
+    let unlabelled: Vec<usize> = if labels.iter().any(|label| label.lacks_contexts) {
+        let of_all = variables.label_of.iter().enumerate();
+        let lacking = of_all.filter(|(_, label)| labels[**label as usize].lacks_contexts);
+        lacking.map(|(position, _)| position).collect()
+    } else {
+        Vec::new()
+    };
+    let lacking = [
+        ("compute_sets", "variables that no program uses", unused),
+        (
+            "exchange_regions",
+            "variables that do not hold the regions in them",
+            outside,
+        ),
+        (
+            "debug_ids",
+            "variables without contexts that live from the first to the last step",
+            unlabelled,
+        ),
+    ];
+    let lacking = lacking
+        .into_iter()
+        .filter(|(_, _, positions)| !positions.is_empty());
+    let lacking = lacking.map(|(table, what, positions)| {
+        let mut bytes = vec![0u64; profile.target.num_tiles as usize];
+        for &position in &positions {
+            bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);
+        }
+        let row = format!("{what}: {}", positions.len());
+        let fullest = recorded.fullest().unwrap_or(0);
+        Contradiction::lacking(Witness::Variables, (table, row), bytes, fullest)
+    });
+    let by_category = totals.by_category(&variables.category_names, recorded);
+    let sums = by_category.into_iter().chain(totals.by_step(profile));
+    sums.chain(lacking).collect()
+}
+
+/// The category of what a program must use, since it is made for that.
+const USER_DATA: &str = "variable";
+
+/// The variables with user data that no compute set or exchange uses; none in a real profile.
+/// Those of operations, which are nearly all, need not be looked for.
+fn unused(profile: &Profile, set_of: &[u32]) -> Vec<usize> {
+    let variables = &profile.variables;
+    let mut names = variables.category_names.iter();
+    let category = names.position(|name| name == USER_DATA);
+    let may_be_unused = |&position: &usize| {
+        set_of[position] == NO_USERS
+            && Some(usize::from(variables.categories[position])) == category
+            && variables.classes[position] != NEVER_LIVE
+    };
+    let all = (0..set_of.len()).into_par_iter();
+    let mut unused: Vec<usize> = all.filter(may_be_unused).collect();
+    if unused.is_empty() {
+        return unused;
+    }
+    let mut is_used = vec![false; set_of.len()];
+    for lists in [&profile.compute_set_variables, &profile.region_variables] {
+        for &member in lists.all_members() {
+            is_used[member as usize] = true;
+        }
+    }
+    unused.retain(|&position| !is_used[position]);
+    unused
+}
+
+/// Bytes of all lowered variables.
+struct VariableTotals {
+    /// By category (as in [`Variables::category_names`]) and tile.
+    categories: Vec<Vec<u64>>,
+    /// By class: the bytes on all tiles.
+    classes: Vec<u64>,
+}
+
+impl VariableTotals {
+    /// Adds up the variables on `tiles` tiles.
+    fn new(variables: &Variables, classes: &LiveClasses, tiles: u32) -> Self {
+        let none = || Self {
+            categories: vec![vec![0; tiles as usize]; variables.category_names.len()],
+            classes: vec![0; classes.len()],
+        };
+        let of_part = |part: Range<usize>| {
+            let mut sums = none();
+            for position in part {
+                let bytes = u64::from(variables.bytes[position]);
+                let category = usize::from(variables.categories[position]);
+                sums.categories[category][usize::from(variables.tiles[position])] += bytes;
+                let class = variables.classes[position] as usize;
+                if let Some(sum) = sums.classes.get_mut(class) {
+                    *sum += bytes;
+                }
+            }
+            sums
+        };
+        let threads = rayon::current_num_threads();
+        by_parts(variables.len(), threads, of_part, Self::plus).unwrap_or_else(none)
+    }
+
+    fn plus(mut self, other: Self) -> Self {
+        let tiles = self.categories.iter_mut().flatten();
+        for (sum, more) in tiles.zip(other.categories.iter().flatten()) {
+            *sum += more;
+        }
+        for (sum, more) in self.classes.iter_mut().zip(other.classes) {
+            *sum += more;
+        }
+        self
+    }
+
+    /// The category and tile whose variables are furthest from what was recorded of them
+    /// (equal on all tiles of a real profile).
+    fn by_category(&self, names: &[String], recorded: &Recorded) -> Option<Contradiction> {
+        let fullest = recorded.fullest()?;
+        if recorded.categories.is_empty() {
+            return None;
+        }
+        let of = |name: &str| {
+            recorded
+                .categories
+                .iter()
+                .find(|category| category.name == name)
+        };
+        let without_variables = vec![0; recorded.tiles.len()];
+        let others = recorded.categories.iter().map(|category| &category.name);
+        let others = others.filter(|name| !names.contains(name));
+        let sums = names.iter().zip(&self.categories);
+        let all = sums.chain(others.map(|name| (name, &without_variables)));
+        let found = all.filter_map(|(name, sums)| {
+            let bytes = of(name).map(|category| &category.bytes);
+            let recorded = |tile| bytes.map_or(0, |of_category| of_category.get(tile).into());
+            let pairs = (0u32..).zip(sums);
+            let pairs = pairs.map(|(tile, &sum)| Pair::certain(tile, recorded(tile), sum));
+            let found = worst(Witness::Categories, CATEGORIES, fullest, pairs)?;
+            Some(found.in_row(format!("category `{name}`")))
+        });
+        found.max_by_key(|contradiction| contradiction.bytes)
+    }
+
+    /// The step at which the bytes that are live beside always-live variables are furthest from
+    /// the recorded ones (equal at all steps of a real profile). `None` also where none were
+    /// recorded.
+    fn by_step(&self, profile: &Profile) -> Option<Contradiction> {
+        let recorded = &profile.statements.live_by_step;
+        if recorded.is_empty() {
+            return None;
+        }
+        let (step, [recorded, computed], highest) =
+            furthest(recorded, &self.deltas(&profile.classes))?;
+        let pairs = [Pair::certain(0, recorded, computed)];
+        let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, pairs)?;
+        // The tiles share the difference as they share all that is live.
+        let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
+        let bytes = u128::from(found.bytes) * fullest / u128::from(highest.max(1));
+        let found = Contradiction {
+            tile: None,
+            tiles: 0,
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX).max(1),
+            ..found
+        };
+        Some(found.in_row(format!("step {}", profile.steps[step as usize].id)))
+    }
+
+    /// By step, ascending: the bytes that begin to be live there, less those that end.
+    fn deltas(&self, classes: &LiveClasses) -> Deltas {
+        let mut deltas = Deltas::new();
+        for (class, &bytes) in (0u32..).zip(&self.classes) {
+            if classes.is_always_live(class) {
+                continue;
+            }
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            for &(from, to) in classes.ranges(class) {
+                let ends = [(from, bytes), (to, -bytes)];
+                deltas.extend(ends.iter().filter(|(step, _)| *step < classes.steps()));
+            }
+        }
+        joined(deltas)
+    }
+}
+
+/// The step where the sums over the steps up to it differ most, the first of several; what
+/// both are there; and the maximum that either reaches.
+fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
+    let mut steps: Vec<u32> = [recorded, computed]
+        .concat()
+        .iter()
+        .map(|change| change.0)
+        .collect();
+    steps.sort_unstable();
+    steps.dedup();
+    let mut rest = [recorded, computed];
+    let mut live = [0i64; 2];
+    let (mut found, mut highest): (Option<(u32, [u64; 2])>, u64) = (None, 0);
+    for step in steps {
+        for (live, rest) in live.iter_mut().zip(&mut rest) {
+            if let [(first, delta), after @ ..] = *rest
+                && *first == step
+            {
+                *live = live.saturating_add(*delta);
+                *rest = after;
+            }
+        }
+        let numbers = live.map(|bytes| bytes.max(0).unsigned_abs());
+        highest = highest.max(numbers[0]).max(numbers[1]);
+        let is_further = found
+            .is_none_or(|(_, found)| found[0].abs_diff(found[1]) < numbers[0].abs_diff(numbers[1]));
+        if is_further {
+            found = Some((step, numbers));
+        }
+    }
+    found.map(|(step, numbers)| (step, numbers, highest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::furthest;
+
+    #[test]
+    fn sums_over_steps_are_compared_at_every_step() {
+        let changes = [(0, 10), (2, 5), (7, -15)];
+        assert_eq!(furthest(&changes, &changes), Some((0, [10, 10], 15)));
+        // Alike at the end, and in between one begins a step late.
+        assert_eq!(
+            furthest(&changes, &[(0, 10), (3, 5), (7, -15)]),
+            Some((2, [15, 10], 15))
+        );
+        // Below nothing is nothing.
+        assert_eq!(furthest(&[(1, -3)], &[(4, 2)]), Some((4, [0, 2], 2)));
+        assert_eq!(furthest(&[], &[]), None);
+    }
+}
