@@ -59,9 +59,17 @@ if [ -n "$DEBUG_INFO" ]; then
     files+=("$DEBUG_INFO")
 fi
 
-# Those of an earlier run would be taken for those of this one.
-rm -f -- "$REPORT".{json,md,html,txt} "$REPORT".{layers-per-ipu,pipeline-splits}.yml \
-    "$REPORT".{poptorch,popart,keras}.py
+# Results of an earlier run would be taken for results of this one, unless this one reads them.
+for old in "$REPORT".{json,md,html,txt} "$REPORT".{layers-per-ipu,pipeline-splits}.yml \
+    "$REPORT".{poptorch,popart,keras}.py; do
+    for input in "$PROFILE" "$DEBUG_INFO" "$COMPARE" "$AGAINST"; do
+        if [ -n "$input" ] && [ "$old" -ef "$input" ]; then
+            echo "::error title=popliner::report $REPORT would replace $input, which is read; give another report"
+            exit 2
+        fi
+    done
+    rm -f -- "$old"
+done
 mkdir -p -- "$(dirname -- "$REPORT")"
 # Names in the files may look like commands to GitHub: until a line that nobody can know
 # beforehand, it takes none.
@@ -75,6 +83,8 @@ echo "::$token::"
 if [ -f "$REPORT.md" ]; then
     cat -- "$REPORT.md" >> "$GITHUB_STEP_SUMMARY"
 fi
+# Without a report, such as with --help, nothing was answered.
+if [ "$code" -le 1 ] && [ ! -f "$REPORT.json" ]; then code=2; fi
 case $code in
     0) fits=true ;;
     1) fits=false ;;

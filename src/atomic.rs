@@ -9,8 +9,27 @@ use thiserror::Error;
 
 /// Why a file could not be written. The caller adds its name.
 #[derive(Debug, Error)]
-#[error("it cannot be written: {0}; free space, or give a path that can be written to")]
-pub struct WriteError(pub io::Error);
+pub enum WriteError {
+    /// Its folder is not there.
+    #[error("it cannot be written: there is no such folder; give a path in a folder that is there")]
+    NoFolder,
+    /// This user may not write there.
+    #[error("it cannot be written: {0}; give a path that you may write to")]
+    Closed(io::Error),
+    /// The disk is full, or something else.
+    #[error("it cannot be written: {0}; free space, or give another path")]
+    Other(io::Error),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Self::NoFolder,
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Self::Closed(error),
+            _ => Self::Other(error),
+        }
+    }
+}
 
 /// Writes `bytes` to [`target`]. They go to a temporary file in the same folder, which
 /// takes the final name once all of it is on disk; what stood there is replaced, and its
@@ -21,7 +40,27 @@ pub struct WriteError(pub io::Error);
 /// When the folder cannot be written to or `path` is something other than a
 /// file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    try_write(path, bytes).map_err(WriteError)
+    Ok(try_write(path, bytes)?)
+}
+
+/// Can a file be written to [`target`]? A temporary file comes into its folder and goes again.
+///
+/// # Errors
+/// Those of [`write`] that do not depend on the size of the file.
+pub fn check_folder(path: &Path) -> Result<(), WriteError> {
+    let path = target(path);
+    match only_files(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let made = interrupt::guarded(|| temporary(folder_of(&path), None))?;
+    drop(made);
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    folder.unwrap_or(Path::new("."))
 }
 
 fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -30,9 +69,8 @@ fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         old => Some(old?),
     };
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new("."));
     // On an error the file goes first.
+    let folder = folder_of(&path);
     let (_guard, mut file) = interrupt::guarded(|| temporary(folder, old.as_ref()))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;

@@ -77,6 +77,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
         };
         let mut same = taken.iter().filter(|(_, taken)| *taken == written);
         let same = same.find(|(other, _)| !is_itself(*other));
+        refuse_companion(option, &written, &options.input.profile)?;
         let printed = stdout::is_file(&written).then_some("standard output");
         if let Some(other) = same.map(|(other, _)| *other).or(printed) {
             return Err(usage(format!(
@@ -84,9 +85,31 @@ pub(super) fn check(options: &Options) -> Result<()> {
                 displayed(path)
             )));
         }
+        if path != Path::new("-") {
+            atomic::check_folder(path).with_context(|| displayed(path))?;
+        }
         taken.push((option, written));
     }
     Ok(())
+}
+
+/// The ends of the names of files that SQLite keeps beside a database.
+const COMPANIONS: [&str; 3] = ["-wal", "-journal", "-shm"];
+
+/// Refuses the name of a file in which SQLite would find changes to the profile.
+fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
+    let is_companion = |end: &&str| {
+        let mut name = target(profile).into_os_string();
+        name.push(end);
+        written == Path::new(&name)
+    };
+    match COMPANIONS.iter().any(|end| is_companion(end)) {
+        true => Err(usage(format!(
+            "{option} names {}, which SQLite would read as changes to the profile; give another name",
+            displayed(written)
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// All files that are read, or may be.

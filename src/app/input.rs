@@ -184,7 +184,7 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
         folder.join("debug.cbor"),
         folder.join("..").join("debug.cbor"),
     ];
-    let found = places.iter().find(|place| place.exists()).cloned();
+    let found = places.iter().find(|place| place.is_file()).cloned();
     found.map_or_else(
         || {
             Outline::read(profile).with_context(|| displayed(profile))?;

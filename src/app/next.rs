@@ -57,7 +57,7 @@ pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
     let split = report
         .split
         .as_ref()
-        .filter(|split| is_wanted && split.fits);
+        .filter(|split| is_wanted && split.fits && report.is_in_time());
     let Some(split) = split.filter(|_| options.search.solver == Solver::Ilp) else {
         return Vec::new();
     };

@@ -182,9 +182,8 @@ impl<'a> Outputs<'a> {
         self.messages
             .sections(report, |section| section.part == Part::Plan);
         self.print_next(&next::after_split(report, &self.options));
-        let is_in_time = report.step.as_ref().is_none_or(|step| step.is_within);
         Ok(exit_of(
-            split.fits && is_in_time || !self.options.results.wants_verdict(),
+            split.fits && report.is_in_time() || !self.options.results.wants_verdict(),
         ))
     }
 

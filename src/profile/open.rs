@@ -28,6 +28,8 @@ impl Source {
     /// takes no locks and makes no journals (`immutable=1`), so a file with
     /// changes that wait beside it is refused here.
     pub(super) fn find(path: &Path) -> Result<Self, ProfileError> {
+        // The name of a pipe such as /dev/fd/63 leads to no path.
+        check_kind(&path.metadata()?)?;
         let source = Self::look(path.canonicalize()?)?;
         check_name(path)?;
         check_header(&source.header)?;

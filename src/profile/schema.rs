@@ -41,7 +41,7 @@ impl Schema {
     /// not queried: that would run what defines them.
     fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden, \
-                   (SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = t.name) \
+                   (SELECT wr FROM pragma_table_list(t.name) WHERE schema = 'main') \
                    FROM sqlite_schema t \
                    LEFT JOIN pragma_table_xinfo(iif(t.rootpage > 0, t.name, NULL)) c \
                    WHERE t.type IN ('table', 'view')";

@@ -242,6 +242,11 @@ impl Report {
         }
     }
 
+    /// Does a step keep to the limit of `--max-step-ms`? True without a limit.
+    pub fn is_in_time(&self) -> bool {
+        self.step.as_ref().is_none_or(|step| step.is_within)
+    }
+
     /// Is there a verdict, or is what the report is made from not whole?
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)

@@ -232,11 +232,16 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
     if let Some(split) = &report.split {
         let fits = report.has_verdict().then_some(split.fits);
         let sentence = sentences::split(report, split, fits);
+        let sentence = match report.is_in_time() {
+            false if split.fits => sentence.text(", but a step takes too long"),
+            _ => sentence,
+        };
         let sentence = match report.estimate {
             Some(_) => sentence.text(", by an estimate"),
             None => sentence,
         };
-        blocks.push(Block::Verdict(fits, Some(sentence)));
+        let in_time = fits.map(|fits| fits && report.is_in_time());
+        blocks.push(Block::Verdict(in_time, Some(sentence)));
         let too_large = sentences::too_large(report).into_iter();
         blocks.extend(too_large.filter(|_| fits == Some(false)).map(Block::Under));
     }

@@ -121,7 +121,7 @@ impl SavedError {
 pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
     // Before the work of encoding.
     if path.exists() {
-        only_files(path).map_err(WriteError)?;
+        only_files(path).map_err(WriteError::from)?;
     }
     atomic::write(path, &to_bytes(model)?)?;
     Ok(())

@@ -4,6 +4,7 @@ use super::{Generate, Idle, Options};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
+use std::path::Path;
 
 /// The options that say what is split and what a split must keep. The limits and the
 /// number of IPUs are not among them: they go with a split.
@@ -55,7 +56,13 @@ impl Command {
     pub fn parse_from<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
-        let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
+        let mut line: Vec<OsString> = line.into_iter().map(Into::into).collect();
+        if let [_, word] = &mut line[..]
+            && word == "help"
+            && !Path::new(word).exists()
+        {
+            *word = "--help".into();
+        }
         let mut command = Options::described();
         let matches = command.try_get_matches_from_mut(&line)?;
         // Options has a profile, and this does not.

@@ -13,7 +13,7 @@ pub struct Limits {
     /// How many IPUs there are: the maximum number of stages in a split; or auto for the
     /// fewest on which the model fits, up to 64 (PopTorch takes powers of 2 only). Without it
     /// auto, or as many as a given split has; 16 with --solver greedy and --memory-model classic
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub num_ipus: Option<NumIpus>,
 
     /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or

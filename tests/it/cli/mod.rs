@@ -7,5 +7,6 @@ mod effects;
 mod first_run;
 pub mod goldens;
 mod input_files;
+mod paths;
 mod terminal;
 mod usage;

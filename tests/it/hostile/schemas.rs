@@ -3,6 +3,13 @@
 use crate::hostile::cases::{Case, number, of_profile};
 
 #[test]
+fn thousands_of_other_tables_change_nothing() {
+    let tables = (0..6000).map(|number| format!("CREATE TABLE extra{number} (a);"));
+    let sql = format!("BEGIN; {} COMMIT", tables.collect::<String>());
+    Case::new().sql(&sql).same("other tables");
+}
+
+#[test]
 fn schemas_that_run_code() {
     let same = [
         "CREATE TRIGGER later AFTER INSERT ON programs BEGIN DELETE FROM programs; END",

@@ -63,6 +63,30 @@ fn a_model_that_does_not_fit_fails_and_its_report_is_posted() {
     assert_eq!(told(folder.path()), verdict("false", "1", "own name.html"));
 }
 
+#[test]
+fn help_is_no_verdict_and_what_is_read_is_not_replaced() {
+    let folder = with_files("popart-bert-inference");
+    let help = values(&[("profile", "profile.pop"), ("options", "--help")]);
+    let Some(run) = run_action(&help, folder.path()) else {
+        return;
+    };
+    assert_eq!(run.code, 2, "{run:?}");
+    assert_eq!(told(folder.path())["fits"], "");
+    let earlier = folder.path().join("popliner-report.json");
+    std::fs::write(&earlier, "earlier").expect("a file");
+    let compare = [
+        ("profile", "profile.pop"),
+        ("compare", "popliner-report.json"),
+    ];
+    let run = run_action(&values(&compare), folder.path()).expect("a run");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.out.contains("would replace popliner-report.json"),
+        "{run:?}"
+    );
+    assert_eq!(read(folder.path(), "popliner-report.json"), "earlier");
+}
+
 /// Codes 2 and 3 are those of popliner; 4 and 130 need an error in it and a person who
 /// interrupts it, and are those of a script in its place.
 #[test]
