@@ -3,8 +3,9 @@
 
 use super::messages::Messages;
 use super::{Options, next, request};
+use crate::message::Warning;
 use crate::model::Model;
-use crate::profile::Outline;
+use crate::profile::{Outline, RecordedTile};
 use crate::report::terminal::Severity;
 use crate::search::free_bytes;
 use crate::witnesses::{are_refused, refuse_close};
@@ -30,14 +31,7 @@ pub(super) fn fits_on_one_ipu(
     options: &Options,
     messages: Messages,
 ) -> Result<bool> {
-    let recorded = model
-        .recorded
-        .tiles
-        .iter()
-        .map(|tile| tile.with_gaps.unwrap_or(tile.total));
-    // The first of several.
-    let fullest = recorded.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
-    let Some((tile, bytes)) = fullest else {
+    let Some((tile, bytes)) = fullest(model, |tile| tile.total) else {
         return Ok(false);
     };
     let limits = request::limits(options, model.target.bytes_per_tile)?;
@@ -63,6 +57,7 @@ pub(super) fn fits_on_one_ipu(
         ));
         return Ok(false);
     }
+    warn_of_gaps(model, limit, messages);
     let success = messages.look().toned(Severity::Good, "SUCCESS:");
     messages.summary(format_args!(
         "{success} the model fits on one IPU, where it needs {needs}"
@@ -73,6 +68,31 @@ pub(super) fn fits_on_one_ipu(
         }
     }
     Ok(options.limits.num_ipus.is_none())
+}
+
+/// The tile with the most of what `bytes` takes from its record, the first of several; `None`
+/// where tiles are not recorded.
+fn fullest(model: &Model, bytes: impl Fn(&RecordedTile) -> u64) -> Option<(usize, u64)> {
+    let recorded = model.recorded.tiles.iter().map(bytes);
+    recorded.enumerate().rev().max_by_key(|&(_, bytes)| bytes)
+}
+
+/// Warns where only the gaps between variables make a tile pass the limit: by which of the two
+/// numbers the compiler judges is not known.
+fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
+    let with_gaps = fullest(model, |tile| tile.with_gaps.unwrap_or(tile.total));
+    let Some((tile, with_gaps)) = with_gaps.filter(|&(_, bytes)| bytes > limit) else {
+        return;
+    };
+    let units = messages.look().units.for_bytes(limit);
+    let warning = Warning::new(format!(
+        "tile {tile} needs {} of {}, but {} with the gaps that the compiler left between variables; \
+         keep as much free with --reserve if it counts them",
+        units.amount(model.recorded.tiles[tile].total),
+        units.short(limit),
+        units.amount(with_gaps)
+    ));
+    messages.warning(None, &warning);
 }
 
 /// The kind of profile.

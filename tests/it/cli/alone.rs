@@ -143,7 +143,7 @@ fn a_number_of_ipus_is_enough_to_ask_for() {
 fn a_model_that_fits_on_one_ipu_is_told_so() {
     let run = run_fixture("poplar-mlp", &["--mem-per-tile=1000000"]);
     assert_eq!((run.code, &*run.out), (0, ""), "{run:?}");
-    let says = "SUCCESS: the model fits on one IPU, where it needs 490,776 bytes of 1,000,000";
+    let says = "SUCCESS: the model fits on one IPU, where it needs 490,756 bytes of 1,000,000";
     assert!(run.err.contains(says), "{run:?}");
     let more = next_steps(&run);
     assert_eq!(typed(&more[0], root()).code, 0, "{more:?}");
@@ -220,4 +220,28 @@ fn results_have_the_format_that_is_wanted() {
     let table = stages(&run("table"));
     assert!(table.starts_with(" Stage  Layers"), "{table}");
     assert_eq!(table.lines().count(), 5, "{table}");
+}
+
+#[test]
+fn gaps_between_variables_are_a_warning_and_no_verdict() {
+    let needs = |limit: &str| {
+        let run = run_fixture("poplar-mlp", &[&format!("--mem-per-tile={limit}")]);
+        assert_eq!(run.code, 0, "{run:?}");
+        (
+            run.err.contains("SUCCESS: the model fits on one IPU"),
+            run.err,
+        )
+    };
+    let (fits, text) = needs("490760");
+    assert!(
+        fits && text.contains("but 490,776 bytes with the gaps"),
+        "{text}"
+    );
+    let (fits, text) = needs("490776");
+    assert!(fits && !text.contains("gaps"), "{text}");
+    let (fits, text) = needs("490755");
+    assert!(
+        !fits && text.contains("needs 490,756 bytes of 490,755"),
+        "{text}"
+    );
 }
