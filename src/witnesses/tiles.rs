@@ -52,21 +52,26 @@ fn total(recorded: &Recorded, regions: Option<&[Regions]>) -> Option<Contradicti
     }
     let pairs = (0u32..).zip(&recorded.tiles).zip(disjoint);
     let pairs = pairs.map(|((tile, row), disjoint)| {
-        let live = row.always_live.saturating_add(row.not_always_live);
-        let (mut least, mut most) = (live, row.with_gaps.unwrap_or(u64::MAX));
-        let region = regions.and_then(|regions| regions.get(tile as usize));
-        // Where bytes beyond the memory of a tile are counted was seen in no real profile.
-        if region.is_none_or(|region| region.overflowed == 0) {
-            let all = region.map(|region| region.all);
-            least = least.max(disjoint).max(all.unwrap_or(0));
-            most = most.min(all.unwrap_or(u64::MAX));
-        }
-        let parts = if row.total > most {
-            most
-        } else {
-            row.total.max(least)
+        let clamped = |least: u64, most: u64| match row.total > most {
+            true => most,
+            false => row.total.max(least),
         };
-        Pair::certain(tile, row.total, parts)
+        let live = row.always_live.saturating_add(row.not_always_live);
+        let of_live = clamped(live, row.with_gaps.unwrap_or(u64::MAX));
+        if of_live != row.total {
+            return Pair::certain(tile, row.total, of_live);
+        }
+        let region = regions.and_then(|regions| regions.get(tile as usize));
+        let all = region.map(|region| region.all);
+        Pair {
+            // Where bytes beyond the memory of a tile are counted was seen in no real profile.
+            is_certain: region.is_none_or(|region| region.overflowed == 0),
+            ..Pair::certain(
+                tile,
+                row.total,
+                clamped(disjoint.max(all.unwrap_or(0)), all.unwrap_or(u64::MAX)),
+            )
+        }
     });
     worst(Witness::Total, TILES, recorded.fullest()?, pairs)
 }
