@@ -1,6 +1,7 @@
 //! The commands to type next: lines that can be copied as they are.
 
 use super::Options;
+use super::cli::NumIpus;
 use crate::escape::shell;
 use crate::memory::StatePlace;
 use crate::model::{Framework, PositionName, Positions};
@@ -22,6 +23,9 @@ pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &
     let is_kept = |argument: &&String| !OWN.iter().any(|option| argument.starts_with(option));
     let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
     for row in &mut plan.rows {
+        let streams = row.state != StatePlace::OnChip;
+        let acts = |argument: &&&String| streams || !argument.starts_with("--streaming-bandwidth=");
+        let kept: Vec<&String> = kept.iter().filter(acts).copied().collect();
         row.command = command(&kept, &arguments(row, options, positions));
     }
 }
@@ -35,15 +39,19 @@ fn command(question: &[&String], more: &[String]) -> String {
 /// After a configuration was recommended: those of it, and of more IPUs.
 pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> Vec<String> {
     let question: Vec<&String> = options.question.iter().collect();
+    let ipus = row.ipus.saturating_mul(2);
     let mut more = limits(options, usize::MAX);
-    more.push(format!("--num-ipus={}", row.ipus.saturating_mul(2)));
+    more.push(format!("--num-ipus={ipus}"));
     let mut lines = steps(&row.command, report);
-    if options
-        .limits
-        .mem_per_tile
-        .as_ref()
-        .is_none_or(|limits| limits.0.len() == 1)
-    {
+    let has_one_limit = match &options.limits.mem_per_tile {
+        Some(limits) => limits.0.len() == 1,
+        None => true,
+    };
+    let were_tried = match options.limits.num_ipus {
+        Some(NumIpus::Exactly(tried)) => tried as u64 >= u64::from(ipus),
+        _ => false,
+    };
+    if has_one_limit && !were_tried {
         lines.push(format!("  more IPUs:      {}", command(&question, &more)));
     }
     lines

@@ -4,7 +4,7 @@ use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
 use super::{Options, layers, refused, usage};
 use crate::analysis::Layers;
-use crate::memory::{Accumulator, Pipeline, Schedule, StatePlace};
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Model, NoClock, NoCycles, Positions, Rules};
 use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Plan, Rule};
@@ -77,10 +77,13 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     let asked = options.pipeline.options(options.time.replicas);
     if let Some(what) = of_original(options) {
         let has_schedule = asked.schedule.is_some_and(|given| given != Schedule::None);
+        let has_recompute = asked
+            .recompute
+            .is_some_and(|given| given != Recompute::None);
         let has_state = options.pipeline.optimizer_state.is_some();
         let option = first(&[
             (has_schedule, "--schedule"),
-            (asked.recompute.is_some(), "--recompute"),
+            (has_recompute, "--recompute"),
             (asked.accumulator != Accumulator::default(), "--accumulator"),
             (has_state, "--optimizer-state"),
         ]);

@@ -21,7 +21,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Runs a line that the tool printed, in a folder.
-fn typed(line: &str, folder: &Path) -> Run {
+pub(super) fn typed(line: &str, folder: &Path) -> Run {
     let words = words(line);
     assert_eq!(words[0], "popliner", "{line}");
     finish(command(&words[1..]).current_dir(folder))

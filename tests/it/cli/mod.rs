@@ -8,5 +8,6 @@ mod first_run;
 pub mod goldens;
 mod input_files;
 mod paths;
+mod printed;
 mod terminal;
 mod usage;

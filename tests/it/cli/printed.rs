@@ -1,0 +1,109 @@
+//! Every command that a run prints runs.
+//!
+//! `SEEDS=0..1000 cargo test --test it cli::printed` draws other runs.
+
+use super::alone::typed;
+use crate::support::models::{Random, seeds};
+use crate::support::{Run, each, popliner, root};
+use std::collections::BTreeSet;
+
+const FIXTURES: [&str; 8] = [
+    "training-pipeline",
+    "tied-weights",
+    "poptorch-bert-training",
+    "popart-bert-inference",
+    "poplar-mlp",
+    "tensorflow-cnn",
+    "impossible",
+    "large-embedding",
+];
+
+const OPTIONS: [&str; 36] = [
+    "--plan",
+    "--solve",
+    "--sweep",
+    "--explain",
+    "--num-ipus=2",
+    "--num-ipus=4",
+    "--num-ipus=8",
+    "--num-ipus=auto",
+    "--objective=fewest",
+    "--objective=time",
+    "--objective=peak",
+    "--replicas=2",
+    "--at-micro-batch=2 --micro-batch=4",
+    "--memory-model=classic",
+    "--solver=greedy",
+    "--optimizer-state=off-chip",
+    "--optimizer-state=sharded-off-chip",
+    "--streaming-bandwidth=5",
+    "--pin=1=0",
+    "--cut-after=1",
+    "--no-cut-after=1",
+    "--together=0,1",
+    "--mem-per-tile=200000",
+    "--mem-per-tile=600000",
+    "--mem-per-tile=1500000",
+    "--reserve=5%",
+    "--micro-batches=30",
+    "--max-step-ms=50",
+    "--untie=all",
+    "--layer-name-regex=auto",
+    "--layer-order=natural",
+    "--schedule=popart",
+    "--schedule=sequential",
+    "--recompute=none",
+    "--recompute=layer",
+    "--check-splits=1",
+];
+
+/// How many commands of one run are tried.
+const TRIED: usize = 4;
+
+/// A run of a fixture with up to three options, which need not go with each other.
+fn drawn(seed: u64) -> (Vec<String>, Run) {
+    let mut random = Random(seed);
+    let fixture = random.one_of(&FIXTURES);
+    let mut line = vec![format!("fixtures/{fixture}/profile.pop")];
+    for _ in 0..random.below(4) {
+        let options = random.one_of(&OPTIONS);
+        line.extend(options.split(' ').map(String::from));
+    }
+    let run = popliner(&line);
+    (line, run)
+}
+
+/// The commands in what a run printed: to the end of a line or of a cell.
+fn commands(run: &Run) -> BTreeSet<&str> {
+    let lines = run.out.lines().chain(run.err.lines());
+    let cells = lines.flat_map(|line| line.split('\t'));
+    let commands = cells.filter_map(|cell| cell.find("popliner fixtures").map(|at| &cell[at..]));
+    commands.collect()
+}
+
+#[test]
+fn printed_commands_run() {
+    let seeds: Vec<u64> = seeds(40).collect();
+    let tried = each(&seeds, |&seed| {
+        let (line, run) = drawn(seed);
+        if run.code > 1 {
+            return 0;
+        }
+        let commands = commands(&run);
+        for command in commands.iter().take(TRIED) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let page = folder.path().join("page.html").display().to_string();
+            let command = command.replace("report.html", &page);
+            let again = typed(&command, root());
+            assert!(
+                again.code <= 1,
+                "SEEDS={seed}..{}: {line:?}\n{command}\n{again:?}",
+                seed + 1
+            );
+        }
+        commands.len().min(TRIED)
+    });
+    let tried: usize = tried.into_iter().sum();
+    let is_chosen = std::env::var("SEEDS").is_ok();
+    assert!(tried > 50 || is_chosen, "{tried} commands");
+}
