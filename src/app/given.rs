@@ -53,7 +53,9 @@ pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<P
         &options.results.layers_per_ipu,
     ) {
         (Some(names), _) => ends_of_names(&names.0, positions)?,
-        (None, Some(counts)) => ends_of_counts(&counts.0, positions)?,
+        (None, Some(counts)) => {
+            ends_of_counts(&counts.counts(positions.layers().len()), positions)?
+        }
         (None, None) => return Ok(None),
     };
     let mut start = 0;

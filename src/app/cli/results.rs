@@ -54,9 +54,14 @@ pub struct Results {
     pub check_splits: Option<LayerNames>,
 
     /// Judge the split with these numbers of layers on the IPUs, such as
-    /// 3,7,7,7, beside the best one. 0 first is an IPU with In alone, 0 last
-    /// one with Out alone
-    #[arg(long, value_name = "COUNTS", conflicts_with = "check_splits")]
+    /// 3,7,7,7 or [3 7 -1 -1], beside the best one. 0 first is an IPU with In alone,
+    /// 0 last one with Out alone; -1 is an even share of the layers that are left
+    #[arg(
+        long,
+        value_name = "COUNTS",
+        conflicts_with = "check_splits",
+        allow_hyphen_values = true
+    )]
     pub layers_per_ipu: Option<LayersPerIpu>,
 
     /// Judge a profile as it was compiled, for any number of IPUs: for each IPU its

@@ -181,23 +181,46 @@ impl fmt::Display for Together {
     }
 }
 
-/// The value of `--layers-per-ipu`: how many layers each IPU has.
+/// The value of `--layers-per-ipu`: how many layers each IPU has. `None`, written -1, is a share
+/// of the layers that the others leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayersPerIpu(pub Vec<usize>);
+pub struct LayersPerIpu(pub Vec<Option<usize>>);
+
+impl LayersPerIpu {
+    /// The counts for a model with so many layers: what is left is shared evenly, and earlier IPUs
+    /// have one more where that does not come out.
+    pub fn counts(&self, layers: usize) -> Vec<usize> {
+        let given = self.0.iter().flatten();
+        let left = given.fold(layers, |left, &count| left.saturating_sub(count));
+        let open = self.0.iter().filter(|count| count.is_none()).count();
+        let shares = (0..open).map(|place| left / open + usize::from(place < left % open));
+        let mut shares = shares.collect::<Vec<_>>().into_iter();
+        let all = self.0.iter();
+        all.map(|count| count.or_else(|| shares.next()).unwrap_or(0))
+            .collect()
+    }
+}
 
 impl FromStr for LayersPerIpu {
     type Err = BadValue;
 
     fn from_str(list: &str) -> Result<Self, BadValue> {
         let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
-        let number = |text: &str| text.trim().parse();
-        let counts: Result<Vec<usize>, _> = plain.split(',').map(number).collect();
-        let counts = counts.map_err(|_| {
-            BadValue::new(format!(
-                "'{list}' is no list of numbers; write it such as 3,7,7,7"
-            ))
-        });
-        counts.map(Self)
+        let separated = |letter: char| letter == ',' || letter.is_whitespace();
+        let words = plain.split(separated).filter(|word| !word.is_empty());
+        let count = |word: &str| match word {
+            "-1" => Some(None),
+            number => number.parse().ok().map(Some),
+        };
+        let counts: Option<Vec<Option<usize>>> = words.map(count).collect();
+        counts
+            .filter(|counts| !counts.is_empty())
+            .map(Self)
+            .ok_or_else(|| {
+                BadValue::new(format!(
+                    "'{list}' is no list of numbers; write it such as 3,7,7,7 or [3 7 -1 -1]"
+                ))
+            })
     }
 }
 
@@ -241,8 +264,11 @@ mod tests {
 
     #[test]
     fn lists_of_numbers() {
-        let counts = |list: &str| list.parse::<LayersPerIpu>().map(|counts| counts.0);
+        let counts = |list: &str| list.parse::<LayersPerIpu>().map(|counts| counts.counts(12));
         assert_eq!(counts("[3, 7, 0]"), Ok(vec![3, 7, 0]));
+        assert_eq!(counts("[0 4 -1 -1]"), Ok(vec![0, 4, 4, 4]));
+        assert_eq!(counts("-1,-1,-1,-1,-1"), Ok(vec![3, 3, 2, 2, 2]));
+        assert_eq!(counts("13 -1"), Ok(vec![13, 0]));
         assert!(counts("3,x").is_err() && counts("").is_err());
         let bytes = |list: &str| list.parse::<MemPerTile>().map(|bytes| bytes.0);
         assert_eq!(bytes("638976"), Ok(vec![638_976]));
