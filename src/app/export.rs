@@ -103,7 +103,7 @@ fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> 
         name.push(end);
         written == Path::new(&name)
     };
-    match COMPANIONS.iter().any(|end| is_companion(end)) {
+    match COMPANIONS.iter().any(is_companion) {
         true => Err(usage(format!(
             "{option} names {}, which SQLite would read as changes to the profile; give another name",
             displayed(written)

@@ -1,7 +1,7 @@
 //! The commands to type next: lines that can be copied as they are.
 
 use super::Options;
-use super::cli::NumIpus;
+use super::cli::{MAX_IPUS, NumIpus};
 use crate::escape::shell;
 use crate::memory::StatePlace;
 use crate::model::{Framework, PositionName, Positions};
@@ -39,7 +39,11 @@ fn command(question: &[&String], more: &[String]) -> String {
 /// After a configuration was recommended: those of it, and of more IPUs.
 pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> Vec<String> {
     let question: Vec<&String> = options.question.iter().collect();
-    let ipus = row.ipus.saturating_mul(2);
+    let tried = match options.limits.num_ipus {
+        Some(NumIpus::Exactly(tried)) => tried as u64,
+        _ => 0,
+    };
+    let ipus = u64::from(row.ipus).max(tried).saturating_mul(2);
     let mut more = limits(options, usize::MAX);
     more.push(format!("--num-ipus={ipus}"));
     let mut lines = steps(&row.command, report);
@@ -47,11 +51,7 @@ pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> V
         Some(limits) => limits.0.len() == 1,
         None => true,
     };
-    let were_tried = match options.limits.num_ipus {
-        Some(NumIpus::Exactly(tried)) => tried as u64 >= u64::from(ipus),
-        _ => false,
-    };
-    if has_one_limit && !were_tried {
+    if has_one_limit && ipus <= MAX_IPUS as u64 {
         lines.push(format!("  more IPUs:      {}", command(&question, &more)));
     }
     lines

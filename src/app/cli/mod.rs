@@ -18,6 +18,7 @@ pub use layers::{Input, Layers, SavedModel};
 pub use pipeline::{Pipeline, Time};
 pub use results::{Compiled, Exports, ModelTables, Modules, Results};
 pub use search::{Limits, Search};
+pub(super) use split_values::MAX_IPUS;
 pub use split_values::{
     Bandwidth, LayerNames, LayersPerIpu, MemPerTile, Milliseconds, NumIpus, Pin, Together,
 };

@@ -15,7 +15,7 @@ pub enum NumIpus {
 
 /// No pod has more IPUs that one program can span by far, and a larger number
 /// is a mistake.
-const MAX_IPUS: usize = 4096;
+pub const MAX_IPUS: usize = 4096;
 
 impl FromStr for NumIpus {
     type Err = BadValue;
