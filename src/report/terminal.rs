@@ -333,6 +333,12 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         let text = section(&report, "verdict", &PLAIN);
         assert_eq!(
             text,
+            "FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] fits on 2 IPUs, but a step takes too long"
+        );
+        report.step = None;
+        let text = section(&report, "verdict", &PLAIN);
+        assert_eq!(
+            text,
             "SUCCESS: [ In 0 | 1\\u{1b}[31m 2 Out ] fits on 2 IPUs"
         );
     }
