@@ -1,7 +1,7 @@
 //! Text that is pasted from the page is that of `--emit`, for any cuts.
 
 use super::tools::{Page, page};
-use crate::support::{finish, root, sections};
+use crate::support::{DEFAULT_REGEX, finish, root, sections};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -76,7 +76,8 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
         ("impossible", &["--num-ipus=3"]),
     ];
     for (fixture, options) in cases {
-        let options = [options, &["--solve"]].concat();
+        // Other limits and cuts have these layers too.
+        let options = [options, &["--solve", DEFAULT_REGEX]].concat();
         let Some(mut page) = page(fixture, &options, "#view=configuration") else {
             return;
         };

@@ -2,7 +2,7 @@
 
 use super::browser::{Browser, find};
 use super::{export, show, views};
-use crate::support::profile;
+use crate::support::{DEFAULT_REGEX, profile};
 use serde_json::json;
 
 /// A page of a fixture in a browser.
@@ -106,7 +106,8 @@ fn shares_are_sorted_by_how_large_they_are() {
 /// Bytes over a limit are no less than nothing, and what is pasted says that it does not fit.
 #[test]
 fn the_head_of_a_model_that_does_not_fit_says_so_throughout() {
-    let Some((mut browser, _folder)) = open("impossible", &SPLIT, 1440, "#view=split") else {
+    let options = [&SPLIT[..], &[DEFAULT_REGEX]].concat();
+    let Some((mut browser, _folder)) = open("impossible", &options, 1440, "#view=split") else {
         return;
     };
     let head = browser.value("document.getElementById('head').innerText");

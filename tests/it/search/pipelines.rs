@@ -151,7 +151,7 @@ fn a_schedule_is_refused_where_none_is_known() {
             "--schedule: --solver greedy",
         ),
         (
-            &["--memory-model=classic", "--recompute=none"],
+            &["--memory-model=classic", "--recompute=stage"],
             "--recompute: --memory-model classic",
         ),
         (
