@@ -167,7 +167,7 @@ fn chains_without_end() {
 fn too_many_layers() {
     let case = Case::new();
     let options = [
-        "--layers=600",
+        "--layers=300",
         "--tiles=4",
         "--vars-per-layer-tile=1",
         "--framework=popart",

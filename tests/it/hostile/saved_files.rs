@@ -174,7 +174,7 @@ fn saved_sets_that_contain_each_other() {
 fn saved_variables_of_all_layers() {
     let run = changed(|model| {
         let mut set = NO_USERS;
-        for layer in 0..1900 {
+        for layer in 0..600 {
             let group = add(model, &format!("layer{}", 1000 + layer));
             set = model.use_sets.push(set, group);
         }
