@@ -6,10 +6,13 @@ All names come from files: what would not be seen in them is written out.
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any, Optional, Protocol, Sequence
 
-#: More layers than this are told by the first and the last.
+#: More layers than this are written as runs of numbers, or by the first and the last.
 _MOST_LAYERS = 8
+
+_DIGITS = tuple("0123456789")
 
 
 class Tile(Protocol):
@@ -30,7 +33,35 @@ def layers(names: Optional[Sequence[Optional[str]]], first: str = "In") -> str:
     shown = [first if name is None else _plain(name) for name in names]
     if len(shown) <= _MOST_LAYERS:
         return " ".join(shown)
+    runs = _runs(shown)
+    if len(runs) <= _MOST_LAYERS:
+        return " ".join(runs)
     return f"{shown[0]} … {shown[-1]} ({len(shown)})"
+
+
+def _runs(names: Sequence[str]) -> list[str]:
+    """Three or more names with consecutive numbers behind one prefix are one: `encoder.0-11`."""
+    runs: list[list[str]] = []
+    for name in names:
+        before = _numbered(runs[-1][-1]) if runs else None
+        now = _numbered(name)
+        if before and now and now == (before[0], before[1] + 1):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    shown: list[str] = []
+    for run in runs:
+        last = _numbered(run[-1])
+        shown += [f"{run[0]}-{last[1]}"] if last and len(run) > 2 else run
+    return shown
+
+
+def _numbered(name: str) -> Optional[tuple[str, int]]:
+    """What stands before the number at the end of a name, and that number."""
+    found = re.fullmatch(r"(.*?)(0|[1-9][0-9]*)", name, re.DOTALL)
+    if not found or found[1].endswith(_DIGITS):
+        return None
+    return found[1], int(found[2])
 
 
 def _plain(name: str) -> str:

@@ -70,9 +70,11 @@ class Texts(unittest.TestCase):
         none = dataclasses.replace(tile.parts, variables=0)
         self.assertNotIn("variables", repr(none))
 
-    def test_many_layers_are_told_by_their_ends(self):
+    def test_many_layers_are_runs_of_numbers_or_their_ends(self):
         names = (None, *map(str, range(20)))
-        self.assertEqual(_texts.layers(names), "In … 19 (21)")
+        self.assertEqual(_texts.layers(names), "In 0-19")
+        names = (None, *(f"{number}.mlp" for number in range(20)))
+        self.assertEqual(_texts.layers(names), "In … 19.mlp (21)")
 
     def test_hidden_characters_are_written_out(self):
         self.assertEqual(_texts.layers(("a\n\u202eb",)), "a\\u000a\\u202eb")

@@ -86,10 +86,26 @@ const layerName = (layer) => layer ?? { 'none-first': 'None', 'out-with-in': 'In
 const layerNames = (layers) => layers.map((own) =>
   own ?? (report.pseudo_layers === 'none-first' ? 'None' : 'In'));
 
-/** The layers of a stage, many of them by the first and the last. @param {(?string)[]} layers */
+/** Three or more names with consecutive numbers behind one prefix are one: `encoder.0-11`.
+ * @param {string[]} names */
+const numberRuns = (names) => {
+  /** @param {string} name */
+  const numbered = (name) => name.match(/^(|.*\D)(0|[1-9]\d{0,14})$/s);
+  /** @type {string[][]} */
+  const runs = [];
+  for (const name of names) {
+    const [before, now] = [numbered(runs.at(-1)?.at(-1) ?? ''), numbered(name)];
+    if (before && now && before[1] === now[1] && +before[2] + 1 === +now[2]) runs[runs.length - 1].push(name);
+    else runs.push([name]);
+  }
+  return runs.flatMap((run) => run.length > 2 ? [`${run[0]}-${numbered(run[run.length - 1])?.[2]}`] : run);
+};
+
+/** The layers of a stage, many of them shortened. @param {(?string)[]} layers */
 const layerList = (layers) => {
   const names = layerNames(layers).map((own) => short(own, 60));
-  return names.length > 8 ? `${names[0]} \u2026 ${names.at(-1)} (${names.length})` : names.join(' ');
+  const runs = names.length > 8 ? numberRuns(names) : names;
+  return runs.length > 8 ? `${names[0]} \u2026 ${names.at(-1)} (${names.length})` : runs.join(' ');
 };
 
 /** Is there room for the names of the layers of all stages? @param {(?string)[][]} stages */
