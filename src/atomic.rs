@@ -46,16 +46,21 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 /// Can a file be written to [`target`]? A temporary file comes into its folder and goes again.
 ///
 /// # Errors
-/// Those of [`write`] that do not depend on the size of the file.
+/// As [`write`], but for a disk that is too full for the file.
 pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     let path = target(path);
-    match only_files(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
+    replaced(&path)?;
     let made = interrupt::guarded(|| temporary(folder_of(&path), None))?;
     drop(made);
     Ok(())
+}
+
+/// The file that a file at `path` would replace; `None` where nothing is there.
+fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
+    match only_files(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        old => old.map(Some),
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -65,10 +70,7 @@ fn folder_of(path: &Path) -> &Path {
 
 fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = target(path);
-    let old = match only_files(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        old => Some(old?),
-    };
+    let old = replaced(&path)?;
     // On an error the file goes first.
     let folder = folder_of(&path);
     let (_guard, mut file) = interrupt::guarded(|| temporary(folder, old.as_ref()))?;

@@ -6,6 +6,7 @@ use super::stdout::{self, Sections};
 use super::{Options, usage};
 use crate::atomic::{self, target};
 use crate::message::displayed;
+use crate::profile::companions;
 use crate::report::{Report, html, markdown, write_csv, write_json};
 use anyhow::{Context, Result};
 use std::io::{self, Write};
@@ -85,7 +86,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
                 displayed(path)
             )));
         }
-        if path != Path::new("-") {
+        if !is_standard_output(path) {
             atomic::check_folder(path).with_context(|| displayed(path))?;
         }
         taken.push((option, written));
@@ -93,17 +94,12 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The ends of the names of files that SQLite keeps beside a database.
-const COMPANIONS: [&str; 3] = ["-wal", "-journal", "-shm"];
-
 /// Refuses the name of a file in which SQLite would find changes to the profile.
 fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
-    let is_companion = |end: &&str| {
-        let mut name = target(profile).into_os_string();
-        name.push(end);
-        written == Path::new(&name)
-    };
-    match COMPANIONS.iter().any(is_companion) {
+    match companions(&target(profile))
+        .iter()
+        .any(|other| other == written)
+    {
         true => Err(usage(format!(
             "{option} names {}, which SQLite would read as changes to the profile; give another name",
             displayed(written)

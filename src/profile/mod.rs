@@ -43,6 +43,7 @@ pub use ids::Ids;
 pub use labels::VariableLabel;
 pub use liveness::{LiveClasses, Step};
 pub use names::VariableNames;
+pub(crate) use open::companions;
 pub use outline::Outline;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub(crate) use recorded::{CATEGORIES, TILES};

@@ -203,19 +203,23 @@ fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
 /// The first bytes of a journal that has to be played back.
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// Refuses a profile with a write-ahead log or a journal that holds changes.
-fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
-    let beside = |suffix| {
+/// The files that SQLite keeps beside a database: its write-ahead log, its journal, and what
+/// processes share of the log.
+pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
+    ["-wal", "-journal", "-shm"].map(|suffix| {
         let mut name = OsString::from(path.as_os_str());
         name.push(suffix);
         PathBuf::from(name)
-    };
-    let log = beside("-wal");
+    })
+}
+
+/// Refuses a profile with a write-ahead log or a journal that holds changes.
+fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
+    let [log, journal, _] = companions(path);
     if log.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Err(ProfileError::Unfinished(log));
     }
     // A journal that is kept after its changes are done begins with zeros.
-    let journal = beside("-journal");
     let mut start = Vec::new();
     let is_there = journal.metadata().is_ok_and(|metadata| metadata.is_file());
     if is_there {
