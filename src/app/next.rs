@@ -20,12 +20,14 @@ const OWN: [&str; 6] = [
 
 /// Adds to each configuration the command that gives it, with what else was asked.
 pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &Positions) {
-    let is_kept = |argument: &&String| !OWN.iter().any(|option| argument.starts_with(option));
-    let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
     for row in &mut plan.rows {
-        let streams = row.state != StatePlace::OnChip;
-        let acts = |argument: &&&String| streams || !argument.starts_with("--streaming-bandwidth=");
-        let kept: Vec<&String> = kept.iter().filter(acts).copied().collect();
+        // State on the chip is not streamed.
+        let idle = (row.state == StatePlace::OnChip).then_some("--streaming-bandwidth=");
+        let is_kept = |argument: &&String| {
+            let mut left_out = OWN.into_iter().chain(idle);
+            !left_out.any(|option| argument.starts_with(option))
+        };
+        let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
         row.command = command(&kept, &arguments(row, options, positions));
     }
 }

@@ -79,7 +79,7 @@ impl PseudoLayers {
 
     /// The layers of a stage for a terminal, many of them shortened.
     pub(super) fn few(self, layers: &[Option<String>]) -> String {
-        shortened(self.names_of(layers), printable, "...").join(" ")
+        shortened(self.names_of(layers), printable, "...")
     }
 
     /// How many layers each of all stages has, without pseudo-layers.
@@ -107,26 +107,21 @@ pub(super) fn shortened(
     names: Vec<&str>,
     shown: impl Fn(&str) -> String,
     ellipsis: &str,
-) -> Vec<String> {
+) -> String {
     const MAX: usize = 8;
     if names.len() <= MAX {
-        return names.into_iter().map(shown).collect();
+        return names.into_iter().map(shown).collect::<Vec<_>>().join(" ");
     }
     let runs = runs(&names);
-    if let ([first, ..], true) = (&*names, runs.len() > MAX) {
-        let last = shown(names[names.len() - 1]);
-        return vec![
-            shown(first),
-            ellipsis.to_string(),
-            last,
-            format!("({})", names.len()),
-        ];
+    if runs.len() > MAX {
+        let (first, last) = (shown(names[0]), shown(names[names.len() - 1]));
+        return format!("{first} {ellipsis} {last} ({})", names.len());
     }
     let run = |(first, last): (&str, Option<u64>)| match last {
         Some(last) => format!("{}-{last}", shown(first)),
         None => shown(first),
     };
-    runs.into_iter().map(run).collect()
+    runs.into_iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
 /// Names with consecutive numbers behind one prefix as the first of them and the last number; two
@@ -161,7 +156,7 @@ mod tests {
 
     #[test]
     fn many_layers_are_runs_of_numbers() {
-        let show = |names: &[&str]| shortened(names.to_vec(), str::to_string, "...").join(" ");
+        let show = |names: &[&str]| shortened(names.to_vec(), str::to_string, "...");
         let encoder = (0..12).map(|number| format!("encoder.{number}"));
         let both: Vec<String> = encoder
             .chain((0..2).map(|n| format!("decoder.{n}")))

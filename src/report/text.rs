@@ -50,7 +50,7 @@ impl PseudoLayers {
 
     /// The layers of a stage, many of them shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
-        shortened(self.names_of(layers), displayed, "\u{2026}").join(" ")
+        shortened(self.names_of(layers), displayed, "\u{2026}")
     }
 
     /// The layers of all stages, or how many layers each has where there are
