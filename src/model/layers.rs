@@ -23,7 +23,7 @@ pub enum LayerOrder {
     Steps,
 }
 
-/// What the layers are found by.
+/// The source of layers: a regex or the modules of the model.
 #[derive(Debug, Clone, Default)]
 pub enum LayerSource {
     /// The default regex where it describes the model as well as its modules, else the modules.
@@ -40,13 +40,13 @@ pub enum LayerSource {
 /// How layers are found.
 #[derive(Debug, Clone)]
 pub struct LayerOptions {
-    /// What they are found by.
+    /// The source of the layers.
     pub source: LayerSource,
     /// Matches inputs of operations that belong to the first layer.
     pub inputs_regex: Regex,
     /// The order of the layers.
     pub order: LayerOrder,
-    /// What joins the texts of several capture groups of a regex to the name of a layer: a dot, or
+    /// The separator between the texts of several capture groups in the name of a layer: a dot, or
     /// nothing as in the original tool.
     pub separator: &'static str,
 }

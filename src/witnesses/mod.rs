@@ -1,4 +1,4 @@
-//! What files lack, or say in two ways, and the bytes of a tile that depend on it.
+//! Statements that are missing in the files or contradict each other, and the bytes of a tile that depend on them.
 //!
 //! Each check compares two statements of the files, once both are read, and gives a
 //! [`Contradiction`] with the bytes that it could move on a tile: an upper bound. Up to
@@ -166,7 +166,7 @@ impl Contradiction {
         }
     }
 
-    /// What `table` lacks, by tile with the bytes that depend on it.
+    /// Rows that `table` lacks. `by_tile` has the bytes that depend on them.
     fn lacking(
         witness: Witness,
         (table, row): (&str, String),

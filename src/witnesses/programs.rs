@@ -5,7 +5,7 @@ use crate::model::{CodeKind, variables_of};
 use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rustc_hash::FxHashSet;
 
-/// What programs lack, and code that differs from the recorded bytes.
+/// Programs without steps, roots, contexts or vertices, and code that differs from the recorded bytes.
 pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let is_reached = reached(programs, programs.roots.clone());

@@ -68,7 +68,7 @@ pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradicti
 const USER_DATA: &str = "variable";
 
 /// The variables with user data that no compute set or exchange uses; none in a real profile.
-/// Those of operations, which are nearly all, need not be looked for.
+/// Variables of operations, which are nearly all, need not be looked for.
 fn unused(profile: &Profile, set_of: &[u32]) -> Vec<usize> {
     let variables = &profile.variables;
     let mut names = variables.category_names.iter();

@@ -187,8 +187,8 @@ impl fmt::Display for Together {
 pub struct LayersPerIpu(pub Vec<Option<usize>>);
 
 impl LayersPerIpu {
-    /// The counts for a model with so many layers: what is left is shared evenly, and earlier IPUs
-    /// have one more where that does not come out.
+    /// The number of layers on each IPU, for a model with `layers` layers. IPUs with -1 share the
+    /// remaining layers evenly, and the first of them take one more each where there is a remainder.
     pub fn counts(&self, layers: usize) -> Vec<usize> {
         let given = self.0.iter().flatten();
         let left = given.fold(layers, |left, &count| left.saturating_sub(count));

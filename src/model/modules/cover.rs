@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 
-/// What naming one layer costs, in operations: with less, the parts of blocks become layers, with
+/// The cost of naming one layer, in operations: with less, the parts of blocks become layers, with
 /// more, whole stages of blocks.
 pub(super) const WORD: f64 = 1.5;
 

@@ -1,4 +1,4 @@
-//! What a model says of the operations of its forward pass beside their names.
+//! Parameters, bytes and data flow of the operations of the forward pass, which decide on layers beside names.
 
 use crate::model::placement::bytes_of_sets;
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};

@@ -236,7 +236,7 @@ impl ModuleLayers {
         Self::of(Modules::by_flow(&model.operations, forward, evidence))
     }
 
-    /// The layers of operations of which only the names are known.
+    /// The layers of a program whose operations have names, but no flow of data and no bytes.
     pub(crate) fn of_names(operations: &[Operation]) -> Self {
         let forward = forward(operations, true);
         let evidence = Evidence::nothing(forward.len());
@@ -423,7 +423,7 @@ impl ModuleLayers {
             return false;
         }
         let (own, other) = (self.description(), self.description_by(layers));
-        // What is cut from the largest piece must be worth another layer.
+        // The largest piece of the regex may be half as large again: less is not worth more layers.
         let allowed = own.largest.saturating_add(own.largest / 2);
         let allowed = allowed.max(self.modules.sums.all_bytes() / LARGE);
         other.length <= own.length && other.longest <= own.longest && other.largest <= allowed

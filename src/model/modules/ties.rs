@@ -21,7 +21,7 @@ impl ModuleLayers {
                 continue;
             };
             let run = self.modules.run(&self.layers[layer as usize]);
-            // What stands before the first block is In, and what stands after the last is Out.
+            // Operations before the first block are In, and operations after the last are Out.
             if (layer as usize) < first {
                 is_released[..run.end].fill(true);
             } else if layer as usize > last {
