@@ -11,6 +11,9 @@
 //! bound that the caller takes from the target (tiles) or the file (ids).
 //! [`Runs`] does not expand at all.
 
+mod encode;
+
+pub use encode::*;
 use thiserror::Error;
 
 /// Why a blob could not be decoded.
@@ -179,65 +182,6 @@ pub fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError>
         }
     }
     Ok(sums)
-}
-
-/// Appends `value` to `blob` as a varint.
-pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
-    let groups = (64 - value.leading_zeros()).div_ceil(7).max(1);
-    for group in (1..groups).rev() {
-        blob.push((value >> (7 * group)) as u8 & 0x7f);
-    }
-    blob.push(value as u8 & 0x7f | 0x80);
-}
-
-/// Encodes a plain list.
-pub fn encode_list(values: &[u64]) -> Vec<u8> {
-    let mut blob = Vec::with_capacity(values.len());
-    for &value in values {
-        push_varint(&mut blob, value);
-    }
-    blob
-}
-
-/// Encodes a run-length list: three or more equal values become a run, what
-/// lies between runs becomes literals. Values must be below 2^63 runs long.
-pub fn encode_rle(values: &[u64]) -> Vec<u8> {
-    let mut blob = Vec::new();
-    let mut literals: Vec<u64> = Vec::new();
-    for group in values.chunk_by(|a, b| a == b) {
-        if group.len() < 3 {
-            literals.extend(group);
-            continue;
-        }
-        push_literals(&mut blob, &mut literals);
-        push_varint(&mut blob, (group.len() as u64) << 1);
-        push_varint(&mut blob, group[0]);
-    }
-    push_literals(&mut blob, &mut literals);
-    blob
-}
-
-fn push_literals(blob: &mut Vec<u8>, literals: &mut Vec<u64>) {
-    if literals.is_empty() {
-        return;
-    }
-    push_varint(blob, (literals.len() as u64) << 1 | 1);
-    for value in literals.drain(..) {
-        push_varint(blob, value);
-    }
-}
-
-/// Encodes ascending ids as a run-length list of adjacent differences.
-///
-/// # Panics
-/// When `ids` do not ascend.
-pub fn encode_diff_rle(ids: &[u64]) -> Vec<u8> {
-    let mut previous = 0;
-    let differences: Vec<u64> = ids
-        .iter()
-        .map(|&id| id - std::mem::replace(&mut previous, id))
-        .collect();
-    encode_rle(&differences)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! main program twice, weights down. A compute set or exchange takes the same
 //! cycles each time, as in real profiles, which keep one duration of each.
 
-use popliner::profile::encoding::{encode_list, encode_rle};
+use crate::encoding::{encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
 use super::plan::Plan;

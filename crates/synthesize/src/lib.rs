@@ -15,6 +15,8 @@ mod context_fields;
 mod contexts;
 mod cycles;
 mod debug_writer;
+#[path = "../../../src/profile/encoding/encode.rs"]
+mod encoding;
 pub mod features;
 pub mod graph_file;
 mod groups;

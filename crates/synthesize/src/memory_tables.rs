@@ -1,6 +1,6 @@
 //! The recorded truth about memory.
 
-use popliner::profile::encoding::encode_list;
+use crate::encoding::encode_list;
 use rusqlite::{Connection, params};
 
 use super::overhead::CATEGORIES;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use popliner::profile::encoding::encode_list;
+use crate::encoding::encode_list;
 use rusqlite::{Connection, params};
 
 use super::plan::Plan;

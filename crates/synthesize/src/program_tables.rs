@@ -1,6 +1,6 @@
 //! Programs, their types, exchanges, steps.
 
-use popliner::profile::encoding::{encode_list, encode_rle};
+use crate::encoding::{encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
 use super::groups::Access;

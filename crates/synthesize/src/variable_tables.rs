@@ -1,6 +1,6 @@
 //! Lowered variables and liveness.
 
-use popliner::profile::encoding::{encode_list, push_varint};
+use crate::encoding::{encode_list, push_varint};
 use rusqlite::{Connection, params};
 
 use super::groups::Role;

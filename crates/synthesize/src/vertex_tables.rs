@@ -1,6 +1,6 @@
 //! Compute sets, vertices and their memory.
 
-use popliner::profile::encoding::{encode_diff_rle, encode_list, encode_rle};
+use crate::encoding::{encode_diff_rle, encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
 use super::code::SetBytes;

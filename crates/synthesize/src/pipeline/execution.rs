@@ -1,6 +1,6 @@
 //! An execution of a pipelined profile: each IPU counts its own cycles.
 
-use popliner::profile::encoding::encode_rle;
+use crate::encoding::encode_rle;
 use rusqlite::{Connection, params};
 
 use super::model::ExecutedCycles;

@@ -27,7 +27,7 @@ use super::options::PipelineOptions;
 use super::programs::Programs;
 use super::variables::{self, IpuVariables, Variables};
 use super::{PipelineModel, PipelineTruth, execution};
-use popliner::profile::encoding::encode_list;
+use crate::encoding::encode_list;
 
 /// Tables that are there only with lowered variables.
 const OF_VARIABLES: [&str; 8] = [

@@ -1,7 +1,7 @@
 //! The programs of a pipelined profile: one for each step of liveness, then each
 //! operation on each of its IPUs, then exchanges between neighbours.
 
-use popliner::profile::encoding::{encode_list, encode_rle};
+use crate::encoding::{encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
 use super::listing::Listing;
