@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use crate::encoding::encode_list;
+use anyhow::Context as _;
 use rusqlite::{Connection, params};
 
 use super::plan::Plan;

@@ -1,7 +1,7 @@
 //! The rules of axe-core, a checker of what people with a screen reader, a keyboard or
 //! weak eyes meet on a page.
 
-use super::browser::{Browser, find};
+use super::browser::Browser;
 use super::{export, show, views};
 use crate::support::{profile, skip};
 use serde_json::{Value, json};
@@ -40,9 +40,10 @@ fn check(browser: &mut Browser, checker: &str, page: &Path) {
 
 #[test]
 fn no_rule_is_broken() {
-    let Some(program) = find() else { return };
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let Some(checker) = checker() else { return };
-    let mut browser = Browser::start(&program);
     let cases: [(&str, &[&str]); 5] = [
         (
             "poptorch-bert-training",

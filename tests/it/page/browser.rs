@@ -3,7 +3,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ const NAMES: [&str; 4] = [
 
 /// The browser in the PATH, or `None` after saying that a test is skipped.
 #[track_caller]
-pub fn find() -> Option<PathBuf> {
+fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path);
     let found = places
@@ -49,39 +50,36 @@ const READY: &str = "new Promise((resolve) => {
     look();
 })";
 
-/// A running browser with one page.
-pub struct Browser {
-    child: Child,
+/// A browser between two tests. A start takes longer than most tests, so that each test
+/// has a page in one that another test has left.
+static IDLE: Mutex<Vec<Program>> = Mutex::new(Vec::new());
+
+/// A running browser.
+struct Program {
     commands: File,
     answers: Receiver<Value>,
-    /// Messages that were no answer.
-    events: Vec<Value>,
-    session: Option<String>,
     number: u64,
-    // Removed when the browser is gone.
-    _folder: tempfile::TempDir,
 }
 
-impl Browser {
-    /// Starts the browser with an empty page.
-    pub fn start(program: &Path) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let pipes = ["commands", "answers"].map(|name| folder.path().join(name));
+impl Program {
+    fn start(path: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        let pipes = ["commands", "answers"].map(|name| folder.join(name));
         let made = Command::new("mkfifo").args(&pipes).status();
         assert!(made.is_ok_and(|status| status.success()), "two pipes");
         // The browser reads from 3 and writes to 4; only a shell can put the
-        // pipes there. As root it has no sandbox.
-        let child = Command::new("sh")
-            .args(["-c", r#"exec "$0" "$@" 3<"$COMMANDS" 4>"$ANSWERS""#])
-            .arg(program)
+        // pipes there. As root it has no sandbox. It ends when the pipes are closed.
+        let run = r#""$0" "$@" 3<"$FOLDER/commands" 4>"$FOLDER/answers"; rm -rf "$FOLDER""#;
+        Command::new("sh")
+            .args(["-c", run])
+            .arg(path)
             .args(["--headless", "--no-sandbox", "--disable-gpu"])
             .args(["--disable-dev-shm-usage", "--remote-debugging-pipe"])
             .arg(format!(
                 "--user-data-dir={}",
-                folder.path().join("profile").display()
+                folder.join("profile").display()
             ))
-            .env("COMMANDS", &pipes[0])
-            .env("ANSWERS", &pipes[1])
+            .env("FOLDER", &folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -89,24 +87,52 @@ impl Browser {
             .expect("a shell");
         let commands = OpenOptions::new().write(true).open(&pipes[0]);
         let answers = File::open(&pipes[1]).expect("a pipe");
-        let mut browser = Self {
-            child,
+        Self {
             commands: commands.expect("a pipe"),
             answers: listen(answers),
-            events: Vec::new(),
-            session: None,
             number: 0,
-            _folder: folder,
+        }
+    }
+
+    fn receive(&self) -> Value {
+        let message = self.answers.recv_timeout(PATIENCE);
+        message.unwrap_or_else(|_| panic!("the browser hangs: no answer in {PATIENCE:?}"))
+    }
+}
+
+/// A page in a browser, which shares nothing with the pages of other tests.
+pub struct Browser {
+    /// Until the page is closed.
+    program: Option<Program>,
+    context: Value,
+    session: Value,
+    /// Messages to this page that were no answer.
+    events: Vec<Value>,
+}
+
+impl Browser {
+    /// An empty page, or `None` after saying that a test is skipped.
+    #[track_caller]
+    pub fn find() -> Option<Self> {
+        let path = find()?;
+        let idle = IDLE.lock().expect("the browsers").pop();
+        let mut browser = Self {
+            program: Some(idle.unwrap_or_else(|| Program::start(&path))),
+            context: Value::Null,
+            session: Value::Null,
+            events: Vec::new(),
         };
         browser.open_page();
-        browser
+        Some(browser)
     }
 
     fn open_page(&mut self) {
-        let target = self.send("Target.createTarget", json!({"url": "about:blank"}));
+        self.context =
+            self.send("Target.createBrowserContext", json!({}))["browserContextId"].take();
+        let page = json!({"url": "about:blank", "browserContextId": self.context});
+        let target = self.send("Target.createTarget", page);
         let attach = json!({"targetId": target["targetId"], "flatten": true});
-        let session = self.send("Target.attachToTarget", attach);
-        self.session = session["sessionId"].as_str().map(String::from);
+        self.session = self.send("Target.attachToTarget", attach)["sessionId"].take();
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.send(&format!("{domain}.enable"), json!({}));
         }
@@ -115,24 +141,38 @@ impl Browser {
         self.send("Emulation.setEmulatedMedia", json!({"features": still}));
     }
 
+    fn program(&mut self) -> &mut Program {
+        self.program.as_mut().expect("an open page")
+    }
+
     /// Sends a command and waits for its answer.
     pub fn send(&mut self, method: &str, params: Value) -> Value {
-        self.number += 1;
-        let mut command = json!({"id": self.number, "method": method, "params": params});
-        if let Some(session) = &self.session {
-            command["sessionId"] = session.as_str().into();
+        let session = self.session.clone();
+        let program = self.program();
+        program.number += 1;
+        let number = program.number;
+        let mut command = json!({"id": number, "method": method, "params": params});
+        if !session.is_null() {
+            command["sessionId"] = session;
         }
         let mut bytes = command.to_string().into_bytes();
         bytes.push(0);
-        self.commands.write_all(&bytes).expect("the browser reads");
+        let sent = program.commands.write_all(&bytes);
+        sent.expect("the browser reads");
         loop {
-            let message = self.receive();
-            if message["id"] != self.number {
-                self.events.push(message);
+            let mut message = self.program().receive();
+            if message["id"] != number {
+                self.keep(message);
                 continue;
             }
             assert!(message["error"].is_null(), "{method}: {message}");
-            return message["result"].clone();
+            return message["result"].take();
+        }
+    }
+
+    fn keep(&mut self, event: Value) {
+        if event["sessionId"] == self.session {
+            self.events.push(event);
         }
     }
 
@@ -167,11 +207,6 @@ impl Browser {
         }
     }
 
-    fn receive(&self) -> Value {
-        let message = self.answers.recv_timeout(PATIENCE);
-        message.unwrap_or_else(|_| panic!("the browser hangs: no answer in {PATIENCE:?}"))
-    }
-
     /// Opens a file at a width, as a phone would when it is narrow, and waits
     /// until it is shown.
     pub fn open(&mut self, page: &Path, width: u32) {
@@ -195,8 +230,8 @@ impl Browser {
         let opened = self.send("Page.navigate", json!({"url": url}));
         assert!(opened["errorText"].is_null(), "{opened}");
         while self.named("Page.loadEventFired").is_empty() {
-            let event = self.receive();
-            self.events.push(event);
+            let event = self.program().receive();
+            self.keep(event);
         }
     }
 
@@ -219,8 +254,14 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // Nobody knows what a test that failed has left.
+        if !std::thread::panicking() {
+            self.session = Value::Null;
+            let context = json!({"browserContextId": self.context});
+            self.send("Target.disposeBrowserContext", context);
+            let program = self.program.take();
+            IDLE.lock().expect("the browsers").extend(program);
+        }
     }
 }
 

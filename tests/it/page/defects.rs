@@ -1,6 +1,6 @@
 //! Defects that users met once, each held fast.
 
-use super::browser::{Browser, find};
+use super::browser::Browser;
 use super::{export, show, views};
 use crate::support::{DEFAULT_REGEX, profile};
 use serde_json::json;
@@ -12,10 +12,9 @@ fn open(
     width: u32,
     hash: &str,
 ) -> Option<(Browser, tempfile::TempDir)> {
-    let program = find()?;
+    let mut browser = Browser::find()?;
     let folder = tempfile::tempdir().expect("a folder");
     let (page, _) = export(&profile(fixture), options, folder.path());
-    let mut browser = Browser::start(&program);
     browser.open_at(&page, width, hash);
     Some((browser, folder))
 }

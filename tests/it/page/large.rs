@@ -1,6 +1,6 @@
 //! The page of a model with many layers on many IPUs.
 
-use super::browser::{Browser, find};
+use super::browser::Browser;
 use super::{check, export, show};
 use crate::support::models;
 use serde_json::json;
@@ -17,10 +17,11 @@ fn generated(folder: &std::path::Path) -> std::path::PathBuf {
 /// labels over the steps though most of their names are wider than they are.
 #[test]
 fn ninety_layers_on_sixteen_ipus_are_readable() {
-    let Some(program) = find() else { return };
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let folder = tempfile::tempdir().expect("a folder");
     let profile = generated(folder.path());
-    let mut browser = Browser::start(&program);
     let (page, report) = export(&profile, &["--solve", "--num-ipus=16"], folder.path());
     check(&mut browser, &page, &report);
     show(&mut browser, "memory");
@@ -34,10 +35,11 @@ fn ninety_layers_on_sixteen_ipus_are_readable() {
 /// Of a long refusal the beginning and the ways out are in sight, and the rest is folded.
 #[test]
 fn a_long_refusal_is_folded() {
-    let Some(program) = find() else { return };
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let folder = tempfile::tempdir().expect("a folder");
     let profile = generated(folder.path());
-    let mut browser = Browser::start(&program);
     let options = ["--solve", "--num-ipus=4", "--mem-per-tile=120000"];
     let (page, report) = export(&profile, &options, folder.path());
     browser.open_at(&page, 1440, "#view=split");

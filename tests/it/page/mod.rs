@@ -14,33 +14,47 @@ mod tools;
 mod viewer;
 mod what_if;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use crate::support::{FIXTURES, popliner, profile};
-use browser::{Browser, find};
+use browser::Browser;
 use serde_json::{Value, json};
 
 /// The widths of a phone and of a desk.
 const WIDTHS: [u32; 2] = [390, 1440];
 
+/// Pages and reports of runs, by their arguments: many tests look at one page.
+static EXPORTED: Mutex<BTreeMap<Vec<String>, [Vec<u8>; 2]>> = Mutex::new(BTreeMap::new());
+
 /// Writes the page and the JSON form of one run.
 fn export(profile: &Path, options: &[&str], folder: &Path) -> (PathBuf, Value) {
     let [page, json] = ["report.html", "report.json"].map(|name| folder.join(name));
-    let exports = [
-        format!("--export-html={}", page.display()),
-        format!("--export-json={}", json.display()),
-    ];
-    let fixed = [profile.to_str().expect("a plain path"), "-q"];
-    let exports = exports.iter().map(String::as_str);
-    let arguments = fixed
-        .into_iter()
-        .chain(options.iter().copied())
-        .chain(exports);
-    let run = popliner(arguments.collect::<Vec<_>>());
-    assert!([0, 1].contains(&run.code), "{run:?}");
-    let report = std::fs::read(&json).expect("a report");
-    (page, serde_json::from_slice(&report).expect("JSON"))
+    let arguments = [
+        &[profile.to_str().expect("a plain path"), "-q"][..],
+        options,
+    ]
+    .concat();
+    let arguments: Vec<String> = arguments.into_iter().map(String::from).collect();
+    let known = EXPORTED.lock().expect("pages").get(&arguments).cloned();
+    let both = known.unwrap_or_else(|| {
+        let exports = [
+            format!("--export-html={}", page.display()),
+            format!("--export-json={}", json.display()),
+        ];
+        let run = popliner(arguments.iter().chain(&exports));
+        assert!([0, 1].contains(&run.code), "{run:?}");
+        let both = [&page, &json].map(|file| std::fs::read(file).expect("a file"));
+        EXPORTED
+            .lock()
+            .expect("pages")
+            .insert(arguments, both.clone());
+        both
+    });
+    std::fs::write(&page, &both[0]).expect("a page");
+    std::fs::write(&json, &both[1]).expect("a report");
+    (page, serde_json::from_slice(&both[1]).expect("JSON"))
 }
 
 /// The views that the page has links to.
@@ -131,8 +145,9 @@ fn no_errors(browser: &Browser, page: &Path) {
 
 #[test]
 fn the_page_of_every_fixture_works_on_a_phone_and_on_a_desk() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     for fixture in FIXTURES {
         let options: [&[&str]; 2] = [&["--solve", "--num-ipus=4"], &[]];
         for options in options {
@@ -145,8 +160,9 @@ fn the_page_of_every_fixture_works_on_a_phone_and_on_a_desk() {
 
 #[test]
 fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     for fixture in FIXTURES {
         let folder = tempfile::tempdir().expect("a folder");
         let (page, report) = export(&profile(fixture), &["--fit"], folder.path());
@@ -160,8 +176,9 @@ fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
 /// Everything that can be asked for, and a refusal of a split that was given.
 #[test]
 fn the_page_shows_what_was_asked_for() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let asked = ["--sweep", "--explain", "--num-ipus=5", "--together=1,2"];
     let several = ["--solve", "--mem-per-tile=638976,600000,638976,300000"];
     let refused = ["--check-splits=1", "--num-ipus=2", "--pin=3=0"];
@@ -197,8 +214,9 @@ fn the_page_shows_what_was_asked_for() {
 /// how long is a step, and what to paste.
 #[test]
 fn the_first_screen_has_the_answers() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--solve", "--num-ipus=4"];
     let (page, report) = export(&profile("training-pipeline"), &options, folder.path());
@@ -298,8 +316,9 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 /// Every number in sight is one of the report, or one of the sums that are made of these here.
 #[test]
 fn no_other_number_is_shown() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     for fixture in ["training-pipeline", "popart-bert-inference", "impossible"] {
         let folder = tempfile::tempdir().expect("a folder");
         let options = ["--sweep", "--explain", "--num-ipus=4"];

@@ -1,6 +1,6 @@
 //! The page on paper: all views, unfolded, in light colours.
 
-use super::browser::{Browser, find};
+use super::browser::Browser;
 use super::{NUMBERS, TOO_WIDE, check_number, export, no_errors};
 use crate::support::profile;
 use serde_json::json;
@@ -10,8 +10,9 @@ const SHEET: u32 = 794;
 
 #[test]
 fn all_views_are_printed_and_then_the_chosen_one_is_back() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--solve", "--sweep", "--num-ipus=4"];
     let (page, report) = export(&profile("training-pipeline"), &options, folder.path());

@@ -1,6 +1,6 @@
 //! Each tool by mouse, touch and keys, and links that show the same again.
 
-use super::browser::{Browser, find};
+use super::browser::Browser;
 use super::{check_number, export, no_errors, show};
 use crate::support::profile;
 use serde_json::{Value, json};
@@ -15,10 +15,9 @@ pub(super) struct Page {
 
 /// The page of a fixture at a view.
 pub(super) fn page(fixture: &str, options: &[&str], hash: &str) -> Option<Page> {
-    let program = find()?;
+    let mut browser = Browser::find()?;
     let folder = tempfile::tempdir().expect("a folder");
     let (path, report) = export(&profile(fixture), options, folder.path());
-    let mut browser = Browser::start(&program);
     browser.open_at(&path, 1440, hash);
     Some(Page {
         browser,

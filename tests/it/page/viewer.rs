@@ -1,6 +1,6 @@
 //! The page without a report (`--generate viewer`), which opens reports.
 
-use super::browser::{Browser, find};
+use super::browser::Browser;
 use super::{check_number, export, no_errors, show};
 use crate::support::{popliner, profile};
 use serde_json::{Value, json};
@@ -34,8 +34,9 @@ fn choose(browser: &mut Browser, files: &[&Path], message: &str) {
 
 #[test]
 fn the_viewer_opens_a_report_and_compares_two() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let options = [["--solve", "--num-ipus=4"], ["--solve", "--num-ipus=3"]];
     let [(_, before), (_, now)]: [(PathBuf, Value); 2] = std::array::from_fn(|place| {
@@ -93,8 +94,9 @@ fn the_viewer_opens_a_report_and_compares_two() {
 
 #[test]
 fn what_is_no_report_is_refused() {
-    let Some(program) = find() else { return };
-    let mut browser = Browser::start(&program);
+    let Some(mut browser) = Browser::find() else {
+        return;
+    };
     let folder = tempfile::tempdir().expect("a folder");
     let page = viewer(folder.path());
     browser.open(&page, 390);

@@ -1,6 +1,5 @@
 //! Memory of tiles, what is kept free of it, and corrections.
 
-use super::super::browser::find;
 use super::Page;
 use crate::support::profile;
 use serde_json::{Value, json};
@@ -15,9 +14,10 @@ impl Page {
 
 #[test]
 fn memory_and_what_is_kept_free_of_it_make_the_limit() {
-    let Some(program) = find() else { return };
     let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-    let mut page = Page::open(&program, &profile("popart-bert-inference"), &options);
+    let Some(mut page) = Page::open(&profile("popart-bert-inference"), &options) else {
+        return;
+    };
     assert_eq!(page.fields(), json!(["638976", "12780"]));
     page.check();
     assert!(
@@ -55,7 +55,6 @@ fn memory_and_what_is_kept_free_of_it_make_the_limit() {
 
 #[test]
 fn memories_that_differ_by_ipu_can_have_another_reserve() {
-    let Some(program) = find() else { return };
     let memories = "--mem-per-tile=638976,600000,638976,600000";
     for (reserve, entered, option) in [
         // Each IPU has a reserve of its own: the limits are shown.
@@ -71,7 +70,9 @@ fn memories_that_differ_by_ipu_can_have_another_reserve() {
         ),
     ] {
         let options = ["--solve", memories, reserve];
-        let mut page = Page::open(&program, &profile("popart-bert-inference"), &options);
+        let Some(mut page) = Page::open(&profile("popart-bert-inference"), &options) else {
+            return;
+        };
         assert_eq!(page.fields(), json!(["", entered]));
         page.check();
         assert!(page.command().contains(option), "{}", page.command());

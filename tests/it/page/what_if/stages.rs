@@ -1,6 +1,6 @@
 //! Stages that are added and removed.
 
-use super::super::{browser::find, no_errors};
+use super::super::no_errors;
 use super::{Page, SHOWN};
 use crate::support::profile;
 use serde_json::json;
@@ -9,10 +9,11 @@ use serde_json::json;
 /// are known and down to one.
 #[test]
 fn cuts_are_added_and_removed() {
-    let Some(program) = find() else { return };
     for fixture in ["popart-bert-inference", "poptorch-bert-training"] {
         let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-        let mut page = Page::open(&program, &profile(fixture), &options);
+        let Some(mut page) = Page::open(&profile(fixture), &options) else {
+            return;
+        };
         let max_stages = page.report["what_if"]["max_stages"]
             .as_u64()
             .expect("a number");
