@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 use crate::hostile::cases::{Case, number, set};
-use crate::support::models::share;
+use crate::support::models::pairs;
 use crate::support::{ONE_IPU_FIXTURES, Run, each, mutations};
 
 const COMPILED: &str = "training-pipelined";
@@ -147,11 +147,8 @@ fn peak(run: &Run) -> i64 {
 fn a_little_damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
     let counts = Counts::default();
     let fixtures: Vec<&str> = ONE_IPU_FIXTURES.into_iter().chain([COMPILED]).collect();
-    let pairs = fixtures
-        .iter()
-        .flat_map(|name| DAMAGES.iter().map(move |damage| (*name, damage)));
-    let pairs: Vec<(&str, &Damage)> = pairs.step_by(share(3)).collect();
-    each(&pairs, |&(name, &(what, accept, damage))| {
+    let pairs: Vec<_> = pairs(&fixtures, &DAMAGES, 5).collect();
+    each(&pairs, |&(&name, &(what, accept, damage))| {
         let whole = Case::of(name);
         let fullest = number(&whole.profile, "SELECT max(total) FROM memory_by_tile");
         let tile = number(&whole.profile, "SELECT bytes_per_tile FROM target_info");

@@ -11,7 +11,7 @@ use popliner::profile::encoding::{decode_diff_rle, decode_list, encode_diff_rle,
 use rusqlite::{Connection, params};
 
 use crate::hostile::cases::{Case, get, limited, number, set};
-use crate::support::models;
+use crate::support::models::{self, share};
 use crate::support::{cells, finish};
 
 #[test]
@@ -207,7 +207,7 @@ fn layers_with_gaps() {
 
 #[test]
 fn one_layer_and_hundreds() {
-    for layers in [1, 400] {
+    for layers in [1, 400 / share(2)] {
         let layers = format!("--layers={layers}");
         let case = generated(&[&layers, "--tiles=4", "--vars-per-layer-tile=1"]);
         let run = case.run(&["--layer-breakdown", "--solve"]);

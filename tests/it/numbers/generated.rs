@@ -74,28 +74,28 @@ fn splits(subject: &Subject, random: &mut Random) {
 
 #[test]
 fn tables_of_generated_models() {
-    for seed in seeds(12) {
+    for seed in seeds(6) {
         with_model(seed, false, tables);
     }
 }
 
 #[test]
 fn splits_of_generated_models() {
-    for seed in seeds(12) {
+    for seed in seeds(6) {
         with_model(seed, false, splits);
     }
 }
 
 #[test]
 fn tables_of_varied_models() {
-    for seed in seeds(16) {
+    for seed in seeds(8) {
         with_model(seed, true, tables);
     }
 }
 
 #[test]
 fn splits_of_varied_models() {
-    for seed in seeds(16) {
+    for seed in seeds(8) {
         with_model(seed, true, splits);
     }
 }

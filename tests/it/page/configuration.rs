@@ -1,7 +1,7 @@
 //! Text that is pasted from the page is that of `--emit`, for any cuts.
 
 use super::tools::{Page, page};
-use crate::support::{DEFAULT_REGEX, finish, root, sections};
+use crate::support::{DEFAULT_REGEX, finish, models::share, root, sections};
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -86,7 +86,7 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
         let last = boundaries - 2;
         // In alone, Out alone, both, and one stage.
         let all = [vec![1], vec![last], vec![1, 2, last], vec![2, 3], vec![]];
-        for cuts in all {
+        for cuts in all.iter().step_by(share(2)) {
             let cuts: Vec<String> = cuts.iter().map(u64::to_string).collect();
             let cuts = if cuts.is_empty() {
                 "none".into()

@@ -23,7 +23,7 @@ fn ninety_layers_on_sixteen_ipus_are_readable() {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = generated(folder.path());
     let (page, report) = export(&profile, &["--solve", "--num-ipus=16"], folder.path());
-    check(&mut browser, &page, &report);
+    check(1, &mut browser, &page, &report);
     show(&mut browser, "memory");
     let labels = "[...document.querySelectorAll('#live-steps-chart > .axis')].length";
     assert!(browser.value(labels).as_u64() > Some(20));

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::support::models::{pairs, share};
 use crate::support::{FIXTURES, popliner, profile};
 use browser::Browser;
 use serde_json::{Value, json};
@@ -93,9 +94,10 @@ const OVER_EACH_OTHER: &str = "[...document.querySelectorAll('figure svg.drawn')
         .map(([other]) => [name, other]));
 }).slice(0, 3)";
 
-/// Holds every number of every view against the report.
-fn check(browser: &mut Browser, page: &Path, report: &Value) {
-    for width in WIDTHS {
+/// Holds every number of every view against the report, at one of the widths in turn, or at
+/// both with `SEEDS`.
+fn check(number: usize, browser: &mut Browser, page: &Path, report: &Value) {
+    for width in WIDTHS.into_iter().skip(number % share(2)).step_by(share(2)) {
         browser.open(page, width);
         assert_eq!(browser.value("innerWidth"), json!(width));
         let mut count = 0;
@@ -148,13 +150,11 @@ fn the_page_of_every_fixture_works_on_a_phone_and_on_a_desk() {
     let Some(mut browser) = Browser::find() else {
         return;
     };
-    for fixture in FIXTURES {
-        let options: [&[&str]; 2] = [&["--solve", "--num-ipus=4"], &[]];
-        for options in options {
-            let folder = tempfile::tempdir().expect("a folder");
-            let (page, report) = export(&profile(fixture), options, folder.path());
-            check(&mut browser, &page, &report);
-        }
+    let options: [&[&str]; 2] = [&["--solve", "--num-ipus=4"], &[]];
+    for (number, (fixture, options)) in pairs(&FIXTURES, &options, 3).enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (page, report) = export(&profile(fixture), options, folder.path());
+        check(number, &mut browser, &page, &report);
     }
 }
 
@@ -163,10 +163,10 @@ fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
     let Some(mut browser) = Browser::find() else {
         return;
     };
-    for fixture in FIXTURES {
+    for (number, fixture) in FIXTURES.into_iter().enumerate() {
         let folder = tempfile::tempdir().expect("a folder");
         let (page, report) = export(&profile(fixture), &["--fit"], folder.path());
-        check(&mut browser, &page, &report);
+        check(number, &mut browser, &page, &report);
         let found = views(&mut browser);
         assert!(found.contains(&"ipus".to_string()), "{found:?}");
         assert!(!found.contains(&"layers".to_string()), "{found:?}");
@@ -199,10 +199,10 @@ fn the_page_shows_what_was_asked_for() {
         ("impossible", &["--solve", "--num-ipus=3"], &["what-if"]),
         ("popart-bert-inference", &several, &["stages"]),
     ];
-    for (fixture, options, sections) in cases {
+    for (number, (fixture, options, sections)) in cases.into_iter().enumerate() {
         let folder = tempfile::tempdir().expect("a folder");
         let (page, report) = export(&profile(fixture), options, folder.path());
-        check(&mut browser, &page, &report);
+        check(number, &mut browser, &page, &report);
         for section in sections {
             let found = format!("document.querySelectorAll('section#{section} *').length > 1");
             assert_eq!(browser.value(&found), json!(true), "{fixture}: {section}");

@@ -1,6 +1,7 @@
 //! A saved file in place of the profile: every option prints the same, with
 //! other regexes and orders too, and an altered file never prints other numbers.
 
+use crate::support::models::pairs;
 use crate::support::{FIXTURES, Run, one_line, popliner, profile, run_fixture};
 use std::path::Path;
 
@@ -44,16 +45,17 @@ fn without_commands(run: &Run) -> String {
 #[test]
 fn every_option_prints_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("model.saved");
-    for fixture in FIXTURES {
+    let files = FIXTURES.map(|fixture| {
+        let file = folder.path().join(fixture);
         save(fixture, &file);
-        for options in OPTIONS {
-            let (fresh, loaded) = (run_fixture(fixture, options), load(&file, options));
-            assert_eq!(fresh.out, loaded.out, "{fixture} {options:?}");
-            let message = [&fresh, &loaded].map(without_commands);
-            assert_eq!(message[0], message[1], "{fixture} {options:?}");
-            assert_eq!(fresh.code, loaded.code, "{fixture} {options:?}");
-        }
+        (fixture, file)
+    });
+    for ((fixture, file), options) in pairs(&files, &OPTIONS, 3) {
+        let (fresh, loaded) = (run_fixture(fixture, options), load(file, options));
+        assert_eq!(fresh.out, loaded.out, "{fixture} {options:?}");
+        let message = [&fresh, &loaded].map(without_commands);
+        assert_eq!(message[0], message[1], "{fixture} {options:?}");
+        assert_eq!(fresh.code, loaded.code, "{fixture} {options:?}");
     }
 }
 

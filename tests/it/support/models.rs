@@ -42,6 +42,17 @@ pub fn share(part: usize) -> usize {
     }
 }
 
+/// Each of some cases with each of others: one pair of `part`, or all with `SEEDS`.
+pub fn pairs<'a, A, B>(
+    cases: &'a [A],
+    others: &'a [B],
+    part: usize,
+) -> impl Iterator<Item = (&'a A, &'a B)> {
+    let all = cases.iter();
+    let all = all.flat_map(|case| others.iter().map(move |other| (case, other)));
+    all.step_by(share(part))
+}
+
 /// `0..count`, or the range that `SEEDS` names.
 pub fn seeds(count: u64) -> std::ops::Range<u64> {
     let Ok(seeds) = std::env::var("SEEDS") else {

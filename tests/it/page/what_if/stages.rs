@@ -2,14 +2,15 @@
 
 use super::super::no_errors;
 use super::{Page, SHOWN};
-use crate::support::profile;
+use crate::support::{models::share, profile};
 use serde_json::json;
 
 /// Cuts that are added and removed in every way that there is, up to as many stages as
 /// are known and down to one.
 #[test]
 fn cuts_are_added_and_removed() {
-    for fixture in ["popart-bert-inference", "poptorch-bert-training"] {
+    let fixtures = ["poptorch-bert-training", "popart-bert-inference"];
+    for fixture in fixtures.into_iter().step_by(share(2)) {
         let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
         let Some(mut page) = Page::open(&profile(fixture), &options) else {
             return;
