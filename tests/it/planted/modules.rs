@@ -1,7 +1,7 @@
 //! Layers of real models, found without options, against the blocks of these models.
 //!
-//! `cargo test --test it planted::modules -- --nocapture` prints each model; by default every
-//! other mode is looked at, with `SEEDS=0..1` all.
+//! `cargo test --test it planted::modules -- --nocapture` prints each model; by default a
+//! third of them are looked at, with `SEEDS=0..1` all.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -11,6 +11,7 @@ use popliner::model::{LayerOptions, Layering, Model, NO_LAYER, Note, Pass};
 use popliner::profile::Profile;
 use tempfile::TempDir;
 
+use crate::support::models::pairs;
 use crate::support::{each, root};
 
 /// Graphs of real models with blocks, and the framework of each.
@@ -121,16 +122,8 @@ fn model(folder: &Path) -> Model {
 
 #[test]
 fn layers_of_real_models_are_their_blocks() {
-    let has_all = std::env::var_os("SEEDS").is_some();
-    let cases = GRAPHS
-        .iter()
-        .enumerate()
-        .flat_map(|(number, &(graph, framework))| {
-            let modes = ["inference", "training"].into_iter().enumerate();
-            let modes = modes.filter(move |(mode, _)| has_all || number % 2 == *mode);
-            modes.map(move |(_, mode)| (graph, framework, mode))
-        });
-    let cases: Vec<_> = cases.collect();
+    let cases = pairs(&GRAPHS, &["inference", "training"], 3);
+    let cases: Vec<_> = cases.map(|(of, mode)| (of.0, of.1, *mode)).collect();
     let found = each(&cases, agreement);
     for (case, agreement) in cases.iter().zip(&found) {
         println!("{case:?}: {agreement:?}");

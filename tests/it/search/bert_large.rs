@@ -2,7 +2,7 @@
 //! chip it does not fit on 4 IPUs, with the state off-chip and a checkpoint a layer it does,
 //! in the stages that are published.
 //!
-//! `cargo test` has 46 tiles of each IPU, a 32nd, with the sizes by tile as they are.
+//! `cargo test` has 23 tiles of each IPU, a 64th, with the sizes by tile as they are.
 //! `TILES=1472 cargo test --release --test it bert_large` has all of them.
 
 use crate::support::popliner;
@@ -23,7 +23,7 @@ const MIB: u64 = 1 << 20;
 
 fn tiles() -> u64 {
     let wanted = std::env::var("TILES");
-    wanted.map_or(46, |tiles| tiles.parse().expect("TILES=a number"))
+    wanted.map_or(23, |tiles| tiles.parse().expect("TILES=a number"))
 }
 
 fn generate(folder: &Path) {

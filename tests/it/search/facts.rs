@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use crate::support::{debug, profile, root};
 use popliner::debug_info::DebugInfo;
@@ -32,10 +33,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Those of a fixture.
-    pub fn new(fixture: &str) -> Self {
+    /// Those of a fixture, computed once for all tests.
+    pub fn known(fixture: &str) -> Arc<Self> {
+        static KNOWN: Mutex<BTreeMap<String, Arc<Facts>>> = Mutex::new(BTreeMap::new());
+        if let Some(facts) = KNOWN.lock().expect("facts").get(fixture) {
+            return facts.clone();
+        }
         let files = [profile(fixture), debug(fixture)].map(|file| root().join(file));
-        Self::of(&files[0], &files[1], &PlacementOptions::default())
+        let facts = Arc::new(Self::of(&files[0], &files[1], &PlacementOptions::default()));
+        let mut known = KNOWN.lock().expect("facts");
+        known.insert(fixture.to_owned(), facts.clone());
+        facts
     }
 
     /// Those of any model.

@@ -3,6 +3,7 @@
 //! wherever it is.
 
 use crate::search::facts::{Facts, printed};
+use crate::support::models::pairs;
 use crate::support::{self, DEFAULT_REGEX, FIXTURES, run_fixture};
 use serde_json::Value;
 
@@ -33,28 +34,26 @@ fn ends_with(ends: &[usize], layer: usize) -> bool {
 
 #[test]
 fn every_objective_finds_the_best_of_all_splits() {
-    for fixture in FIXTURES {
-        let facts = Facts::new(fixture);
-        for objective in ["peak", "fewest", "communication", "cycles"] {
-            if objective == "cycles" && facts.cycles.is_none() {
-                let run = run_fixture(fixture, &["--solve", "--objective=cycles"]);
-                assert_eq!(run.code, 2, "{fixture}: {run:?}");
-                assert!(
-                    run.err.contains("profiler.includeCycleEstimates"),
-                    "{run:?}"
-                );
-                continue;
-            }
-            for ipus in [3, 4, 6] {
-                let options = [
-                    format!("--objective={objective}"),
-                    format!("--num-ipus={ipus}"),
-                ];
-                let options = options.each_ref().map(String::as_str);
-                let best = facts.best(objective, &vec![facts.limit; ipus], |_| true);
-                compare(fixture, &facts, &options, best);
-            }
+    let objectives = ["peak", "fewest", "communication", "cycles"];
+    let questions: Vec<_> = pairs(&objectives, &[3, 4, 6], 1).collect();
+    for (fixture, (objective, ipus)) in pairs(&FIXTURES, &questions, 5) {
+        let facts = Facts::known(fixture);
+        if **objective == "cycles" && facts.cycles.is_none() {
+            let run = run_fixture(fixture, &["--solve", "--objective=cycles"]);
+            assert_eq!(run.code, 2, "{fixture}: {run:?}");
+            assert!(
+                run.err.contains("profiler.includeCycleEstimates"),
+                "{run:?}"
+            );
+            continue;
         }
+        let options = [
+            format!("--objective={objective}"),
+            format!("--num-ipus={ipus}"),
+        ];
+        let options = options.each_ref().map(String::as_str);
+        let best = facts.best(objective, &vec![facts.limit; **ipus], |_| true);
+        compare(fixture, &facts, &options, best);
     }
 }
 
@@ -78,21 +77,16 @@ fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
             stage_of(ends, 3) == 3
         }),
     ];
+    for (fixture, (options, obeys)) in pairs(&FIXTURES, &constraints, 5) {
+        let facts = Facts::known(fixture);
+        let mut named = options.iter();
+        let objective = named.find_map(|option| option.strip_prefix("--objective="));
+        let best = facts.best(objective.unwrap_or("peak"), &[facts.limit; 5], obeys);
+        let options = [options, &["--num-ipus=5"][..]].concat();
+        compare(fixture, &facts, &options, best);
+    }
     for fixture in FIXTURES {
-        let facts = Facts::new(fixture);
-        for (options, obeys) in &constraints {
-            let objective = options
-                .iter()
-                .find_map(|option| option.strip_prefix("--objective="));
-            let objective = objective.unwrap_or("peak");
-            let best = facts.best(objective, &[facts.limit; 5], obeys);
-            compare(
-                fixture,
-                &facts,
-                &[options, &["--num-ipus=5"][..]].concat(),
-                best,
-            );
-        }
+        let facts = Facts::known(fixture);
         let limits = [facts.limit / 3, facts.limit * 2, facts.limit, facts.limit];
         let list = limits.map(|limit| limit.to_string()).join(",");
         let option = format!("--mem-per-tile={list}");
@@ -108,7 +102,7 @@ fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
 #[test]
 fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
     for fixture in FIXTURES {
-        let facts = Facts::new(fixture);
+        let facts = Facts::known(fixture);
         let run = run_fixture(
             fixture,
             &[
@@ -145,7 +139,7 @@ fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
 fn a_refusal_proves_what_it_says() {
     let mut proven = 0;
     for fixture in FIXTURES {
-        let facts = Facts::new(fixture);
+        let facts = Facts::known(fixture);
         for (ipus, memory) in [
             (1, facts.limit),
             (2, facts.limit),
@@ -213,7 +207,7 @@ fn check_refusal(facts: &Facts, refusal: &Value, ipus: usize, memory: u64, fewes
 
 #[test]
 fn a_given_split_is_judged_without_a_search() {
-    let facts = Facts::new("poplar-mlp");
+    let facts = Facts::known("poplar-mlp");
     let given = ["--check-splits=1,2", "--num-ipus=3", "--solve", "-q"];
     let run = run_fixture("poplar-mlp", &given);
     assert_eq!(printed(&facts, &run.out), [3, 4, 7]);
@@ -237,7 +231,7 @@ fn a_given_split_is_judged_without_a_search() {
 #[test]
 fn auto_takes_the_fewest_ipus() {
     for fixture in FIXTURES {
-        let facts = Facts::new(fixture);
+        let facts = Facts::known(fixture);
         let fewest = (1..=facts.positions.len()).find(|&ipus| {
             facts
                 .best("peak", &vec![facts.limit; ipus], |_| true)

@@ -1,6 +1,7 @@
 //! Answers of the command with a schedule, against all splits of a fixture tried one
 //! by one: the memory of a stage depends on how many come after it.
 
+use crate::support::models::share;
 use crate::support::{debug, popliner, profile, root};
 use popliner::analysis::Analysis;
 use popliner::memory::{Accumulator, MemoryModel, Pipeline, Recompute, Schedule};
@@ -57,7 +58,7 @@ fn each_schedule_has_the_best_of_all_splits() {
         )
         .expect("layers");
     let plain = layers.memory().expect("memory");
-    for (schedule, recompute) in PIPELINES {
+    for (schedule, recompute) in PIPELINES.into_iter().step_by(share(2)) {
         let memory = plain.in_pipeline(Pipeline {
             schedule,
             recompute,

@@ -1,7 +1,7 @@
 //! Whole configurations: each is what its own command finds, and none is better than
 //! another in everything.
 
-use crate::support::models::share;
+use crate::support::models::{pairs, share};
 use crate::support::{Run, popliner, profile, run_fixture};
 use serde_json::Value;
 
@@ -46,25 +46,24 @@ fn alone(row: &Value) -> Value {
 #[test]
 fn each_configuration_is_what_its_command_finds() {
     let mut checked = 0;
-    for fixture in FIXTURES {
-        for more in [
-            &[][..],
-            &["--reserve=5%", "--mem-per-tile=700000"],
-            &["--micro-batches=24"],
-        ] {
-            let (run, plan) = plan(fixture, more);
-            assert_eq!(run.code == 0, !rows(&plan).is_empty(), "{fixture} {more:?}");
-            for row in rows(&plan).iter().step_by(share(8)) {
-                let report = alone(row);
-                let stages = report["split"]["stages"].as_array().expect("stages");
-                let bytes = stages
-                    .iter()
-                    .map(|stage| stage["fullest_tile"]["bytes"].as_u64());
-                assert_eq!(row["fullest_tile_bytes"].as_u64(), bytes.max().flatten());
-                assert_eq!(row["cycles"], report["step"]["cycles"], "{row}");
-                assert_eq!(row["micro_batches"], report["step"]["micro_batches"]);
-                checked += 1;
-            }
+    let options: [&[&str]; 3] = [
+        &[],
+        &["--reserve=5%", "--mem-per-tile=700000"],
+        &["--micro-batches=24"],
+    ];
+    for (fixture, more) in pairs(&FIXTURES, &options, 2) {
+        let (run, plan) = plan(fixture, more);
+        assert_eq!(run.code == 0, !rows(&plan).is_empty(), "{fixture} {more:?}");
+        for row in rows(&plan).iter().step_by(share(6)) {
+            let report = alone(row);
+            let stages = report["split"]["stages"].as_array().expect("stages");
+            let bytes = stages
+                .iter()
+                .map(|stage| stage["fullest_tile"]["bytes"].as_u64());
+            assert_eq!(row["fullest_tile_bytes"].as_u64(), bytes.max().flatten());
+            assert_eq!(row["cycles"], report["step"]["cycles"], "{row}");
+            assert_eq!(row["micro_batches"], report["step"]["micro_batches"]);
+            checked += 1;
         }
     }
     assert!(checked > 10, "{checked} configurations");

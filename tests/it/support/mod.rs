@@ -9,8 +9,6 @@ pub mod vary;
 
 use std::cell::Cell;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +18,7 @@ use std::thread;
 
 use finish::try_finish_with;
 pub use finish::{Run, finish, finish_unread, piped, try_finish};
+pub use skipped::skip;
 
 /// The folders in `fixtures/`.
 pub const FIXTURES: [&str; 5] = [
@@ -145,28 +144,6 @@ pub fn python(script: &str, input: &str) -> Option<String> {
     };
     assert_eq!(run.code, 0, "{}\nof\n{input}", run.err);
     Some(run.out)
-}
-
-/// Lists the test that runs, or a part of it, as skipped, and says so.
-#[track_caller]
-pub fn skip(reason: &str) {
-    // The thread of a test has its name, unless there is only one thread.
-    let place = std::panic::Location::caller();
-    let place = format!("{}:{}", place.file(), place.line());
-    let thread = std::thread::current();
-    let test = thread
-        .name()
-        .filter(|&name| name != "main")
-        .unwrap_or(&place);
-    let line = format!("{test}: {reason}\n");
-    let list = File::options()
-        .create(true)
-        .append(true)
-        .open(skipped::list());
-    list.and_then(|mut list| list.write_all(line.as_bytes()))
-        .expect("a list of what was skipped");
-    // Nobody sees the output of a test that passes; this is seen.
-    let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());
 }
 
 /// The tool in the root of the repository.

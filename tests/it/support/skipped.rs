@@ -1,16 +1,41 @@
-//! Tests that cannot run here: each is listed, and `tests/skipped.rs` says at
-//! the end how many there were and why.
+//! Tests that cannot run here: at the end there is a list of them, also where another test
+//! failed.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{LazyLock, Mutex};
 
-/// The list of this run of cargo, which starts all test programs. `.ci/run`
-/// gives a list of its own.
-pub fn list() -> PathBuf {
-    std::env::var_os("SKIPPED_LIST").map_or_else(
-        || {
-            let name = format!("skipped-{}", std::os::unix::process::parent_id());
-            PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
-        },
-        PathBuf::from,
-    )
+/// Prints the lines of its input, with their number, once this program has ended: that
+/// closes the pipe.
+static LIST: LazyLock<Option<Mutex<ChildStdin>>> = LazyLock::new(|| {
+    let print = r#"lines=$(sort -u)
+        printf '\n%d skipped\n%s\n\n' $(printf '%s\n' "$lines" | wc -l) "$lines""#;
+    let mut shell = Command::new("sh");
+    let child = shell.args(["-c", print]).stdin(Stdio::piped()).spawn();
+    child.ok()?.stdin.map(Mutex::new)
+});
+
+/// Lists the test that runs, or a part of it, as skipped, and says so.
+#[track_caller]
+pub fn skip(reason: &str) {
+    // The thread of a test has its name, unless there is only one thread.
+    let place = std::panic::Location::caller();
+    let place = format!("{}:{}", place.file(), place.line());
+    let thread = std::thread::current();
+    let test = thread.name().filter(|&name| name != "main");
+    let line = format!("{}: {reason}\n", test.unwrap_or(&place));
+    if let Some(list) = &*LIST {
+        let mut list = list.lock().expect("the list");
+        list.write_all(format!("    {line}").as_bytes())
+            .expect("a list of what was skipped");
+    }
+    // `.ci/run` has a list of its own, of more than tests.
+    if let Some(list) = std::env::var_os("SKIPPED_LIST") {
+        let list = File::options().create(true).append(true).open(list);
+        list.and_then(|mut list| list.write_all(line.as_bytes()))
+            .expect("a list of what was skipped");
+    }
+    // Nobody sees the output of a test that passes; this is seen.
+    let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());
 }

@@ -3,6 +3,7 @@
 //! that says where it comes from.
 
 use super::{fake, run_script, values};
+use crate::support::models::share;
 use crate::support::{Run, piped, python, root, skip, try_finish};
 use std::path::Path;
 
@@ -105,13 +106,14 @@ fn the_wheel_of_the_release_is_found() {
     let Some(folder) = prepared() else {
         return;
     };
-    for (reference, origin) in [
-        ("v1.2.3", "release"),
+    let references = [
         ("v1", "release"),
+        ("v1.2.3", "release"),
         ("aaaa", "release"),
-        ("bbbb", "sources"),
         ("nowhere", "sources"),
-    ] {
+        ("bbbb", "sources"),
+    ];
+    for (reference, origin) in references.into_iter().step_by(share(4)) {
         let Some(run) = install(folder.path(), reference) else {
             return;
         };
@@ -131,11 +133,12 @@ fn what_has_another_checksum_is_not_installed() {
     let sums = folder.path().join("release/SHA256SUMS");
     let right = std::fs::read_to_string(&sums).expect("checksums");
     let (zero, name) = ("0".repeat(64), "popliner-1.2.3-py3-none-any.whl");
-    for wrong in [
+    let cases = [
         Some(format!("{zero}  {name}\n")),
         Some(right.replace(name, "other.whl")),
         None,
-    ] {
+    ];
+    for wrong in cases.into_iter().step_by(share(3)) {
         match &wrong {
             Some(text) => std::fs::write(&sums, text).expect("checksums"),
             None => std::fs::remove_file(&sums).expect("checksums"),

@@ -15,7 +15,7 @@ use popliner::report::{Fit, MatchedBy, Report, TileParts};
 use synthesize::pipeline::{LoweredVariables, NameKind, ProfileForm, StageTruth};
 
 /// How many models are drawn; those without a backward pass that shows are left out.
-const MODELS: u64 = 12;
+const MODELS: u64 = 8;
 
 /// Each model is written, compiled and read once, for all checks.
 #[test]

@@ -16,7 +16,7 @@ use crate::support::models::seeds;
 const MODELS: u64 = 64;
 
 /// How many real models are drawn.
-const GRAPHS: u64 = 5;
+const GRAPHS: u64 = 3;
 
 /// By how much the fullest tile may be predicted too high: in 95 of 100 stages, and
 /// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %. Beyond that are small

@@ -10,7 +10,7 @@ use super::distribution::Distribution;
 use super::{Errors, drawn, models, print};
 
 /// How many models are drawn; all of them are 500.
-pub(super) const MODELS: u64 = 24;
+pub(super) const MODELS: u64 = 12;
 
 /// By how much the fullest tile of a range may be predicted too high. What is aimed at
 /// is 15 %. Of the 500 models 12 have an end that is beyond that where it stands alone: the code

@@ -7,7 +7,7 @@ use super::distribution::Distribution;
 use super::{drawn, models, print};
 
 /// How many models are drawn.
-const MODELS: u64 = 5;
+const MODELS: u64 = 3;
 
 /// By how much a range may be predicted too low on any tile: Out alone of Keras' ResNet-50 and
 /// Xception is 1.05 and 1.2 % under, since the gradient of its pooling is found in the last
