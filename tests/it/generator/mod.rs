@@ -5,10 +5,12 @@ mod debug_file;
 mod graphs;
 mod places;
 mod profile_tables;
-mod recorded_sums;
 
 use std::path::Path;
 
+use popliner::debug_info::DebugInfo;
+use popliner::model::Model;
+use popliner::profile::Profile;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
@@ -93,6 +95,27 @@ fn with_each(check: impl Fn(&str, &Connection)) {
         generate(directory.path(), &case);
         let profile = open(&directory.path().join("profile.pop"));
         check(&case.join(" "), &profile);
+    }
+}
+
+/// What is recorded of tiles, categories, steps and code is what variables, vertices and
+/// programs sum up to; only a model that asks for it has gaps, or is too large.
+#[test]
+fn recorded_sums_contradict_nothing() {
+    for case in cases() {
+        let directory = TempDir::new().unwrap();
+        generate(directory.path(), &case);
+        let [profile, contexts] = ["profile.pop", "debug.cbor"].map(|n| directory.path().join(n));
+        let contexts = DebugInfo::read(&contexts).expect("contexts");
+        let profile = Profile::read(&profile).expect("a profile");
+        let model = Model::build(profile, &contexts, true).expect("a model");
+        assert_eq!(model.contradictions, [], "{case:?}");
+        for tile in model.recorded.tiles.iter() {
+            let has_gap = tile.total > tile.always_live + tile.not_always_live;
+            assert_eq!(has_gap, case.contains(&"--gaps"), "{case:?}");
+            let is_over = tile.total > model.target.bytes_per_tile;
+            assert_eq!(is_over, case.contains(&"--overflow"), "{case:?}");
+        }
     }
 }
 

@@ -58,91 +58,59 @@ fn one_seed_gives_the_same_bytes_and_another_seed_others() {
     }
 }
 
+/// Columns of ids, each with that of the rows that have these.
+const IDS: [(&str, &str); 25] = [
+    ("programs.variant", "program_types.id"),
+    ("control_programs.program", "programs.id"),
+    ("function_programs.program", "programs.id"),
+    ("program_type_call.function_id", "function_programs.id"),
+    (
+        "program_type_on_tile_execute.compute_set",
+        "compute_sets.compute_set",
+    ),
+    (
+        "program_type_do_exchange.source_regions_id",
+        "exchange_target.id",
+    ),
+    (
+        "program_type_do_exchange.destination_regions_id",
+        "exchange_target.id",
+    ),
+    (
+        "program_type_code_copy.destination_regions_id",
+        "exchange_target.id",
+    ),
+    ("host_exchange_from_host.regions_id", "exchange_target.id"),
+    ("host_exchange_to_host.regions_id", "exchange_target.id"),
+    (
+        "host_exchange_to_host.stream_copy_mid_id",
+        "program_type_stream_copy_mid.id",
+    ),
+    ("exchange_regions.id", "exchange_target.id"),
+    ("exchange_regions.var_id", "vars_info.var_id"),
+    ("vertex_instances.vertex_type", "vertex_types.id"),
+    ("vertex_instances.compute_set", "compute_sets.compute_set"),
+    ("memory_by_vertex_type.vertex_type", "vertex_types.id"),
+    ("vars_info.category", "var_categories.id"),
+    ("vars_info.name_base_id", "vars_string_table.id"),
+    ("vars_info.unlowered_var_id", "unlowered_vars.id"),
+    ("debug_ids.variable_id", "unlowered_vars.id"),
+    (
+        "var_bytes_by_eq_class.unlowered_var_id",
+        "unlowered_vars.id",
+    ),
+    ("var_bytes_by_eq_class.eq_class_id", "eq_classes.id"),
+    ("eq_class_step.eq_class_id", "eq_classes.id"),
+    ("depth_first_steps.program_id", "programs.id"),
+    ("depth_first_steps.parent_step_id", "depth_first_steps.id"),
+];
+
 #[test]
 fn foreign_ids_resolve() {
     with_each(|case, profile| {
-        for (table, column, target, key) in [
-            ("programs", "variant", "program_types", "id"),
-            ("control_programs", "program", "programs", "id"),
-            ("function_programs", "program", "programs", "id"),
-            (
-                "program_type_call",
-                "function_id",
-                "function_programs",
-                "id",
-            ),
-            (
-                "program_type_on_tile_execute",
-                "compute_set",
-                "compute_sets",
-                "compute_set",
-            ),
-            (
-                "program_type_do_exchange",
-                "source_regions_id",
-                "exchange_target",
-                "id",
-            ),
-            (
-                "program_type_do_exchange",
-                "destination_regions_id",
-                "exchange_target",
-                "id",
-            ),
-            (
-                "program_type_code_copy",
-                "destination_regions_id",
-                "exchange_target",
-                "id",
-            ),
-            (
-                "host_exchange_from_host",
-                "regions_id",
-                "exchange_target",
-                "id",
-            ),
-            (
-                "host_exchange_to_host",
-                "regions_id",
-                "exchange_target",
-                "id",
-            ),
-            (
-                "host_exchange_to_host",
-                "stream_copy_mid_id",
-                "program_type_stream_copy_mid",
-                "id",
-            ),
-            ("exchange_regions", "id", "exchange_target", "id"),
-            ("exchange_regions", "var_id", "vars_info", "var_id"),
-            ("vertex_instances", "vertex_type", "vertex_types", "id"),
-            (
-                "vertex_instances",
-                "compute_set",
-                "compute_sets",
-                "compute_set",
-            ),
-            ("memory_by_vertex_type", "vertex_type", "vertex_types", "id"),
-            ("vars_info", "category", "var_categories", "id"),
-            ("vars_info", "name_base_id", "vars_string_table", "id"),
-            ("vars_info", "unlowered_var_id", "unlowered_vars", "id"),
-            ("debug_ids", "variable_id", "unlowered_vars", "id"),
-            (
-                "var_bytes_by_eq_class",
-                "unlowered_var_id",
-                "unlowered_vars",
-                "id",
-            ),
-            ("var_bytes_by_eq_class", "eq_class_id", "eq_classes", "id"),
-            ("eq_class_step", "eq_class_id", "eq_classes", "id"),
-            ("depth_first_steps", "program_id", "programs", "id"),
-            (
-                "depth_first_steps",
-                "parent_step_id",
-                "depth_first_steps",
-                "id",
-            ),
-        ] {
+        for (from, to) in IDS {
+            let [(table, column), (target, key)] =
+                [from, to].map(|place| place.split_once('.').expect("a column"));
             let sql = format!(
                 "SELECT count(*) FROM {table} WHERE {column} IS NOT NULL
                  AND {column} NOT IN (SELECT {key} FROM {target})"

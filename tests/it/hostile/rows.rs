@@ -7,59 +7,47 @@ use crate::support::each;
 
 /// Tables without which nothing can be computed, each with the columns that
 /// must be there.
-const NEEDED: [(&str, &[&str]); 16] = [
-    ("version_info", &["major", "minor", "point"]),
-    (
-        "target_info",
-        &[
-            "tiles_per_ipu",
-            "num_tiles",
-            "bytes_per_tile",
-            "num_ipus",
-            "num_replicas",
-        ],
-    ),
+const NEEDED: [(&str, &str); 16] = [
+    ("version_info", "major minor point"),
+    ("target_info", TARGET),
     (
         "programs",
-        &[
-            "id",
-            "variant",
-            "variant_index",
-            "children",
-            "debug_id",
-            "name",
-        ],
+        "id variant variant_index children debug_id name",
     ),
-    ("program_types", &["id", "name"]),
-    ("control_programs", &["id", "program"]),
-    ("program_type_on_tile_execute", &["id", "compute_set"]),
-    (
-        "program_type_do_exchange",
-        &["id", "code_bytes_by_tile_rle", "source_regions_id"],
-    ),
-    ("compute_sets", &["compute_set", "name", "var_ids_diff_rle"]),
-    ("vertex_types", &["id", "name", "size"]),
+    ("program_types", "id name"),
+    ("control_programs", "id program"),
+    ("program_type_on_tile_execute", "id compute_set"),
+    ("program_type_do_exchange", EXCHANGE),
+    ("compute_sets", "compute_set name var_ids_diff_rle"),
+    ("vertex_types", "id name size"),
     (
         "vertex_instances",
-        &["compute_set", "vertex_type", "instances_by_tile"],
+        "compute_set vertex_type instances_by_tile",
     ),
-    ("memory_by_vertex_type", &["vertex_type", "code_bytes"]),
-    ("depth_first_steps", &["id", "program_id", "parent_step_id"]),
-    ("eq_classes", &["id", "is_always_live"]),
-    (
-        "eq_class_step",
-        &["eq_class_id", "step_id_from", "step_id_to"],
-    ),
-    ("var_categories", &["id", "name"]),
-    ("exchange_regions", &["id", "var_id"]),
+    ("memory_by_vertex_type", "vertex_type code_bytes"),
+    ("depth_first_steps", "id program_id parent_step_id"),
+    ("eq_classes", "id is_always_live"),
+    ("eq_class_step", "eq_class_id step_id_from step_id_to"),
+    ("var_categories", "id name"),
+    ("exchange_regions", "id var_id"),
 ];
+const TARGET: &str = "tiles_per_ipu num_tiles bytes_per_tile num_ipus num_replicas";
+const EXCHANGE: &str = "id code_bytes_by_tile_rle source_regions_id";
+
+/// The most that a cell holds.
+const MOST: &str = "9223372036854775807";
+
+/// Sets a column of the last row.
+fn in_last_row(table: &str, column: &str, value: &str) -> String {
+    format!("UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})")
+}
 
 #[test]
 fn missing_tables_and_columns() {
     each(&NEEDED, |&(table, columns)| {
         let case = Case::loose().sql(&format!("DROP TABLE {table}"));
         case.refused(table, &["profile.pop: ", &format!("`{table}`")]);
-        for column in columns {
+        for column in columns.split(' ') {
             let sql = format!("ALTER TABLE {table} RENAME COLUMN {column} TO other");
             let case = Case::loose().sql(&sql);
             case.refused(column, &[&format!("`{table}`"), &format!("`{column}`")]);
@@ -81,18 +69,18 @@ fn cells_of_another_type() {
         _ => false,
     };
     each(&NEEDED, |&(table, columns)| {
-        for column in columns {
+        for column in columns.split(' ') {
             for value in values {
                 // Not all programs have a row of their type.
-                let row = match *column {
-                    "variant_index" => "SELECT max(p.rowid) FROM programs p JOIN program_types t
-                                        ON t.id = p.variant WHERE t.name = 'OnTileExecute'"
-                        .to_string(),
-                    _ => format!("SELECT max(rowid) FROM {table}"),
+                let sql = match column {
+                    "variant_index" => format!(
+                        "UPDATE programs SET variant_index = {value} WHERE rowid =
+                         (SELECT max(p.rowid) FROM programs p JOIN program_types t
+                          ON t.id = p.variant WHERE t.name = 'OnTileExecute')"
+                    ),
+                    _ => in_last_row(table, column, value),
                 };
-                let case = Case::loose().sql(&format!(
-                    "UPDATE {table} SET {column} = {value} WHERE rowid = ({row})"
-                ));
+                let case = Case::loose().sql(&sql);
                 let what = format!("{table}.{column} = {value}");
                 if tolerated(table, column, value) {
                     let run = case.run(&["--operation-breakdown"]);
@@ -130,9 +118,7 @@ fn rows_that_lead_nowhere() {
         ("memory_by_compute_set", "compute_set", "99999"),
     ];
     for (table, column, value) in cases {
-        let sql = format!(
-            "UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})"
-        );
+        let sql = in_last_row(table, column, value);
         let case = Case::loose().sql(&sql);
         case.refused(
             &sql,
@@ -242,10 +228,7 @@ fn blobs() {
     cases.push(("programs", "children", vec![0x05]));
     cases.push(("programs", "children", vec![0x7f; 12]));
     each(&cases, |(table, column, blob)| {
-        let sql = format!(
-            "UPDATE {table} SET {column} = x'{}' WHERE rowid = (SELECT max(rowid) FROM {table})",
-            hex(blob)
-        );
+        let sql = in_last_row(table, column, &format!("x'{}'", hex(blob)));
         let parts = [
             &*format!("table `{table}`"),
             &format!("column `{column}`"),
@@ -257,7 +240,8 @@ fn blobs() {
 
 #[test]
 fn numbers_that_cannot_be() {
-    let last_step = "(SELECT max(id) FROM depth_first_steps)";
+    let behind = "(SELECT max(id) FROM depth_first_steps) + 2";
+    let tiles = "no machine has that many tiles";
     let cases = [
         (
             "eq_class_step",
@@ -268,7 +252,7 @@ fn numbers_that_cannot_be() {
         (
             "eq_class_step",
             "step_id_to",
-            &format!("{last_step} + 2"),
+            behind,
             "behind the last step",
         ),
         ("vars_info", "tile", "16", "there is no tile 16"),
@@ -276,68 +260,48 @@ fn numbers_that_cannot_be() {
         ("vars_info", "tile", "-1", "is negative"),
         ("vars_info", "size_bytes", "-1", "is negative"),
         ("vars_info", "size_bytes", "4294967296", "is too large"),
-        (
-            "vars_info",
-            "size_bytes",
-            "9223372036854775807",
-            "is too large",
-        ),
+        ("vars_info", "size_bytes", MOST, "is too large"),
         ("memory_by_tile", "tile", "16", "there is no tile 16"),
-        (
-            "memory_by_tile",
-            "total",
-            "9223372036854775807",
-            "is too large",
-        ),
+        ("memory_by_tile", "total", MOST, "is too large"),
         ("memory_by_tile", "always_live_bytes", "-5", "is negative"),
         ("vertex_types", "size", "-5", "is negative"),
-        (
-            "target_info",
-            "tiles_per_ipu",
-            "0",
-            "no machine has that many tiles",
-        ),
-        (
-            "target_info",
-            "num_tiles",
-            "9223372036854775807",
-            "no machine has that many tiles",
-        ),
+        ("target_info", "tiles_per_ipu", "0", tiles),
+        ("target_info", "num_tiles", MOST, tiles),
         ("target_info", "bytes_per_tile", "0", "tiles of that size"),
-        (
-            "target_info",
-            "bytes_per_tile",
-            "9223372036854775807",
-            "tiles of that size",
-        ),
+        ("target_info", "bytes_per_tile", MOST, "tiles of that size"),
     ];
     for (table, column, value, part) in cases {
-        let sql = format!(
-            "UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})"
-        );
+        let sql = in_last_row(table, column, value);
         let case = Case::loose().sql(&sql);
         case.refused(&sql, &[&format!("table `{table}`"), part]);
     }
-    let sql = "UPDATE target_info SET num_tiles = 5000, tiles_per_ipu = 5000";
-    Case::new()
-        .sql(sql)
-        .refused("tiles", &["IPUs of that many tiles"]);
-    let sql = "DELETE FROM memory_by_tile WHERE tile = 7";
-    Case::new()
-        .sql(sql)
-        .refused("a tile", &["`memory_by_tile`", "row 7", "no such row"]);
-    let sql = "UPDATE vertex_types SET size = 4294967295";
-    Case::new()
-        .sql(sql)
-        .refused("state", &["vertex state", "more than 4 GiB"]);
-    let sql = "UPDATE vars_info SET size_bytes = 4294967295";
-    let parts = ["table `vars_info`", "Code", "more than 4 GiB on tile"];
-    Case::new().sql(sql).refused("code", &parts);
+    let large = "UPDATE vars_info SET size_bytes = 4294967295";
+    let cases: [(&str, &[&str]); 4] = [
+        (
+            "UPDATE target_info SET num_tiles = 5000, tiles_per_ipu = 5000",
+            &["IPUs of that many tiles"],
+        ),
+        (
+            "DELETE FROM memory_by_tile WHERE tile = 7",
+            &["`memory_by_tile`", "row 7", "no such row"],
+        ),
+        (
+            "UPDATE vertex_types SET size = 4294967295",
+            &["vertex state", "more than 4 GiB"],
+        ),
+        (
+            large,
+            &["table `vars_info`", "Code", "more than 4 GiB on tile"],
+        ),
+    ];
+    for (sql, parts) in cases {
+        Case::new().sql(sql).refused(sql, parts);
+    }
     // All other variables as large as can be: sums beyond 32 bits are right, too.
     let code = "'vertexCode', 'vertexInstanceState', 'vertexFieldData', 'copyDescriptor', \
                 'vectorListDescriptor', 'internalExchangeCode', 'controlCode'";
     let code = format!("(SELECT id FROM var_categories WHERE name IN ({code}))");
-    let case = Case::new().sql(&format!("{sql} WHERE category NOT IN {code}"));
+    let case = Case::new().sql(&format!("{large} WHERE category NOT IN {code}"));
     for options in [
         &["--memory-totals", "--layer-breakdown", "--memory-affinity"][..],
         &["--solve", "--solver=greedy"],

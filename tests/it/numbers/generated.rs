@@ -74,28 +74,28 @@ fn splits(subject: &Subject, random: &mut Random) {
 
 #[test]
 fn tables_of_generated_models() {
-    for seed in seeds(6) {
+    for seed in seeds(4) {
         with_model(seed, false, tables);
     }
 }
 
 #[test]
 fn splits_of_generated_models() {
-    for seed in seeds(6) {
+    for seed in seeds(4) {
         with_model(seed, false, splits);
     }
 }
 
 #[test]
 fn tables_of_varied_models() {
-    for seed in seeds(8) {
+    for seed in seeds(4) {
         with_model(seed, true, tables);
     }
 }
 
 #[test]
 fn splits_of_varied_models() {
-    for seed in seeds(8) {
+    for seed in seeds(4) {
         with_model(seed, true, splits);
     }
 }

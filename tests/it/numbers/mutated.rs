@@ -35,7 +35,7 @@ fn a_changed_file_is_refused_or_read_as_the_second_analyser_reads_it() {
         .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     if std::env::var_os("SEEDS").is_none() {
-        assert!(outcomes.refused > 4 && outcomes.agreed > 8, "{outcomes:?}");
+        assert!(outcomes.refused > 2 && outcomes.agreed > 5, "{outcomes:?}");
     }
     eprintln!("{outcomes:?}");
 }
@@ -54,7 +54,7 @@ fn of_framework(framework: &str, outcomes: &mut Outcomes) -> Vec<String> {
     let schema = loosen(&profile);
     let sound = [&profile, &debug].map(|path| fs::read(path).unwrap());
     let mut failed = Vec::new();
-    for seed in seeds(8) {
+    for seed in seeds(5) {
         fs::write(&profile, &sound[0]).unwrap();
         fs::write(&debug, &sound[1]).unwrap();
         let mut random = Random(seed);
