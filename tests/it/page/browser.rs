@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -56,6 +56,7 @@ static IDLE: Mutex<Vec<Program>> = Mutex::new(Vec::new());
 
 /// A running browser.
 struct Program {
+    _shell: Child,
     commands: File,
     answers: Receiver<Value>,
     number: u64,
@@ -70,7 +71,7 @@ impl Program {
         // The browser reads from 3 and writes to 4; only a shell can put the
         // pipes there. As root it has no sandbox. It ends when the pipes are closed.
         let run = r#""$0" "$@" 3<"$FOLDER/commands" 4>"$FOLDER/answers"; rm -rf "$FOLDER""#;
-        Command::new("sh")
+        let shell = Command::new("sh")
             .args(["-c", run])
             .arg(path)
             .args(["--headless", "--no-sandbox", "--disable-gpu"])
@@ -88,6 +89,7 @@ impl Program {
         let commands = OpenOptions::new().write(true).open(&pipes[0]);
         let answers = File::open(&pipes[1]).expect("a pipe");
         Self {
+            _shell: shell,
             commands: commands.expect("a pipe"),
             answers: listen(answers),
             number: 0,
