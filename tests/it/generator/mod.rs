@@ -8,11 +8,10 @@ mod profile_tables;
 
 use std::path::Path;
 
-use popliner::debug_info::DebugInfo;
-use popliner::model::Model;
-use popliner::profile::Profile;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
+
+use crate::support::model_in;
 
 const TILES: usize = 9;
 
@@ -105,10 +104,7 @@ fn recorded_sums_contradict_nothing() {
     for case in cases() {
         let directory = TempDir::new().unwrap();
         generate(directory.path(), &case);
-        let [profile, contexts] = ["profile.pop", "debug.cbor"].map(|n| directory.path().join(n));
-        let contexts = DebugInfo::read(&contexts).expect("contexts");
-        let profile = Profile::read(&profile).expect("a profile");
-        let model = Model::build(profile, &contexts, true).expect("a model");
+        let model = model_in(directory.path());
         assert_eq!(model.contradictions, [], "{case:?}");
         for tile in model.recorded.tiles.iter() {
             let has_gap = tile.total > tile.always_live + tile.not_always_live;

@@ -3,15 +3,14 @@
 use std::ffi::OsStr;
 use std::fs;
 
-use popliner::debug_info::DebugInfo;
 use popliner::model::{
     Model, NO_CALL, NO_USERS, Operation, OperationGroup, Pass, VariableGroup, VariableGroups,
 };
-use popliner::profile::{LiveClasses, Profile, TileBytes};
+use popliner::profile::{LiveClasses, TileBytes};
 use popliner::saved::to_bytes;
 
 use crate::hostile::cases::{Case, limited, new_folder};
-use crate::support::{Run, finish};
+use crate::support::{Run, finish, model};
 
 fn load(bytes: &[u8]) -> Run {
     let folder = new_folder();
@@ -100,9 +99,7 @@ fn claiming_much(good: &[u8], part: usize, place: usize) -> Vec<u8> {
 /// the limits.
 fn changed(change: impl FnOnce(&mut Model)) -> Run {
     let case = Case::new();
-    let profile = Profile::read(&case.profile).unwrap();
-    let contexts = DebugInfo::read(&case.debug).unwrap();
-    let mut model = Model::build(profile, &contexts, false).unwrap();
+    let mut model = model(&case.profile, &case.debug);
     model.cycles = None;
     change(&mut model);
     let bytes = to_bytes(&model).unwrap();

@@ -11,15 +11,9 @@ use std::path::PathBuf;
 
 use crate::oracle::Oracle;
 use crate::oracle::layers::Rules;
-use crate::support::skip;
-use popliner::debug_info::DebugInfo;
+use crate::support::{model, skip};
 use popliner::memory::MemoryModel;
-use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
-    Model, Placement,
-};
-use popliner::profile::Profile;
-use regex::Regex;
+use popliner::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, Layering, Placement};
 
 #[test]
 fn big_is_computed_as_the_second_analyser_computes_it() {
@@ -28,17 +22,8 @@ fn big_is_computed_as_the_second_analyser_computes_it() {
         return;
     };
     let (profile, debug) = (folder.join("profile.pop"), folder.join("debug.cbor"));
-    let read = Profile::read(&profile).expect("a profile");
-    let contexts = DebugInfo::read(&debug).expect("contexts");
-    let model = Model::build(read, &contexts, false).expect("a model");
-    drop(contexts);
-    let options = LayerOptions {
-        source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
-        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
-        order: LayerOrder::Steps,
-        ..LayerOptions::default()
-    };
-    let layering = Layering::of_names(&model.operations, &options);
+    let model = model(&profile, &debug);
+    let layering = Layering::original(&model.operations);
     let placement = Placement::classic(&model, &layering).expect("few sets");
     let memory = MemoryModel::new(&model, &placement).expect("few sets");
     let rules = Rules {

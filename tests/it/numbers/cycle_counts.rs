@@ -5,33 +5,19 @@ use crate::oracle::layers::Rules;
 use crate::oracle::{self, Oracle};
 use crate::support::models::{Random, generate, options};
 use crate::support::vary;
-use crate::support::{self, copy, popliner, root};
-use popliner::debug_info::DebugInfo;
+use crate::support::{self, copy, model, popliner, root};
 use popliner::message::Warning;
 use popliner::model::{
-    CycleSource, CyclesByLayer, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions,
-    LayerOrder, LayerSource, Layering, Model, NoCycles, OperationCycles, Placement,
+    CycleSource, CyclesByLayer, Layering, Model, NoCycles, OperationCycles, Placement,
     PlacementOptions,
 };
 use popliner::profile::Profile;
-use regex::Regex;
 use rusqlite::Connection;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tempfile::TempDir;
 
-fn model(profile: &Path, debug: &Path) -> Model {
-    let profile = Profile::read(profile).unwrap();
-    Model::build(profile, &DebugInfo::read(debug).unwrap(), false).unwrap()
-}
-
 fn layer_cycles(model: &Model) -> Option<CyclesByLayer> {
-    let options = LayerOptions {
-        source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
-        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
-        order: LayerOrder::Steps,
-        ..LayerOptions::default()
-    };
-    let layering = Layering::of_names(&model.operations, &options);
+    let layering = Layering::original(&model.operations);
     let placement = Placement::full(model, &layering, &PlacementOptions::default()).unwrap();
     model.layer_cycles(&placement)
 }

@@ -30,7 +30,8 @@ const OTHER_REGEXES: [&str; 5] = [
     "no such layer",
 ];
 
-fn tables(subject: &Subject) {
+/// All tables, with the warnings that come with them.
+pub fn tables(subject: &Subject) {
     subject.operation_breakdown();
     subject.layer_breakdown();
     subject.memory_totals();

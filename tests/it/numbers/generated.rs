@@ -44,12 +44,7 @@ fn with_model(seed: u64, is_varied: bool, check: fn(&Subject, &mut Random)) {
 }
 
 fn tables(subject: &Subject, _: &mut Random) {
-    subject.operation_breakdown();
-    subject.layer_breakdown();
-    subject.memory_totals();
-    subject.memory_affinity();
-    subject.interlayer_communication();
-    subject.warnings();
+    super::fixtures::tables(subject);
     diagnosis(subject);
 }
 

@@ -7,10 +7,7 @@
 use crate::support::{sample, sample_pair};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
-use popliner::model::{
-    DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerSource, Layering, Model, Placement,
-    PlacementOptions,
-};
+use popliner::model::{LayerOptions, Layering, Model, Placement, PlacementOptions};
 use popliner::profile::{CompiledProfile, NEVER_LIVE, Profile};
 use popliner::report::{Detail, Files, FitInputs, Provenance, Report, TileCategory};
 use regex::Regex;
@@ -171,13 +168,8 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
     let Some(model) = sample_model(true) else {
         return;
     };
-    let options = LayerOptions {
-        source: LayerSource::Regex(Regex::new(r"CS (\d+)").unwrap()),
-        inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
-        order: LayerOrder::Steps,
-        ..LayerOptions::default()
-    };
-    let layering = Layering::of_names(&model.operations, &options);
+    let regex = Regex::new(r"CS (\d+)").unwrap();
+    let layering = Layering::by_regex(&model.operations, &regex, &LayerOptions::default());
     let placement = Placement::full(&model, &layering, &PlacementOptions::default()).unwrap();
     let memory = MemoryModel::new(&model, &placement).unwrap();
     let stage = &memory.stages(std::slice::from_ref(&(0..memory.layers())))[0];

@@ -40,9 +40,7 @@ fn check(browser: &mut Browser, checker: &str, page: &Path) {
 
 #[test]
 fn no_rule_is_broken() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let Some(checker) = checker() else { return };
     let cases: [(&str, &[&str]); 5] = [
         (

@@ -10,17 +10,15 @@ const SHOWN: &str = "document.getElementById('live-steps-heading').textContent";
 
 #[test]
 fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
     let stages = page.report["split"]["stages"].as_array().expect("stages");
     let tiles: Vec<Value> = stages
         .iter()
         .map(|stage| stage["fullest_tile"]["tile"].clone())
         .collect();
     for tile in tiles {
-        page.browser.value(&format!("choose({{ tile: {tile} }})"));
-        let shown = page.browser.value(SHOWN);
+        page.value(&format!("choose({{ tile: {tile} }})"));
+        let shown = page.value(SHOWN);
         let expected = format!("Tile {tile} at step ");
         assert!(
             shown
@@ -31,7 +29,7 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
         page.numbers_are_those_of_the_report();
         let sums = "['categories', 'layers'].map((name) =>
             document.querySelectorAll(`#live-steps-sums [data-json*='/${name}/']`).length)";
-        let found = page.browser.value(sums);
+        let found = page.value(sums);
         let lengths = [0, 1].map(|place| found[place].as_u64().expect("a number"));
         assert!(lengths.iter().all(|&rows| rows > 1), "{tile}: {lengths:?}");
     }
@@ -41,9 +39,7 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
 /// The list of another tile has its variables, and their bytes are those of the map.
 #[test]
 fn other_tiles_have_what_was_recorded_of_them() {
-    let Some(page) = page("popart-bert-inference", &SPLIT, "") else {
-        return;
-    };
+    let page = or_skip!(page("popart-bert-inference", &SPLIT, ""));
     let others = page.report["live_steps"]["others"]
         .as_array()
         .expect("tiles");
@@ -84,13 +80,10 @@ fn other_tiles_have_what_was_recorded_of_them() {
 
 #[test]
 fn what_is_always_live_can_be_opened() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
     let blocks = "document.querySelectorAll('#live-steps-chart .block').length";
-    let before = page.browser.value(blocks).as_u64();
-    page.browser
-        .value("document.getElementById('live-steps-open').click()");
+    let before = page.value(blocks).as_u64();
+    page.value("document.getElementById('live-steps-open').click()");
     let variables = page.report["live_steps"]["variables"]
         .as_array()
         .expect("a list");
@@ -100,7 +93,7 @@ fn what_is_always_live_can_be_opened() {
         .count() as u64;
     assert!(always > 0);
     assert_eq!(
-        page.browser.value(blocks).as_u64(),
+        page.value(blocks).as_u64(),
         before.map(|value| value + always)
     );
     // With smaller ones below them they are as high as the band was.
@@ -110,9 +103,7 @@ fn what_is_always_live_can_be_opened() {
         const blocks = [...svg.querySelectorAll('.block')].slice(0, ALWAYS).map(names);
         return [Math.max(...blocks.map((one) => one.bottom)) - Math.min(...blocks.map((one) => one.top)), names(svg.querySelector('.always')).height];
     })()";
-    let found = page
-        .browser
-        .value(&heights.replace("ALWAYS", &always.to_string()));
+    let found = page.value(&heights.replace("ALWAYS", &always.to_string()));
     let [named, rest] = [0, 1].map(|place| found[place].as_f64().expect("a number"));
     let bytes: u64 = variables_bytes(&page.report);
     let all = page.report["live_steps"]["always_live"]
@@ -141,14 +132,11 @@ fn variables_bytes(report: &Value) -> u64 {
 
 #[test]
 fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
     // The span of the scale at the left.
     let scale = "(() => { const all = [...document.querySelectorAll('#live-steps .scale .axis')]
         .map((one) => +one.textContent.replaceAll(',', '')); return Math.max(...all) - Math.min(...all); })()";
-    let span =
-        |page: &mut super::tools::Page| page.browser.value(scale).as_f64().expect("a number");
+    let span = |page: &mut super::tools::Page| page.value(scale).as_f64().expect("a number");
     let whole = span(&mut page);
     page.focus("live-steps-chart");
     page.browser.press("t");
@@ -159,12 +147,11 @@ fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
     assert!(span(&mut page) > taller);
     page.browser.press("0");
     assert_eq!(span(&mut page), whole);
-    page.browser
-        .value("document.getElementById('live-steps-taller').click()");
+    page.value("document.getElementById('live-steps-taller').click()");
     assert!(span(&mut page) < whole);
     page.browser.press("0");
     // A part is dragged over.
-    let place = page.browser.value(
+    let place = page.value(
         "(() => { const one = document.getElementById('live-steps-chart');
             one.scrollIntoView({ block: 'center', behavior: 'instant' });
             const box = one.getBoundingClientRect(); return [box.x, box.y, box.width, box.height]; })()",

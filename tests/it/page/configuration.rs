@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 impl Page {
     /// Shows a form, and gives what it says with the command line that prints the same.
     fn form(&mut self, form: &str) -> [String; 2] {
-        self.browser.value(&format!(
+        self.value(&format!(
             "(() => {{ const one = document.getElementById('configuration-form'); one.value = '{form}';
               one.dispatchEvent(new Event('change')); }})()"
         ));
@@ -47,9 +47,7 @@ const FORMS: [&str; 4] = ["layers-per-ipu", "poptorch", "popart", "keras"];
 #[test]
 fn the_configuration_is_that_of_emit() {
     let options = ["--solve", "--num-ipus=4"];
-    let Some(mut page) = page("training-pipeline", &options, "#view=configuration") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &options, "#view=configuration"));
     for form in FORMS {
         let [shown, line] = page.form(form);
         assert_eq!(shown, typed(&line), "{line}");
@@ -57,8 +55,7 @@ fn the_configuration_is_that_of_emit() {
     let [shown, _] = page.form("pipeline-splits");
     assert!(shown.contains("--module"), "{shown}");
     assert_eq!(
-        page.browser
-            .value("document.getElementById('configuration-command').checkVisibility()"),
+        page.value("document.getElementById('configuration-command').checkVisibility()"),
         json!(false)
     );
     page.done();
@@ -78,9 +75,7 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
     for (fixture, options) in cases {
         // Other limits and cuts have these layers too.
         let options = [options, &["--solve", DEFAULT_REGEX]].concat();
-        let Some(mut page) = page(fixture, &options, "#view=configuration") else {
-            return;
-        };
+        let mut page = or_skip!(page(fixture, &options, "#view=configuration"));
         let what_if = &page.report["what_if"];
         let boundaries = what_if["boundaries"].as_array().expect("a list").len() as u64;
         let last = boundaries - 2;
@@ -93,7 +88,7 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
             } else {
                 cuts.join(",")
             };
-            page.browser.value(&format!("choose({{ cuts: '{cuts}' }})"));
+            page.value(&format!("choose({{ cuts: '{cuts}' }})"));
             let forms = FORMS.map(|form| page.form(form));
             // One search for all forms: each line differs in its form alone.
             let [_, line] = &forms[0];

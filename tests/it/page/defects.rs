@@ -24,9 +24,7 @@ const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
 #[test]
 fn the_cursor_stays_when_the_pointer_moves_and_the_page_scrolls() {
     let hash = "#view=memory&step=100";
-    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, hash) else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 1440, hash));
     let moved = json!({"type": "mouseMoved", "x": 400, "y": 500});
     browser.send("Input.dispatchMouseEvent", moved);
     browser.value("scrollBy(0, 300)");
@@ -38,10 +36,7 @@ fn the_cursor_stays_when_the_pointer_moves_and_the_page_scrolls() {
 
 #[test]
 fn labels_of_stages_are_not_struck_through() {
-    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, "#view=split")
-    else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 1440, "#view=split"));
     let apart = "[...document.querySelectorAll('.stage')].every((one) => {
         const label = one.querySelector('span').getBoundingClientRect();
         return label.height > 0 && label.bottom <= one.querySelector('.level').getBoundingClientRect().top + 1;
@@ -51,9 +46,7 @@ fn labels_of_stages_are_not_struck_through() {
 
 #[test]
 fn a_table_that_goes_on_says_so() {
-    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 390, "#view=split") else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 390, "#view=split"));
     let message = "[...document.querySelectorAll('.scroll')].filter((one) => one.checkVisibility())
         .map((one) => (one.scrollWidth - one.clientWidth > 2) === one.classList.contains('goes-right'))";
     browser.value("new Promise((resolve) => setTimeout(resolve, 100))");
@@ -69,10 +62,7 @@ fn a_table_that_goes_on_says_so() {
 
 #[test]
 fn shares_of_one_whole_are_a_hundred_per_cent() {
-    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, "#view=memory")
-    else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 1440, "#view=memory"));
     for parts in ["[764, 236, 1]", "[1, 1, 1]", "[5]", "[0, 3, 0, 4]"] {
         let sum = format!(
             "shares({parts}).reduce((sum, own) => sum + Math.round(parseFloat(own) * 10), 0)"
@@ -86,10 +76,7 @@ fn shares_of_one_whole_are_a_hundred_per_cent() {
 /// Not as texts, in which 8.5 % is more than 75.8 %.
 #[test]
 fn shares_are_sorted_by_how_large_they_are() {
-    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 1440, "#view=memory")
-    else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 1440, "#view=memory"));
     let sorted = "(() => {
         const table = document.querySelector('#live-steps-sums table');
         table.querySelectorAll('.sort')[2].click();
@@ -106,9 +93,7 @@ fn shares_are_sorted_by_how_large_they_are() {
 #[test]
 fn the_head_of_a_model_that_does_not_fit_says_so_throughout() {
     let options = [&SPLIT[..], &[DEFAULT_REGEX]].concat();
-    let Some((mut browser, _folder)) = open("impossible", &options, 1440, "#view=split") else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("impossible", &options, 1440, "#view=split"));
     let head = browser.value("document.getElementById('head').innerText");
     let head = head.as_str().expect("a text");
     for part in [
@@ -129,9 +114,7 @@ fn a_category_has_one_colour_on_all_pages() {
         ("popart-bert-inference", &SPLIT[..]),
         ("training-pipelined", &["--fit"]),
     ] {
-        let Some((mut browser, _folder)) = open(fixture, options, 1440, "") else {
-            return;
-        };
+        let (mut browser, _folder) = or_skip!(open(fixture, options, 1440, ""));
         for view in views(&mut browser) {
             show(&mut browser, &view);
             let found = "[...document.querySelectorAll('td, th')].filter((one) => one.querySelector('.swatch'))
@@ -154,10 +137,7 @@ fn a_category_has_one_colour_on_all_pages() {
 #[test]
 fn a_refusal_shows_no_certificate_that_proves_nothing() {
     let options = ["--solve", "--num-ipus=4", "--recompute=none"];
-    let Some((mut browser, _folder)) = open("training-pipeline", &options, 1440, "#view=split")
-    else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &options, 1440, "#view=split"));
     let message = browser.value("document.querySelector('#what-if .bad-list').textContent");
     let message = message.as_str().expect("a text");
     assert!(message.contains("The layers alone would fit"), "{message}");
@@ -171,9 +151,7 @@ fn one_is_not_many_and_bytes_are_bytes() {
         ("training-pipeline", &["--solve", "--sweep", "--num-ipus=4"]),
         ("poplar-mlp", &["--fit"]),
     ] {
-        let Some((mut browser, _folder)) = open(fixture, options, 390, "") else {
-            return;
-        };
+        let (mut browser, _folder) = or_skip!(open(fixture, options, 390, ""));
         for view in views(&mut browser) {
             show(&mut browser, &view);
             let text = browser.value("document.body.innerText");
@@ -191,10 +169,8 @@ fn one_is_not_many_and_bytes_are_bytes() {
 /// Where the curve does not come near the limit, the axis does not end there.
 #[test]
 fn a_curve_is_no_flat_line() {
-    let Some((mut browser, _folder)) = open("popart-bert-inference", &SPLIT, 1440, "#view=split")
-    else {
-        return;
-    };
+    let (mut browser, _folder) =
+        or_skip!(open("popart-bert-inference", &SPLIT, 1440, "#view=split"));
     let high =
         "(() => { const svg = document.getElementById('stage-curve-chart').getBoundingClientRect();
         const top = document.querySelector('#stage-curve-chart .curve').getBoundingClientRect().top;
@@ -205,9 +181,7 @@ fn a_curve_is_no_flat_line() {
 
 #[test]
 fn links_and_cells_look_as_the_page_does() {
-    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 390, "#view=split") else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 390, "#view=split"));
     let blue = "[...document.querySelectorAll('a, .link')].filter((one) => one.checkVisibility())
         .filter((one) => ['rgb(0, 0, 238)', 'rgb(85, 26, 139)'].includes(getComputedStyle(one).color)).length";
     assert_eq!(browser.value(blue), json!(0));
@@ -227,9 +201,7 @@ fn links_and_cells_look_as_the_page_does() {
 /// On a phone too no link to a view is hidden.
 #[test]
 fn the_links_to_all_views_are_in_sight() {
-    let Some((mut browser, _folder)) = open("training-pipeline", &SPLIT, 390, "") else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 390, ""));
     let outside = "[...document.querySelectorAll('#bar a')].filter((one) => {
         const own = one.getBoundingClientRect();
         return own.left < 0 || own.right > innerWidth;
@@ -241,10 +213,7 @@ fn the_links_to_all_views_are_in_sight() {
 #[test]
 fn thin_pieces_of_work_are_seen() {
     let options = ["--solve", "--num-ipus=4", "--micro-batches=64"];
-    let Some((mut browser, _folder)) = open("training-pipeline", &options, 390, "#view=time")
-    else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipeline", &options, 390, "#view=time"));
     let edges = "[...document.querySelectorAll('#step-strip .work')]
         .filter((own) => getComputedStyle(own).stroke !== 'none').length";
     assert_eq!(browser.value(edges), json!(0));
@@ -258,9 +227,7 @@ fn thin_pieces_of_work_are_seen() {
 /// A compilation has code among its always-live bytes: nothing is said of it by itself.
 #[test]
 fn nothing_is_said_of_bytes_that_are_not_there() {
-    let Some((mut browser, _folder)) = open("training-pipelined", &["--fit"], 1440, "") else {
-        return;
-    };
+    let (mut browser, _folder) = or_skip!(open("training-pipelined", &["--fit"], 1440, ""));
     for view in views(&mut browser) {
         show(&mut browser, &view);
         let text = browser.value("document.body.innerText");

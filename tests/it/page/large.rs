@@ -17,9 +17,7 @@ fn generated(folder: &std::path::Path) -> std::path::PathBuf {
 /// labels over the steps though most of their names are wider than they are.
 #[test]
 fn ninety_layers_on_sixteen_ipus_are_readable() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let folder = tempfile::tempdir().expect("a folder");
     let profile = generated(folder.path());
     let (page, report) = export(&profile, &["--solve", "--num-ipus=16"], folder.path());
@@ -35,9 +33,7 @@ fn ninety_layers_on_sixteen_ipus_are_readable() {
 /// Of a long refusal the beginning and the ways out are in sight, and the rest is folded.
 #[test]
 fn a_long_refusal_is_folded() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let folder = tempfile::tempdir().expect("a folder");
     let profile = generated(folder.path());
     let options = ["--solve", "--num-ipus=4", "--mem-per-tile=120000"];

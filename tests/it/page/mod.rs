@@ -3,6 +3,16 @@
 //!
 //! Without a Chromium in the PATH these tests say that they are skipped.
 
+/// What there is, or the end of a test that has said why it is skipped.
+macro_rules! or_skip {
+    ($found:expr) => {
+        match $found {
+            Some(found) => found,
+            None => return,
+        }
+    };
+}
+
 mod accessible;
 mod blocks;
 mod browser;
@@ -147,9 +157,7 @@ fn no_errors(browser: &Browser, page: &Path) {
 
 #[test]
 fn the_page_of_every_fixture_works_on_a_phone_and_on_a_desk() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let options: [&[&str]; 2] = [&["--solve", "--num-ipus=4"], &[]];
     for (number, (fixture, options)) in pairs(&FIXTURES, &options, 3).enumerate() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -160,9 +168,7 @@ fn the_page_of_every_fixture_works_on_a_phone_and_on_a_desk() {
 
 #[test]
 fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     for (number, fixture) in FIXTURES.into_iter().enumerate() {
         let folder = tempfile::tempdir().expect("a folder");
         let (page, report) = export(&profile(fixture), &["--fit"], folder.path());
@@ -176,9 +182,7 @@ fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
 /// Everything that can be asked for, and a refusal of a split that was given.
 #[test]
 fn the_page_shows_what_was_asked_for() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let asked = ["--sweep", "--explain", "--num-ipus=5", "--together=1,2"];
     let several = ["--solve", "--mem-per-tile=638976,600000,638976,300000"];
     let refused = ["--check-splits=1", "--num-ipus=2", "--pin=3=0"];
@@ -214,9 +218,7 @@ fn the_page_shows_what_was_asked_for() {
 /// how long is a step, and what to paste.
 #[test]
 fn the_first_screen_has_the_answers() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--solve", "--num-ipus=4"];
     let (page, report) = export(&profile("training-pipeline"), &options, folder.path());
@@ -316,9 +318,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 /// Every number in sight is one of the report, or one of the sums that are made of these here.
 #[test]
 fn no_other_number_is_shown() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     for fixture in ["training-pipeline", "popart-bert-inference", "impossible"] {
         let folder = tempfile::tempdir().expect("a folder");
         let options = ["--sweep", "--explain", "--num-ipus=4"];

@@ -10,9 +10,7 @@ const SHEET: u32 = 794;
 
 #[test]
 fn all_views_are_printed_and_then_the_chosen_one_is_back() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--solve", "--sweep", "--num-ipus=4"];
     let (page, report) = export(&profile("training-pipeline"), &options, folder.path());

@@ -28,28 +28,27 @@ pub(super) fn page(fixture: &str, options: &[&str], hash: &str) -> Option<Page> 
 }
 
 impl Page {
+    pub(super) fn value(&mut self, expression: &str) -> Value {
+        self.browser.value(expression)
+    }
+
     pub(super) fn focus(&mut self, id: &str) {
-        self.browser
-            .value(&format!("document.getElementById('{id}').focus()"));
+        self.value(&format!("document.getElementById('{id}').focus()"));
     }
 
     pub(super) fn text(&mut self, selector: &str) -> String {
-        let text = self
-            .browser
-            .value(&format!("document.querySelector('{selector}').textContent"));
+        let text = self.value(&format!("document.querySelector('{selector}').textContent"));
         text.as_str().expect("a text").to_string()
     }
 
     pub(super) fn hash(&mut self) -> String {
-        let hash = self.browser.value("location.hash");
+        let hash = self.value("location.hash");
         hash.as_str().expect("a text").to_string()
     }
 
     /// The value that a drawing says is chosen.
     pub(super) fn now(&mut self, id: &str) -> u64 {
-        let now = self
-            .browser
-            .value(&format!("+document.getElementById('{id}').ariaValueNow"));
+        let now = self.value(&format!("+document.getElementById('{id}').ariaValueNow"));
         now.as_u64().expect("a number")
     }
 
@@ -79,7 +78,7 @@ impl Page {
                 const box = one.getBoundingClientRect();
                 return [box.x, box.y, box.width, box.height]; }})()"
         );
-        let place: [f64; 4] = serde_json::from_value(self.browser.value(&place)).expect("a place");
+        let place: [f64; 4] = serde_json::from_value(self.value(&place)).expect("a place");
         let point = |&[x, y]: &[f64; 2]| json!({"x": place[0] + place[2] * x, "y": place[1] + place[3] * y});
         for (kind, points) in events {
             let points: Vec<Value> = points.iter().map(point).collect();
@@ -87,12 +86,11 @@ impl Page {
             self.browser.send("Input.dispatchTouchEvent", event);
         }
         // A tap is a click a moment later.
-        self.browser
-            .value("new Promise((resolve) => setTimeout(resolve, 400))");
+        self.value("new Promise((resolve) => setTimeout(resolve, 400))");
     }
 
     pub(super) fn numbers_are_those_of_the_report(&mut self) {
-        let numbers = self.browser.value(super::NUMBERS);
+        let numbers = self.value(super::NUMBERS);
         for number in numbers.as_array().expect("a list") {
             check_number(number, &self.report);
         }
@@ -107,9 +105,7 @@ const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
 
 #[test]
 fn a_tile_is_chosen_in_the_map_by_keys_mouse_and_touch() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
     let chart = "tile-map-plot-chart";
     let fullest = page.report["memory"]["tiles"]["fullest"]
         .as_u64()
@@ -132,7 +128,7 @@ fn a_tile_is_chosen_in_the_map_by_keys_mouse_and_touch() {
     assert_eq!(page.now(chart), 2);
     page.numbers_are_those_of_the_report();
     // The fullest first: the place of the chosen tile moves, and it stays chosen.
-    page.browser.value(
+    page.value(
         "(() => { const one = document.getElementById('tile-map-order'); one.value = 'fullest';
           one.dispatchEvent(new Event('change')); })()",
     );
@@ -145,9 +141,7 @@ fn a_tile_is_chosen_in_the_map_by_keys_mouse_and_touch() {
 
 #[test]
 fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
     let chart = "live-steps-chart";
     let steps: Vec<u64> =
         serde_json::from_value(page.report["live_steps"]["steps"].clone()).expect("steps");
@@ -163,23 +157,22 @@ fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
     assert_eq!(page.now(chart), *steps.last().expect("a step"));
     page.browser.press("+");
     let visible = "document.querySelector('#live-steps-chart .cursor').getAttribute('visibility')";
-    assert_eq!(page.browser.value(visible), json!("visible"));
+    assert_eq!(page.value(visible), json!("visible"));
     page.browser.press("0");
     // A click on a block chooses its variable, which the table of the step marks.
     let block = "(() => { const box = [...document.querySelectorAll('#live-steps-chart .block')]
         .map((one) => one.getBoundingClientRect()).sort((a, b) => b.width * b.height - a.width * a.height)[0];
         return [box.x + box.width / 2, box.y + box.height / 2]; })()";
-    page.browser.value("document.getElementById('live-steps-chart').scrollIntoView({ block: 'center', behavior: 'instant' })");
-    let place = page.browser.value(block);
+    page.value("document.getElementById('live-steps-chart').scrollIntoView({ block: 'center', behavior: 'instant' })");
+    let place = page.value(block);
     for kind in ["mousePressed", "mouseReleased"] {
         let event =
             json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
         page.browser.send("Input.dispatchMouseEvent", event);
     }
     assert!(page.hash().contains("variable="), "{}", page.hash());
-    let marked = page
-        .browser
-        .value("document.querySelectorAll('#live-steps-chart .block.is-chosen').length");
+    let marked =
+        page.value("document.querySelectorAll('#live-steps-chart .block.is-chosen').length");
     assert!(marked.as_u64() >= Some(1), "{marked}");
     page.touch(chart, 0.5);
     page.numbers_are_those_of_the_report();
@@ -189,13 +182,11 @@ fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
 /// What two fingers hold stays below them, along the drawing and upwards.
 #[test]
 fn two_fingers_enlarge_a_drawing() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=memory") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
     let chart = "live-steps-chart";
     let is_off = |page: &mut Page, button: &str| {
         let disabled = format!("document.getElementById('live-steps-{button}').disabled");
-        page.browser.value(&disabled) == json!(true)
+        page.value(&disabled) == json!(true)
     };
     page.touch(chart, 0.4);
     let held = page.now(chart);
@@ -215,18 +206,15 @@ fn two_fingers_enlarge_a_drawing() {
 /// The blocks of a step and what is below and above them are all of its bytes.
 #[test]
 fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
-    let Some(mut page) = page("popart-bert-inference", &SPLIT, "#view=memory") else {
-        return;
-    };
-    page.browser
-        .value("document.getElementById('live-steps-low').click()");
+    let mut page = or_skip!(page("popart-bert-inference", &SPLIT, "#view=memory"));
+    page.value("document.getElementById('live-steps-low').click()");
     let heights = "(() => {
         const svg = document.getElementById('live-steps-chart');
         const top = Math.min(...[...svg.querySelectorAll('.block, .tile-others, .always')].map((one) => one.getBoundingClientRect().top));
         const always = svg.querySelector('.always').getBoundingClientRect();
         return [always.bottom - top, always.height];
     })()";
-    let found = page.browser.value(heights);
+    let found = page.value(heights);
     let [all, always] = [0, 1].map(|place| found[place].as_f64().expect("a number"));
     let curve = &page.report["liveness"]["fullest_tile_curve"];
     let [fixed, always_live, peak] = ["/fixed", "/always_live", "/peak/bytes"]
@@ -262,12 +250,8 @@ fn the_strip_of_a_step_has_its_cycles() {
         ),
         ("popart-bert-inference", &SPLIT[..]),
     ] {
-        let Some(mut page) = page(fixture, options, "#view=time") else {
-            return;
-        };
-        let drawn = page
-            .browser
-            .value("+document.getElementById('step-strip').dataset.cycles");
+        let mut page = or_skip!(page(fixture, options, "#view=time"));
+        let drawn = page.value("+document.getElementById('step-strip').dataset.cycles");
         let step = &page.report["step"];
         let number = |name: &str| step[name].as_u64().unwrap_or(0);
         let expected = number("cycles") - number("copy_cycles") - number("update_cycles");
@@ -278,21 +262,16 @@ fn the_strip_of_a_step_has_its_cycles() {
 
 #[test]
 fn a_link_shows_the_same_again() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=split") else {
-        return;
-    };
-    page.browser
-        .value("document.querySelectorAll('.handle')[0].focus()");
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=split"));
+    page.value("document.querySelectorAll('.handle')[0].focus()");
     page.browser.press("ArrowRight");
     show(&mut page.browser, "memory");
     page.focus("tile-map-plot-chart");
     page.browser.press("Home");
     page.focus("live-steps-chart");
     page.browser.press("End");
-    page.browser
-        .value("document.querySelector('#live-steps-layer').value = '2'");
-    page.browser
-        .value("document.querySelector('#live-steps-layer').dispatchEvent(new Event('change'))");
+    page.value("document.querySelector('#live-steps-layer').value = '2'");
+    page.value("document.querySelector('#live-steps-layer').dispatchEvent(new Event('change'))");
     let message = |page: &mut Page| {
         ["#live-steps-said", "#live-steps-variables"].map(|selector| page.text(selector))
     };
@@ -304,9 +283,8 @@ fn a_link_shows_the_same_again() {
     page.browser.open_at(&path, 1440, &hash);
     assert_eq!(message(&mut page), before);
     show(&mut page.browser, "split");
-    let cuts = page
-        .browser
-        .value("[...document.querySelectorAll('.handle')].map((one) => +one.ariaValueNow)");
+    let cuts =
+        page.value("[...document.querySelectorAll('.handle')].map((one) => +one.ariaValueNow)");
     let expected = hash
         .split("cuts=")
         .nth(1)
@@ -314,9 +292,9 @@ fn a_link_shows_the_same_again() {
     let expected = expected.expect("cuts").replace("%2C", ",");
     assert_eq!(cuts.to_string(), format!("[{expected}]"));
     // Back in the history is back in the views.
-    page.browser.value("history.back()");
+    page.value("history.back()");
     let back = "new Promise((resolve) => setTimeout(() => resolve(document.querySelector('#bar [aria-current]').dataset.view), 300))";
-    assert_eq!(page.browser.value(back), json!("memory"));
+    assert_eq!(page.value(back), json!("memory"));
     page.done();
 }
 
@@ -331,12 +309,10 @@ fn stages_are_drawn_against_their_limits() {
         (&["--plan", "--num-ipus=6"][..], "plan"),
         (&["--solve", "--sweep", "--num-ipus=4"], "sweep"),
     ] {
-        let Some(mut page) = page("training-pipeline", options, "#view=plan") else {
-            return;
-        };
+        let mut page = or_skip!(page("training-pipeline", options, "#view=plan"));
         let strips = strips.replace("SECTION", &format!("#{section}"));
         let rows: Vec<Vec<(String, f64)>> =
-            serde_json::from_value(page.browser.value(&strips)).expect("strips");
+            serde_json::from_value(page.value(&strips)).expect("strips");
         let expected = page.report[section]["rows"].as_array().expect("rows");
         assert_eq!(rows.len(), expected.len());
         for (row, expected) in rows.iter().zip(expected) {
@@ -361,21 +337,18 @@ fn stages_are_drawn_against_their_limits() {
 
 #[test]
 fn a_choice_is_followed_everywhere() {
-    let Some(mut page) = page("training-pipeline", &SPLIT, "#view=layers") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=layers"));
     page.focus("layer-bytes-chart");
     page.browser.press("End");
     assert_eq!(page.text("#layer h3"), "Layer Out");
     page.numbers_are_those_of_the_report();
     show(&mut page.browser, "split");
     let marked = "[...document.querySelectorAll('.layer')].findIndex((one) => one.classList.contains('is-chosen'))";
-    assert_eq!(page.browser.value(marked), json!(7));
-    page.browser
-        .value("[...document.querySelectorAll('#what-if-stages .link')][2].click()");
+    assert_eq!(page.value(marked), json!(7));
+    page.value("[...document.querySelectorAll('#what-if-stages .link')][2].click()");
     assert_eq!(page.text("#stage h2"), "IPU 2");
     page.numbers_are_those_of_the_report();
-    page.browser.value("[...document.querySelectorAll('#stage button')].find((one) => one.textContent.includes('in Memory')).click()");
+    page.value("[...document.querySelectorAll('#stage button')].find((one) => one.textContent.includes('in Memory')).click()");
     let tile = page.report["split"]["stages"][2]["fullest_tile"]["tile"].to_string();
     assert_eq!(page.text("#tile-map-name"), format!("Tile {tile}"));
     page.done();
@@ -385,11 +358,9 @@ fn a_choice_is_followed_everywhere() {
 #[test]
 fn the_chosen_layer_is_marked_in_every_view() {
     let options = ["--sweep", "--explain", "--num-ipus=4"];
-    let Some(mut page) = page("training-pipeline", &options, "#view=plan&layer=3") else {
-        return;
-    };
+    let mut page = or_skip!(page("training-pipeline", &options, "#view=plan&layer=3"));
     let marks = |page: &mut Page, selector: &str| {
-        let texts = page.browser.value(&format!(
+        let texts = page.value(&format!(
             "[...document.querySelectorAll('{selector}')].map((one) => one.textContent)"
         ));
         serde_json::from_value::<Vec<String>>(texts).expect("texts")
@@ -431,40 +402,34 @@ fn the_chosen_layer_is_marked_in_every_view() {
 
 #[test]
 fn tables_are_sorted_filtered_and_copied() {
-    let Some(mut page) = page("popart-bert-inference", &SPLIT, "#view=memory") else {
-        return;
-    };
+    let mut page = or_skip!(page("popart-bert-inference", &SPLIT, "#view=memory"));
     let column = "[...document.querySelectorAll('#categories tbody tr')].map((row) => row.children[1].textContent.replaceAll(',', ''))";
     let numbers = |page: &mut Page| -> Vec<u64> {
-        let texts: Vec<String> = serde_json::from_value(page.browser.value(column)).expect("texts");
+        let texts: Vec<String> = serde_json::from_value(page.value(column)).expect("texts");
         texts
             .iter()
             .map(|text| text.parse().expect("a number"))
             .collect()
     };
-    page.browser
-        .value("document.querySelectorAll('#categories .sort')[1].click()");
+    page.value("document.querySelectorAll('#categories .sort')[1].click()");
     let down = numbers(&mut page);
     assert!(
         down.is_sorted_by(|a, b| a >= b) && down.len() > 12,
         "{down:?}"
     );
-    page.browser
-        .value("document.querySelectorAll('#categories .sort')[1].click()");
+    page.value("document.querySelectorAll('#categories .sort')[1].click()");
     assert!(numbers(&mut page).is_sorted());
-    let sorted = page
-        .browser
-        .value("document.querySelectorAll('#categories th')[1].ariaSort");
+    let sorted = page.value("document.querySelectorAll('#categories th')[1].ariaSort");
     assert_eq!(sorted, json!("ascending"));
-    page.browser.value(
+    page.value(
         "(() => { const one = document.querySelector('#categories input[type=search]');
           one.value = 'vertexcode'; one.dispatchEvent(new Event('input')); })()",
     );
     assert_eq!(numbers(&mut page).len(), 1);
-    page.browser.value(
+    page.value(
         "void (navigator.clipboard.writeText = async (text) => { window.clipboard = text; })",
     );
-    page.browser.value("[...document.querySelectorAll('#categories button')].find((one) => one.textContent === 'Copy as TSV').click()");
+    page.value("[...document.querySelectorAll('#categories button')].find((one) => one.textContent === 'Copy as TSV').click()");
     let categories = page.report["memory"]["categories"]
         .as_array()
         .expect("a list");
@@ -476,6 +441,6 @@ fn tables_are_sorted_filtered_and_copied() {
         "Category\tAll tiles\tFullest tile\nvertexCode\t{}\t{}\n",
         code["all_tiles"], code["fullest_tile"]
     );
-    assert_eq!(page.browser.value("window.clipboard"), json!(expected));
+    assert_eq!(page.value("window.clipboard"), json!(expected));
     page.done();
 }

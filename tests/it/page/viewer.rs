@@ -34,9 +34,7 @@ fn choose(browser: &mut Browser, files: &[&Path], message: &str) {
 
 #[test]
 fn the_viewer_opens_a_report_and_compares_two() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let options = [["--solve", "--num-ipus=4"], ["--solve", "--num-ipus=3"]];
     let [(_, before), (_, now)]: [(PathBuf, Value); 2] = std::array::from_fn(|place| {
@@ -94,9 +92,7 @@ fn the_viewer_opens_a_report_and_compares_two() {
 
 #[test]
 fn what_is_no_report_is_refused() {
-    let Some(mut browser) = Browser::find() else {
-        return;
-    };
+    let mut browser = or_skip!(Browser::find());
     let folder = tempfile::tempdir().expect("a folder");
     let page = viewer(folder.path());
     browser.open(&page, 390);

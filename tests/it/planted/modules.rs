@@ -4,15 +4,12 @@
 //! third of them are looked at, with `SEEDS=0..1` all.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
-use popliner::debug_info::DebugInfo;
-use popliner::model::{LayerOptions, Layering, Model, NO_LAYER, Note, Pass};
-use popliner::profile::Profile;
+use popliner::model::{LayerOptions, Layering, NO_LAYER, Note, Pass};
 use tempfile::TempDir;
 
 use crate::support::models::pairs;
-use crate::support::{each, root};
+use crate::support::{each, model_in, root};
 
 /// Graphs of real models with blocks, and the framework of each.
 const GRAPHS: [(&str, &str); 10] = [
@@ -95,7 +92,7 @@ fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
         Some((context, (operation.forward?, operation.block.as_deref())))
     });
     let planted: HashMap<u64, (usize, Option<&str>)> = planted.collect();
-    let model = model(folder.path());
+    let model = model_in(folder.path());
     let layering = Layering::new(&model, &LayerOptions::default());
     let mut operations = BTreeMap::new();
     for (number, operation) in model.operations.iter().enumerate() {
@@ -112,12 +109,6 @@ fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
         }
     }
     Agreement::new(&operations.into_values().collect::<Vec<_>>())
-}
-
-fn model(folder: &Path) -> Model {
-    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
-    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
-    Model::build(profile, &contexts, false).expect("a model")
 }
 
 #[test]

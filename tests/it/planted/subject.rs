@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::MemoryModel;
 use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
-    Model, Placement, PlacementOptions,
+    DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
@@ -31,12 +30,11 @@ impl Subject {
     fn new(name: String, files: [PathBuf; 2], layer_regex: &str) -> Self {
         let model = Model::build(profile(&files), &contexts(&files), true).expect("a model");
         let options = LayerOptions {
-            source: LayerSource::Regex(Regex::new(layer_regex).expect("a regex")),
-            inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).expect("a regex"),
             order: LayerOrder::Natural,
             ..LayerOptions::default()
         };
-        let layering = Layering::of_names(&model.operations, &options);
+        let regex = Regex::new(layer_regex).expect("a regex");
+        let layering = Layering::by_regex(&model.operations, &regex, &options);
         assert!(!layering.is_empty(), "{name}: no layer");
         let tiles = model.target.num_tiles as usize;
         assert_eq!(

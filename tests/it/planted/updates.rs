@@ -5,14 +5,12 @@ use std::fs;
 use std::ops::Range;
 
 use ciborium::Value;
-use popliner::debug_info::DebugInfo;
 use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule};
 use popliner::model::{Layering, Model, Pass, Placement, PlacementOptions};
-use popliner::profile::Profile;
 use tempfile::TempDir;
 
-use crate::support::change_texts;
 use crate::support::models::{generate, pairs, share};
+use crate::support::{self, change_texts};
 
 const FRAMEWORKS: [&str; 3] = ["popart", "poptorch", "tensorflow"];
 const OPTIMISERS: [&str; 4] = ["sgd", "adam-each", "adam-sets", "adam-fused"];
@@ -31,9 +29,7 @@ fn model(framework: &str, optimiser: &str, change: impl Fn(&mut String)) -> Mode
     let mut bytes = Vec::new();
     ciborium::into_writer(&document, &mut bytes).expect("CBOR");
     fs::write(&debug, bytes).expect("a file");
-    let profile = Profile::read(&profile).expect("a profile");
-    let contexts = DebugInfo::read(&debug).expect("contexts");
-    Model::build(profile, &contexts, false).expect("a model")
+    support::model(&profile, &debug)
 }
 
 /// Names of updates that nobody knows.

@@ -5,11 +5,9 @@
 //! `cargo test` has 23 tiles of each IPU, a 64th, with the sizes by tile as they are.
 //! `TILES=1472 cargo test --release --test it bert_large` has all of them.
 
-use crate::support::popliner;
-use popliner::debug_info::DebugInfo;
+use crate::support::{model_in, popliner};
 use popliner::memory::MemoryModel;
-use popliner::model::{Layering, Model, Placement, PlacementOptions};
-use popliner::profile::Profile;
+use popliner::model::{Layering, Placement, PlacementOptions};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
@@ -37,9 +35,7 @@ fn generate(folder: &Path) {
 
 /// State of the optimizer by position: In, the layers, Out.
 fn state(folder: &Path) -> Vec<u64> {
-    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
-    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
-    let model = Model::build(profile, &contexts, false).expect("a model");
+    let model = model_in(folder);
     let layering = Layering::original(&model.operations);
     let placement = Placement::full(&model, &layering, &PlacementOptions::default());
     let placement = placement.expect("places");

@@ -6,15 +6,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::support::{debug, profile, root};
-use popliner::debug_info::DebugInfo;
+use crate::support::{debug, model, profile, root};
 use popliner::memory::MemoryModel;
-use popliner::model::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
-    Model, Placement, PlacementOptions, Positions,
-};
-use popliner::profile::Profile;
-use regex::Regex;
+use popliner::model::{Layering, Placement, PlacementOptions, Positions};
 use serde_json::Value;
 
 /// Everything that a split of a fixture is judged by, in positions of the layer
@@ -48,16 +42,8 @@ impl Facts {
 
     /// Those of any model.
     pub fn of(profile: &Path, debug: &Path, options: &PlacementOptions) -> Self {
-        let read = Profile::read(profile).expect("a profile");
-        let contexts = DebugInfo::read(debug).expect("contexts");
-        let model = Model::build(read, &contexts, false).expect("a model");
-        let layer_options = LayerOptions {
-            source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
-            inputs_regex: Regex::new(DEFAULT_INPUTS_REGEX).unwrap(),
-            order: LayerOrder::Steps,
-            ..LayerOptions::default()
-        };
-        let layering = Layering::of_names(&model.operations, &layer_options);
+        let model = model(profile, debug);
+        let layering = Layering::original(&model.operations);
         let placement = Placement::full(&model, &layering, options).expect("few sets");
         let memory = MemoryModel::new(&model, &placement).expect("few sets");
         let layers = placement.positions.len();

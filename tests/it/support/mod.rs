@@ -17,6 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use finish::try_finish_with;
+use popliner::debug_info::DebugInfo;
+use popliner::model::Model;
+use popliner::profile::Profile;
+
 pub use finish::{Run, finish, finish_unread, piped, try_finish};
 pub use skipped::skip;
 
@@ -205,6 +209,18 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
         }
     }
     sections
+}
+
+/// The model of both files.
+pub fn model(profile: &Path, debug: &Path) -> Model {
+    let contexts = DebugInfo::read(debug).expect("contexts");
+    let profile = Profile::read(profile).expect("a profile");
+    Model::build(profile, &contexts, false).expect("a model")
+}
+
+/// The model of both files in a folder.
+pub fn model_in(folder: &Path) -> Model {
+    model(&folder.join("profile.pop"), &folder.join("debug.cbor"))
 }
 
 thread_local! {

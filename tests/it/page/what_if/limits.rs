@@ -8,16 +8,14 @@ impl Page {
     fn fields(&mut self) -> Value {
         let fields =
             "['memory', 'reserve'].map((one) => document.getElementById('what-if-' + one).value)";
-        self.browser.value(fields)
+        self.value(fields)
     }
 }
 
 #[test]
 fn memory_and_what_is_kept_free_of_it_make_the_limit() {
     let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-    let Some(mut page) = Page::open(&profile("popart-bert-inference"), &options) else {
-        return;
-    };
+    let mut page = or_skip!(Page::open(&profile("popart-bert-inference"), &options));
     assert_eq!(page.fields(), json!(["638976", "12780"]));
     page.check();
     assert!(
@@ -36,7 +34,7 @@ fn memory_and_what_is_kept_free_of_it_make_the_limit() {
     for wrong in ["700000", "-1", "0.5"] {
         page.enter("reserve", wrong);
         let is_wrong = "!document.getElementById('what-if-reserve').validity.valid";
-        assert_eq!(page.browser.value(is_wrong), json!(true), "{wrong}");
+        assert_eq!(page.value(is_wrong), json!(true), "{wrong}");
         assert_eq!(page.command(), before, "{wrong}");
     }
     page.enter("reserve", "0");
@@ -70,9 +68,7 @@ fn memories_that_differ_by_ipu_can_have_another_reserve() {
         ),
     ] {
         let options = ["--solve", memories, reserve];
-        let Some(mut page) = Page::open(&profile("popart-bert-inference"), &options) else {
-            return;
-        };
+        let mut page = or_skip!(Page::open(&profile("popart-bert-inference"), &options));
         assert_eq!(page.fields(), json!(["", entered]));
         page.check();
         assert!(page.command().contains(option), "{}", page.command());

@@ -64,19 +64,23 @@ impl Page {
         })
     }
 
+    fn value(&mut self, expression: &str) -> Value {
+        self.browser.value(expression)
+    }
+
     fn positions(&self) -> u64 {
         let last = self.report["what_if"]["boundaries"].as_array();
         last.and_then(|all| all.last()?.as_u64()).expect("a number")
     }
 
     fn cuts(&mut self) -> Vec<u64> {
-        let cuts = self.browser.value(SHOWN)["cuts"].clone();
+        let cuts = self.value(SHOWN)["cuts"].clone();
         serde_json::from_value(cuts).expect("numbers")
     }
 
     fn press(&mut self, cut: usize, key: &str) {
         let focus = format!("document.querySelectorAll('.handle')[{cut}].focus()");
-        self.browser.value(&focus);
+        self.value(&focus);
         self.browser.press(key);
     }
 
@@ -93,7 +97,7 @@ impl Page {
                 return [[box.x + box.width / 2, y], [strip.x + strip.width * {position} / {positions}, y]];
             }})()"
         );
-        serde_json::from_value(self.browser.value(&places)).expect("places")
+        serde_json::from_value(self.value(&places)).expect("places")
     }
 
     fn drag(&mut self, by: By, cut: usize, position: u64) {
@@ -170,7 +174,7 @@ impl Page {
                 input.dispatchEvent(new Event('input'));
             }})()"
         );
-        self.browser.value(&enter);
+        self.value(&enter);
     }
 
     fn click(&mut self, what: &str) {
@@ -180,7 +184,7 @@ impl Page {
 
     fn click_unchecked(&mut self, what: &str) {
         let click = format!("document.getElementById('what-if-{what}').click()");
-        self.browser.value(&click);
+        self.value(&click);
     }
 
     /// The report of the command line that the page shows.
@@ -205,7 +209,7 @@ impl Page {
 
     /// All that the page shows is what its command line finds.
     fn check(&mut self) {
-        let state = self.browser.value(SHOWN);
+        let state = self.value(SHOWN);
         let command = state["command"].as_str().expect("a command");
         let judged = self.judged(command);
         let stages = judged["split"]["stages"].as_array().expect("stages");
@@ -309,9 +313,7 @@ fn a_moved_split_has_the_numbers_of_its_command_line() {
         ("poptorch-bert-training", &["--solve", "--num-ipus=4"], true),
     ];
     for (fixture, options, by_stages_after) in cases {
-        let Some(mut page) = Page::open(&profile(fixture), options) else {
-            return;
-        };
+        let mut page = or_skip!(Page::open(&profile(fixture), options));
         let what_if = &page.report["what_if"];
         assert_eq!(
             what_if["by_stages_after"],
@@ -350,9 +352,7 @@ fn other_limits_and_numbers_of_ipus_have_their_best_split() {
         "impossible",
     ];
     for fixture in fixtures.into_iter().step_by(share(2)) {
-        let Some(mut page) = Page::open(&profile(fixture), &options) else {
-            return;
-        };
+        let mut page = or_skip!(Page::open(&profile(fixture), &options));
         for (ipus, limit) in [
             ("3", "638976"),
             ("2", "900000"),
@@ -373,7 +373,7 @@ fn other_limits_and_numbers_of_ipus_have_their_best_split() {
 
 impl Page {
     fn command(&mut self) -> String {
-        let state = self.browser.value(SHOWN);
+        let state = self.value(SHOWN);
         state["command"].as_str().expect("a command").to_string()
     }
 }
@@ -381,9 +381,7 @@ impl Page {
 #[test]
 fn the_command_is_copied_or_selected() {
     let options = ["--solve", "--num-ipus=4"];
-    let Some(mut page) = Page::open(&profile("popart-bert-inference"), &options) else {
-        return;
-    };
+    let mut page = or_skip!(Page::open(&profile("popart-bert-inference"), &options));
     page.press(0, "ArrowLeft");
     let command = page.command();
     let press = "document.getElementById('what-if-copy').click()";
@@ -394,30 +392,25 @@ fn the_command_is_copied_or_selected() {
     })";
     // A clipboard of its own: that of a machine is shared by all browsers on it, and
     // answers or does not.
-    page.browser.value(
+    page.value(
         "void (navigator.clipboard.writeText = async (text) => { window.clipboard = text; })",
     );
-    page.browser.value(press);
-    assert_eq!(page.browser.value(copied), json!("Copied."));
-    assert_eq!(page.browser.value("window.clipboard"), json!(command));
+    page.value(press);
+    assert_eq!(page.value(copied), json!("Copied."));
+    assert_eq!(page.value("window.clipboard"), json!(command));
     // Where a browser does not let a page write there, the command is selected.
-    page.browser
-        .value("document.getElementById('what-if-copied').textContent = ''");
-    page.browser.value("getSelection().removeAllRanges()");
-    page.browser
-        .value("void (navigator.clipboard.writeText = () => Promise.reject(new Error()))");
-    page.browser.value(press);
-    let message = page.browser.value(copied);
+    page.value("document.getElementById('what-if-copied').textContent = ''");
+    page.value("getSelection().removeAllRanges()");
+    page.value("void (navigator.clipboard.writeText = () => Promise.reject(new Error()))");
+    page.value(press);
+    let message = page.value(copied);
     assert!(
         message
             .as_str()
             .is_some_and(|message| message.starts_with("Selected")),
         "{message}"
     );
-    assert_eq!(
-        page.browser.value("getSelection().toString()"),
-        json!(command)
-    );
+    assert_eq!(page.value("getSelection().toString()"), json!(command));
 }
 
 /// A stage of frozen layers alone recomputes nothing; beside others of their stage they do.
@@ -428,14 +421,12 @@ fn frozen_layers_run_again_where_others_of_their_stage_do() {
     let options: Vec<String> = options.split(' ').map(String::from).collect();
     let [profile, _] = models::generate(folder.path(), &options);
     let options = ["--solve", "--num-ipus=4", "--recompute=stage"];
-    let Some(mut page) = Page::open(&profile, &options) else {
-        return;
-    };
+    let mut page = or_skip!(Page::open(&profile, &options));
     let recomputes = &page.report["what_if"]["cycles"]["recomputes"];
     assert_eq!(recomputes[1], json!(false));
     assert_eq!(recomputes[5], json!(true));
     for cuts in ["3", "3,5", "5"] {
-        page.browser.value(&format!("choose({{ cuts: '{cuts}' }})"));
+        page.value(&format!("choose({{ cuts: '{cuts}' }})"));
         page.check();
     }
 }
@@ -454,14 +445,12 @@ fn a_large_model_has_the_ranges_around_the_best_cuts() {
         "--objective=fewest",
         "--mem-per-tile=1000000",
     ];
-    let Some(mut page) = Page::open(&profile, &options) else {
-        return;
-    };
+    let mut page = or_skip!(Page::open(&profile, &options));
     let boundaries = page.report["what_if"]["boundaries"].as_array();
     let count = boundaries.expect("boundaries").len() as u64;
     assert!(count <= page.positions(), "{count}");
     let note = "document.getElementById('what-if-some').checkVisibility()";
-    assert_eq!(page.browser.value(note), json!(true));
+    assert_eq!(page.value(note), json!(true));
     page.press(0, "ArrowRight");
     page.press(0, "Home");
     // Each check is a search of seconds: one after all of these.
@@ -470,5 +459,5 @@ fn a_large_model_has_the_ranges_around_the_best_cuts() {
     page.press(0, "ArrowLeft");
     page.check();
     let size = "document.documentElement.outerHTML.length";
-    assert!(page.browser.value(size).as_u64() < Some(2_000_000));
+    assert!(page.value(size).as_u64() < Some(2_000_000));
 }

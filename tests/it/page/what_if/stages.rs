@@ -12,9 +12,7 @@ fn cuts_are_added_and_removed() {
     let fixtures = ["poptorch-bert-training", "popart-bert-inference"];
     for fixture in fixtures.into_iter().step_by(share(2)) {
         let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-        let Some(mut page) = Page::open(&profile(fixture), &options) else {
-            return;
-        };
+        let mut page = or_skip!(Page::open(&profile(fixture), &options));
         let max_stages = page.report["what_if"]["max_stages"]
             .as_u64()
             .expect("a number");
@@ -43,7 +41,7 @@ fn cuts_are_added_and_removed() {
 impl Page {
     /// The page says what was done before the verdict.
     fn announces(&mut self, start: &str) {
-        let state = self.browser.value(SHOWN);
+        let state = self.value(SHOWN);
         let verdict = state["verdict"].as_str().expect("a verdict");
         assert!(verdict.starts_with(start), "{verdict}");
         assert!(verdict.contains(". This split "), "{verdict}");
@@ -67,17 +65,17 @@ impl Page {
         let before = self.cuts().len();
         let focus = "[...document.querySelectorAll('.stage')]
             .reduce((a, b) => b.offsetWidth > a.offsetWidth ? b : a).focus()";
-        self.browser.value(focus);
+        self.value(focus);
         self.browser.press("Enter");
         assert_eq!(self.cuts().len(), before + 1);
         let focused = "document.activeElement.classList.contains('handle')";
-        assert_eq!(self.browser.value(focused), json!(true));
+        assert_eq!(self.value(focused), json!(true));
         self.check();
     }
 
     fn is_disabled(&mut self, what: &str) -> bool {
         let disabled = format!("document.getElementById('what-if-{what}').disabled");
-        self.browser.value(&disabled) == json!(true)
+        self.value(&disabled) == json!(true)
     }
 
     /// By the button, until there are so many stages.
@@ -91,16 +89,13 @@ impl Page {
         }
         let is_full = self.report["what_if"]["max_stages"] == json!(stages);
         assert_eq!(self.is_disabled("add"), is_full);
-        let note = self
-            .browser
-            .value("document.getElementById('what-if-most').textContent");
+        let note = self.value("document.getElementById('what-if-most').textContent");
         assert_eq!(note != json!(""), is_full, "{note}");
     }
 
     /// By the button, which is for the cut that had the focus last.
     fn remove_all(&mut self) {
-        self.browser
-            .value("document.querySelector('.handle').focus()");
+        self.value("document.querySelector('.handle').focus()");
         for left in (0..self.cuts().len()).rev() {
             assert!(!self.is_disabled("remove"));
             self.browser

@@ -4,10 +4,9 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
-use popliner::debug_info::DebugInfo;
+use crate::support::model_in;
 use popliner::memory::{MemoryModel, Parts};
 use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
-use popliner::profile::Profile;
 use synthesize::pipeline::{PipelineModel, Recompute, StageTruth};
 use synthesize::places::Places;
 use tempfile::TempDir;
@@ -135,9 +134,7 @@ pub fn holds_weights(case: &Case, truth: &PipelineModel, positions: usize) -> bo
 }
 
 pub fn read(folder: &Path) -> (Model, Layering) {
-    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
-    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
-    let model = Model::build(profile, &contexts, false).expect("a model");
+    let model = model_in(folder);
     let options = LayerOptions {
         order: LayerOrder::Natural,
         ..LayerOptions::default()

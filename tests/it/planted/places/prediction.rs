@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::path::Path;
 
-use popliner::debug_info::DebugInfo;
+use crate::support::model_in;
 use popliner::memory::MemoryModel;
 use popliner::model::{Model, Placement, PlacementOptions};
-use popliner::profile::Profile;
 use popliner::solve::{Constraint, Problem, Rule, solve};
 
 use super::operations::{self, Found};
@@ -60,9 +59,7 @@ pub fn predict(
 }
 
 fn model(folder: &Path) -> Model {
-    let profile = Profile::read(&folder.join("profile.pop")).expect("a profile");
-    let contexts = DebugInfo::read(&folder.join("debug.cbor")).expect("contexts");
-    let model = Model::build(profile, &contexts, false).expect("a model");
+    let model = model_in(folder);
     assert_eq!(model.contradictions, [], "{}", folder.display());
     model
 }
