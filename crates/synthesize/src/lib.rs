@@ -172,7 +172,7 @@ fn write_pipeline(
     let profile = make_room(plan)?;
     write_debug(plan)?;
     let model = PipelineModel::new(plan);
-    model.write_profile_as(
+    model.write_profile(
         &profile,
         &pipelined.cuts,
         &pipelined.options,

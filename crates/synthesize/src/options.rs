@@ -30,9 +30,6 @@ pub struct Options {
     /// Tiles that the tensors of a graph are spread over: --tiles of them are written.
     #[arg(long, requires = "graph", default_value_t = 1472)]
     pub of_tiles: u32,
-    /// Bytes of an element of a tensor of a graph.
-    #[arg(long, requires = "graph", default_value_t = 2)]
-    pub element_bytes: u64,
     /// Layers of the model.
     #[arg(long)]
     pub layers: Option<u32>,
@@ -186,7 +183,6 @@ impl Options {
             features: self.features.clone(),
             graph: graph.map(Arc::new),
             of_tiles: self.of_tiles.max(1),
-            element_bytes: self.element_bytes.max(1),
         })
     }
 

@@ -89,8 +89,6 @@ pub struct Settings {
     pub graph: Option<Arc<ForwardPass>>,
     /// Tiles that the tensors of a graph are spread over.
     pub of_tiles: u32,
-    /// Bytes of an element of a tensor of a graph.
-    pub element_bytes: u64,
 }
 
 impl Settings {

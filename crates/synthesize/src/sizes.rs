@@ -42,10 +42,10 @@ pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
     (bytes * weights / 1000, bytes * rest / 1000)
 }
 
-/// Bytes of so many elements on a tile, where they stand evenly on all tiles of the device
+/// Bytes of elements of 16 bits on a tile, where they stand evenly on all tiles of the device
 /// that the model is made for.
 pub fn of_elements(settings: &Settings, elements: u64) -> u64 {
-    let bytes = elements.div_ceil(settings.of_tiles.into()) * settings.element_bytes;
+    let bytes = elements.div_ceil(settings.of_tiles.into()) * 2;
     bytes.next_multiple_of(4)
 }
 

@@ -42,19 +42,9 @@ const OF_VARIABLES: [&str; 8] = [
 ];
 
 impl PipelineModel {
-    /// Writes the profile of the pipelined compilation with these cuts, and gives
+    /// Writes the profile of the pipelined compilation with these cuts in a form, and gives
     /// what it needs. Nothing may have this name yet.
     pub fn write_profile(
-        &self,
-        path: &Path,
-        cuts: &[u32],
-        options: &PipelineOptions,
-    ) -> anyhow::Result<PipelineTruth> {
-        self.write_profile_as(path, cuts, options, &ProfileForm::default())
-    }
-
-    /// Writes the profile in another form.
-    pub fn write_profile_as(
         &self,
         path: &Path,
         cuts: &[u32],

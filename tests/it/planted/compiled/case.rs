@@ -214,7 +214,7 @@ impl Files {
     ) -> Compiled {
         let path = self.folder.path().join("pipelined.pop");
         let _ = std::fs::remove_file(&path);
-        let truth = model.write_profile_as(&path, cuts, &case.options, form);
+        let truth = model.write_profile(&path, cuts, &case.options, form);
         let profile = CompiledProfile::read(&path, true).expect("a compilation");
         let programs = profile.programs.as_ref().expect("programs");
         let layers = LayersByIpu::find(programs, &self.debug, &layer_options(), profile.ipus);
