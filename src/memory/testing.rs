@@ -18,6 +18,11 @@ pub(crate) fn share(part: usize) -> usize {
     }
 }
 
+/// A third of the cases of a property test, or all with `SEEDS`.
+pub(crate) fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig::with_cases(count / share(3) as u32)
+}
+
 /// `0..count`, or the range that `SEEDS` names, written `from..to`.
 pub(crate) fn seeds(count: u64) -> Range<u64> {
     let Ok(seeds) = std::env::var("SEEDS") else {

@@ -13,7 +13,7 @@ mod no_double_count;
 pub(super) mod reference_model;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::memory::testing::cases(500))]
 
     #[test]
     fn stages_follow_the_rules_on_every_tile(plain in plain()) {

@@ -98,7 +98,7 @@ pub(in crate::memory) fn after(range: &Range<usize>, layers: usize) -> Range<usi
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::memory::testing::cases(500))]
 
     #[test]
     fn the_sweep_knows_what_every_stage_needs(case in in_passes(), pipeline in any_pipeline()) {

@@ -12,7 +12,7 @@ fn at(curve: &LiveCurve, step: u32) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(crate::memory::testing::cases(300))]
 
     #[test]
     fn on_every_tile_a_curve_peaks_at_the_memory_of_the_stage(plain in plain()) {

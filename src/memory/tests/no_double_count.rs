@@ -86,7 +86,7 @@ fn stages(layers: usize, cuts: &[bool]) -> Vec<Range<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(crate::memory::testing::cases(500))]
 
     #[test]
     fn each_part_of_a_stage_holds_its_own_and_once(

@@ -180,7 +180,7 @@ impl Case {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(crate::memory::testing::cases(400))]
 
     #[test]
     fn stages_take_what_the_rule_says(

@@ -70,7 +70,7 @@ fn check_relaxations(case: &Case, found: &Infeasible) -> Result<(), TestCaseErro
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(crate::memory::testing::cases(2_000))]
 
     #[test]
     fn an_explanation_is_proven_and_its_hints_are_true(case in any_case(10)) {

@@ -107,7 +107,7 @@ fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), T
 proptest! {
     #![proptest_config(ProptestConfig {
         max_global_rejects: 100_000,
-        ..ProptestConfig::with_cases(2_000)
+        ..crate::memory::testing::cases(2_000)
     })]
 
     /// Each case with each objective. Cases that contradict themselves do not
@@ -136,7 +136,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_500))]
+    #![proptest_config(crate::memory::testing::cases(2_500))]
 
     #[test]
     fn in_a_pipeline_too(case in pipelined_case(9), max_edges in prop_oneof![0..30_usize, Just(5_000)]) {
@@ -217,7 +217,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(crate::memory::testing::cases(2_000))]
 
     #[test]
     fn a_sweep_is_one_solution_for_each_number_of_ipus(case in any_case(10)) {
@@ -261,7 +261,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(crate::memory::testing::cases(300))]
 
     #[test]
     fn both_programs_agree_where_trying_all_splits_takes_too_long(case in any_case(40)) {
