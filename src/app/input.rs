@@ -27,7 +27,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
         let debug = debug_path(options)?;
         let wanted = ReadOptions {
             memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
-            names: options.wants_report(),
+            names: options.wants_report() || options.wants_split(),
             trust_debug_info: options.layers.trust_debug_info,
             allow_incomplete: options.results.allow_incomplete,
         };

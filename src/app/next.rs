@@ -9,11 +9,10 @@ use crate::report::{PlanFacts, PlanRow, Report};
 use crate::search::{Reserve, Solver};
 
 /// Options of the question that a configuration has its own of.
-const OWN: [&str; 6] = [
+const OWN: [&str; 5] = [
     "--schedule=",
     "--recompute=",
     "--objective=",
-    "--micro-batches=",
     "--optimizer-state=",
     "--replicas=",
 ];
@@ -59,8 +58,12 @@ pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> V
     lines
 }
 
-/// After a split was found that fits: its configuration, and its page.
+/// After a split was found: its configuration and its page or, where none fits, what is enough.
 pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
+    let is_asked = options.results.solve && options.results.emit.is_empty() || options.results.plan;
+    if is_asked && report.split.as_ref().is_some_and(|split| !split.fits) {
+        return after_refusal(report, options);
+    }
     let is_wanted = options.results.solve
         && options.results.emit.is_empty()
         && options.exports.export_html.is_none();
@@ -78,6 +81,53 @@ pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
     let mut more = limits(options, usize::MAX);
     more.push(format!("--num-ipus={}", split.max_stages));
     steps(&command(&question, &more), report)
+}
+
+/// After nothing was found that fits: what was tried and is enough.
+fn after_refusal(report: &Report, options: &Options) -> Vec<String> {
+    let Some(refusal) = &report.refusal else {
+        return Vec::new();
+    };
+    let pipeline = report.pipeline.iter();
+    let others = pipeline.flat_map(|pipeline| &pipeline.alternatives);
+    let others = others.map(|other| &other.split);
+    let others = others.chain(&refusal.on_more_ipus);
+    let enough = others.filter(|other| other.fits);
+    let enough = enough.map(|other| other.options.split(' ').map(str::to_string).collect());
+    let changes = refusal.advice.iter().flat_map(|advice| &advice.changes);
+    let halved = changes.filter(|change| change.is_enough);
+    let halved = halved.map(|_| {
+        ["--micro-batch", "2", "--at-micro-batch", "1"]
+            .map(str::to_string)
+            .to_vec()
+    });
+    let enough: Vec<Vec<String>> = enough.chain(halved).collect();
+    let lines = enough
+        .iter()
+        .map(|changed| format!("  this fits:      {}", again(changed, options)));
+    let lines: Vec<String> = lines.collect();
+    let head = (!lines.is_empty()).then(|| "next:".to_string());
+    head.into_iter().chain(lines).collect()
+}
+
+/// The command again with other options, each followed by its value.
+fn again(changed: &[String], options: &Options) -> String {
+    let names: Vec<&String> = changed.iter().step_by(2).collect();
+    let is_kept = |argument: &&String| {
+        let name = argument
+            .split_once('=')
+            .map_or(argument.as_str(), |(name, _)| name);
+        !names.iter().any(|changed| *changed == name)
+    };
+    let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
+    let mut more = limits(options, usize::MAX);
+    let keeps_ipus = !names.iter().any(|name| *name == "--num-ipus");
+    if let Some(NumIpus::Exactly(ipus)) = options.limits.num_ipus.filter(|_| keeps_ipus) {
+        more.push(format!("--num-ipus={ipus}"));
+    }
+    more.extend(changed.chunks(2).map(|option| option.join("=")));
+    more.extend((!options.asks_nothing).then(|| "--solve".to_string()));
+    command(&kept, &more)
 }
 
 /// After a model was found to fit on one IPU: a plan for more of them.
@@ -129,8 +179,6 @@ fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<Str
         arguments.push(format!("--replicas={}", row.replicas));
     }
     arguments.extend(limits(options, row.ipus as usize));
-    let micro_batches = row.micro_batches;
-    arguments.extend(micro_batches.map(|count| format!("--micro-batches={count}")));
     arguments.push(format!("--check-splits={}", last_layers(row, positions)));
     arguments
 }

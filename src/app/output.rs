@@ -87,15 +87,15 @@ impl<'a> Outputs<'a> {
 
     /// Prints everything, results to `out`, and says how the run ends.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
-        let exit = self.print_all(out)?;
+        let look = self.messages.look_of_results();
+        let mut sections = Sections::new(out, (self.options.results.format, look), self.count());
+        let exit = self.print_all(&mut sections)?;
+        sections.finish()?;
         let has_verdict = self.report.has_verdict();
         Ok(if has_verdict { exit } else { Exit::Unreadable })
     }
 
-    fn print_all(&self, out: &mut impl Write) -> Result<Exit> {
-        let count = self.count();
-        let look = self.messages.look_of_results();
-        let mut sections = Sections::new(out, (self.options.results.format, look), count);
+    fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
             let verdict = |section: &Section| section.part == Part::Verdict;
             self.messages.sections(&self.report, verdict);
@@ -103,11 +103,11 @@ impl<'a> Outputs<'a> {
         for table in &self.tables {
             sections.table(table)?;
         }
-        let mut exit = self.print_search(&mut sections)?;
+        let mut exit = self.print_search(sections)?;
         for table in &self.diagnosis {
             sections.table(table)?;
         }
-        export::write(&self.options, &self.report, &mut sections, self.messages)?;
+        export::write(&self.options, &self.report, sections, self.messages)?;
         if self.options.results.explain {
             let explained = |section: &Section| section.part == Part::Explanation;
             self.messages.sections(&self.report, explained);
@@ -117,7 +117,7 @@ impl<'a> Outputs<'a> {
             self.print_rest(self.options.results.format == Format::Table);
             return Ok(exit_of(fit.fits));
         }
-        if self.compare(&mut sections)? {
+        if self.compare(sections)? {
             exit = Exit::DoesNotFit;
         }
         self.print_coverage();
@@ -149,9 +149,11 @@ impl<'a> Outputs<'a> {
                 _ => table.shown_in(Form::Csv),
             })?;
         }
-        if report.plan.is_some() {
+        if let Some(plan) = &report.plan {
             let recommended = |section: &Section| section.part == Part::Recommendation;
-            self.messages.sections(report, recommended);
+            if plan.has_recommendation {
+                self.messages.sections(report, recommended);
+            }
             let table = plan_table(report);
             if !(table.rows.is_empty() && self.options.results.format == Format::Table) {
                 sections.table(&table)?;
@@ -189,7 +191,7 @@ impl<'a> Outputs<'a> {
 
     /// Says what is recommended, or why nothing fits.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
-        if plan.rows.is_empty() {
+        if !plan.has_recommendation {
             self.print_verdict();
             self.print_rest(
                 self.options.results.solve && self.options.results.format == Format::Table,
@@ -197,9 +199,11 @@ impl<'a> Outputs<'a> {
         }
         let of_plan = |section: &Section| section.part == Part::Plan || section.id == "tried";
         self.messages.sections(&self.report, of_plan);
-        let first = plan.rows.first();
-        let next = first.map(|row| next::after_plan(row, &self.report, &self.options));
-        self.print_next(&next.unwrap_or_default());
+        let first = plan.recommended();
+        self.print_next(&match first {
+            Some(row) => next::after_plan(row, &self.report, &self.options),
+            None => next::after_split(&self.report, &self.options),
+        });
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }
 

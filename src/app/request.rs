@@ -42,6 +42,11 @@ pub(super) fn request(
     if let Some(option) = options.needing_cycles().filter(|_| cycles.is_none()) {
         return Err(refused(&NoCycles).context(option));
     }
+    let usual = match of_original(options) {
+        Some(_) => Goal::Peak,
+        None => Goal::usual(cycles.is_some()),
+    };
+    let goal = options.search.objective.unwrap_or(usual);
     let has_clock = cycles
         .as_ref()
         .is_some_and(|cycles| cycles.clock_hertz.is_some());
@@ -54,7 +59,7 @@ pub(super) fn request(
         reserve: options.limits.reserve,
         solver: options.search.solver,
         pipeline: options.pipeline.options(options.time.replicas),
-        goal: options.search.objective,
+        goal,
         constraints,
         cycles,
         step: options.time.options(),
@@ -187,7 +192,13 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
             options.search.has_constraints(),
             "constraints (--pin, --together, --cut-after, --no-cut-after)",
         ),
-        (options.search.objective != Goal::Peak, "--objective"),
+        (
+            options
+                .search
+                .objective
+                .is_some_and(|goal| goal != Goal::Peak),
+            "--objective",
+        ),
         (options.results.is_given(), "a split to compare with"),
         (options.results.sweep, "--sweep"),
         (options.results.plan, "--plan"),

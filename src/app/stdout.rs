@@ -1,6 +1,7 @@
 //! Standard output: in sections that a program can tell apart, until its reader
 //! has had enough.
 
+use crate::escape;
 use crate::report::terminal::{self, TextStyle};
 use crate::report::{Format, Report, Split, Table, stage_table, write_stages};
 #[cfg(unix)]
@@ -87,7 +88,8 @@ impl<W: Write> Write for Results<W> {
 /// Writes one result after the other. When there are several, a line
 /// `# name` is before each: no row of a table looks like that, since a
 /// row has at least two columns, and no comment in a configuration, since it
-/// has at least two words.
+/// has at least two words. As JSON all results are one value: that of the only one, or an
+/// object with a field for each.
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
@@ -95,6 +97,8 @@ pub(super) struct Sections<'a, W> {
     look: TextStyle,
     /// Are there several?
     named: bool,
+    /// As JSON: the results so far, each with its name.
+    values: Vec<(String, String)>,
 }
 
 impl<'a, W: Write> Sections<'a, W> {
@@ -105,16 +109,23 @@ impl<'a, W: Write> Sections<'a, W> {
             format,
             look,
             named,
+            values: Vec::new(),
         }
     }
 
     pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
+        if self.format == Format::Json {
+            return self.value(table.name, |out| table.write(Format::Json, out));
+        }
         self.name(table.name)?;
         self.write(table)
     }
 
     /// The stages: by default, and as JSON, as the original tool wrote them.
     pub(super) fn stages(&mut self, report: &Report, split: &Split) -> io::Result<()> {
+        if self.format == Format::Json {
+            return self.value("solve", |out| write_stages(split, out));
+        }
         self.name("solve")?;
         match self.format {
             Format::Auto | Format::Json => write_stages(split, self.out),
@@ -131,8 +142,46 @@ impl<'a, W: Write> Sections<'a, W> {
     }
 
     pub(super) fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.format == Format::Json && self.named {
+            let text = String::from_utf8_lossy(bytes);
+            return self.value(name, |out| match name {
+                // The report is JSON itself.
+                "export-json" => out.write_all(bytes),
+                _ => out.write_all(escape::json(serde_json::to_string(&text)?).as_bytes()),
+            });
+        }
         self.name(name)?;
         self.out.write_all(bytes)
+    }
+
+    /// Keeps a result for the value that all results are.
+    fn value(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+        self.values.push((name.replace('-', "_"), text));
+        Ok(())
+    }
+
+    /// Writes the value that all results are, if they are JSON.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        let values = std::mem::take(&mut self.values);
+        match &values[..] {
+            [] => {}
+            [(_, only)] if !self.named => write!(self.out, "{only}")?,
+            several => {
+                let fields = several
+                    .iter()
+                    .map(|(name, text)| format!("\"{name}\": {}", text.trim_end()));
+                let fields: Vec<String> = fields.collect();
+                writeln!(self.out, "{{\n{}\n}}", fields.join(",\n"))?;
+            }
+        }
+        self.out.flush()
     }
 
     /// Shows what was written before anything that goes to standard error.

@@ -2,6 +2,7 @@
 //! compares; and the best split for each number of IPUs.
 
 use super::LiveVariable;
+use crate::memory::{Recompute, Schedule};
 use crate::search::Advice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,11 +15,16 @@ pub type LayerNames = Vec<Option<String>>;
 pub struct Proof {
     /// The requested objective: `peak`, `fewest`, `communication`, `cycles` or `time`.
     pub objective: String,
-    /// Was the integer program solved to optimality, and does the dynamic
-    /// program agree in every number? A split of a search without proof, or one
-    /// that was given, says `false` and has no numbers.
+    /// Is no split better by the objective? Then the integer program was solved to optimality,
+    /// and the dynamic program agrees in every number; by time, no split was left untried that
+    /// could be faster. A split of a search without proof, or one that was given, says `false`
+    /// and has no numbers.
     pub optimal: bool,
-    /// The numbers that splits are compared by, the first deciding first.
+    /// By time, the cycles that a step of any split that fits takes at least; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_at_least: Option<u64>,
+    /// The numbers that splits are compared by, the first deciding first; by time only the
+    /// cycles of the slowest stage, which no split can have fewer of.
     pub objectives: Vec<ProvenObjective>,
     /// The ranges which show that the highest number of any stage cannot be lower.
     pub bottlenecks: Vec<ProvenBottleneck>,
@@ -30,7 +36,7 @@ pub struct Proof {
 pub struct ProvenObjective {
     /// The name of the number: `peak` (bytes on the fullest tile of any stage),
     /// `stages`, `squares` (the sum of the squared peaks of all stages),
-    /// `cut_bytes`, `cycles` (of the slowest stage), `steady` or `time`.
+    /// `cut_bytes` or `cycles` (of the slowest stage).
     pub objective: String,
     /// As the integer program found it.
     pub integer_program: String,
@@ -83,8 +89,7 @@ pub struct Refusal {
     /// Splits that would fit without some constraints or with some weights untied; empty
     /// when nothing would, or when there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
-    /// Changes that would free memory where the most is lacking, if nothing fits on any number of IPUs
-    /// nor in another pipeline that was tried.
+    /// Where the most is lacking, and changes that would free memory there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFacts>,
 }
@@ -177,7 +182,7 @@ pub struct OverLimit {
 }
 
 /// How a split that was given compares with the best.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenSplit {
     /// Constraints that it breaks, as they were given, and ties of weights.
     pub broken_constraints: Vec<String>,
@@ -191,6 +196,9 @@ pub struct GivenSplit {
     pub best_cut_bytes: u64,
     /// Cycles of the best split's slowest stage, when they are known.
     pub best_slowest_stage_cycles: Option<u64>,
+    /// The time of a step of the best split, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_milliseconds: Option<f64>,
 }
 
 /// A weight that several layers use.
@@ -234,6 +242,12 @@ pub struct Sweep {
 pub struct SweepRow {
     /// The number of IPUs.
     pub ipus: u32,
+    /// The order of work, where the schedule was chosen; the recomputation with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// The activations that are recomputed, where that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recompute: Option<Recompute>,
     /// Does it fit?
     pub fits: bool,
     /// Bytes on the fullest tile of any stage.
@@ -247,6 +261,9 @@ pub struct SweepRow {
     /// Cycles of a step, when they are known; left out in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_cycles: Option<u64>,
+    /// The micro-batches of that step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub micro_batches: Option<u64>,
     /// The layers of each stage.
     pub stages: Vec<LayerNames>,
     /// Why this number is a practical one, such as `one machine`.

@@ -36,9 +36,9 @@ pub struct PipelineFacts {
     /// Was it recorded with tensors that are gathered from several replicas?
     #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_sharded: bool,
-    /// Was the schedule left to the framework of the model?
+    /// Was the schedule left open, and chosen among those of the framework?
     pub schedule_by_default: bool,
-    /// Was the recomputation left to it?
+    /// Was the recomputation left open, and chosen with it?
     pub recompute_by_default: bool,
     /// The framework of the model.
     pub framework: Framework,

@@ -1,7 +1,7 @@
 //! Whole configurations: how many IPUs, which pipeline, which split.
 
 use super::fields::{Field, fields, items};
-use super::sentences::{Sentence, say};
+use super::sentences::{Sentence, nearly_full, say};
 use super::step::three_digits;
 use super::table::{Cell, ForPeople, Table};
 use super::text::counted;
@@ -20,10 +20,21 @@ pub struct PlanFacts {
     pub ipus_tried: Vec<u32>,
     /// The pipelines that were tried.
     pub pipelines_tried: Vec<Pipeline>,
-    /// The configurations, the recommended one first: that which gets the most
-    /// micro-batches done on all IPUs, with as many replicas as there are IPUs for, and
-    /// without cycles the one with the fewest IPUs. Empty where nothing fits.
+    /// The configurations, the recommended one first: the best split of `--solve` with the
+    /// same options. Then those with state of the optimizer where it has that, the fastest
+    /// first, and then the others. Empty where nothing fits.
     pub rows: Vec<PlanRow>,
+    /// Is the first row recommended? Where nothing fits with state of the optimizer where it is
+    /// asked for, rows with state elsewhere are only possible.
+    #[serde(default)]
+    pub has_recommendation: bool,
+}
+
+impl PlanFacts {
+    /// The configuration that is recommended.
+    pub fn recommended(&self) -> Option<&PlanRow> {
+        self.rows.first().filter(|_| self.has_recommendation)
+    }
 }
 
 /// A configuration that fits.
@@ -83,7 +94,7 @@ pub struct PlanRow {
     pub command: String,
 }
 
-const PLAN: [Field<PlanRow>; 16] = fields![PlanRow;
+const PLAN: [Field<PlanRow>; 19] = fields![PlanRow;
     Always "IPUs" Count (.ipus),
     Always "Replicas" Count (.replicas),
     Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
@@ -100,41 +111,54 @@ const PLAN: [Field<PlanRow>; 16] = fields![PlanRow;
     Always "Command" Text (.command),
     Always "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
     Always "Streamed" Bytes (.streamed_bytes),
+    ForPeople "Micro-batch" Count (|row, _, _| row.time_of_micro_batch().into()),
+    ForPeople "State" Text (|row, _, _| elsewhere(row).into()),
+    Always "Micro-batch (ms)" Count (|row, _, _| decimals(row.milliseconds_of_micro_batch(), 3)),
 ];
 
-const PLAN_FOR_PEOPLE: [ForPeople; 15] = [
+impl PlanRow {
+    /// The time of a step for each of its micro-batches.
+    fn milliseconds_of_micro_batch(&self) -> Option<f64> {
+        let milliseconds = self.milliseconds?;
+        Some(milliseconds / self.micro_batches?.max(1) as f64)
+    }
+
+    fn time_of_micro_batch(&self) -> Option<String> {
+        let milliseconds = self.milliseconds_of_micro_batch()?;
+        Some(format!("{milliseconds:.3} ms"))
+    }
+}
+
+const PLAN_FOR_PEOPLE: [ForPeople; 16] = [
     ("IPUs", true),
     ("Replicas", false),
     ("Schedule", true),
     ("Recompute", true),
     ("Peak memory", true),
+    ("Micro-batch", true),
+    ("State", true),
     ("Of the limit", true),
     ("Micro-batches", false),
     ("Cycles of a step", false),
-    ("Step (ms)", true),
+    ("Step (ms)", false),
     ("Efficiency", false),
     ("Samples a second", false),
     ("In time", false),
     ("Layers of each stage", true),
-    ("Optimizer state", true),
     ("Streamed", true),
 ];
 
-/// How many of these, at the end, are about state that is elsewhere.
-const OF_STATE: usize = 2;
-
 /// A row for each configuration.
 pub fn table(report: &Report) -> Table {
-    let mut rows = report.plan.iter().flat_map(|plan| &plan.rows);
-    let is_elsewhere = rows.any(|row| row.state != StatePlace::OnChip);
-    let for_people = match is_elsewhere {
-        true => &PLAN_FOR_PEOPLE[..],
-        false => &PLAN_FOR_PEOPLE[..PLAN_FOR_PEOPLE.len() - OF_STATE],
-    };
     Table {
-        for_people,
+        for_people: &PLAN_FOR_PEOPLE,
         ..Table::of("plan", &[&PLAN], report, items!(report, plan?.rows))
     }
+}
+
+/// The place of the state where it is not on the chip.
+fn elsewhere(row: &PlanRow) -> Option<String> {
+    (row.state != StatePlace::OnChip).then(|| row.state.to_string())
 }
 
 fn decimals(number: Option<f64>, decimals: usize) -> Cell {
@@ -147,8 +171,10 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let Some(plan) = &report.plan else {
         return Vec::new();
     };
-    let first = plan.rows.first();
+    let first = plan.recommended();
     let mut lines: Vec<Sentence> = first.map(bottlenecks).into_iter().collect();
+    let full = first.filter(|row| row.ipus > 1);
+    lines.extend(full.and_then(|row| nearly_full(row.fullest_tile_bytes, row.limit)));
     if plan.rows.is_empty() {
         lines.push(say(format!(
             "no configuration fits on {}",
@@ -245,26 +271,23 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
 /// The configuration that is recommended, and why.
 pub(super) fn recommended(report: &Report) -> Option<Sentence> {
     let plan = report.plan.as_ref()?;
-    let row = plan.rows.first()?;
+    let row = plan.recommended()?;
     let line = Sentence::default().stages(&row.stages);
     let pipeline = match (row.schedule, row.recompute) {
         (Schedule::None, _) => String::new(),
         (schedule, recompute) => format!(" with --schedule {schedule} --recompute {recompute}"),
     };
-    let replicas = match row.replicas {
-        0 | 1 => String::new(),
-        replicas => {
-            let replicas = counted(replicas, "replica");
-            format!(", {replicas} (the exchange of gradients between them is not counted)")
-        }
+    let replicas = match row.state.is_sharded() {
+        true => format!(", {}", counted(row.replicas, "replica")),
+        false => String::new(),
     };
-    let why = match row.cycles {
-        None => "the fewest IPUs",
-        Some(_) => "the highest throughput",
+    let why = match (row.cycles, plan.max_ipus) {
+        (None, _) => "the fewest IPUs".to_string(),
+        (Some(_), 1) => "the fastest on 1 IPU".to_string(),
+        (Some(_), ipus) => format!("the fastest on up to {}", counted(ipus, "IPU")),
     };
     Some(line.text(format!(
-        " fits on {}{pipeline}{replicas}: {why} on {}",
+        " fits on {}{pipeline}{replicas}: {why}",
         counted(row.ipus, "IPU"),
-        counted(plan.max_ipus, "IPU")
     )))
 }

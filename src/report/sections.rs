@@ -243,7 +243,8 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
         let in_time = fits.map(|fits| fits && report.is_in_time());
         blocks.push(Block::Verdict(in_time, Some(sentence)));
         let too_large = sentences::too_large(report).into_iter();
-        blocks.extend(too_large.filter(|_| fits == Some(false)).map(Block::Under));
+        let in_the_way = sentences::in_the_way(report).into_iter().chain(too_large);
+        blocks.extend(in_the_way.filter(|_| fits == Some(false)).map(Block::Under));
     }
     blocks
 }
@@ -259,6 +260,14 @@ fn estimate(report: &Report, _: Form) -> Vec<Block> {
 /// Where the most memory is, what a step takes, and whether fewer IPUs would be enough.
 fn step_of(report: &Report, _: Form) -> Vec<Block> {
     let memory = sentences::most_memory(report).into_iter();
+    let split = report
+        .split
+        .as_ref()
+        .filter(|split| split.fits && split.stages.len() > 1);
+    let fullest = split.and_then(|split| split.nearest_to_limit());
+    let fullest = fullest.map(|stage| &stage.fullest_tile);
+    let is_full = fullest.and_then(|tile| sentences::nearly_full(tile.bytes, tile.limit));
+    let memory = memory.chain(is_full);
     let all = memory.chain(step::sentences(report));
     lines(all.chain(sentences::fewer_ipus(report)))
 }
@@ -295,11 +304,13 @@ fn refusal(report: &Report, _: Form) -> Vec<Block> {
         let under = obstacles.ranges.into_iter().chain(obstacles.others);
         blocks.extend(under.map(Block::Under));
     }
-    if let Some((where_to, changes)) = sentences::advice(report) {
-        blocks.push(Block::Paragraph(where_to));
+    blocks.extend(lines(sentences::help(report, refusal)));
+    let changes = sentences::advice(report);
+    if !changes.is_empty() {
+        let head = "each of these frees memory where the most is lacking, and may not be enough";
+        blocks.push(Block::Paragraph(say(head)));
         blocks.extend(changes.into_iter().map(Block::Under));
     }
-    blocks.extend(lines(sentences::help(report, refusal)));
     blocks
 }
 

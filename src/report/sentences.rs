@@ -10,8 +10,8 @@ mod pipeline;
 mod refusal;
 
 pub(super) use explain::explain;
-pub(super) use pipeline::{alternatives, chosen, other_split, pipeline};
-pub(super) use refusal::{advice, given, help, refusal};
+pub(super) use pipeline::{alternatives, beside_what_fits, chosen, other_split, pipeline};
+pub(super) use refusal::{advice, given, help, in_the_way, refusal};
 
 use super::text::{self, counted, grouped, share};
 use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};
@@ -200,6 +200,19 @@ pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
     )
 }
 
+/// Says that a tile is so full that what a profile of one IPU does not show may not fit.
+pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<Sentence> {
+    let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
+    (is_close && bytes <= limit).then(|| {
+        say(
+            "more than 98 % of the limit is taken, and exchange code between IPUs is in no profile \
+             of one IPU: ",
+        )
+        .code("--reserve")
+        .text(" keeps room for it")
+    })
+}
+
 /// Says that fewer IPUs than the split has are enough.
 pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
@@ -339,15 +352,29 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
     ))
 }
 
-/// The numbers that both programs found, and what a lower one would take; `None`
-/// when nothing was proven.
+/// Whether the split is the best, by which numbers, and what lower ones would take; `None`
+/// where nothing was proven.
 pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
     let numbers = proof.objectives.iter();
     let numbers: Vec<String> = numbers
         .map(|number| format!("{} {}", number.objective, number.integer_program))
         .collect();
-    let optimal = say("optimal: the integer program and the dynamic program agree on ")
-        .name(numbers.join(", "));
+    let agree = match (proof.step_at_least, proof.optimal) {
+        (None, _) => "optimal: the integer program and the dynamic program agree on ",
+        (Some(_), true) => {
+            "optimal: all splits were tried, or shown to be no faster; the slowest \
+                            stage of no split takes fewer than "
+        }
+        (Some(_), false) => {
+            "not all splits could be tried; the slowest stage of no split takes \
+                             fewer than "
+        }
+    };
+    let optimal = say(agree).name(numbers.join(", "));
+    let optimal = match proof.step_at_least {
+        Some(step) => optimal.text(", and no step fewer than ").count(step),
+        None => optimal,
+    };
     let lower = proof.bottlenecks.iter().map(|bottleneck| {
         let needs = match bottleneck.stages_needed {
             Some(stages) => format!(" needs {}", counted(stages, "stage")),
@@ -358,7 +385,8 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
             .text(needs)
     });
     let all = [optimal].into_iter().chain(lower);
-    proof.optimal.then(|| Sentence::join(all, "; "))
+    let is_proven = proof.optimal || proof.step_at_least.is_some();
+    is_proven.then(|| Sentence::join(all, "; "))
 }
 
 impl Sentence {

@@ -15,7 +15,8 @@ use std::ops::Range;
 pub struct StepFacts {
     /// The micro-batches of the step: those over which gradients are accumulated.
     pub micro_batches: u64,
-    /// Were they left to the schedule, which then has the fewest that it allows?
+    /// Did nobody say how many? A profile does not record them, so that 128 are assumed, or
+    /// what the schedule needs where that is more.
     pub micro_batches_by_default: bool,
     /// The samples of a micro-batch, if they were given.
     pub micro_batch: Option<u64>,
@@ -161,7 +162,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
 fn time(step: &StepFacts) -> Sentence {
     let batches = counted(step.micro_batches, "micro-batch");
     let why = match step.micro_batches_by_default && step.micro_batches > 1 {
-        true => " (the fewest possible; --micro-batches takes more)",
+        true => " (assumed; --micro-batches takes your number)",
         false => "",
     };
     let mut line = say(format!("a step of {batches}{why} takes "))

@@ -200,6 +200,16 @@ macro_rules! cells {
 pub(crate) use cells;
 
 impl Column {
+    /// Its name as a key in JSON, such as `peak_memory`; a name from a file stays.
+    pub(super) fn key(&self) -> String {
+        let name = match &self.name {
+            Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
+            Cow::Owned(name) => return name.clone(),
+        };
+        let words = name.filter(|word| !word.is_empty()).map(str::to_lowercase);
+        words.collect::<Vec<_>>().join("_")
+    }
+
     /// A column whose numbers, if it has any, are at `at` in the JSON form.
     pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {

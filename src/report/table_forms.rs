@@ -49,12 +49,11 @@ impl Table {
         }
     }
 
-    /// Each row as an object with the names of the columns.
+    /// Each row as an object with the keys of the columns.
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let object = |row: &Row| -> serde_json::Map<String, Value> {
             let cells = self.columns.iter().zip(&row.cells);
-            let value =
-                |(column, cell): (&Column, &Cell)| (column.name.to_string(), self.value(cell));
+            let value = |(column, cell): (&Column, &Cell)| (column.key(), self.value(column, cell));
             cells.map(value).collect()
         };
         let rows: Vec<_> = self.rows.iter().map(object).collect();
@@ -66,7 +65,7 @@ impl Table {
     }
 
     /// A cell for programs that read JSON.
-    fn value(&self, cell: &Cell) -> Value {
+    fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             let names = self.pseudo_layers.names_of(layers).into_iter();
             names.map(String::from).collect()
@@ -74,9 +73,15 @@ impl Table {
         match cell {
             Cell::Empty => Value::Null,
             Cell::Bool(is) => Value::from(*is),
-            Cell::Number(number) => match i64::try_from(*number) {
+            Cell::Number(number) => match (i64::try_from(*number), u64::try_from(*number)) {
+                (Ok(number), _) => Value::from(number),
+                (_, Ok(number)) => Value::from(number),
+                _ => Value::from(number.to_string()),
+            },
+            Cell::Share(part, whole) => Value::from(*part as f64 / (*whole).max(1) as f64),
+            Cell::Text(text) if column.is_number() => match text.parse::<f64>() {
                 Ok(number) => Value::from(number),
-                Err(_) => Value::from(number.to_string()),
+                Err(_) => Value::from(text.clone()),
             },
             Cell::Layers(layers) => names(layers),
             Cell::Stages(stages) => stages.iter().map(names).collect(),

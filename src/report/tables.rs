@@ -155,7 +155,7 @@ fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
     Some(layers?.get(place)?.cycles)
 }
 
-const SWEEP: [Field<SweepRow>; 12] = fields![SweepRow;
+const SWEEP: [Field<SweepRow>; 16] = fields![SweepRow;
     Always "IPUs" Count (.ipus),
     Always "Fits" Text (.fits),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
@@ -168,16 +168,30 @@ const SWEEP: [Field<SweepRow>; 12] = fields![SweepRow;
     ForPeople "Of the limit" Share (|row, report, _| Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
     Always "Cycles of a step" Count (.step_cycles),
     ForPeople "Step" Count (|row, report, _| row.step_cycles.map(|cycles| time(cycles, report)).into()),
+    NotZeroAnywhere "Schedule" Text (|row, _, _| row.schedule.map(|schedule| schedule.to_string()).into()),
+    NotZeroAnywhere "Recompute" Text (|row, _, _| row.recompute.map(|recompute| recompute.to_string()).into()),
+    NotZeroAnywhere "Micro-batches" Count (.micro_batches),
+    ForPeople "Micro-batch" Count (|row, report, _| a_micro_batch(row, report).into()),
 ];
 
-const SWEEP_FOR_PEOPLE: [ForPeople; 8] = [
+/// The time of a step for each of its micro-batches.
+fn a_micro_batch(row: &SweepRow, report: &Report) -> Option<String> {
+    let cycles = row.step_cycles?.div_ceil(row.micro_batches?.max(1));
+    Some(time(cycles, report))
+}
+
+const SWEEP_FOR_PEOPLE: [ForPeople; 12] = [
     ("IPUs", true),
     ("Fits", true),
     ("Peak memory", true),
     ("Of the limit", true),
     ("Over all cuts", false),
-    ("Step", true),
+    ("Step", false),
+    ("Micro-batch", true),
     ("Layers of each stage", true),
+    ("Schedule", true),
+    ("Recompute", true),
+    ("Micro-batches", false),
     ("Note", false),
 ];
 

@@ -12,7 +12,7 @@ use super::table::{Cell, Form, Kind, RowBar, Table as Rows};
 use super::text::displayed as cell_text;
 use super::{NO_VERDICT, Report, Units};
 use crate::wording::listed;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
 /// Narrower bars say nothing, wider ones no more.
@@ -42,8 +42,11 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
     lines.join("\n")
 }
 
-/// A table with aligned columns, of which those on the right are left out where it would be
-/// wider than there are columns of text.
+/// The narrowest column of layers before other columns are left out for it.
+const MIN_LAYERS: usize = 24;
+
+/// A table with aligned columns. Where it is too wide for the screen, columns on the right are
+/// left out, but never the layers, which then take several lines.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     let limits = rows.bars.iter().map(|&(_, limit)| limit);
@@ -52,23 +55,59 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     }
     let units = look.units.for_bytes(most_bytes(&rows));
     let table = plain_table(&rows, units);
-    let widths = table.column_max_content_widths().into_iter();
-    let mut taken = 0;
-    let has_room = |column_width: &u16| {
-        taken += usize::from(*column_width) + 2;
-        look.width().is_none_or(|width| taken <= width + 1)
+    let widths: Vec<usize> = table
+        .column_max_content_widths()
+        .into_iter()
+        .map(usize::from)
+        .collect();
+    let Some(room) = look
+        .width()
+        .filter(|&room| taken(widths.iter().copied()) > room)
+    else {
+        return table.trim_fmt();
     };
-    let fitting = widths.take_while(has_room).count().max(2);
-    if fitting >= rows.columns.len() {
+    let least = |place: usize| match rows.columns[place].kind {
+        Kind::Layers => widths[place].min(MIN_LAYERS),
+        _ => widths[place],
+    };
+    let mut kept: Vec<usize> = (0..widths.len()).collect();
+    while taken(kept.iter().map(|&place| least(place))) > room && kept.len() > 2 {
+        let is_other = |&place: &usize| rows.columns[kept[place]].kind != Kind::Layers;
+        let last = (0..kept.len()).rev().find(is_other);
+        kept.remove(last.unwrap_or(kept.len() - 1));
+    }
+    let name = |place: usize| rows.columns[place].name.as_ref();
+    let names: Vec<&str> = kept.iter().map(|&place| name(place)).collect();
+    let mut table = plain_table(&rows.clone().only(&names), units);
+    wrap_layers(&mut table, &kept, &rows, room);
+    let left_out = (0..widths.len()).filter(|place| !kept.contains(place));
+    let left_out: Vec<String> = left_out.map(|place| cell_text(name(place))).collect();
+    if left_out.is_empty() {
         return table.trim_fmt();
     }
-    let names = rows.columns.iter().map(|column| column.name.as_ref());
-    let names: Vec<&str> = names.collect();
-    let left_out = names[fitting..].iter().map(|name| cell_text(name));
-    let left_out: Vec<String> = left_out.collect();
     let note = format!("Not shown: {}; --format tsv has all", listed(&left_out));
-    let table = plain_table(&rows.clone().only(&names[..fitting]), units);
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
+}
+
+/// The width of a table with columns of these widths.
+fn taken(widths: impl Iterator<Item = usize>) -> usize {
+    widths
+        .map(|width| width + 2)
+        .sum::<usize>()
+        .saturating_sub(1)
+}
+
+/// Lets the layers take several lines where they are too wide.
+fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(room.try_into().unwrap_or(u16::MAX));
+    for (number, &place) in kept.iter().enumerate() {
+        if let Some(column) = table.column_mut(number)
+            && rows.columns[place].kind != Kind::Layers
+        {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
 }
 
 /// The most bytes in any cell.

@@ -1,13 +1,12 @@
-//! The changes of the model where nothing fits, whatever pipeline (docs/model.md,
-//! "Advice").
+//! The changes of the model where nothing fits (docs/model.md, "Advice").
 
 use super::alternatives::other_states;
-use super::{CostedRequest, SearchError, SearchResult};
+use super::{CostedRequest, SearchError, SearchResult, estimate};
 use crate::memory::{
     MemoryModel, MicroBatchScale, Pipeline, PlacedStage, Recompute, Schedule, StageMemory,
     StatePlace,
 };
-use crate::model::Framework;
+use crate::model::{Framework, Placement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +24,9 @@ pub struct Advice {
     /// The bytes that it frees on the fullest tile; at most, where it is no option of
     /// `popliner`.
     pub frees: u64,
+    /// Is it enough for some split on as many IPUs? Only tried for half the micro-batch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_enough: bool,
 }
 
 /// A change of the model, in the order of how certain they are to help.
@@ -65,6 +67,7 @@ impl AdviceFor {
     pub(super) fn new(
         found: &SearchResult,
         memory: &MemoryModel<'_>,
+        placement: &Placement,
     ) -> Result<Option<Self>, SearchError> {
         let Some((stage, fullest)) = furthest_over(found) else {
             return Ok(None);
@@ -77,6 +80,7 @@ impl AdviceFor {
                 change,
                 weight,
                 frees,
+                is_enough: false,
             });
         };
         let less_in = |other: &MemoryModel<'_>| {
@@ -94,12 +98,15 @@ impl AdviceFor {
             recorded: 2,
             wanted: 1,
         };
-        add(
-            Change::HalfMicroBatch,
-            None,
-            less_in(&memory.at_micro_batch(half)),
-        );
+        let at_half = memory.at_micro_batch(half);
+        add(Change::HalfMicroBatch, None, less_in(&at_half));
         add(Change::HalfPrecision, None, reducible.wide / 2);
+        let may_halve = found.costed.request.at_micro_batch.is_none();
+        for item in &mut advice {
+            item.is_enough = may_halve
+                && item.change == Change::HalfMicroBatch
+                && estimate::fits(&at_half, placement, found)?;
+        }
         advice.retain(|item| item.frees > bytes / MIN_SHARE);
         Ok(Some(Self {
             fullest: fullest.clone(),

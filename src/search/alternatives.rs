@@ -6,6 +6,9 @@ use crate::progress::Progress;
 use crate::solve::{self, Problem, Solution};
 use crate::time::StageTimes;
 
+/// How many numbers of ranges are kept at a time, of 8 bytes each.
+const MAX_NUMBERS: usize = 1 << 25;
+
 /// The best split of the same model in another pipeline.
 #[derive(Debug)]
 pub struct Alternative {
@@ -23,20 +26,25 @@ pub(super) struct OtherPipeline<'a> {
     /// Ranges that need more than this are not computed.
     limit: u64,
     costs: RangeCosts,
+    /// The times of stages in this pipeline, if the profile has cycles.
+    times: Option<StageTimes>,
 }
 
 impl<'a> OtherPipeline<'a> {
     /// The model in another pipeline, of which ranges are to be computed that need at most
     /// `limit`.
     pub(super) fn new(
+        costed: &CostedRequest,
         memory: &MemoryModel<'a>,
         pipeline: Pipeline,
         limit: u64,
     ) -> Result<Self, SearchError> {
+        let times = costed.times.as_ref();
         Ok(Self {
             memory: memory.in_pipeline(pipeline)?,
             limit,
             costs: RangeCosts::default(),
+            times: times.map(|times| times.in_pipeline(pipeline)),
         })
     }
 
@@ -45,9 +53,18 @@ impl<'a> OtherPipeline<'a> {
         self.memory.pipeline()
     }
 
-    /// The costs that were computed.
-    pub(super) fn costs(&self) -> &RangeCosts {
-        &self.costs
+    /// The question to the solver in this pipeline, with the costs that were computed.
+    pub(super) fn problem<'p>(&'p self, costed: &'p CostedRequest) -> Problem<'p> {
+        Problem {
+            costs: &self.costs,
+            times: self.times.as_ref(),
+            ..costed.problem()
+        }
+    }
+
+    /// The times of stages in this pipeline, if the profile has cycles.
+    pub(super) fn times(&self) -> Option<&StageTimes> {
+        self.times.as_ref()
     }
 
     /// The memory and the limit to compute it with.
@@ -62,19 +79,13 @@ impl<'a> OtherPipeline<'a> {
 
     /// The best split, and whether it fits. Computes longer ranges until they are
     /// enough for that.
-    fn solve(
+    pub(super) fn solve(
         &mut self,
         costed: &CostedRequest,
         progress: &Progress,
     ) -> Result<Option<(bool, Solution)>, SearchError> {
-        let in_this = |times: &StageTimes| times.in_pipeline(self.memory.pipeline());
-        let times = costed.times.as_ref().map(in_this);
         loop {
-            let problem = Problem {
-                costs: &self.costs,
-                times: times.as_ref(),
-                ..costed.problem()
-            };
+            let problem = self.problem(costed);
             if let Some(best) = solve::solve(&problem)? {
                 return Ok(Some((true, best)));
             }
@@ -101,6 +112,17 @@ pub(super) fn compute_costs(
         other.take(costs);
     }
     Ok(())
+}
+
+/// How many pipelines are computed in one pass over the tiles, each with at most so many stages:
+/// as many as there is memory for.
+pub(super) fn at_once(costed: &CostedRequest, stages: usize) -> usize {
+    let positions = costed.positions();
+    let stages = stages.min(positions);
+    let numbers = positions
+        .saturating_mul(positions)
+        .saturating_mul(stages + 1);
+    (MAX_NUMBERS / numbers.max(1)).max(1)
 }
 
 /// Answers `costed` in each of `others`, whose costs are known. Where nothing fits, what
@@ -137,7 +159,7 @@ pub(super) fn others<'a>(
 ) -> Result<Vec<OtherPipeline<'a>>, SearchError> {
     let limit = costed.request.highest_limit();
     let other = |pipeline| {
-        let mut other = OtherPipeline::new(memory, pipeline, u64::MAX)?;
+        let mut other = OtherPipeline::new(costed, memory, pipeline, u64::MAX)?;
         if let Some(rough) = rough::peak(&other.memory, costed)? {
             other.limit = rough.limit_of_best(limit);
         }
@@ -146,7 +168,11 @@ pub(super) fn others<'a>(
     let pipeline = memory.pipeline();
     let states = other_states(costed, memory)?.into_iter();
     let states = states.map(|state| pipeline.with_state(state, costed.request.pipeline.replicas));
-    states.chain(pipeline.alternatives()).map(other).collect()
+    // The other pipelines that a request leaves open are no news where nothing fits.
+    let open = pipeline.open(costed.request.pipeline, memory.is_training());
+    let is_news = |other: &Pipeline| costed.request.moves || !open.contains(other);
+    let pipelines = pipeline.alternatives().into_iter().filter(is_news);
+    states.chain(pipelines).map(other).collect()
 }
 
 /// Where the state of the optimizer may be instead: nowhere else if it is not on the chip, or

@@ -4,18 +4,16 @@
 #[cfg(test)]
 mod tests;
 
-use super::alternatives::{OtherPipeline, compute_costs};
+use super::alternatives::{OtherPipeline, at_once, compute_costs};
 use super::swept::taken;
-use super::{CostedRequest, SearchError};
-use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
+use super::{CostedRequest, Outcome, SearchError, SearchResult};
+use crate::memory::{MemoryModel, Pipeline, StatePlace};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Fitting, Goal, Limits, Problem};
 use crate::time::StageTimes;
 use rayon::prelude::*;
 
-/// How many numbers of ranges are kept at a time, of 8 bytes each.
-const MAX_NUMBERS: usize = 1 << 25;
 /// How many configurations of one number of IPUs are kept.
 const MAX_OF_NUMBER: usize = 8;
 
@@ -36,26 +34,24 @@ pub struct Configuration {
     pub peaks: Vec<u64>,
 }
 
-/// The configurations that fit, the one that gets the most micro-batches done in a time
-/// first; without cycles, the one with the fewest IPUs. And the numbers of IPUs that were
-/// tried.
+/// The configurations that fit: first the answer that was `found`, then the fastest; without
+/// cycles, those with the fewest IPUs. Those with state of the optimizer elsewhere than in the
+/// answer come behind the others. `memory` is in the usual pipeline of the model.
 ///
 /// # Errors
 /// As those of a search.
 pub(super) fn front(
-    costed: &CostedRequest,
+    (found, pipeline): (&SearchResult, Pipeline),
     memory: &MemoryModel<'_>,
     progress: &Progress,
 ) -> Result<Front, SearchError> {
+    let costed = &found.costed;
+    let answer = answer(found, pipeline, memory.framework());
     let ipus = costed.ipus;
     let numbers = numbers(memory.framework(), ipus);
     let pipelines = pipelines(costed, memory, (&numbers, ipus))?;
-    // The same for all: what fills and drains a pipeline is shared by as many.
-    let of_pipeline = |&pipeline: &Pipeline| Some(costed.times.as_ref()?.in_pipeline(pipeline));
-    let most = pipelines.iter().filter_map(of_pipeline);
-    let micro_batches = most.map(|times| times.micro_batches(ipus)).max();
     let mut found = Vec::new();
-    for some in pipelines.chunks(at_once(costed)) {
+    for some in pipelines.chunks(at_once(costed, ipus)) {
         let limit = costed.request.highest_limit();
         let mut others: Vec<OtherPipeline<'_>> = Vec::new();
         for &pipeline in some {
@@ -64,24 +60,37 @@ pub(super) fn front(
                 |other: &&OtherPipeline<'_>| other.pipeline().recompute == pipeline.recompute;
             let like = others.iter().find(is_like);
             let like = like.map_or(memory, |other| other.wanted().0);
-            others.push(OtherPipeline::new(like, pipeline, limit)?);
+            others.push(OtherPipeline::new(costed, like, pipeline, limit)?);
         }
         compute_costs(&mut others, ipus, progress)?;
         let task = progress.begin("trying configurations", Unit::Rows, some.len() as u64);
         let configurations = others.par_iter().map(|other| {
             task.add(1);
-            let times = of_pipeline(&other.pipeline()).map(|times| times.with(micro_batches));
-            of_costs(costed, other, times, (&numbers, ipus))
+            of_costs(costed, other, (&numbers, ipus))
         });
         let configurations = configurations.collect::<Result<Vec<_>, _>>()?;
         found.extend(configurations.into_iter().flatten());
     }
-    // Those whose time is not known in full stand apart, behind the others.
-    let is_apart = |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
-    let (apart, known): (Vec<_>, Vec<_>) = found.into_iter().partition(is_apart);
-    let mut configurations = best_of(known);
-    configurations.extend(best_of(apart));
+    // Configurations whose time is not known in full cannot be compared with the others.
+    let lacks_time =
+        |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
+    let (lacking, known): (Vec<_>, Vec<_>) = found.into_iter().partition(lacks_time);
+    let is_asked = |plan: &Configuration| plan.pipeline.state == pipeline.state;
+    let (asked, elsewhere): (Vec<_>, Vec<_>) = best_of(known).into_iter().partition(is_asked);
+    let others = asked.into_iter().chain(elsewhere).chain(best_of(lacking));
+    let is_beaten = |other: &Configuration| {
+        !lacks_time(other) && answer.iter().any(|answer| answer.is_no_worse_than(other))
+    };
+    let others: Vec<Configuration> = others.filter(|other| !is_beaten(other)).collect();
+    let is_sharded = costed
+        .request
+        .pipeline
+        .state
+        .is_some_and(StatePlace::is_sharded);
+    let has_answer = answer.is_some() || is_sharded && !others.is_empty();
+    let configurations = answer.into_iter().chain(others).collect();
     Ok(Front {
+        has_answer,
         configurations,
         ipus,
         numbers,
@@ -89,14 +98,37 @@ pub(super) fn front(
     })
 }
 
-/// How many pipelines are computed in one pass over the tiles: as many as there is room for.
-fn at_once(costed: &CostedRequest) -> usize {
-    let positions = costed.positions();
-    let stages = costed.ipus.min(positions);
-    let numbers = positions
-        .saturating_mul(positions)
-        .saturating_mul(stages + 1);
-    (MAX_NUMBERS / numbers.max(1)).max(1)
+/// The best split of a search in `pipeline` as a configuration; `None` where nothing fits or a
+/// split was given.
+fn answer(found: &SearchResult, pipeline: Pipeline, framework: Framework) -> Option<Configuration> {
+    let costed = &found.costed;
+    let (Outcome::Best(best), None) = (&found.outcome, &costed.request.given) else {
+        return None;
+    };
+    // A plan shares state out by as many replicas as there are IPUs for, which the search
+    // does not know.
+    if costed
+        .request
+        .pipeline
+        .state
+        .is_some_and(|asked| asked != pipeline.state)
+    {
+        return None;
+    }
+    let split = Fitting {
+        plan: best.plan.clone(),
+        score: best.score,
+        step: best.step,
+    };
+    let of_replica = taken(best.score.stages, framework);
+    Some(Configuration {
+        pipeline,
+        ipus: of_replica,
+        replicas: (costed.ipus / of_replica).max(1),
+        times: costed.times.clone(),
+        peaks: peaks(&costed.problem(), &split),
+        split,
+    })
 }
 
 /// The numbers of stages that there may be in a pipeline on IPUs as the framework takes them:
@@ -119,20 +151,17 @@ fn of_replica(memory: &MemoryModel<'_>, stages: usize) -> usize {
 fn of_costs(
     costed: &CostedRequest,
     other: &OtherPipeline<'_>,
-    times: Option<StageTimes>,
     (numbers, ipus): (&[usize], usize),
 ) -> Result<Vec<Configuration>, SearchError> {
     let (pipeline, memory) = (other.pipeline(), other.wanted().0);
     let problem = Problem {
-        costs: other.costs(),
-        times: times.as_ref(),
         ipus: ipus.min(costed.positions()),
         limits: Limits::new(&costed.request.limits).first(ipus),
-        goal: match times {
+        goal: match other.times() {
             Some(_) => Goal::Time,
             None => Goal::Peak,
         },
-        ..costed.problem()
+        ..other.problem(costed)
     };
     let numbers = possible(memory, (numbers, ipus));
     let splits = solve::fitting(&problem, &numbers)?.into_iter();
@@ -142,7 +171,7 @@ fn of_costs(
             pipeline,
             ipus: of_replica,
             replicas: ipus / of_replica,
-            times: times.clone(),
+            times: other.times().cloned(),
             peaks: peaks(&problem, &split),
             split,
         }
@@ -160,8 +189,11 @@ fn peaks(problem: &Problem<'_>, split: &Fitting) -> Vec<u64> {
 /// The front, and the configurations among which it was found.
 #[derive(Debug, Clone)]
 pub struct Front {
-    /// The configurations; the recommended one first.
+    /// The configurations, the best first.
     pub configurations: Vec<Configuration>,
+    /// Is the first one recommended: the answer of the search, or the fastest with state that is
+    /// asked to be shared out?
+    pub has_answer: bool,
     /// How many IPUs there are.
     pub ipus: usize,
     /// The numbers of IPUs that were tried, ascending.
@@ -181,21 +213,7 @@ fn pipelines(
     (numbers, ipus): (&[usize], usize),
 ) -> Result<Vec<Pipeline>, SearchError> {
     let first = memory.pipeline();
-    let wanted = costed.request.pipeline;
-    let mut all = vec![first];
-    for pipeline in first.alternatives() {
-        let others = [Recompute::None, Recompute::Stage, Recompute::Layer];
-        all.extend(others.map(|recompute| Pipeline {
-            recompute,
-            ..pipeline
-        }));
-    }
-    let keeps_recomputation = wanted.recompute.is_some() || !memory.is_training();
-    let is_wanted = |other: &Pipeline| {
-        (wanted.schedule.is_none() || other.schedule == first.schedule)
-            && (!keeps_recomputation || other.recompute == first.recompute)
-    };
-    all.retain(is_wanted);
+    let all = first.possible(costed.request.pipeline, memory.is_training());
     let states = states(costed, memory, (numbers, ipus))?;
     let mut distinct: Vec<Pipeline> = Vec::new();
     for &(state, replicas) in &states {
@@ -286,33 +304,24 @@ impl Configuration {
         state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
     }
 
-    /// Cycles and micro-batches of a step; none without cycles.
-    fn step(&self) -> (u128, u128) {
-        let step = self.split.score.step;
-        step.map_or((0, 1), |step| (step.cycles, step.micro_batches.into()))
-    }
-
-    /// The one that gets the most micro-batches done by all its replicas first, then the
-    /// shorter step, then fewer IPUs and less memory.
+    /// Orders configurations by the cycles of a micro-batch, then by IPUs and by memory.
     fn by_speed(&self, other: &Self) -> std::cmp::Ordering {
-        let ((cycles, batches), (others, their_batches)) = (self.step(), other.step());
-        let alone = cycles
-            .saturating_mul(their_batches)
-            .cmp(&others.saturating_mul(batches));
-        let all = (cycles
-            .saturating_mul(their_batches)
-            .saturating_mul(other.replicas as u128))
-        .cmp(&(others.saturating_mul(batches)).saturating_mul(self.replicas as u128));
-        all.then(alone)
+        self.by_rate(other)
             .then(self.ipus.cmp(&other.ipus))
             .then(self.split.score.peak.cmp(&other.split.score.peak))
     }
 
+    fn by_rate(&self, other: &Self) -> std::cmp::Ordering {
+        match (self.split.score.step, other.split.score.step) {
+            (Some(step), Some(theirs)) => step.by_rate(&theirs),
+            _ => std::cmp::Ordering::Equal,
+        }
+    }
+
     /// Has it as few IPUs, as short a step and as low a peak?
     fn is_no_worse_than(&self, other: &Self) -> bool {
-        let ((cycles, batches), (others, their_batches)) = (self.step(), other.step());
         self.ipus <= other.ipus
-            && cycles.saturating_mul(their_batches) <= others.saturating_mul(batches)
+            && self.by_rate(other).is_le()
             && self.split.score.peak <= other.split.score.peak
     }
 }

@@ -89,7 +89,7 @@ impl CostedRequest {
             costs_up_to: 0,
             stages: 0,
             cut_bytes: memory.cut_bytes(),
-            times: stage_times(memory, placement, &request)?.map(|times| times.for_stages(ipus)),
+            times: stage_times(memory, placement, &request)?,
             request,
         })
     }
@@ -157,7 +157,6 @@ impl CostedRequest {
         if let IpuCount::UpTo(most) = self.request.ipus {
             let fewest = self.fewest_ipus(framework)?;
             self.ipus = fewest.map_or(most, |fewest| fewest.min(most));
-            self.times = self.times.take().map(|times| times.for_stages(self.ipus));
         }
         Ok(())
     }
@@ -182,10 +181,8 @@ impl CostedRequest {
             return Ok(None);
         };
         let ipus = taken(fewest, framework);
-        let times = self.times.clone().map(|times| times.for_stages(ipus));
         let problem = Problem {
             ipus,
-            times: times.as_ref(),
             ..self.problem()
         };
         let best = solve::solve(&problem)?;

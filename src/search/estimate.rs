@@ -21,19 +21,25 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// For what was `found`, whose pipeline `memory` has with the recorded micro-batch.
+    /// For what was `found`. `memories` has the recorded micro-batch in each pipeline that the
+    /// request leaves open.
     pub(super) fn new(
         scale: MicroBatchScale,
-        memory: &MemoryModel<'_>,
+        memories: &[MemoryModel<'_>],
         placement: &Placement,
         found: &SearchResult,
     ) -> Result<Self, SearchError> {
-        let fits = |samples: u64| {
+        let fits = |samples: u64| -> Result<bool, SearchError> {
             let scale = MicroBatchScale {
                 wanted: samples,
                 ..scale
             };
-            fits(&memory.at_micro_batch(scale), placement, found)
+            for memory in memories {
+                if fits(&memory.at_micro_batch(scale), placement, found)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         };
         Ok(Self {
             scale,
@@ -64,7 +70,7 @@ fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Optio
 }
 
 /// Does the split that was given fit, or else any on the IPUs of what was found?
-fn fits(
+pub(super) fn fits(
     memory: &MemoryModel<'_>,
     placement: &Placement,
     found: &SearchResult,

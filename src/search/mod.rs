@@ -1,7 +1,7 @@
 //! From a model and a question to a split, with its proof or the reason why
 //! there is none.
 //!
-//! [`SearchRequest`] is the question in the field's words. [`search`] computes the
+//! [`SearchRequest`] is the question in the field's words. The search computes the
 //! costs of the ranges of layers that can fit, asks the solver, and computes the stages
 //! that it found in full: once, for everything that is shown of them.
 
@@ -10,6 +10,7 @@ mod alternatives;
 mod configurations;
 mod costed;
 mod estimate;
+mod open_pipelines;
 mod request;
 mod rough;
 mod states;
@@ -91,6 +92,9 @@ pub struct SearchResult {
     /// The best split for each number of IPUs, when that was requested; for some
     /// more than there are when other splits are to be tried.
     pub sweep: Option<Vec<SweepAnswer>>,
+    /// The best split of all pipelines for each number of IPUs, where the request leaves the
+    /// pipeline open; `sweep` has those of the pipeline of this answer.
+    pub sweep_of_all: Option<Vec<SweepAnswer>>,
     /// The ranges of the certificate when nothing fits, and their memory.
     pub over_limit: Vec<(Range<usize>, StageMemory)>,
     /// Positions that are over the limit by themselves, when the split does not
@@ -103,8 +107,7 @@ pub struct SearchResult {
     pub plan: Option<Front>,
     /// The bytes of other pipelines, when nothing fits or moves were requested.
     pub alternatives: Vec<Alternative>,
-    /// The changes that would free memory, where nothing fits on any number of IPUs and in any pipeline
-    /// that was tried.
+    /// The changes that would free memory, where nothing fits.
     pub advice: Option<AdviceFor>,
     /// The estimate of all this, if it is not for the micro-batch of the profile.
     pub estimate: Option<Estimate>,
@@ -132,20 +135,11 @@ impl Outcome {
     }
 }
 
-/// Answers `request` for the model of `memory`.
+/// Answers `request` in the pipeline of `memory`, telling `progress` how far it is.
 ///
 /// # Errors
 /// A request that contradicts itself, and whatever makes an answer uncertain.
-pub fn search(
-    memory: &MemoryModel<'_>,
-    placement: &Placement,
-    request: SearchRequest,
-) -> Result<SearchResult, SearchError> {
-    search_with(memory, placement, request, &Progress::new())
-}
-
-/// The same, telling `progress` how far it is.
-pub(crate) fn search_with(
+fn search_with(
     memory: &MemoryModel<'_>,
     placement: &Placement,
     request: SearchRequest,
@@ -168,23 +162,13 @@ pub(crate) fn search_with(
     let is_refused = matches!(outcome, Outcome::Infeasible(_));
     let refused = (memory.pipeline(), is_refused);
     let alternatives = alternatives::find(others, &costed, refused, progress)?;
-    let plan = costed
-        .request
-        .plan
-        .then(|| configurations::front(&costed, memory, progress));
-    let plan = plan.transpose()?;
-    let sweep = costed.sweep()?;
+    let sweep = costed.sweep(memory.pipeline())?;
     let on_more_ipus = costed.on_more_ipus(&outcome, memory.framework())?;
     let fewest_ipus = costed.fewest_beside(&outcome, sweep.as_deref(), memory.framework())?;
     let _task = progress.begin("computing stages", Unit::Rows, 0);
     let result = SearchResult::new(costed, outcome, memory)?;
-    let no_number_fits = match &result.outcome {
-        Outcome::Infeasible(infeasible) => infeasible.fewest.is_none(),
-        Outcome::Best(_) | Outcome::Greedy(_) => false,
-    };
-    let is_hopeless = no_number_fits && alternatives.iter().all(|other| !other.fits);
-    let advice = match is_hopeless && result.costed.request.split {
-        true => AdviceFor::new(&result, memory)?,
+    let advice = match is_refused && result.costed.request.split {
+        true => AdviceFor::new(&result, memory, placement)?,
         false => None,
     };
     Ok(SearchResult {
@@ -192,7 +176,6 @@ pub(crate) fn search_with(
         alternatives,
         fewest_ipus,
         on_more_ipus,
-        plan,
         sweep,
         ..result
     })
@@ -239,6 +222,7 @@ impl SearchResult {
             outcome,
             broken,
             sweep: None,
+            sweep_of_all: None,
             too_large: Vec::new(),
             plan: None,
             alternatives: Vec::new(),

@@ -26,7 +26,7 @@ pub struct SearchRequest {
     pub solver: Solver,
     /// The pipeline that stages are part of, as
     /// [`Layers::split`](crate::analysis::Layers::split) prepares it;
-    /// [`search`](super::search()) itself takes that of the memory model.
+    /// [`search_with`](super::search_with) itself takes that of the memory model.
     pub pipeline: PipelineOptions,
     /// The number that makes one split better than another.
     pub goal: Goal,
@@ -182,7 +182,9 @@ impl fmt::Display for Reserve {
         match self {
             Reserve::Bytes(bytes) => write!(f, "{bytes}"),
             Reserve::PerCent(thousandths) => {
-                write!(f, "{}.{:03}%", thousandths / 1000, thousandths % 1000)
+                let number = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
+                let number = number.trim_end_matches('0').trim_end_matches('.');
+                write!(f, "{number}%")
             }
         }
     }

@@ -19,6 +19,11 @@ pub(super) struct Rough {
 }
 
 impl Rough {
+    /// May a split fit in `limit`?
+    pub(super) fn fits(&self, limit: u64) -> bool {
+        self.peak <= limit
+    }
+
     /// `limit`, or if nothing can fit in that, the bytes that explain it.
     pub(super) fn limit(&self, limit: u64) -> u64 {
         if self.peak > limit {

@@ -1,7 +1,8 @@
 //! Where the state of the optimizer is: the first place where the model fits; and for which
 //! micro-batch.
 
-use super::{Estimate, SearchError, SearchRequest, SearchResult, search_with};
+use super::open_pipelines::search_open;
+use super::{Estimate, SearchError, SearchRequest, SearchResult};
 use crate::memory::MemoryModel;
 use crate::model::Placement;
 use crate::progress::Progress;
@@ -11,7 +12,7 @@ use crate::progress::Progress;
 /// all. With the model that was found so.
 ///
 /// # Errors
-/// As [`search`](super::search()).
+/// As [`search_with`](super::search_with).
 pub(crate) fn search_states<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,
@@ -23,8 +24,13 @@ pub(crate) fn search_states<'a>(
     };
     let estimated = memory.at_micro_batch(scale);
     let (estimated, mut found) = in_states(&estimated, placement, request.at(scale), progress)?;
-    let recorded = memory.in_pipeline(estimated.pipeline())?;
-    found.estimate = Some(Estimate::new(scale, &recorded, placement, &found)?);
+    let state = estimated.pipeline();
+    let recorded_usual = memory.pipeline().with_state(state.state, state.replicas);
+    let asked = found.costed.request.pipeline;
+    let open = recorded_usual.open(asked, memory.is_training()).into_iter();
+    let open = open.map(|pipeline| memory.in_pipeline(pipeline));
+    let open = open.collect::<Result<Vec<_>, _>>()?;
+    found.estimate = Some(Estimate::new(scale, &open, placement, &found)?);
     Ok((estimated, found))
 }
 
@@ -37,17 +43,16 @@ fn in_states<'a>(
 ) -> Result<(MemoryModel<'a>, SearchResult), SearchError> {
     let states = request.pipeline.states();
     let replicas = request.pipeline.replicas;
-    let first = search_with(memory, placement, request.clone(), progress)?;
-    // A plan has all places beside each other.
-    if states.len() < 2 || first.fits() || !request.split || request.plan {
-        return Ok((memory.clone(), first));
+    let first = search_open(memory, placement, request.clone(), progress)?;
+    if states.len() < 2 || first.1.fits() || !request.split {
+        return Ok(first);
     }
     for &state in &states[1..] {
         let other = memory.in_pipeline(memory.pipeline().with_state(state, replicas))?;
-        let found = search_with(&other, placement, request.clone(), progress)?;
-        if found.fits() {
-            return Ok((other, found));
+        let found = search_open(&other, placement, request.clone(), progress)?;
+        if found.1.fits() {
+            return Ok(found);
         }
     }
-    Ok((memory.clone(), first))
+    Ok(first)
 }

@@ -1,6 +1,7 @@
 //! The best split for each number of IPUs, and the fewest that are enough.
 
 use super::{CostedRequest, IpuCount, Outcome, SearchError};
+use crate::memory::Pipeline;
 use crate::model::Framework;
 use crate::solve::{self, Goal, Limits, Problem, Solution};
 
@@ -13,6 +14,8 @@ const TRIED_IPUS: usize = 16;
 pub struct SweepAnswer {
     /// How many IPUs there are.
     pub ipus: usize,
+    /// The pipeline of the split.
+    pub pipeline: Pipeline,
     /// Does it fit? Else it is the split that needs the least.
     pub fits: bool,
     /// The split.
@@ -20,6 +23,19 @@ pub struct SweepAnswer {
     /// The least bytes that its stages leave free of their limits; below 0
     /// when it does not fit.
     pub free: i64,
+}
+
+impl SweepAnswer {
+    /// Is it better than another for the same number of IPUs: the one that fits, or that
+    /// `goal` prefers, or that needs the least where none fits?
+    pub(super) fn is_better_than(&self, other: &Self, goal: Goal) -> bool {
+        let goal = if self.fits { goal } else { Goal::Peak };
+        let by_fit = other.fits.cmp(&self.fits);
+        let scores = [&self.solution.score, &other.solution.score];
+        by_fit
+            .then_with(|| scores[0].compare(scores[1], goal))
+            .is_lt()
+    }
 }
 
 impl CostedRequest {
@@ -47,14 +63,25 @@ impl CostedRequest {
 
     /// The best split for each number of IPUs, where that was requested; where none fits,
     /// the one that would need the least.
-    pub(super) fn sweep(&self) -> Result<Option<Vec<SweepAnswer>>, SearchError> {
-        if !self.request.sweep && !self.request.what_if {
-            return Ok(None);
-        }
+    pub(super) fn sweep(
+        &self,
+        pipeline: Pipeline,
+    ) -> Result<Option<Vec<SweepAnswer>>, SearchError> {
+        let is_wanted = self.request.sweep || self.request.what_if;
+        let answers = is_wanted.then(|| self.sweep_of(&self.problem(), pipeline));
+        answers.transpose()
+    }
+
+    /// The same for `problem`, which has the costs of `pipeline`.
+    pub(super) fn sweep_of(
+        &self,
+        problem: &Problem<'_>,
+        pipeline: Pipeline,
+    ) -> Result<Vec<SweepAnswer>, SearchError> {
         let numbers = self.swept();
         let problem = Problem {
             ipus: numbers.last().copied().unwrap_or(0),
-            ..self.problem()
+            ..*problem
         };
         let mut solutions = solve::sweep(&problem, &numbers)?;
         let refused = solutions.iter().take_while(|found| found.is_none()).count();
@@ -70,12 +97,13 @@ impl CostedRequest {
             let solution = solution?;
             Some(SweepAnswer {
                 ipus,
+                pipeline,
                 fits: place >= refused,
                 free: free(&problem, &solution),
                 solution,
             })
         });
-        Ok(Some(answers.collect()))
+        Ok(answers.collect())
     }
 
     /// The fewest IPUs that are enough, beside the best split: a sweep knows them.

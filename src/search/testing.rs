@@ -48,8 +48,8 @@ impl Case {
         memory.in_pipeline(pipeline).expect("few sets")
     }
 
-    /// The times of stages of a model in its pipeline, on so many IPUs.
-    pub(super) fn times(&self, memory: &MemoryModel<'_>, ipus: usize) -> StageTimes {
+    /// The times of stages of a model in its pipeline.
+    pub(super) fn times(&self, memory: &MemoryModel<'_>) -> StageTimes {
         let times = StageTimes::new(
             &self.cycles,
             &self.placement.positions,
@@ -57,9 +57,7 @@ impl Case {
             memory.cut_bytes_by_pass().expect("few sets"),
             StepOptions::default(),
         );
-        times
-            .streaming(&memory.streamed_state().expect("few sets"))
-            .for_stages(ipus)
+        times.streaming(&memory.streamed_state().expect("few sets"))
     }
 
     /// How to have this case alone.

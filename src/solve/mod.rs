@@ -88,8 +88,8 @@ pub struct Solution {
     /// Proofs that no bottleneck can be lower, in the order of the goal. A
     /// bottleneck below which no range counts anything has no entry.
     pub bottlenecks: Vec<BottleneckProof>,
-    /// Bounds on the shortest step, if that is the goal. The other proofs are then those
-    /// of the least cycles of the slowest stage, and of a split that has these.
+    /// Bounds on the shortest step, if that is the goal. The other proofs are then of the
+    /// least cycles of the slowest stage alone, which no split can beat.
     pub step: Option<StepProof>,
 }
 
@@ -126,12 +126,68 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
         return Ok(by_order);
     };
     let score = score(checked, &found.plan)?;
-    Ok(by_order.map(|solution| Solution {
-        plan: found.plan,
-        score,
-        step: Some(found.proof),
-        ..solution
-    }))
+    let solution = by_order.map(|start| start.with_step(found, score));
+    solution.as_ref().map_or(Ok(()), Solution::check_step)?;
+    Ok(solution)
+}
+
+impl Solution {
+    /// The fastest split, found from this one, whose slowest stage no other beats.
+    fn with_step(mut self, found: fastest::Fastest, score: Score) -> Self {
+        self.proofs.truncate(1);
+        self.bottlenecks
+            .retain(|proof| proof.objective == Objective::Cycles);
+        Self {
+            plan: found.plan,
+            score,
+            step: Some(found.proof),
+            ..self
+        }
+    }
+
+    /// Refuses a split that is faster than what was proven of all splits, or is called the
+    /// fastest and is not.
+    fn check_step(&self) -> Result<(), SolveError> {
+        let (Some(step), Some(proof)) = (self.score.step, self.step) else {
+            return Ok(());
+        };
+        let slowest = self.proofs.iter().map(|proof| proof.integer_program);
+        let is_beaten = slowest.max() > self.score.slowest_cycles;
+        let is_as_proven = match proof.is_optimal {
+            true => proof.at_least == step.cycles,
+            false => proof.at_least <= step.cycles,
+        };
+        if is_as_proven && !is_beaten {
+            return Ok(());
+        }
+        Err(SolveError::Unproven {
+            objective: Objective::Cycles,
+            reason: format!(
+                "a step takes {} cycles, and {} were proven",
+                step.cycles, proof.at_least
+            ),
+        })
+    }
+}
+
+/// The best plan as [`solve`] finds it, without the proof of the integer program: to compare
+/// problems of which one is then solved.
+///
+/// # Errors
+/// A problem or constraints that contradict themselves, and costs too large for exact
+/// arithmetic.
+pub fn unproven(problem: &Problem<'_>) -> Result<Option<(Plan, Score)>, SolveError> {
+    let checked = CheckedProblem::new(problem)?;
+    let Some(plan) = dynamic_program::solve(&checked) else {
+        return Ok(None);
+    };
+    let fastest = match checked.goal {
+        Goal::Time => fastest::fastest(&checked, &plan),
+        _ => None,
+    };
+    let plan = fastest.map_or(plan, |found| found.plan);
+    let score = score(&checked, &plan)?;
+    Ok(Some((plan, score)))
 }
 
 /// Both programs' answer by the objectives of the goal, one after the other.

@@ -36,7 +36,8 @@ pub enum Goal {
     /// estimates, with what is recomputed; then as peak.
     Cycles,
     /// The shortest step for each of its micro-batches: with the filling and draining of
-    /// the pipeline, the copies between IPUs and the update; then as peak.
+    /// the pipeline, the copies between IPUs and the update; then the fewest stages, then
+    /// the lowest peak.
     Time,
 }
 
@@ -62,6 +63,12 @@ impl Goal {
             Self::Communication => &[CutBytes, Peak, Stages, Cycles, Squares],
             Self::Cycles | Self::Time => &[Cycles, Peak, Stages, Squares, CutBytes],
         }
+    }
+
+    /// The goal where none is given: the fastest split or, without cycles, the one on the
+    /// fewest IPUs.
+    pub fn usual(has_cycles: bool) -> Self {
+        if has_cycles { Self::Time } else { Self::Fewest }
     }
 
     /// Does it mean nothing without cycles?

@@ -1,5 +1,6 @@
 //! The answer: which positions are in which stage, and what that costs.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::constraints::Constraint;
@@ -108,6 +109,19 @@ impl Score {
             Objective::CutBytes => Some(self.cut_bytes),
             Objective::Cycles => self.slowest_cycles,
             Objective::EarliestCuts => None,
+        }
+    }
+
+    /// Orders the splits of several pipelines by `goal`, the better one first: by time the one
+    /// with the shortest step for each micro-batch, then the fewest stages, then the lowest
+    /// peak.
+    pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
+        match (goal, self.step, other.step) {
+            (Goal::Time, Some(step), Some(theirs)) => step
+                .by_rate(&theirs)
+                .then(self.stages.cmp(&other.stages))
+                .then(self.peak.cmp(&other.peak)),
+            _ => self.rank(goal).cmp(&other.rank(goal)),
         }
     }
 

@@ -91,6 +91,16 @@ impl<'a> Limits<'a> {
 }
 
 impl<'a> Problem<'a> {
+    /// The same question for another number of IPUs; with limits by IPU, for the first of
+    /// them.
+    pub fn with_ipus(self, ipus: usize) -> Self {
+        Self {
+            ipus,
+            limits: self.limits.first(ipus),
+            ..self
+        }
+    }
+
     /// The best split of `costs` into at most `ipus` stages of at most `limit`
     /// bytes, lowest peak first, without constraints and cycles.
     pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {

@@ -25,11 +25,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
+/// The micro-batches of a step where nobody says how many: the fewest that every schedule
+/// takes on 64 IPUs, so that times on any number of IPUs can be compared. A profile does not
+/// record them.
+pub const USUAL_MICRO_BATCHES: u64 = 128;
+
 /// Numbers that a step depends on beside the cycles of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
     /// How many micro-batches gradients are accumulated over, or an inference step has;
-    /// `None` for the fewest that the schedule allows for all IPUs.
+    /// `None` for [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
     /// Bytes that an IPU sends to a neighbour in a second, and receives from it.
     pub link_bandwidth: u64,
@@ -80,8 +85,6 @@ pub struct StageTimes {
     /// Bytes of state of the optimizer of all positions before each, which stages stream where it
     /// is off the chip.
     state_before: Vec<u128>,
-    /// For how many stages the schedule must have micro-batches enough.
-    most_stages: usize,
 }
 
 /// The cycles of a micro-batch by position: those of a stage are the sums over its positions
@@ -169,7 +172,6 @@ impl StageTimes {
             clock_hertz: cycles.clock_hertz,
             cut_bytes,
             state_before: Vec::new(),
-            most_stages: 1,
         }
         .with_frozen()
     }
@@ -218,14 +220,6 @@ impl StageTimes {
         )
     }
 
-    /// The times where a step has micro-batches enough for this number of split stages.
-    pub fn for_stages(self, most_stages: usize) -> Self {
-        Self {
-            most_stages: most_stages.max(1).min(self.positions().max(1)),
-            ..self
-        }
-    }
-
     /// The times where stages may stream so many bytes of state of the optimizer, by position.
     pub fn streaming(self, state: &[u64]) -> Self {
         Self {
@@ -240,15 +234,6 @@ impl StageTimes {
             pipeline,
             ..self.clone()
         }
-    }
-
-    /// The times with this number of micro-batches, where it is not left to the schedule.
-    pub fn with(self, micro_batches: Option<u64>) -> Self {
-        let options = StepOptions {
-            micro_batches,
-            ..self.options
-        };
-        Self { options, ..self }
     }
 
     /// Cycles of a tile in a second, where the profile has them.

@@ -1,6 +1,6 @@
 //! The time of one step of a split.
 
-use super::{Order, Passes, Slots, StageTimes, StepTime};
+use super::{Order, Passes, Slots, StageTimes, StepTime, USUAL_MICRO_BATCHES};
 use crate::memory::Schedule;
 use std::ops::Range;
 
@@ -24,27 +24,25 @@ impl StageTimes {
         stages + usize::from(self.out_in_first.is_some() && stages > 1)
     }
 
-    /// The micro-batches of a step for a split into this number of stages: those that
-    /// were requested, or else the fewest for the maximum number of stages, rounded up
-    /// to what the schedule allows for these.
+    /// The micro-batches of a step for a split into this number of stages: those that were
+    /// requested or the usual number, but no fewer than the schedule allows, and for TensorFlow
+    /// rounded up to a multiple of these.
     pub fn micro_batches(&self, stages: usize) -> u64 {
-        let least = |stages: usize| {
-            let depth = self.pipeline_depth(stages);
-            let least = match self.pipeline.schedule {
-                _ if !self.is_training => depth,
-                Schedule::None => 1,
-                _ if depth == 1 => 1,
-                schedule => schedule.least_accumulation(depth),
-            };
-            least as u64
+        let depth = self.pipeline_depth(stages);
+        let schedule = self.pipeline.schedule;
+        let fewest = match schedule {
+            _ if !self.is_training => depth,
+            Schedule::None => 1,
+            _ if depth == 1 => 1,
+            schedule => schedule.least_accumulation(depth),
         };
-        let (fewest, most) = (least(stages).max(1), least(self.most_stages).max(1));
-        let wanted = self.options.micro_batches.unwrap_or(most).max(fewest);
-        match self.pipeline.schedule {
+        let fewest = (fewest as u64).max(1);
+        let wanted = self.options.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
+        match schedule {
             Schedule::TfGrouped | Schedule::TfInterleaved if self.is_training => {
                 wanted.div_ceil(fewest).saturating_mul(fewest)
             }
-            _ => wanted,
+            _ => wanted.max(fewest),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Passes;
 use super::slots::{SlotKind, Slots};
+use std::cmp::Ordering;
 
 /// The cycles of one step: all micro-batches through all stages, and the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +58,13 @@ impl StepTime {
         }
     }
 
-    /// Is the step shorter for each of its micro-batches?
-    pub fn is_faster_than(&self, other: &Self) -> bool {
+    /// Orders steps by their cycles for each micro-batch, the fastest first.
+    pub fn by_rate(&self, other: &Self) -> Ordering {
         let [one, others] = [
             self.cycles.saturating_mul(other.micro_batches.into()),
             other.cycles.saturating_mul(self.micro_batches.into()),
         ];
-        one < others
+        one.cmp(&others)
     }
 }
 

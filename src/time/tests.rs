@@ -79,7 +79,11 @@ const CLOCK: u64 = 1_330_000_000;
 
 fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
     let stages: Vec<_> = (0..times.positions()).map(|at| at..at + 1).collect();
-    times.with(Some(micro_batches)).step(&stages).unwrap()
+    let options = StepOptions {
+        micro_batches: Some(micro_batches),
+        ..times.options
+    };
+    StageTimes { options, ..times }.step(&stages).unwrap()
 }
 
 /// As computed by hand; the last stage recomputes nothing, or all of its layers.

@@ -188,9 +188,10 @@ impl Options {
 
     /// Does any option mean nothing without cycles? Its name.
     pub fn needing_cycles(&self) -> Option<String> {
-        let objective = format!("--objective {}", self.search.objective.key());
+        let objective = self.search.objective.filter(|goal| goal.needs_cycles());
+        let named = objective.map(|goal| format!("--objective {}", goal.key()));
         let asked = [
-            (self.search.objective.needs_cycles(), &*objective),
+            (named.is_some(), named.as_deref().unwrap_or("")),
             (self.time.micro_batches.is_some(), "--micro-batches"),
             (
                 self.time.micro_batch.is_some() && self.time.at_micro_batch.is_none(),

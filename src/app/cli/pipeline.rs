@@ -17,15 +17,15 @@ pub struct Pipeline {
     /// copies for the micro-batches under way: that of PopART and PopTorch
     /// (popart), of TensorFlow (tf-grouped, tf-interleaved), one stage after the
     /// other (sequential), or none, which takes stages as parts of the one-IPU
-    /// compilation. auto takes that of the framework for training, and none for
-    /// inference, plain Poplar and PopXL
+    /// compilation. auto takes the best of the framework's for training in which stages
+    /// work side by side, and none for inference, plain Poplar and PopXL
     #[arg(long, value_name = "SCHEDULE", default_value = "auto",
           value_parser = or_auto::<Schedule>())]
     pub schedule: OrAuto<Schedule>,
 
     /// Recompute in the backward pass of the pipeline, instead of keeping
-    /// it: nothing (none), whole stages (stage) or each layer (layer). auto is
-    /// layer where the model marks checkpoints, else stage
+    /// it: nothing (none), whole stages (stage) or each layer (layer). auto takes the
+    /// best of these
     #[arg(long, value_name = "WHAT", default_value = "auto",
           value_parser = or_auto::<Recompute>())]
     pub recompute: OrAuto<Recompute>,
@@ -50,8 +50,8 @@ pub struct Pipeline {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Time")]
 pub struct Time {
-    /// The micro-batches of a step: gradient accumulation in training. By default the
-    /// fewest that the schedule allows, since a profile does not tell its own
+    /// The micro-batches of a step: gradient accumulation in training. Without it 128 are
+    /// assumed, since a profile does not record its own
     #[arg(long, value_name = "G",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub micro_batches: Option<u64>,

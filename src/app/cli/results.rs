@@ -22,8 +22,9 @@ const FIT_KNOWS_NO: &[&str] = &[
 pub struct Results {
     /// Print the whole configurations that fit on up to --num-ipus IPUs: how many IPUs,
     /// which schedule, what to recompute and where to split, so that none fits with fewer
-    /// IPUs, a shorter step and less memory. The recommended one comes first, each with the
-    /// command that gives it alone; the exit code says whether any fits
+    /// IPUs, a shorter step and less memory. The recommended one, which is the split of --solve,
+    /// comes first, each with the command that gives it alone; the exit code says whether
+    /// it fits
     #[arg(long)]
     pub plan: bool,
 
@@ -39,7 +40,7 @@ pub struct Results {
     pub emit: Vec<Form>,
 
     /// Print a row for each number of IPUs up to --num-ipus: does the model fit,
-    /// and what does its best split need
+    /// and what does its best split need, with the schedule and recomputation of that
     #[arg(long)]
     pub sweep: bool,
 

@@ -39,9 +39,10 @@ pub struct Limits {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Search")]
 pub struct Search {
-    /// The number by which one split that fits is better than another
-    #[arg(long, value_name = "OBJECTIVE", default_value = "peak")]
-    pub objective: Goal,
+    /// The number by which one split that fits is better than another [default: time, or
+    /// fewest where the profile has no cycles]
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub objective: Option<Goal>,
 
     /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
     /// stage. In means what runs before the layers, Out what runs after them

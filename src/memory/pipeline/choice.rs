@@ -101,16 +101,63 @@ impl Pipeline {
         let recompute = recompute
             .into_iter()
             .filter(|&other| other != self.recompute);
-        let schedules: &[Schedule] = match self.schedule {
-            Schedule::None => return Vec::new(),
+        if self.schedule == Schedule::None {
+            return Vec::new();
+        }
+        let schedules = self.other_schedules().iter();
+        let of_recompute = recompute.map(|recompute| Self { recompute, ..self });
+        let of_schedule = schedules.map(|&schedule| Self { schedule, ..self });
+        of_recompute.chain(of_schedule).collect()
+    }
+
+    /// The other schedules of the framework that this one is usual for.
+    fn other_schedules(self) -> &'static [Schedule] {
+        match self.schedule {
+            Schedule::None | Schedule::Sequential => &[],
             Schedule::Popart => &[Schedule::Sequential],
             Schedule::TfGrouped => &[Schedule::TfInterleaved, Schedule::Sequential],
             Schedule::TfInterleaved => &[Schedule::Sequential, Schedule::TfGrouped],
-            Schedule::Sequential => &[],
+        }
+    }
+
+    /// The pipelines among which the best is chosen for a model whose usual one is this. Stages
+    /// that run one after the other make no pipeline, and are only taken where they are asked for.
+    pub fn open(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
+        let all = self.possible(asked, is_training).into_iter();
+        let is_open = |other: &Self| {
+            other.schedule == self.schedule || other.schedule != Schedule::Sequential
         };
-        let of_recompute = recompute.map(|recompute| Self { recompute, ..self });
-        let of_schedule = schedules.iter().map(|&schedule| Self { schedule, ..self });
-        of_recompute.chain(of_schedule).collect()
+        all.filter(is_open).collect()
+    }
+
+    /// All pipelines of the framework of a model whose usual one is this, with what `asked` gives.
+    /// This one comes first.
+    pub fn possible(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
+        if self.schedule == Schedule::None || !is_training {
+            return vec![self];
+        }
+        let other_schedules = match asked.schedule {
+            Some(_) => &[],
+            None => self.other_schedules(),
+        };
+        let recomputations: &[Recompute] = match asked.recompute {
+            Some(_) => &[self.recompute],
+            None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
+        };
+        let schedules = [&[self.schedule], other_schedules].concat();
+        let mut all = vec![self];
+        for (schedule, &recompute) in schedules
+            .into_iter()
+            .flat_map(|schedule| recomputations.iter().map(move |other| (schedule, other)))
+        {
+            let pipeline = Self {
+                schedule,
+                recompute,
+                ..self
+            };
+            all.extend((pipeline != self).then_some(pipeline));
+        }
+        all
     }
 
     /// The options that make this of `other`, as they are typed.

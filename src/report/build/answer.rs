@@ -10,7 +10,7 @@ use crate::search::{AdviceFor, IpuCount, Outcome, SearchResult, SweepAnswer};
 use crate::solve::{
     Cause, Constraint, Infeasibility, Infeasible, Needed, Plan, Relaxation, Solution,
 };
-use crate::time::narrow;
+use crate::time::{StepTime, narrow};
 
 /// How many groups of layers that share variables a report names.
 const MAX_SHARED: usize = 100;
@@ -40,7 +40,8 @@ pub(super) fn proof(found: &SearchResult) -> Proof {
         },
     });
     Proof {
-        optimal: true,
+        optimal: solution.step.is_none_or(|step| step.is_optimal),
+        step_at_least: solution.step.map(|step| narrow(step.at_least)),
         objectives: objectives.collect(),
         bottlenecks: bottlenecks.collect(),
         ..none
@@ -129,6 +130,13 @@ impl Inputs<'_> {
     pub(super) fn given(&self, found: &SearchResult) -> Option<GivenSplit> {
         found.costed.request.given.as_ref()?;
         let Solution { plan, score, .. } = found.outcome.best()?;
+        let clock = found
+            .costed
+            .times
+            .as_ref()
+            .and_then(|times| times.clock_hertz());
+        let milliseconds =
+            |step: StepTime, clock| step::nanoseconds(step.cycles, clock) as f64 / 1e6;
         Some(GivenSplit {
             broken_constraints: found.broken.iter().map(broken).collect(),
             best_fits: matches!(found.outcome, Outcome::Best(_)),
@@ -136,13 +144,19 @@ impl Inputs<'_> {
             best_fullest_tile_bytes: score.peak,
             best_cut_bytes: narrow(score.cut_bytes),
             best_slowest_stage_cycles: score.slowest_cycles.map(narrow),
+            best_milliseconds: score
+                .step
+                .zip(clock)
+                .map(|(step, clock)| milliseconds(step, clock)),
         })
     }
 
     /// The best split for each number of IPUs that there are.
     pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
         let costed = &found.costed;
-        let answers = found.sweep.as_ref().filter(|_| costed.request.sweep)?;
+        let answers = found.sweep_of_all.as_ref().or(found.sweep.as_ref());
+        let answers = answers.filter(|_| costed.request.sweep)?;
+        let is_open = found.sweep_of_all.is_some();
         let max_ipus = match costed.request.ipus {
             IpuCount::Exactly(ipus) => ipus,
             IpuCount::UpTo(_) => usize::MAX,
@@ -152,12 +166,15 @@ impl Inputs<'_> {
             let score = &answer.solution.score;
             SweepRow {
                 ipus: answer.ipus as u32,
+                schedule: is_open.then_some(answer.pipeline.schedule),
+                recompute: is_open.then_some(answer.pipeline.recompute),
                 fits: answer.fits,
                 fullest_tile_bytes: score.peak,
                 free: answer.free,
                 cut_bytes: narrow(score.cut_bytes),
                 slowest_stage_cycles: score.slowest_cycles.map(narrow),
                 step_cycles: step::cycles(score.step),
+                micro_batches: score.step.map(|step| step.micro_batches),
                 stages: self.stages_of(&answer.solution.plan),
                 hint: hint(answer.ipus, score.stages),
             }

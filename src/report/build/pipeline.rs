@@ -28,7 +28,7 @@ impl Inputs<'_> {
             accumulator: pipeline.accumulator,
             state: pipeline.state,
             replicas: pipeline.replicas,
-            state_is_first_fit: request.pipeline.tries_states && !request.plan && found.fits(),
+            state_is_first_fit: request.pipeline.tries_states && found.fits(),
             state_bytes: self.state_bytes(),
             recorded_state_off_chip: recording.loads_state,
             recorded_state_sharded: recording.gathers_state,

@@ -16,6 +16,7 @@ impl Inputs<'_> {
             ipus_tried: front.numbers.iter().map(|&ipus| ipus as u32).collect(),
             pipelines_tried: front.pipelines.clone(),
             rows: rows.map(|row| self.plan_row(found, row)).collect(),
+            has_recommendation: front.has_answer,
         })
     }
 

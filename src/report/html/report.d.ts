@@ -2,7 +2,7 @@
 declare namespace Json {
   type Report = { configuration?: Configuration[]; constraints?: string[]; contradictions?: Contradiction[]; cuts: Cut[]; estimate?: EstimateFacts | null; execution?: Execution | null; fit?: Fit | null; format: DocumentFormat; given?: GivenSplit | null; heading?: string; layers: LayerMemory[]; live_steps?: LiveSteps | null; liveness?: Liveness | null; memory: RecordedMemory; pipeline?: PipelineFacts | null; plan?: PlanFacts | null; proof?: Proof | null; provenance: Provenance; pseudo_layers: PseudoLayers; refusal?: Refusal | null; sections?: SectionData[]; shared_variables?: SharedVariables[]; split?: Split | null; step?: StepFacts | null; sweep?: Sweep | null; tied_weights?: TiedWeightFacts[]; version: 3; warnings: string[]; what_if?: WhatIf | null; };
   type Accumulator = "as-weight" | "float16" | "float32";
-  type Advice = { change: Change; frees: number; weight?: string | null; };
+  type Advice = { change: Change; frees: number; is_enough?: boolean; weight?: string | null; };
   type AdviceFacts = { bytes: number; changes: Advice[]; largest?: LiveVariable[]; layers: (string | null)[]; tile: number; };
   type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
@@ -32,7 +32,7 @@ declare namespace Json {
   type Framework = "popart" | "poptorch" | "popxl" | "tensorflow" | "poplar";
   type FullestTile = { bytes: number; free: number; limit: number; overhead_code?: OverheadCode | null; parts: Parts; peak_step?: number | null; tile: number; };
   type Fullness = { histogram: Bucket[]; median: number; percentile_95: number; };
-  type GivenSplit = { best_cut_bytes: number; best_fits: boolean; best_fullest_tile_bytes: number; best_slowest_stage_cycles?: number | null; best_stages: ((string | null)[])[]; broken_constraints: string[]; };
+  type GivenSplit = { best_cut_bytes: number; best_fits: boolean; best_fullest_tile_bytes: number; best_milliseconds?: number | null; best_slowest_stage_cycles?: number | null; best_stages: ((string | null)[])[]; broken_constraints: string[]; };
   type IpuFit = { categories: CategoryBytes[]; curve?: Curve | null; cycles?: number | null; fits: boolean; fullest_tile: RecordedTileFacts; ipu: number; layers?: (string | null)[] | null; named?: NamedBytes | null; overflowed: number; tiles: Fullness; tiles_over: number; total: number; };
   type Kind = "text" | "name" | "layers" | "count" | "bytes" | "free" | "change" | "share";
   type LayerAtSteps = { bytes: number[]; name?: string | null; };
@@ -56,10 +56,10 @@ declare namespace Json {
   type Pipeline = { accumulator: Accumulator; recompute: Recompute; replicas: number; schedule: Schedule; state: StatePlace; };
   type PipelineAlternative = { change: number; fits: boolean; fullest_tile_bytes: number; micro_batches?: number | null; milliseconds?: number | null; options: string; recompute: Recompute; schedule: Schedule; stages: ((string | null)[])[]; state?: StatePlace; streamed_bytes?: number | null; };
   type PipelineFacts = { accumulator: Accumulator; alternatives?: PipelineAlternative[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip?: boolean; recorded_state_sharded?: boolean; replicas?: number; schedule: Schedule; schedule_by_default: boolean; state?: StatePlace; state_bytes?: number | null; state_is_first_fit?: boolean; without_recomputation?: number | null; };
-  type PlanFacts = { ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: PlanRow[]; };
+  type PlanFacts = { has_recommendation?: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: PlanRow[]; };
   type PlanRow = { command: string; cycles?: number | null; efficiency?: number | null; ends: number[]; free: number; fullest_stage: number; fullest_tile_bytes: number; ipus: number; is_shortest: boolean; is_within: boolean; lacks_time: boolean; limit: number; micro_batches?: number | null; milliseconds?: number | null; recompute: Recompute; replicas: number; samples_per_second?: number | null; schedule: Schedule; slowest_stage?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; streamed_bytes?: number | null; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; };
-  type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; };
+  type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
   type ProvenBottleneck = { below: string; objective: string; stages_needed?: number | null; };
   type ProvenObjective = { dynamic_program: string; integer_program: string; objective: string; };
   type Provenance = { app?: any; arguments: string[]; compiled?: string | null; files: Files; framework?: any; layer_name_regex?: string | null; memory_model: string; options?: BuildOption[] | null; poplar?: string | null; popliner: string; target: TargetFacts; };
@@ -86,7 +86,7 @@ declare namespace Json {
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
   type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
   type Sweep = { limit: number; rows: SweepRow[]; };
-  type SweepRow = { cut_bytes: number; fits: boolean; free: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; slowest_stage_cycles?: number | null; stages: ((string | null)[])[]; step_cycles?: number | null; };
+  type SweepRow = { cut_bytes: number; fits: boolean; free: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; micro_batches?: number | null; recompute?: Recompute | null; schedule?: Schedule | null; slowest_stage_cycles?: number | null; stages: ((string | null)[])[]; step_cycles?: number | null; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };
   type TargetFacts = { architecture: string; bytes_per_tile: number; clock_hz?: number | null; tiles: number; };
   type TiedWeightFacts = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };

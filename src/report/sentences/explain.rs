@@ -1,7 +1,7 @@
 //! The uses of each stage's memory, and the effect of moving a cut
 //! (`--explain`).
 
-use super::{Sentence, alternatives, of_limit, say};
+use super::{Sentence, beside_what_fits, of_limit, say};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
 use crate::report::{Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage};
@@ -27,7 +27,7 @@ pub(in crate::report) fn explain(report: &Report) -> Vec<Sentence> {
         }
     }
     let pipeline = report.pipeline.iter().filter(|_| report.refusal.is_none());
-    lines.extend(pipeline.flat_map(alternatives));
+    lines.extend(pipeline.flat_map(beside_what_fits));
     lines.extend(accumulation(report));
     lines.extend(shared(&report.shared_variables));
     lines

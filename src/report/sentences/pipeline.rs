@@ -99,9 +99,10 @@ pub(in crate::report) fn chosen(facts: &PipelineFacts) -> Sentence {
         false => "",
     };
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
-        (false, false) => "as requested".to_string(),
-        (true, _) => format!("usual for {framework} training"),
-        (false, true) => "the schedule as requested".to_string(),
+        (false, false) => "as requested",
+        (true, true) => "chosen",
+        (true, false) => "the schedule chosen",
+        (false, true) => "the recomputation chosen",
     };
     let adds_accumulators = facts.trains() && !facts.recorded_accumulation;
     let accumulators = match (adds_accumulators, facts.accumulator) {
@@ -168,23 +169,42 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
     )
 }
 
-/// A line for each other pipeline that was looked at.
-pub(in crate::report) fn alternatives(facts: &PipelineFacts) -> Vec<Sentence> {
-    let others = facts.alternatives.iter();
-    others.map(|other| other_split(&other.split)).collect()
+/// A line for each other pipeline of those that `is_wanted`, where nothing fits in this one.
+pub(in crate::report) fn alternatives(
+    facts: &PipelineFacts,
+    is_wanted: impl Fn(&OtherSplit) -> bool,
+) -> Vec<Sentence> {
+    let others = facts.alternatives.iter().map(|other| &other.split);
+    others
+        .filter(|other| is_wanted(other))
+        .map(other_split)
+        .collect()
+}
+
+/// A line for each other pipeline, where the split fits in this one.
+pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<Sentence> {
+    let others = facts.alternatives.iter().map(|other| &other.split);
+    let line = |other: &OtherSplit| match other.fits {
+        true => needing(other, " the best split "),
+        false => other_split(other),
+    };
+    others.map(line).collect()
 }
 
 /// Whether the best split with something changed fits, what it needs, and how long a step takes.
 pub(in crate::report) fn other_split(alternative: &OtherSplit) -> Sentence {
+    match alternative.fits {
+        true => needing(alternative, " it fits: the best split "),
+        false => needing(alternative, " it does not fit: the best split "),
+    }
+}
+
+/// What the best split needs with something changed, and how long a step takes.
+fn needing(alternative: &OtherSplit, verdict: &str) -> Sentence {
     let sign = if alternative.change < 0 { "-" } else { "+" };
-    let verdict = if alternative.fits {
-        "it fits"
-    } else {
-        "it does not fit"
-    };
     let line = say("with ")
         .code(&*alternative.options)
-        .text(format!(" {verdict}: the best split "))
+        .text(verdict)
         .stages(&alternative.stages)
         .text(" needs ")
         .amount(alternative.fullest_tile_bytes)

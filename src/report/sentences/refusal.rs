@@ -1,9 +1,11 @@
 //! Why nothing fits, and what would help; and a split that was given.
 
 use super::{Sentence, alternatives, other_split, say};
+use crate::report::step::three_digits;
 use crate::report::text::counted;
 use crate::report::{
-    Advice, AdviceFacts, Change, OverLimit, Refusal, RefusalReason, RelaxationFacts, Report,
+    Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RefusalReason, RelaxationFacts,
+    Report,
 };
 
 /// The reasons why there is no split.
@@ -80,7 +82,7 @@ fn over_limit(range: &OverLimit) -> Sentence {
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentence> {
     let mut lines = Vec::new();
     if let Some(pipeline) = &report.pipeline {
-        lines.extend(alternatives(pipeline));
+        lines.extend(alternatives(pipeline, |split| split.fits));
     }
     let split = report.split.as_ref();
     match &refusal.on_more_ipus {
@@ -90,6 +92,15 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
         }
         None => {}
     }
+    let advice = refusal.advice.iter();
+    let enough = advice.flat_map(|advice| &advice.changes);
+    lines.extend(enough.filter(|change| change.is_enough).map(|change| {
+        say("with half the micro-batch it fits, by an estimate: it frees ")
+            .amount(change.frees)
+            .text(" (")
+            .code("--micro-batch 2 --at-micro-batch 1")
+            .text(")")
+    }));
     // A tile cannot have more than the target gives it: beyond that, "over by" says all.
     let target = report.provenance.target.bytes_per_tile;
     let memory = refusal
@@ -113,23 +124,53 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
             .text(" it fits: ")
             .stages(&relaxation.stages)
     }));
+    if let Some(pipeline) = &report.pipeline {
+        lines.extend(alternatives(pipeline, |split| !split.fits));
+    }
     lines
 }
 
-/// Where the most is lacking, and what would free memory there: each change with its bytes.
-pub(in crate::report) fn advice(report: &Report) -> Option<(Sentence, Vec<Sentence>)> {
-    let advice = report.refusal.as_ref()?.advice.as_ref();
-    let advice = advice.filter(|advice| !advice.changes.is_empty())?;
-    let mut head = say("where the most is lacking, ")
+/// Where the most is lacking, and the variables that take the most of it.
+pub(in crate::report) fn in_the_way(report: &Report) -> Option<Sentence> {
+    let advice = report.refusal.as_ref()?.advice.as_ref()?;
+    let head = say("the most is lacking in ")
         .layers(&advice.layers)
-        .text(" with ")
+        .text(": ")
         .amount(advice.bytes)
         .text(format!(" on tile {}", advice.tile));
+    let mut head = match report.split.as_ref() {
+        Some(split) => head.text(" of ").bytes(split.limit),
+        None => head,
+    };
     head.phrases.extend(largest(report, advice).phrases);
-    let head = head.text(", these would free memory");
-    let changes = advice.changes.iter();
-    let changes = changes.map(|change| frees(change).amount(change.frees));
-    Some((head, changes.collect()))
+    Some(head)
+}
+
+/// Changes that free memory there and are not enough alone, or were not tried.
+pub(in crate::report) fn advice(report: &Report) -> Vec<Sentence> {
+    let advice = report
+        .refusal
+        .as_ref()
+        .and_then(|refusal| refusal.advice.as_ref());
+    let tried = report
+        .pipeline
+        .iter()
+        .flat_map(|pipeline| &pipeline.alternatives);
+    let tried: Vec<&str> = tried.map(|other| &*other.split.options).collect();
+    let is_news = |change: &&Advice| {
+        let option = match change.change {
+            Change::StateOffChip => "--optimizer-state off-chip",
+            Change::Checkpoints => "--recompute layer",
+            Change::Interleaved => "--schedule tf-interleaved",
+            _ => return !change.is_enough,
+        };
+        !tried.contains(&option)
+    };
+    let changes = advice.into_iter().flat_map(|advice| &advice.changes);
+    let changes = changes.filter(is_news);
+    changes
+        .map(|change| frees(change).amount(change.frees))
+        .collect()
 }
 
 /// The largest variables where the most is lacking, or how to see them, in parentheses.
@@ -139,19 +180,15 @@ fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
         name.text(" ").amount(variable.bytes)
     });
     let all = Sentence::join(all, ", ");
-    if advice.largest.is_empty() {
-        let has_no_names = report.liveness.is_some();
-        let hint = Sentence::default().text(" (");
-        return match has_no_names {
-            true => all,
-            false => hint
-                .code("--explain")
-                .text(" with the profile names the variables)"),
-        };
+    match (advice.largest.is_empty(), report.liveness.is_some()) {
+        (true, true) => all,
+        (true, false) => say(" (the profile has the names of the variables)"),
+        (false, _) => {
+            let mut line = say(", of which ");
+            line.phrases.extend(all.phrases);
+            line
+        }
     }
-    let mut line = Sentence::default().text(" (the largest: ");
-    line.phrases.extend(all.phrases);
-    line.text(")")
 }
 
 /// A change, up to the bytes that it frees.
@@ -217,8 +254,19 @@ pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
             .text(" with ")
             .amount(given.best_fullest_tile_bytes)
             .text(" on the fullest tile; the one given has ")
-            .amount(bytes),
+            .amount(bytes)
+            .text(times_of_both(report, given)),
     )
+}
+
+/// The steps of the best split and of the one given, where both are known.
+fn times_of_both(report: &Report, given: &GivenSplit) -> String {
+    let own = report.step.as_ref().and_then(|step| step.milliseconds);
+    let times = given.best_milliseconds.zip(own);
+    times.map_or(String::new(), |(best, own)| {
+        let [best, own] = [best, own].map(three_digits);
+        format!("; a step takes {best} ms, and {own} ms in the one given")
+    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::*;
 
 pub(super) fn proof() -> Proof {
     Proof {
+        step_at_least: None,
         objective: "peak".into(),
         optimal: true,
         objectives: vec![ProvenObjective {
@@ -62,6 +63,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
 
 pub(super) fn given() -> GivenSplit {
     GivenSplit {
+        best_milliseconds: None,
         broken_constraints: vec!["--pin 1=0".into()],
         best_fits: false,
         best_stages: vec![
@@ -76,6 +78,9 @@ pub(super) fn given() -> GivenSplit {
 
 pub(super) fn sweep(limit: u64) -> Sweep {
     let row = |ipus: u32, bytes: u64| SweepRow {
+        schedule: None,
+        recompute: None,
+        micro_batches: None,
         ipus,
         fits: bytes <= limit,
         fullest_tile_bytes: bytes,
@@ -155,6 +160,7 @@ pub(super) fn plan() -> PlanFacts {
         command: "popliner profile.pop --num-ipus=2".into(),
     };
     PlanFacts {
+        has_recommendation: true,
         max_ipus: 4,
         ipus_tried: vec![1, 2, 4],
         pipelines_tried: vec![Pipeline {

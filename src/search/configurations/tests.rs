@@ -1,8 +1,8 @@
 use super::*;
 use crate::memory::testing::seeds;
-use crate::memory::{PlacedStage, Schedule, StageMemory};
+use crate::memory::{PlacedStage, Recompute, Schedule, StageMemory};
 use crate::search::testing::{Case, peaks, splits};
-use crate::search::{IpuCount, SearchRequest, search};
+use crate::search::{IpuCount, SearchRequest, search_states};
 use std::collections::BTreeSet;
 
 #[test]
@@ -49,11 +49,10 @@ fn all_that_fit(case: &Case, costed: &CostedRequest, limits: &[u64]) -> Vec<Row>
     let numbers = numbers(framework, IPUS);
     let pipelines = all_pipelines(case);
     let memories: Vec<_> = pipelines.iter().map(|&other| case.memory(other)).collect();
-    let times = memories.iter().map(|memory| case.times(memory, IPUS));
-    let most = times.clone().map(|times| times.micro_batches(IPUS)).max();
+    let times = memories.iter().map(|memory| case.times(memory));
     let mut found = Vec::new();
     for (memory, times) in memories.iter().zip(times) {
-        let (pipeline, times) = (memory.pipeline(), times.with(most));
+        let pipeline = memory.pipeline();
         let peaks = peaks(memory);
         let lacks_time = pipeline.state != StatePlace::OnChip;
         for split in splits(memory.layers()) {
@@ -99,9 +98,9 @@ fn undominated(all: &[Row]) -> BTreeSet<Row> {
 }
 
 /// The row of a configuration, by what its split takes.
-fn row(case: &Case, most: Option<u64>, found: &Configuration) -> Row {
+fn row(case: &Case, found: &Configuration) -> Row {
     let memory = case.memory(found.pipeline);
-    let times = case.times(&memory, IPUS).with(most);
+    let times = case.times(&memory);
     let stages = found.split.plan.stages();
     let peaks = memory.placed_stages(&PlacedStage::of_split(stages));
     let peak = peaks.iter().map(StageMemory::max_tile_bytes).max();
@@ -150,17 +149,19 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
         ipus: IpuCount::Exactly(IPUS),
         limits,
         cycles: Some(case.cycles.clone()),
+        goal: Goal::Time,
         plan: true,
         split: false,
         ..SearchRequest::default()
     };
-    let found = search(&memory, &case.placement, request).expect("an answer");
+    let found = search_states(&memory, &case.placement, request, &Progress::new());
+    let (_, found) = found.expect("an answer");
     let all = all_that_fit(case, &found.costed, &by_ipu);
     let plan = found.plan.expect("a plan").configurations;
     let mut rows = BTreeSet::new();
     for found in &plan {
         let step = found.split.score.step.expect("cycles");
-        let own = row(case, Some(step.micro_batches), found);
+        let own = row(case, found);
         assert_eq!(
             (step.cycles, found.split.score.peak),
             (own.2, own.4),

@@ -80,10 +80,15 @@ impl Candidate {
         Some(Fastest { plan, proof })
     }
 
-    /// Is it faster, or as fast with a lower peak?
+    /// Is it faster, or as fast on fewer IPUs, or on as many with a lower peak?
     fn is_better_than(&self, other: &Self) -> bool {
-        let is_as_fast = !other.step.is_faster_than(&self.step);
-        self.step.is_faster_than(&other.step) || is_as_fast && self.peak < other.peak
+        let by_rate = self.step.by_rate(&other.step);
+        by_rate.then(self.by_size().cmp(&other.by_size())).is_lt()
+    }
+
+    /// The numbers that candidates of the same speed are compared by.
+    fn by_size(&self) -> (usize, u64) {
+        (self.stages.len(), self.peak)
     }
 }
 
@@ -351,7 +356,7 @@ impl<'a> StageSearch<'a> {
         };
         match compare(rate, self.best.rate()) {
             std::cmp::Ordering::Less => true,
-            std::cmp::Ordering::Equal => self.so_far().peak < self.best.peak,
+            std::cmp::Ordering::Equal => (self.stages, self.so_far().peak) < self.best.by_size(),
             std::cmp::Ordering::Greater => false,
         }
     }

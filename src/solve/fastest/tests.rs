@@ -19,7 +19,7 @@ pub(in crate::solve) struct Timed {
 }
 
 impl Timed {
-    pub(in crate::solve) fn times(&self, layers: usize, stages: usize) -> StageTimes {
+    pub(in crate::solve) fn times(&self, layers: usize) -> StageTimes {
         let passes = self.passes.iter().take(layers);
         let passes = passes.map(|&[forward, backward, update]| PassCycles {
             forward,
@@ -66,7 +66,6 @@ impl Timed {
             cut_bytes,
             options,
         )
-        .for_stages(stages)
     }
 }
 
@@ -104,30 +103,34 @@ pub(in crate::solve) fn any_times(layers: usize) -> impl Strategy<Value = Timed>
     )
 }
 
-/// The shortest step of all splits that are allowed, each tried: its cycles and
-/// micro-batches, and the lowest peak of those that are as short.
+/// The shortest step of all splits that are allowed, each tried; of several the one with the
+/// fewest stages, then with the lowest peak: its step and its peak.
 fn shortest(
     case: &Case,
     checked: &CheckedProblem<'_>,
     times: &StageTimes,
 ) -> Option<(StepTime, u64)> {
-    let mut best: Option<(StepTime, u64)> = None;
+    let mut best: Option<Candidate> = None;
     for cuts in obedient(case) {
         let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
         let stages: Vec<Range<usize>> = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
         let Some(found) = Candidate::new(checked, stages.clone()) else {
             continue;
         };
-        let step = times.step(&stages).unwrap();
-        let is_better = best.is_none_or(|(other, peak)| {
-            let is_as_fast = !other.is_faster_than(&step);
-            step.is_faster_than(&other) || is_as_fast && found.peak < peak
+        assert_eq!(Some(found.step), times.step(&stages));
+        let is_better = best.as_ref().is_none_or(|best| {
+            let by_rate = found.step.by_rate(&best.step);
+            let by_stages = found.stages.len().cmp(&best.stages.len());
+            by_rate
+                .then(by_stages)
+                .then(found.peak.cmp(&best.peak))
+                .is_lt()
         });
         if is_better {
-            best = Some((step, found.peak));
+            best = Some(found);
         }
     }
-    best
+    best.map(|best| (best.step, best.peak))
 }
 
 proptest! {
@@ -142,7 +145,7 @@ proptest! {
         timed in any_times(8),
         few in 0..30u64,
     ) {
-        let times = timed.times(case.costs.layers(), case.ipus);
+        let times = timed.times(case.costs.layers());
         let problem = Problem {
             times: Some(&times),
             goal: Goal::Time,

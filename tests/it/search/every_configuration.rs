@@ -38,29 +38,21 @@ fn pipelines() -> Vec<Pipeline> {
     all
 }
 
-/// The times of stages of all pipelines, with as many micro-batches.
+/// The times of stages of a pipeline.
 fn times(
     (model, layers): (&Model, &Layers<'_>),
     memory: &MemoryModel<'_>,
     pipeline: Pipeline,
 ) -> StageTimes {
     let cycles = model.layer_cycles(&layers.placement);
-    let memory_of = |pipeline| {
-        let times = StageTimes::new(
-            &cycles.clone().expect("cycles"),
-            &layers.placement.positions,
-            (pipeline, true),
-            memory.cut_bytes_by_pass().expect("bytes"),
-            StepOptions::default(),
-        );
-        times
-            .streaming(&memory.streamed_state().expect("few sets"))
-            .for_stages(IPUS)
-    };
-    let micro_batches = pipelines()
-        .into_iter()
-        .map(|other| memory_of(other).micro_batches(IPUS));
-    memory_of(pipeline).with(micro_batches.max())
+    let times = StageTimes::new(
+        &cycles.expect("cycles"),
+        &layers.placement.positions,
+        (pipeline, true),
+        memory.cut_bytes_by_pass().expect("bytes"),
+        StepOptions::default(),
+    );
+    times.streaming(&memory.streamed_state().expect("few sets"))
 }
 
 /// Every configuration that fits.

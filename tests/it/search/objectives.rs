@@ -10,7 +10,15 @@ use serde_json::Value;
 /// Runs the command and compares it with all splits.
 fn compare(fixture: &str, facts: &Facts, options: &[&str], best: Option<Vec<usize>>) {
     let fixed = ["--solve", "-q", "--schedule=none", DEFAULT_REGEX];
-    let options: Vec<&str> = [&fixed, options].concat();
+    let objective = options
+        .iter()
+        .any(|option| option.starts_with("--objective"));
+    let peak: &[&str] = if objective {
+        &[]
+    } else {
+        &["--objective=peak"]
+    };
+    let options: Vec<&str> = [&fixed, options, peak].concat();
     let run = run_fixture(fixture, &options);
     match best {
         Some(best) => {
@@ -107,6 +115,7 @@ fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
             fixture,
             &[
                 "--sweep",
+                "--objective=peak",
                 "--num-ipus=7",
                 "-q",
                 "--schedule=none",

@@ -9,8 +9,8 @@ const TRAINING: &str = "training-pipeline";
 fn solve(fixture: &str, options: &[&str]) -> (Run, Value) {
     let all = [&["--solve", "--export-json=-", "--format=json"], options].concat();
     let run = run_fixture(fixture, &all);
-    let json = run.out.split_once("# export-json\n").expect("a report").1;
-    let report = serde_json::from_str(json).expect("JSON");
+    let mut results: Value = serde_json::from_str(&run.out).expect("JSON");
+    let report = results["export_json"].take();
     (run, report)
 }
 

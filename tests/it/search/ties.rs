@@ -39,7 +39,11 @@ impl Tied {
     fn run(&self, options: &[&str]) -> Run {
         let profile = self.files[0].to_str().expect("a plain path");
         let fixed = [profile, "--layer-order=steps", "--schedule=none"];
-        popliner(fixed.iter().chain(options))
+        let objective = options
+            .iter()
+            .any(|option| option.starts_with("--objective"));
+        let peak = (!objective).then_some(&"--objective=peak");
+        popliner(fixed.iter().chain(options).chain(peak))
     }
 
     /// The stages and the report of a search.

@@ -1,0 +1,337 @@
+//! The schedule and recomputation of an answer whose request leaves them open.
+//!
+//! Each pipeline of the framework is searched on its own; the answer is in the one whose
+//! split is best by the goal of the request, or needs the least memory where none fits.
+
+use super::alternatives::{OtherPipeline, at_once, compute_costs};
+use super::rough::{self, Rough};
+use super::swept::taken;
+use super::{CostedRequest, IpuCount, Outcome, SearchError, SearchRequest, SearchResult};
+use super::{SweepAnswer, configurations, search_with};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage};
+use crate::model::{Framework, Placement};
+use crate::progress::{Progress, Unit};
+use crate::solve::{self, Plan, Score, Solution};
+use rayon::prelude::*;
+
+/// Answers `request` in the best of the pipelines that it leaves open, of which that of
+/// `memory` is the usual one. With the model in the pipeline of the answer.
+///
+/// # Errors
+/// As [`search_with`](super::search_with).
+pub(super) fn search_open<'a>(
+    memory: &MemoryModel<'a>,
+    placement: &Placement,
+    request: SearchRequest,
+    progress: &Progress,
+) -> Result<(MemoryModel<'a>, SearchResult), SearchError> {
+    let pipelines = memory
+        .pipeline()
+        .open(request.pipeline, memory.is_training());
+    let (chosen, mut found) = if pipelines.len() == 1 {
+        let found = search_with(memory, placement, request, progress)?;
+        (memory.clone(), found)
+    } else {
+        Open::new(memory, placement, request, pipelines)?.answer(placement, progress)?
+    };
+    if found.costed.request.plan {
+        found.plan = Some(configurations::front(
+            (&found, chosen.pipeline()),
+            memory,
+            progress,
+        )?);
+    }
+    Ok((chosen, found))
+}
+
+/// A request that leaves its pipeline open.
+struct Open<'m, 'a> {
+    memory: &'m MemoryModel<'a>,
+    costed: CostedRequest,
+    pipelines: Vec<(Pipeline, Option<Rough>)>,
+}
+
+/// The pipeline that a request is answered in.
+struct Chosen {
+    pipeline: Pipeline,
+    /// The fewest stages that fit in any of the pipelines.
+    fewest: Option<usize>,
+    /// Where more IPUs are needed: the fewest that are enough, and the best split on them.
+    on_more_ipus: Option<(usize, Box<Solution>)>,
+}
+
+/// The best split of one pipeline.
+struct Best {
+    pipeline: Pipeline,
+    fewest: Option<usize>,
+    /// The IPUs that it is for.
+    ipus: usize,
+    score: Score,
+}
+
+/// The split of one pipeline in which nothing fits.
+struct Refused {
+    pipeline: Pipeline,
+    /// The least bytes of a tile that would be enough.
+    lowest_peak: Option<u64>,
+    fewest: Option<usize>,
+    /// The best split on the fewest IPUs that are enough.
+    on_more_ipus: Option<(usize, Box<Solution>)>,
+}
+
+impl<'m, 'a> Open<'m, 'a> {
+    fn new(
+        memory: &'m MemoryModel<'a>,
+        placement: &Placement,
+        request: SearchRequest,
+        pipelines: Vec<Pipeline>,
+    ) -> Result<Self, SearchError> {
+        let costed = CostedRequest::new(memory, placement, request)?;
+        let rough = |pipeline| {
+            let memory = memory.in_pipeline(pipeline)?;
+            Ok((pipeline, rough::peak(&memory, &costed)?))
+        };
+        let pipelines = pipelines.into_iter().map(rough);
+        let pipelines = pipelines.collect::<Result<Vec<_>, SearchError>>()?;
+        Ok(Self {
+            memory,
+            costed,
+            pipelines,
+        })
+    }
+
+    fn framework(&self) -> Framework {
+        self.memory.framework()
+    }
+
+    fn answer(
+        mut self,
+        placement: &Placement,
+        progress: &Progress,
+    ) -> Result<(MemoryModel<'a>, SearchResult), SearchError> {
+        let chosen = self.choose(progress)?;
+        let memory = self.memory.in_pipeline(chosen.pipeline)?;
+        let request = SearchRequest {
+            sweep: false,
+            ..self.costed.request.clone()
+        };
+        let mut found = search_with(&memory, placement, request, progress)?;
+        chosen.complete(&mut found, self.framework());
+        if self.costed.request.sweep {
+            self.costed.ipus = found.costed.ipus;
+            found.sweep_of_all = Some(self.sweep(progress)?);
+            found.costed.request.sweep = true;
+        }
+        Ok((memory, found))
+    }
+
+    fn choose(&self, progress: &Progress) -> Result<Chosen, SearchError> {
+        if let Some(plan) = &self.costed.request.given {
+            return self.choose_for(plan);
+        }
+        match self.best(progress)? {
+            Some(best) => Ok(best),
+            None => self.closest(progress),
+        }
+    }
+
+    /// The pipeline in which a given split is the fastest of those that it fits in, or needs the
+    /// least memory where it fits in none.
+    fn choose_for(&self, plan: &Plan) -> Result<Chosen, SearchError> {
+        let mut best: Option<(bool, u64, Pipeline)> = None;
+        let mut step_of_best = None;
+        for &(pipeline, _) in &self.pipelines {
+            let memory = self.memory.in_pipeline(pipeline)?;
+            let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
+            let highest = peaks.iter().copied().max().unwrap_or(0);
+            let mut stages = peaks.iter().enumerate();
+            let is_over = stages.any(|(ipu, &bytes)| bytes > self.costed.limit_of(ipu));
+            let times = self.costed.times.as_ref();
+            let step = times.and_then(|times| times.in_pipeline(pipeline).step(plan.stages()));
+            let is_better = best.is_none_or(|(others_is_over, peak, _)| {
+                let by_time = match (is_over, step, step_of_best) {
+                    (false, Some(step), Some(other)) => step.by_rate(&other),
+                    _ => std::cmp::Ordering::Equal,
+                };
+                let by_fit = is_over.cmp(&others_is_over);
+                by_fit.then(by_time).then(highest.cmp(&peak)).is_lt()
+            });
+            if is_better {
+                (best, step_of_best) = (Some((is_over, highest, pipeline)), step);
+            }
+        }
+        let pipeline = best.map_or(self.memory.pipeline(), |(_, _, pipeline)| pipeline);
+        Ok(Chosen {
+            pipeline,
+            fewest: None,
+            on_more_ipus: None,
+        })
+    }
+
+    /// The pipeline with the best split that fits; `None` where none fits.
+    fn best(&self, progress: &Progress) -> Result<Option<Chosen>, SearchError> {
+        let limit = self.costed.request.highest_limit();
+        let wanted = self.pipelines.iter();
+        let wanted =
+            wanted.filter(|(_, rough)| rough.as_ref().is_some_and(|rough| rough.fits(limit)));
+        let wanted: Vec<_> = wanted.map(|&(pipeline, _)| (pipeline, limit)).collect();
+        let stages = self.costed.request.ipus.highest();
+        let found = self.in_each(&wanted, stages, progress, |other| self.best_of(other))?;
+        let found: Vec<Best> = found.into_iter().flatten().collect();
+        let fewest = found.iter().filter_map(|best| best.fewest).min();
+        let goal = self.costed.request.goal;
+        let best = found.into_iter().min_by(|a, b| {
+            let by_ipus = a.ipus.cmp(&b.ipus);
+            by_ipus.then_with(|| a.score.compare(&b.score, goal))
+        });
+        Ok(best.map(|best| Chosen {
+            pipeline: best.pipeline,
+            fewest,
+            on_more_ipus: None,
+        }))
+    }
+
+    fn best_of(&self, other: &mut OtherPipeline<'_>) -> Result<Option<Best>, SearchError> {
+        let problem = other.problem(&self.costed);
+        let Some(fewest) = solve::fewest_stages(&problem)? else {
+            return Ok(None);
+        };
+        let ipus = match self.costed.request.ipus {
+            IpuCount::Exactly(ipus) => ipus,
+            IpuCount::UpTo(most) => taken(fewest, self.framework()).min(most),
+        };
+        let best = solve::unproven(&problem.with_ipus(ipus))?;
+        Ok(best.map(|(_, score)| Best {
+            pipeline: other.pipeline(),
+            fewest: Some(fewest),
+            ipus,
+            score,
+        }))
+    }
+
+    /// The pipeline that comes closest to fitting, where none fits.
+    fn closest(&self, progress: &Progress) -> Result<Chosen, SearchError> {
+        let limit = self.costed.request.highest_limit();
+        let needed = |(pipeline, rough): &(Pipeline, Option<Rough>)| {
+            let needed = rough.as_ref();
+            (
+                *pipeline,
+                needed.map_or(u64::MAX, |rough| rough.limit_of_best(limit)),
+            )
+        };
+        let wanted: Vec<_> = self.pipelines.iter().map(needed).collect();
+        let stages = self.costed.more_stages();
+        let refused = |other: &mut OtherPipeline<'_>| self.refused(other, progress);
+        let found = self.in_each(&wanted, stages, progress, refused)?;
+        let closest = found
+            .iter()
+            .min_by_key(|refused| refused.lowest_peak.unwrap_or(u64::MAX));
+        let pipeline = closest.map_or(self.memory.pipeline(), |refused| refused.pipeline);
+        let fewest = found.iter().filter_map(|refused| refused.fewest).min();
+        let goal = self.costed.request.goal;
+        let on_more = found
+            .into_iter()
+            .filter_map(|refused| refused.on_more_ipus)
+            .min_by(|(ipus, best), (others, other)| {
+                let by_ipus = ipus.cmp(others);
+                by_ipus.then_with(|| best.score.compare(&other.score, goal))
+            });
+        Ok(Chosen {
+            pipeline,
+            fewest,
+            on_more_ipus: on_more,
+        })
+    }
+
+    fn refused(
+        &self,
+        other: &mut OtherPipeline<'_>,
+        progress: &Progress,
+    ) -> Result<Refused, SearchError> {
+        let lowest = other.solve(&self.costed, progress)?;
+        let problem = other.problem(&self.costed);
+        let fewest = solve::fewest_stages(&problem)?;
+        let on_more_ipus = match fewest.map(|fewest| taken(fewest, self.framework())) {
+            Some(ipus) => {
+                let best = solve::solve(&problem.with_ipus(ipus))?;
+                best.map(|best| (ipus, Box::new(best)))
+            }
+            None => None,
+        };
+        Ok(Refused {
+            pipeline: other.pipeline(),
+            lowest_peak: lowest.map(|(_, best)| best.score.peak),
+            fewest,
+            on_more_ipus,
+        })
+    }
+
+    /// The best split of all pipelines for each number of IPUs; where none fits, the one that
+    /// would need the least.
+    fn sweep(&self, progress: &Progress) -> Result<Vec<SweepAnswer>, SearchError> {
+        let numbers = self.costed.swept();
+        let stages = numbers.last().copied().unwrap_or(0);
+        let all = self
+            .pipelines
+            .iter()
+            .map(|&(pipeline, _)| (pipeline, u64::MAX));
+        let all: Vec<_> = all.collect();
+        let rows = self.in_each(&all, stages, progress, |other| {
+            self.costed
+                .sweep_of(&other.problem(&self.costed), other.pipeline())
+        })?;
+        let mut best: Vec<SweepAnswer> = Vec::new();
+        for answer in rows.into_iter().flatten() {
+            match best.iter_mut().find(|other| other.ipus == answer.ipus) {
+                None => best.push(answer),
+                Some(other) if answer.is_better_than(other, self.costed.request.goal) => {
+                    *other = answer;
+                }
+                Some(_) => {}
+            }
+        }
+        best.sort_by_key(|answer| answer.ipus);
+        Ok(best)
+    }
+
+    /// What `of` makes of each pipeline whose ranges of at most a number of bytes were computed
+    /// for as many stages; as many pipelines at a time as there is memory for.
+    fn in_each<R: Send>(
+        &self,
+        wanted: &[(Pipeline, u64)],
+        stages: usize,
+        progress: &Progress,
+        of: impl Fn(&mut OtherPipeline<'a>) -> Result<R, SearchError> + Sync,
+    ) -> Result<Vec<R>, SearchError> {
+        let mut found = Vec::new();
+        for some in wanted.chunks(at_once(&self.costed, stages)) {
+            let others = some.iter().map(|&(pipeline, limit)| {
+                OtherPipeline::new(&self.costed, self.memory, pipeline, limit)
+            });
+            let mut others = others.collect::<Result<Vec<_>, _>>()?;
+            compute_costs(&mut others, stages, progress)?;
+            let _task = progress.begin("choosing the pipeline", Unit::Rows, 0);
+            let results: Vec<_> = others.par_iter_mut().map(&of).collect();
+            for result in results {
+                found.push(result?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Chosen {
+    /// Completes the answer in one pipeline with what is known of all of them.
+    fn complete(self, found: &mut SearchResult, framework: Framework) {
+        match &mut found.outcome {
+            Outcome::Infeasible(infeasible) if found.costed.request.given.is_none() => {
+                infeasible.fewest = self.fewest;
+                found.on_more_ipus = self.on_more_ipus;
+            }
+            _ => {}
+        }
+        if found.fewest_ipus.is_some() {
+            found.fewest_ipus = self.fewest.map(|fewest| taken(fewest, framework));
+        }
+    }
+}
