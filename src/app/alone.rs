@@ -62,7 +62,7 @@ pub(super) fn fits_on_one_ipu(
     messages.summary(format_args!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
-    if options.limits.num_ipus.is_none() {
+    if options.limits.num_ipus.is_none() && !options.wants_report() {
         for line in next::after_one_ipu(options) {
             messages.whole(&line);
         }

@@ -162,7 +162,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     // show the result.
     let analysis = ManuallyDrop::new(read(options, messages)?);
     let model = &analysis.model;
-    if options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)? {
+    let is_answered = options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)?;
+    if is_answered && !options.wants_report() {
         return Ok(Exit::Done);
     }
     let layers = input::find_layers(&analysis, options, messages)?;

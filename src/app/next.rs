@@ -149,7 +149,10 @@ fn steps(command: &str, report: &Report) -> Vec<String> {
     vec![
         "next:".to_string(),
         format!("  configuration:  {command} --emit {form}"),
-        format!("  page:           {command} --solve --export-html report.html"),
+        format!(
+            "  page:           {} --solve --export-html report.html",
+            command.trim_end_matches(" --solve")
+        ),
     ]
 }
 
@@ -179,7 +182,10 @@ fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<Str
         arguments.push(format!("--replicas={}", row.replicas));
     }
     arguments.extend(limits(options, row.ipus as usize));
-    arguments.push(format!("--check-splits={}", last_layers(row, positions)));
+    arguments.push(match row.ends.len() {
+        1 => "--solve".to_string(),
+        _ => format!("--check-splits={}", last_layers(row, positions)),
+    });
     arguments
 }
 

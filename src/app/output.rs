@@ -144,10 +144,7 @@ impl<'a> Outputs<'a> {
         let report = &self.report;
         if report.sweep.is_some() {
             let table = sweep_table(report);
-            sections.table(&match self.options.results.format {
-                Format::Table => table,
-                _ => table.shown_in(Form::Csv),
-            })?;
+            sections.table(&self.for_readers(table))?;
         }
         if let Some(plan) = &report.plan {
             let recommended = |section: &Section| section.part == Part::Recommendation;
@@ -156,7 +153,7 @@ impl<'a> Outputs<'a> {
             }
             let table = plan_table(report);
             if !(table.rows.is_empty() && self.options.results.format == Format::Table) {
-                sections.table(&table)?;
+                sections.table(&self.for_readers(table))?;
             }
         }
         let Some(split) = &report.split else {
@@ -187,6 +184,14 @@ impl<'a> Outputs<'a> {
         Ok(exit_of(
             split.fits && report.is_in_time() || !self.options.results.wants_verdict(),
         ))
+    }
+
+    /// A table with the columns for programs, unless people read it.
+    fn for_readers(&self, table: Table) -> Table {
+        match self.options.results.format {
+            Format::Table => table,
+            _ => table.shown_in(Form::Csv),
+        }
     }
 
     /// Says what is recommended, or why nothing fits.

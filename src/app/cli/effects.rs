@@ -80,6 +80,7 @@ pub const EFFECTS: &[Effect] = &[
             "solve",
             "emit",
             "sweep",
+            "plan",
             "explain",
             "check_splits",
             "layers_per_ipu",

@@ -26,6 +26,7 @@ pub use values::{Generate, OrAuto, Tiles};
 
 use crate::search::Solver;
 use clap::Parser;
+use std::path::Path;
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
@@ -146,13 +147,20 @@ impl Options {
         self.wants_split() || self.results.sweep
     }
 
-    /// Is anything requested that standard output does not show?
-    pub fn wants_anything_else(&self) -> bool {
-        self.wants_report() || self.wants_search() || self.saved.save_to_file.is_some()
-    }
-
-    /// Does the command line name no result at all?
+    /// Does the command line name no result but a page?
     pub fn is_without_result(&self) -> bool {
+        let exports = [
+            &self.exports.export_json,
+            &self.exports.export_csv,
+            &self.exports.export_markdown,
+        ];
+        let asks_more = [
+            self.wants_search(),
+            self.saved.save_to_file.is_some(),
+            exports.iter().any(|file| file.is_some()),
+            // A page on standard output is alone there.
+            self.exports.export_html.as_deref() == Some(Path::new("-")),
+        ];
         let shows_model = [
             self.results.fit,
             self.tables.operation_breakdown,
@@ -163,7 +171,7 @@ impl Options {
             self.tables.diagnose,
             self.layers.list_layers,
         ];
-        !shows_model.contains(&true) && !self.wants_anything_else()
+        !shows_model.contains(&true) && !asks_more.contains(&true)
     }
 
     /// Does anything need the report?

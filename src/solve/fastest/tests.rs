@@ -136,7 +136,7 @@ fn shortest(
 proptest! {
     #![proptest_config(ProptestConfig {
         max_global_rejects: 100_000,
-        ..ProptestConfig::with_cases(1_000)
+        ..crate::memory::testing::cases(1_000)
     })]
 
     #[test]
