@@ -32,7 +32,8 @@ add() {
 # The file for a form of --emit.
 emitted() {
     case $1 in
-        layers-per-ipu | pipeline-splits) echo "$REPORT.$1.yml" ;;
+        examples | layers-per-ipu | pipeline-splits) echo "$REPORT.$1.yml" ;;
+        optimum | tf-stages) echo "$REPORT.$1.json" ;;
         *) echo "$REPORT.$1.py" ;;
     esac
 }
@@ -60,8 +61,8 @@ if [ -n "$DEBUG_INFO" ]; then
 fi
 
 # Results of an earlier run would be taken for results of this one, unless this one reads them.
-for old in "$REPORT".{json,md,html,txt} "$REPORT".{layers-per-ipu,pipeline-splits}.yml \
-    "$REPORT".{poptorch,popart,keras}.py; do
+for old in "$REPORT".{json,md,html,txt} "$REPORT".{examples,layers-per-ipu,pipeline-splits}.yml \
+    "$REPORT".{optimum,tf-stages}.json "$REPORT".{poptorch,popart,keras}.py; do
     for input in "$PROFILE" "$DEBUG_INFO" "$COMPARE" "$AGAINST"; do
         if [ -n "$input" ] && [ "$old" -ef "$input" ]; then
             echo "::error title=popliner::report $REPORT would replace $input, which is read; give another report"
@@ -101,7 +102,8 @@ paths=
 if [ -n "$fits" ]; then
     for form in "${forms[@]+"${forms[@]}"}"; do
         path=$(emitted "$form")
-        awk -v wanted="# emit-$form" '
+        # A form may be given by its earlier name, which its section does not have.
+        awk -v wanted="# emit-${form/#layers-per-ipu/examples}" '
             /^# [a-z-]+$/ { is_wanted = $0 == wanted; next }
             is_wanted
         ' < "$REPORT.txt" > "$path"

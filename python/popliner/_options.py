@@ -23,8 +23,17 @@ from typing import (
 
 from ._report import AnyPath, SplitReport
 
-#: What ``emit`` prints.
-Form = Literal["layers-per-ipu", "poptorch", "popart", "keras", "pipeline-splits"]
+#: What ``emit`` prints; ``layers-per-ipu`` is the earlier name of ``examples``.
+Form = Literal[
+    "examples",
+    "layers-per-ipu",
+    "optimum",
+    "poptorch",
+    "popart",
+    "keras",
+    "tf-stages",
+    "pipeline-splits",
+]
 
 #: Options that may be given several times: each element of a list is one of them.
 REPEATED: FrozenSet[str] = frozenset(
@@ -126,6 +135,7 @@ class SplitOptions(_OfBoth, total=False):
     # Further results.
     emit: Union[None, Form, Sequence[Form]]
     module: Optional[str]
+    module_root: Optional[str]
     module_in: Optional[str]
     module_out: Optional[str]
     sweep: Optional[bool]

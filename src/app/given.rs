@@ -1,7 +1,9 @@
 //! Layers and splits that were given by name or by number.
 
+use super::cli::{LayersPerIpu, NumIpus};
 use super::{Options, usage};
 use crate::model::{Positions, PseudoLayers};
+use crate::report::emit::blocks;
 use crate::report::printable;
 use crate::solve::Plan;
 use crate::wording::counted;
@@ -46,22 +48,30 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     }
 }
 
-/// The split of `--check-splits` or `--layers-per-ipu`.
-pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<Plan>> {
-    let ends = match (
+/// The split of `--check-splits` or `--layers-per-ipu`, and the IPUs that it takes, idle ones too.
+pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<(Plan, usize)>> {
+    let (ends, ipus) = match (
         &options.results.check_splits,
         &options.results.layers_per_ipu,
     ) {
-        (Some(names), _) => ends_of_names(&names.0, positions)?,
+        (Some(names), _) => {
+            let ends = ends_of_names(&names.0, positions)?;
+            let ipus = ends.len();
+            (ends, ipus)
+        }
         (None, Some(counts)) => {
-            ends_of_counts(&counts.counts(positions.layers().len()), positions)?
+            let mut ends = ends_of_counts(counts, positions)?;
+            let ipus = ends.len();
+            check_idle(options, &ends)?;
+            ends.dedup();
+            (ends, ipus)
         }
         (None, None) => return Ok(None),
     };
     let mut start = 0;
     let stage = |&end: &usize| -> Range<usize> { std::mem::replace(&mut start, end)..end };
     let plan = Plan::new(ends.iter().map(stage).collect(), positions.len());
-    plan.map(Some).ok_or_else(|| {
+    plan.map(|plan| Some((plan, ipus))).ok_or_else(|| {
         usage(
             "--check-splits: the layers are not in the order of the model; name the last layer of \
              each stage but the last, each once and in that order",
@@ -78,57 +88,84 @@ fn ends_of_names(names: &[String], positions: &Positions) -> Result<Vec<usize>> 
     Ok(ends)
 }
 
-/// The end of each stage, from how many layers each IPU has. What runs before
-/// the layers is on the first IPU and Out, where it is a place of its own, on
-/// the last: a 0 there leaves it alone.
-fn ends_of_counts(counts: &[usize], positions: &Positions) -> Result<Vec<usize>> {
-    let layers = positions.layers().len();
+/// The end of each IPU, from the number of layers that each has: all of them, or blocks, as configurations
+/// count them. What runs before the layers is on the first IPU and Out, where it is a place of its own, on
+/// the last. An IPU that runs nothing ends where the IPU before it does.
+fn ends_of_counts(counts: &LayersPerIpu, positions: &Positions) -> Result<Vec<usize>> {
+    let names = positions.layers();
+    let blocks = blocks(names.iter().map(String::as_str));
+    let given = counts
+        .0
+        .iter()
+        .try_fold(0usize, |sum, count| sum.checked_add((*count)?));
+    let starts: Vec<usize> = match given {
+        Some(sum) if sum == names.len() => (0..names.len()).collect(),
+        _ => blocks.iter().map(|block| block.start).collect(),
+    };
+    let counts = counts.counts(starts.len());
     let sum = counts
         .iter()
         .fold(0usize, |sum, &count| sum.saturating_add(count));
-    if sum != layers {
+    if sum != starts.len() {
         return Err(usage(format!(
-            "--layers-per-ipu: the counts add up to {sum}, but the model has {}; give counts that \
-             add up to these",
-            counted(layers, "layer")
+            "--layers-per-ipu: the counts add up to {sum}, but the model has {} ({}); give counts that \
+             add up to either",
+            counted(names.len(), "layer"),
+            counted(blocks.len(), "block")
         )));
     }
-    let last = counts.len() - 1;
-    if let Some(ipu) = (1..last).find(|&ipu| counts[ipu] == 0) {
-        return Err(idle(
-            ipu,
-            "only the first IPU and the last may have 0 layers",
-        ));
+    let last = blocks.last().map_or(names.len(), |block| block.end);
+    let mut before = 0;
+    let end = |count: &usize| {
+        before += count;
+        1 + starts.get(before).copied().unwrap_or(last)
+    };
+    let mut ends: Vec<usize> = counts.iter().map(end).collect();
+    if let Some(end) = ends.last_mut() {
+        *end = positions.len();
     }
-    if last > 0 && counts[last] == 0 && positions.out().is_none() {
-        return Err(empty_last(positions, last));
-    }
-    let mut end = 1;
-    let mut ends: Vec<usize> = counts
-        .iter()
-        .map(|count| {
-            end += count;
-            end
-        })
-        .collect();
-    ends[last] = positions.len();
     Ok(ends)
 }
 
-/// Why the last IPU cannot have 0 layers.
-fn empty_last(positions: &Positions, ipu: usize) -> anyhow::Error {
-    let why = if positions.out_is_first() {
-        "what runs after the layers (Out) is on the first IPU"
-    } else {
-        "this memory model has no Out, what runs after the layers"
-    };
-    idle(ipu, why)
+/// The IPUs that run nothing, by the ends of all.
+fn idle(ends: &[usize]) -> Vec<usize> {
+    let pairs = (1..).zip(ends.windows(2));
+    pairs
+        .filter(|(_, ends)| ends[0] == ends[1])
+        .map(|(ipu, _)| ipu)
+        .collect()
 }
 
-fn idle(ipu: usize, why: &str) -> anyhow::Error {
-    usage(format!(
-        "--layers-per-ipu: IPU {ipu} would have nothing to do, since {why}; leave the 0 out"
-    ))
+/// Idle IPUs count as IPUs, and stages after them are on others than their number says.
+fn check_idle(options: &Options, ends: &[usize]) -> Result<()> {
+    let memory = options.limits.mem_per_tile.as_ref();
+    let (is_few, ipus) = match options.limits.num_ipus {
+        Some(NumIpus::Exactly(ipus)) => (ipus < ends.len(), ipus),
+        _ => (false, 0),
+    };
+    match idle(ends).first() {
+        Some(ipu) if memory.is_some_and(|memory| memory.0.len() > 1) => Err(usage(format!(
+            "--layers-per-ipu: IPU {ipu} would run nothing, which goes with one --mem-per-tile for all \
+             IPUs; give one amount, or leave the 0 out"
+        ))),
+        Some(ipu) if is_few => Err(usage(format!(
+            "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs nothing, \
+             and counts; give as many as there are counts",
+            counted(ends.len(), "IPU")
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Says which IPUs of `--layers-per-ipu` run nothing.
+pub(super) fn idle_ipus(options: &Options, positions: &Positions) -> Option<String> {
+    let counts = options.results.layers_per_ipu.as_ref()?;
+    let idle = idle(&ends_of_counts(counts, positions).ok()?);
+    let names: Vec<String> = idle.iter().map(usize::to_string).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("idle IPUs, which run nothing but count: {names}; stages are numbered without them")
+    })
 }
 
 #[cfg(test)]
@@ -150,64 +187,85 @@ mod tests {
         ]
     }
 
-    /// The names of the stages, or the error.
-    fn stages(counts: &[usize], positions: &Positions) -> String {
-        let ends = match ends_of_counts(counts, positions) {
+    /// The names of the IPUs, or the error.
+    fn ipus(counts: &str, positions: &Positions) -> String {
+        let counts = counts.parse().expect("counts");
+        let ends = match ends_of_counts(&counts, positions) {
             Ok(ends) => ends,
             Err(error) => return error.to_string(),
         };
         let mut start = 0;
-        let stage = |end| {
+        let ipu = |end| {
             let range = std::mem::replace(&mut start, end)..end;
             let names = range.map(|place| positions.name(place).to_string());
             names.collect::<Vec<_>>().join(" ")
         };
-        ends.into_iter().map(stage).collect::<Vec<_>>().join(" | ")
+        ends.into_iter().map(ipu).collect::<Vec<_>>().join(" | ")
     }
 
     #[test]
-    fn counts_become_stages() {
+    fn counts_become_ipus() {
         let [apart, together, classic] = orders();
-        let cases: [(&[usize], [&str; 3]); 4] = [
+        let cases = [
             (
-                &[2, 2],
+                "2,2",
                 ["In 0 1 | 2 3 Out", "In Out 0 1 | 2 3", "None 0 1 | 2 3"],
             ),
             (
-                &[0, 4],
+                "[0 4]",
                 ["In | 0 1 2 3 Out", "In Out | 0 1 2 3", "None | 0 1 2 3"],
             ),
-            (&[4], ["In 0 1 2 3 Out", "In Out 0 1 2 3", "None 0 1 2 3"]),
+            ("4", ["In 0 1 2 3 Out", "In Out 0 1 2 3", "None 0 1 2 3"]),
             (
-                &[1, 3, 0],
+                "1 -1 0",
                 [
                     "In 0 | 1 2 3 | Out",
-                    "--layers-per-ipu: IPU 2 would have nothing to do, since what runs after the \
-                     layers (Out) is on the first IPU; leave the 0 out",
-                    "--layers-per-ipu: IPU 2 would have nothing to do, since this memory model has \
-                     no Out, what runs after the layers; leave the 0 out",
+                    "In Out 0 | 1 2 3 | ",
+                    "None 0 | 1 2 3 | ",
+                ],
+            ),
+            (
+                "0 0 -1",
+                [
+                    "In |  | 0 1 2 3 Out",
+                    "In Out |  | 0 1 2 3",
+                    "None |  | 0 1 2 3",
                 ],
             ),
         ];
         for (counts, expected) in cases {
             for (positions, expected) in [&apart, &together, &classic].into_iter().zip(expected) {
-                assert_eq!(stages(counts, positions), expected, "{counts:?}");
+                assert_eq!(ipus(counts, positions), expected, "{counts:?}");
             }
         }
-        assert_eq!(stages(&[0, 4, 0], &apart), "In | 0 1 2 3 | Out");
+        assert_eq!(ipus("2,0,2", &apart), "In 0 1 |  | 2 3 Out");
+        assert_eq!(ipus("2,2,0,0", &apart), "In 0 1 | 2 3 |  | Out");
+        assert_eq!(idle(&[3, 5, 5, 6]), [2]);
+    }
+
+    /// Configurations count blocks; layers before and after them are on their first and last IPU.
+    #[test]
+    fn counts_are_of_layers_or_of_blocks() {
+        let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];
+        let layering = Layering::of(names.map(String::from).to_vec(), Vec::new());
+        let positions = Positions::full(&layering, false);
+        let whole = "In embeddings 0.attention 0.output | 1 pooler Out";
+        assert_eq!(ipus("1,1", &positions), whole);
+        assert_eq!(ipus("-1,-1", &positions), whole);
+        let layers = "In embeddings 0.attention | 0.output 1 pooler Out";
+        assert_eq!(ipus("2,3", &positions), layers);
+        let part = "add up to 3, but the model has 5 layers (2 blocks)";
+        assert!(ipus("1,2", &positions).contains(part));
     }
 
     #[test]
-    fn ipus_without_work_are_refused() {
+    fn counts_that_are_too_few_or_too_many() {
         let [apart, ..] = orders();
         for (counts, part) in [
-            (&[2, 0, 2][..], "IPU 1 would"),
-            (&[0, 0, 4], "IPU 1 would"),
-            (&[2, 2, 0, 0], "IPU 2 would"),
-            (&[2, 1], "add up to 3, but the model has 4 layers"),
-            (&[usize::MAX, 2], "but the model has 4"),
+            ("2,1", "add up to 3, but the model has 4 layers"),
+            ("18446744073709551615,2", "but the model has 4"),
         ] {
-            let error = stages(counts, &apart);
+            let error = ipus(counts, &apart);
             assert!(error.contains(part), "{counts:?}: {error}");
         }
     }

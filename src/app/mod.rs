@@ -235,6 +235,9 @@ fn search<'a>(
 ) -> Result<(MemoryModel<'a>, Option<SearchResult>)> {
     let model = layers.model();
     let request = request::request(options, layers, limits)?;
+    if let Some(idle) = given::idle_ipus(options, &layers.placement.positions) {
+        messages.summary(idle);
+    }
     let pipeline = request::pipeline(options, model)?;
     let memory = memory.in_pipeline(pipeline);
     let memory = memory.with_context(|| displayed(&options.input.profile))?;

@@ -4,7 +4,8 @@ use super::Options;
 use super::cli::{MAX_IPUS, NumIpus};
 use crate::escape::shell;
 use crate::memory::StatePlace;
-use crate::model::{Framework, PositionName, Positions};
+use crate::model::{PositionName, Positions};
+use crate::report::emit::Form;
 use crate::report::{PlanFacts, PlanRow, Report};
 use crate::search::{Reserve, Solver};
 
@@ -140,12 +141,8 @@ pub(super) fn after_one_ipu(options: &Options) -> Vec<String> {
 }
 
 fn steps(command: &str, report: &Report) -> Vec<String> {
-    let form = match report.pipeline.as_ref().map(|pipeline| pipeline.framework) {
-        Some(Framework::Popart) => "popart",
-        Some(Framework::Tensorflow) => "keras",
-        Some(Framework::Poptorch) => "poptorch",
-        _ => "layers-per-ipu",
-    };
+    let framework = report.pipeline.as_ref().map(|pipeline| pipeline.framework);
+    let form = Form::of_framework(framework).name();
     vec![
         "next:".to_string(),
         format!("  configuration:  {command} --emit {form}"),

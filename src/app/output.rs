@@ -7,7 +7,7 @@ use super::{Exit, Options, export, refused};
 use crate::limits;
 use crate::message::{Warning, displayed};
 use crate::report::compare::{Comparison, read as read_report};
-use crate::report::emit::{self, Modules};
+use crate::report::emit::{self, Emitted, Modules};
 use crate::report::{
     Form, Format, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table, terminal,
 };
@@ -35,10 +35,6 @@ pub(super) struct Outputs<'a> {
 /// Can everything be written as `options` want it? Checked before the work
 /// begins.
 pub(super) fn check(options: &Options) -> Result<()> {
-    for form in options.results.forms() {
-        let checked = form.check(&modules(options));
-        checked.map_err(|error| refused(&error))?;
-    }
     export::check(options)
 }
 
@@ -65,6 +61,7 @@ fn exit_of(fits: bool) -> Exit {
 /// The names that the options give to the modules of the model's code.
 fn modules(options: &Options) -> Modules<'_> {
     Modules {
+        root: options.modules.module_root.as_ref(),
         layer: options.modules.module.as_ref(),
         before: options.modules.module_in.as_ref(),
         after: options.modules.module_out.as_ref(),
@@ -165,13 +162,16 @@ impl<'a> Outputs<'a> {
         }
         let forms = self.options.results.forms();
         let emit = |form| emit::emit(form, report, &modules(&self.options));
-        let emitted: Result<Vec<String>, _> = forms.iter().copied().map(emit).collect();
+        let emitted: Result<Vec<Emitted>, _> = forms.iter().copied().map(emit).collect();
         let emitted = emitted.map_err(|error| refused(&error))?;
         if self.options.results.solve {
             sections.stages(report, split)?;
         }
-        for (form, text) in forms.iter().zip(&emitted) {
-            sections.text(form.section(), text.as_bytes())?;
+        for (form, emitted) in forms.iter().zip(&emitted) {
+            if !emitted.notes.is_empty() {
+                self.messages.whole(emitted.notes.trim_end());
+            }
+            sections.text(&form.section(), emitted.text.as_bytes())?;
         }
         sections.flush()?;
         if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {

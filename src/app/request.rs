@@ -7,7 +7,7 @@ use crate::analysis::Layers;
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Model, NoClock, NoCycles, Positions, Rules};
 use crate::search::{IpuCount, SearchRequest, Solver};
-use crate::solve::{Constraint, Goal, Plan, Rule};
+use crate::solve::{Constraint, Goal, Rule};
 use anyhow::Result;
 
 /// How many IPUs `--num-ipus auto` goes up to.
@@ -33,7 +33,7 @@ pub(super) fn request(
     }
     let positions = &layers.placement.positions;
     let given = given(options, positions)?;
-    let ipus = ipus(options, limits.len(), given.as_ref())?;
+    let ipus = ipus(options, limits.len(), given.as_ref().map(|given| given.1))?;
     if options.search.solver == Solver::Greedy {
         refuse_greedy(options, ipus, limits.len())?;
     }
@@ -64,7 +64,7 @@ pub(super) fn request(
         cycles,
         step: options.time.options(),
         at_micro_batch: options.time.at_micro_batch,
-        given,
+        given: given.map(|given| given.0),
         split: options.wants_split(),
         sweep: options.results.sweep,
         plan: options.results.plan,
@@ -166,9 +166,8 @@ pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>>
 
 /// How many IPUs there are, with as many limits: without an option the fewest that are
 /// enough, those of a split that is given, or as many as the original tool took.
-fn ipus(options: &Options, limits: usize, given: Option<&Plan>) -> Result<IpuCount> {
+fn ipus(options: &Options, limits: usize, given: Option<usize>) -> Result<IpuCount> {
     let several = (limits > 1).then_some(limits);
-    let given = given.map(|plan| plan.stages().len());
     let of_original = of_original(options).map(|_| ORIGINAL_IPUS);
     match (options.limits.num_ipus, several) {
         (Some(NumIpus::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(

@@ -1,6 +1,7 @@
 //! Operations to layers (docs/model.md, "Layers").
 
-use super::modules::{ModuleLayers, ModuleRow};
+use super::modules::{ModuleCalls, ModuleLayers, ModuleRow};
+use super::recording::Framework;
 use super::{Label, Model, Operation, WeightTie};
 use clap::ValueEnum;
 use regex::Regex;
@@ -122,19 +123,12 @@ pub struct Layering {
     pub layers: Vec<u32>,
     /// By operation: why.
     pub notes: Vec<Note>,
-    /// By layer, without the pseudo-layer: the module that it is; empty where no module is known.
-    pub(crate) modules: Vec<LayerModule>,
+    /// By layer, without the pseudo-layer: the path of the module that it is, with the names of containers that
+    /// are not called; empty where no module is known.
+    pub(crate) modules: Vec<String>,
+    /// The modules of the model, where they were looked at and a regex found the layers.
+    tree: Option<Box<ModuleLayers>>,
     finder: Finder,
-}
-
-/// The module that a layer is in the code of the model.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LayerModule {
-    /// Its path, with the names of containers that are not called.
-    pub(crate) path: String,
-    /// The path of the first module that the layer calls, where a block of a pipeline can begin; the same
-    /// unless small pieces are joined to it.
-    pub(crate) first: String,
 }
 
 /// Finds layers in other texts than those of operations.
@@ -189,6 +183,7 @@ impl Layering {
                 let layers = by_regex.layers_by_name();
                 if !by_regex.is_empty() && modules.are_matched_by(&layers) {
                     by_regex.modules = modules.modules_of(&layers, by_regex.len() - 1);
+                    by_regex.tree = Some(Box::new(modules));
                     by_regex
                 } else {
                     Self::by_modules(operations, modules)
@@ -221,6 +216,7 @@ impl Layering {
             layers,
             notes,
             modules: Vec::new(),
+            tree: None,
             finder: Finder::Regex(regex.clone(), positions),
         }
     }
@@ -241,7 +237,8 @@ impl Layering {
             notes: operations.iter().zip(&layers).map(note).collect(),
             names: [String::new()].into_iter().chain(names).collect(),
             layers,
-            modules: modules.layer_modules(),
+            modules: modules.paths.clone(),
+            tree: None,
             finder: Finder::Modules(Box::new(modules)),
         }
     }
@@ -254,6 +251,7 @@ impl Layering {
             names,
             layers,
             modules: Vec::new(),
+            tree: None,
             finder: Finder::default(),
         }
     }
@@ -320,6 +318,21 @@ impl Layering {
             refined.map_or(layers, |refined| Self::by_modules(operations, refined))
         };
         names.iter().fold(self, with_part)
+    }
+
+    /// The modules of the model's code that each place calls: what runs before the layers, each
+    /// layer, and what runs after them.
+    pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
+        let layers = self.layers_by_name();
+        let calls = |modules: &ModuleLayers| modules.calls(&layers, self.names.len() - 1);
+        let mut calls = match self.modules().or(self.tree.as_deref()) {
+            Some(modules) => calls(modules),
+            None => calls(&ModuleLayers::new(model)),
+        };
+        if model.recording.framework != Framework::Tensorflow {
+            calls.iter_mut().for_each(|calls| calls.top.clear());
+        }
+        calls
     }
 
     /// The modules that the layers are, if they were found so.

@@ -50,13 +50,13 @@ use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use labels::{Label, TensorKind};
 pub use layer_cycles::{CyclesByLayer, PassCycles};
-pub(crate) use layers::LayerModule;
 pub use layers::{
     DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
     NO_LAYER, Note,
 };
 pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
+pub use modules::ModuleCalls;
 pub(crate) use modules::ModuleLayers;
 use named::Named;
 pub use operations::{OwnedKind, OwnedProgram};

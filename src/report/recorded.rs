@@ -67,7 +67,7 @@ pub struct LayerMemory {
     pub fullest_tile: u32,
     /// Bytes there.
     pub fullest_tile_bytes: u64,
-    /// The path of the first module that it calls, as the framework writes it; `null` where it is
+    /// The path of the module that it is, as the framework writes it; `null` where it is
     /// not known.
     pub module: Option<String>,
 }

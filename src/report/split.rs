@@ -2,6 +2,7 @@
 
 use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline};
 use crate::memory::Parts;
+use crate::model::ModuleCalls;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -27,6 +28,10 @@ pub struct Split {
     pub is_given: bool,
     /// The stages, in order.
     pub stages: Vec<Stage>,
+    /// By position in the layer order, Out after all layers also where it runs on the first IPU: the
+    /// modules of the model's code that it calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<ModuleCalls>,
     /// Layers that the search gave up on.
     pub unplaced: LayerNames,
     /// Single layers that are over the limit by themselves.

@@ -119,7 +119,7 @@ pub const EFFECTS: &[Effect] = &[
         ],
     },
     Effect {
-        options: &["module", "module_in", "module_out"],
+        options: &["module", "module_root", "module_in", "module_out"],
         on: &[&["emit"]],
     },
     Effect {

@@ -4,7 +4,7 @@ use super::effects::{OF_SPLITS, SPLITS, TABLES};
 use super::{LayerNames, LayersPerIpu, Tiles};
 use crate::report::Format;
 use crate::report::emit::{Form, ModuleName, ModuleTemplate};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Options by which no compilation is judged, beside tables, splits and options for these alone.
@@ -34,8 +34,9 @@ pub struct Results {
     pub solve: bool,
 
     /// Find the best split points, as --solve does, and print them as
-    /// configuration: layers_per_ipu (YAML), lines for PopTorch, PopART or Keras
-    /// (Python), or pipeline_splits (YAML). May be given several times
+    /// configuration: for Graphcore's examples (YAML; layers-per-ipu is an earlier name), Optimum
+    /// (JSON), PopTorch, PopART or Keras (Python), pipeline_stages of BERT for TensorFlow (JSON),
+    /// or pipeline_splits (YAML). May be given several times
     #[arg(long, value_name = "FORM")]
     pub emit: Vec<Form>,
 
@@ -84,7 +85,7 @@ pub struct Results {
 impl Results {
     /// The forms in which the split is to be printed, each once.
     pub fn forms(&self) -> Vec<Form> {
-        let mut forms = Form::ALL.to_vec();
+        let mut forms = Form::value_variants().to_vec();
         forms.retain(|form| self.emit.contains(form));
         forms
     }
@@ -105,9 +106,14 @@ impl Results {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Names for --emit")]
 pub struct Modules {
+    /// Name of the model in its code, which the modules that the profile names are below (model by
+    /// default)
+    #[arg(long, value_name = "NAME")]
+    pub module_root: Option<ModuleName>,
+
     /// Name in the model's code of the module of a layer, with {} for the layer,
-    /// such as 'model.bert.encoder.layer[{}]'; --emit pipeline-splits
-    /// needs it, poptorch has placeholders without it, and keras can use it
+    /// such as 'model.bert.encoder.layer[{}]', where the profile does not name modules, or
+    /// others than the code
     #[arg(long, value_name = "TEMPLATE")]
     pub module: Option<ModuleTemplate>,
 

@@ -8,6 +8,7 @@
 
 mod attach;
 mod by_flow;
+mod calls;
 mod cover;
 mod evidence;
 mod lookup;
@@ -19,8 +20,10 @@ mod tests;
 mod ties;
 mod tree;
 
-use super::{LayerModule, Model, Operation};
+use super::{Model, Operation};
 use crate::limits;
+use calls::Calls;
+pub use calls::ModuleCalls;
 use cover::{LARGE, Lengths, Sums, WORD, cover};
 use evidence::{Evidence, forward};
 use lookup::Lookup;
@@ -47,6 +50,8 @@ struct Modules {
     parameters: FxHashMap<Box<str>, u32>,
     /// Operations by their paths, as positions in `forward`.
     lookup: Lookup,
+    /// By operation of the forward pass: the modules that are being called.
+    calls: Calls,
     /// Where data flows from one operation to a later one, as positions in `forward`, ascending.
     flow: Vec<(usize, usize)>,
     /// By operation in `forward`: its first and last step, where no names tell modules.
@@ -87,6 +92,8 @@ impl Modules {
         let (scopes, types): (Vec<&str>, Vec<&str>) = names.map(scope_and_type).unzip();
         let paths = full_paths(&scopes, &evidence.parameters);
         let mut texts = Texts::default();
+        let calls = Calls::new(&paths);
+        let paths: Vec<String> = paths.into_iter().map(|path| path.text).collect();
         let numbered = paths.iter().map(|path| {
             let numbers = components(path).map(|component| texts.number(component));
             numbers.collect()
@@ -108,6 +115,7 @@ impl Modules {
         Self {
             sums: Sums::new(&evidence.bytes, types.into_iter()),
             texts: texts.into_all(),
+            calls,
             flow: evidence.flow,
             steps: None,
             forward,
@@ -125,6 +133,7 @@ impl Modules {
             tree: by_flow::tree(&sums, &evidence.flow, forward.len()),
             sums,
             texts: Vec::new(),
+            calls: Calls::default(),
             flow: evidence.flow,
             steps: Some(forward.iter().map(steps).collect()),
             forward,
@@ -255,19 +264,9 @@ impl ModuleLayers {
         }
     }
 
-    /// By layer: its module.
-    pub(crate) fn layer_modules(&self) -> Vec<LayerModule> {
-        let modules = self.layers.iter().zip(&self.paths);
-        let module = |(nodes, path): (&Vec<usize>, &String)| LayerModule {
-            path: path.clone(),
-            first: self.modules.path(&nodes[..1], &[]),
-        };
-        modules.map(module).collect()
-    }
-
     /// The modules of other layers, of which there are `count`: those that all operations of a
     /// layer are in. `layers` is as for [`description_by`](Self::description_by).
-    pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<LayerModule> {
+    pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared: Vec<Option<&[u32]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
         for (&operation, path) in paths {
@@ -278,14 +277,8 @@ impl ModuleLayers {
             let pairs = known.iter().zip(path);
             *known = &known[..pairs.take_while(|(a, b)| a == b).count()];
         }
-        let module = |path: Option<&[u32]>| {
-            let path = self.modules.text(path.unwrap_or_default());
-            LayerModule {
-                first: path.clone(),
-                path,
-            }
-        };
-        shared.into_iter().map(module).collect()
+        let path = |path: Option<&[u32]>| self.modules.text(path.unwrap_or_default());
+        shared.into_iter().map(path).collect()
     }
 
     /// Were the layers found by the flow of data, since names tell nothing?

@@ -115,15 +115,57 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 
+/// Where an operation is in the module tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ModulePath<'a> {
+    pub(super) text: String,
+    /// By module that is being called: where its path ends in `text`, in bytes.
+    pub(super) ends: Vec<usize>,
+    /// The first modules of these, whose paths the path of a parameter has.
+    pub(super) aligned: usize,
+    /// The first modules of these, whose paths are attributes of the model. A number after them may be
+    /// in a list that neither scopes nor parameters name.
+    pub(super) certain: usize,
+    /// The path of the last module that is being called, where it is elsewhere in the model than the
+    /// modules that call it, such as an embedding that encoder and decoder share.
+    pub(super) elsewhere: Option<&'a str>,
+}
+
+/// The module that has a parameter, if it has the last name of a scope.
+fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
+    let (owner, _) = parameter.rsplit_once('.')?;
+    (modules(owner).last()? == modules(scope).last()?).then_some(owner)
+}
+
+/// By path of a module whose parts have numbers: are they its own, not those of a list in it that is
+/// never called?
+fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
+    let mut lists = FxHashMap::default();
+    for Alignment { parameter, ends } in aligned.iter().flatten() {
+        for pair in ends.windows(2) {
+            let part = &parameter[pair[0] + 1..pair[1]];
+            if modules(part).last().is_some_and(is_number) {
+                *lists.entry(&parameter[..pair[0]]).or_insert(true) &= !part.contains(['/', '.']);
+            }
+        }
+    }
+    lists
+}
+
+fn is_number(module: &str) -> bool {
+    module.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// The path of each operation in the module tree, from its scope and the names of the
 /// parameters that it uses. Operations are in the order of the program. An operation
 /// without parameters is aligned as the nearest one with parameters whose scope begins alike.
-pub(super) fn full_paths(scopes: &[&str], parameters: &[Vec<&str>]) -> Vec<String> {
+pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
     let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
         let found = used.iter().filter_map(|parameter| align(scope, parameter));
         found.max_by_key(|alignment| alignment.ends.last().copied())
     });
     let aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
+    let lists = lists(&aligned);
     let mut following = vec![None; scopes.len()];
     let mut next = None;
     for number in (0..scopes.len()).rev() {
@@ -140,27 +182,65 @@ pub(super) fn full_paths(scopes: &[&str], parameters: &[Vec<&str>]) -> Vec<Strin
         };
         // Of two that share as much the earlier one.
         let best = neighbours.rev().max_by_key(shared);
-        match best.map(|other| (other, shared(&other))) {
-            Some((other, count)) if count > 0 => {
-                let alignment = aligned[other].as_ref();
-                alignment.map_or_else(String::new, |found| joined(found, scopes[number], count))
-            }
-            _ => scopes[number].to_string(),
+        let best = best.and_then(|other| Some((aligned[other].as_ref()?, shared(&other))));
+        let path = joined(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
+        let mut owners = parameters[number].iter();
+        ModulePath {
+            elsewhere: match aligned[number] {
+                Some(_) => None,
+                None => owners.find_map(|parameter| owner(scopes[number], parameter)),
+            },
+            ..path
         }
     };
     (0..scopes.len()).map(path).collect()
 }
 
-/// The aligned path of the first `count` modules of a scope, and the others as they are.
-fn joined(alignment: &Alignment<'_>, scope: &str, count: usize) -> String {
-    let parameter = alignment.parameter;
-    let mut path = parameter[..alignment.ends[count - 1]].to_string();
-    let separator = &parameter[alignment.ends[0]..=alignment.ends[0]];
-    for module in modules(scope).skip(count) {
-        path.push_str(separator);
-        path.push_str(module);
+/// The aligned path of the first modules of a scope, as many as are said, and the others as they are.
+fn joined<'a>(
+    alignment: Option<(&Alignment<'_>, usize)>,
+    scope: &str,
+    lists: &FxHashMap<&str, bool>,
+) -> ModulePath<'a> {
+    let (mut text, mut ends, separator) = match alignment {
+        Some((Alignment { parameter, ends }, count)) => (
+            parameter[..ends[count - 1]].to_string(),
+            ends[..count].to_vec(),
+            &parameter[ends[0]..=ends[0]],
+        ),
+        // Separators before the first module are part of the text.
+        None => (
+            scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()].to_string(),
+            Vec::new(),
+            "/",
+        ),
+    };
+    let aligned = ends.len();
+    let mut rest = modules(scope).skip(aligned).peekable();
+    let mut certain = aligned;
+    if rest.peek().is_some_and(|part| is_number(part)) && lists.get(&*text) == Some(&true) {
+        certain += 1;
     }
-    path
+    certain += names(modules(scope).skip(certain));
+    for module in rest {
+        if !text.is_empty() && !text.ends_with(['/', '.']) {
+            text.push_str(separator);
+        }
+        text.push_str(module);
+        ends.push(text.len());
+    }
+    ModulePath {
+        text,
+        ends,
+        aligned,
+        certain,
+        elsewhere: None,
+    }
+}
+
+/// The number of modules before the first that is a number.
+fn names<'a>(modules: impl Iterator<Item = &'a str>) -> usize {
+    modules.take_while(|module| !is_number(module)).count()
 }
 
 #[cfg(test)]
@@ -208,6 +288,17 @@ mod tests {
             "down.0.attentions.1.act",
             "head",
         ];
-        assert_eq!(full_paths(&scopes, &parameters), expected);
+        let paths = full_paths(&scopes, &parameters);
+        let texts: Vec<&str> = paths.iter().map(|path| &*path.text).collect();
+        assert_eq!(texts, expected);
+        assert_eq!(paths[2].ends, [6, 19, 24]);
+        // A number without parameters may be in a list; below a module with such parts it is none.
+        let scopes = ["a/0", "a/1", "b/0", "b/1"];
+        let parameters = [vec!["a.0.weight"], vec![], vec!["b.list.0.weight"], vec![]];
+        let certain = full_paths(&scopes, &parameters).into_iter();
+        assert_eq!(
+            certain.map(|path| path.certain).collect::<Vec<_>>(),
+            [2, 2, 2, 1]
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The order of the layers, with what runs before and after them.
 
-use crate::model::{LayerModule, Layering};
+use crate::model::Layering;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,7 +18,7 @@ pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
     /// By layer: its module; empty where none is known.
-    modules: Vec<LayerModule>,
+    modules: Vec<String>,
 }
 
 /// Which pseudo-layers are around the layers.
@@ -159,16 +159,16 @@ impl Positions {
         }
     }
 
-    /// The first module that the layer at a position calls, by its path; `None` where it is not known.
+    /// The module that the layer at a position is, by its path; `None` where it is not known.
     pub(crate) fn module(&self, position: usize) -> Option<&str> {
         let module = self.modules.get(position.checked_sub(1)?)?;
-        Some(&*module.first).filter(|path| !path.is_empty())
+        Some(&**module).filter(|path| !path.is_empty())
     }
 
     /// The position of the only layer whose path has this end.
     fn find_by_path(&self, end: &str) -> Option<usize> {
-        let ends = |module: &LayerModule| {
-            let before = module.path.strip_suffix(end);
+        let ends = |path: &String| {
+            let before = path.strip_suffix(end);
             before.is_some_and(|before| before.is_empty() || before.ends_with(['.', '/']))
         };
         let mut found = (0..self.modules.len()).filter(|&layer| ends(&self.modules[layer]));

@@ -36,6 +36,7 @@ impl Inputs<'_> {
             max_stages: u32::try_from(found.costed.ipus).unwrap_or(u32::MAX),
             fewest_ipus: found.fewest_ipus.map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
+            modules: self.layering.module_calls(self.model),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),
             too_large: too_large

@@ -2,112 +2,150 @@
 //! from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
 //! lists its calls in the order in which they run.
 
-use super::lines::{LAST_STAGE, Lines, STAGE};
-use super::{EmitError, Modules, Pipeline, notes as comments};
+use super::lines::{Lines, STAGE};
+use super::{ModuleName, Pipeline, notes as comments, printable};
 use crate::escape::quoted;
 use crate::memory::{Recompute, Schedule};
+use crate::model::{Framework, PseudoLayers};
 
-/// Gives each Keras layer of an existing model its stage.
-const ASSIGN: &str = r#"
-stage = 0
-assignments = model.get_pipeline_stage_assignment()
-for assignment in assignments:
-    name = assignment.layer.name
+/// Gives each Keras layer of an existing model its stage, which the line in the middle finds.
+const ASSIGN: [&str; 2] = [
+    "\nstage = 0\nassignments = model.get_pipeline_stage_assignment()\nfor assignment in assignments:",
+    "    assignment.pipeline_stage = stage\nmodel.set_pipeline_stage_assignment(assignments)",
+];
+const BY_NAME: &str = "    stage = pipeline_stages.get(assignment.layer.name, stage)";
+const BY_BEGINNING: &str = r#"    name = assignment.layer.name
     for layer, stage_of_layer in pipeline_stages.items():
         if name == layer or name.startswith((layer + "_", layer + "/")):
-            stage = stage_of_layer
-    assignment.pipeline_stage = stage
-model.set_pipeline_stage_assignment(assignments)"#;
+            stage = stage_of_layer"#;
 
-pub(super) fn write(
-    pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
-    notes: &mut Lines<'_>,
-    text: &mut Lines<'_>,
-) -> Result<(), EmitError> {
-    stages(pipeline, modules, notes, text)?;
-    notes.add("Call each layer inside keras.ipu.PipelineStage(pipeline_stages[its name]).");
-    match modules.layer {
-        Some(_) => {
-            notes.add("For a model that is there already, the loop below sets the stages:");
-            notes.add("a Keras layer without an entry stays with the one that runs before it.");
-            text.add(ASSIGN);
-        }
-        None => {
-            notes.add(
-                "Give --module with the names of Keras layers, such as 'block{}', for a loop that \
-                 sets the stages of a model that is there already.",
-            );
-            text.add("");
-        }
-    }
-    options(pipeline, notes, text);
-    Ok(())
-}
-
-/// The stage of each layer, and the IPU of each stage.
-fn stages(
-    pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
-    notes: &mut Lines<'_>,
-    text: &mut Lines<'_>,
-) -> Result<(), EmitError> {
-    let entry = |name: &str, stage: &str| format!("    {}: {stage},", quoted(name));
-    text.add("pipeline_stages = {");
-    let first = pipeline.layers().next().map(|(position, _)| position);
-    match (modules.before, first) {
-        (Some(name), _) => text.add(entry(name.text(), "0")),
-        // In is alone where a stage begins at the first layer.
-        (None, Some(first)) => {
-            let note = || {
-                Ok(placeholder(
-                    "<In>",
-                    "In, such as the embedding",
-                    "--module-in",
-                ))
-            };
-            notes.begin((first, true), note)?;
-            text.begin((first, true), || Ok(entry("<In>", "0")))?;
-        }
-        (None, None) => {}
-    }
-    for (position, layer) in pipeline.layers() {
-        let name = modules.layer.map(|template| template.text(layer));
-        text.at(position, &entry(name.as_deref().unwrap_or(layer), STAGE));
-    }
-    let note = || {
-        Ok(placeholder(
-            "<Out>",
-            "Out, such as the head",
-            "--module-out",
-        ))
-    };
-    let last = |name: &str, stages: usize| {
-        let last = pipeline.forward_stages(stages).saturating_sub(1);
-        entry(name, &last.to_string())
-    };
-    match (modules.after, pipeline.out()) {
-        (Some(name), Some(_)) => text.add(entry(name.text(), LAST_STAGE)),
-        (Some(name), None) => text.by_stages(|stages| Some(last(name.text(), stages))),
-        (None, Some(out)) => {
-            notes.begin((out, true), note)?;
-            text.begin((out, true), || Ok(entry("<Out>", STAGE)))?;
-        }
-        (None, None) => {
-            notes.if_out_returns(note)?;
-            let entry = |stages| pipeline.out_returns(stages).then(|| last("<Out>", stages));
-            text.by_stages(entry);
-        }
-    }
+pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    let has_names = pipeline.has_keras_names();
+    stages(pipeline, has_names, notes, text);
     text.add("}");
     text.by_stages(|stages| {
-        let mut ipus: Vec<String> = (0..stages).map(|ipu| ipu.to_string()).collect();
-        if pipeline.out_returns(stages) {
-            ipus.push("0".into());
-        }
-        Some(format!("device_mapping = [{}]", ipus.join(", ")))
+        let ipus = pipeline.ipus_of_stages(stages);
+        Some(format!("device_mapping = [{ipus}]"))
     });
-    Ok(())
+    if has_names || pipeline.modules.layer.is_some() {
+        notes.add(
+            "The loop sets the stages of a functional or Sequential model that is there already:",
+        );
+        notes.add("a Keras layer without an entry stays with the one that runs before it.");
+        let find = if has_names { BY_NAME } else { BY_BEGINNING };
+        text.add([ASSIGN[0], find, ASSIGN[1]].join("\n"));
+    } else {
+        notes.add("Call each layer inside keras.ipu.PipelineStage(pipeline_stages[its name]).");
+        notes.add(
+            "Give --module with the names of Keras layers, such as 'block{}', for a loop that \
+             sets the stages of a model that is there already.",
+        );
+        text.add("");
+    }
+    options(pipeline, notes, text);
+}
+
+impl<'a> Pipeline<'a> {
+    /// The Keras layers that a position calls.
+    fn keras_layers(self, position: u32) -> &'a [String] {
+        let calls = self.calls(position, Framework::Tensorflow);
+        calls.map_or(&[], |calls| &calls.top)
+    }
+
+    /// Is the profile one of TensorFlow?
+    pub(super) fn is_keras(self) -> bool {
+        let facts = self.report.pipeline.as_ref();
+        facts.is_some_and(|facts| facts.framework == Framework::Tensorflow)
+    }
+
+    /// The first Keras layer that a position calls and none before it.
+    pub(super) fn keras_begin(self, position: u32) -> Option<&'a String> {
+        let mut layers = self.keras_layers(position).iter();
+        let is_new =
+            |layer: &&String| !(0..position).any(|at| self.keras_layers(at).contains(layer));
+        layers.find(is_new)
+    }
+
+    /// Does each layer begin with a Keras layer of its own? Else Keras layers are larger than these.
+    fn has_keras_names(self) -> bool {
+        let is_free = self.is_keras() && self.modules.layer.is_none();
+        is_free
+            && self
+                .layers()
+                .all(|(position, _)| self.keras_begin(position).is_some())
+    }
+}
+
+/// The Keras layers of a place, or what stands for them: `given` by the user, else named in the profile,
+/// else the layer.
+fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<String> {
+    match (given, known) {
+        (Some(given), _) => vec![given],
+        (None, []) => layer.map(str::to_string).into_iter().collect(),
+        (None, known) => known.to_vec(),
+    }
+}
+
+/// An entry for each Keras layer.
+fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    let modules = pipeline.modules;
+    let known = |place| {
+        if has_names {
+            pipeline.keras_layers(place)
+        } else {
+            &[]
+        }
+    };
+    let given = |name: Option<&ModuleName>| name.map(|name| name.text().to_string());
+    let entry = |name: &str, stage: &str| format!("    {}: {stage},", quoted(name));
+    let unknown = |place: &str, option: &str| {
+        format!(
+            "WARNING: no Keras layer of {place} is known. Name the first of them with {option}."
+        )
+    };
+    let before = names(known(0), given(modules.before), None);
+    if let (Some((first, _)), []) = (pipeline.layers().next(), before.as_slice()) {
+        notes.begin((first, true), &unknown("In", "--module-in"));
+    }
+    let mut places = vec![(0, before)];
+    for (position, layer) in pipeline.layers() {
+        let given = modules.layer.map(|template| template.text(layer));
+        places.push((position, names(known(position), given, Some(layer))));
+    }
+    let place_of_out = pipeline.place_of_out();
+    let after = names(known(place_of_out), given(modules.after), None);
+    match (pipeline.out(), after.is_empty()) {
+        (Some(out), true) => notes.begin((out, true), &unknown("Out", "--module-out")),
+        (Some(out), false) => places.push((out, after.clone())),
+        (None, true) => notes.if_out_returns(&unknown("Out", "--module-out")),
+        (None, false) => {}
+    }
+    text.add("pipeline_stages = {");
+    let mut seen: Vec<String> = Vec::new();
+    for (position, names) in places {
+        for name in names {
+            if seen.contains(&name) {
+                let name = printable(&name);
+                notes.begin(
+                    (position, true),
+                    &format!(
+                        "WARNING: Keras layer {name} runs in stages before {STAGE} too, but has one stage. Call \
+                         its parts inside keras.ipu.PipelineStage(...)."
+                    ),
+                );
+                continue;
+            }
+            text.at(position, &entry(&name, STAGE));
+            seen.push(name);
+        }
+    }
+    let is_apart = pipeline.report.pseudo_layers == PseudoLayers::OutWithIn;
+    for name in after.iter().filter(|name| is_apart && !seen.contains(name)) {
+        text.by_stages(|stages| {
+            let last = pipeline.forward_stages(stages).saturating_sub(1);
+            Some(entry(name, &last.to_string()))
+        });
+    }
 }
 
 /// The options of the pipeline that the memory of the stages was computed for.
@@ -162,9 +200,9 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
         text.add(format!("    {option}=True,"));
     }
     text.add(")");
-    if training.state.is_sharded() {
+    if pipeline.replicas() > 1 {
         notes.add(format!(
-            "State is shared out by {} replicas: select as many times the IPUs of one.",
+            "There are {} replicas: select this number of times the IPUs of one.",
             training.replicas
         ));
     }
@@ -181,9 +219,4 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
              (...), so that each is recomputed by itself.",
         );
     }
-}
-
-/// The placeholder where a name was not given.
-fn placeholder(sign: &str, what: &str, option: &str) -> String {
-    format!("In place of {sign} write the first Keras layer of {what} ({option}).")
 }

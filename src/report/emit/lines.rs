@@ -1,7 +1,7 @@
 //! The lines of a form, each with the splits that it is a line of: a page in which cuts
 //! are moved chooses among them as it is done here.
 
-use super::{EmitError, Pipeline, printable};
+use super::{Pipeline, printable};
 use crate::report::sentences;
 use crate::report::text::grouped;
 use crate::report::{Split, Units};
@@ -23,8 +23,12 @@ pub(super) const STAGES: &str = slot!("stages");
 pub(super) const LAST_STAGE: &str = slot!("last-stage");
 /// The bytes on the fullest tile of all stages.
 pub(super) const FULLEST: &str = slot!("fullest");
-/// How many layers each stage has, from the first on.
+/// How many items each stage has, from the first on, with commas between them.
 pub(super) const COUNTS: &str = slot!("counts");
+/// How many items each stage has, with spaces between them.
+pub(super) const NUMBERS: &str = slot!("numbers");
+/// A list in brackets of the items of each stage, and of those after all stages.
+pub(super) const LISTS: &str = slot!("lists");
 /// How many IPUs have no stage; no line where there are none.
 pub(super) const FREE: &str = slot!("free");
 /// The reason why the split does not fit; no line where it fits.
@@ -35,8 +39,8 @@ pub(super) const SHORTFALL: &str = slot!("shortfall");
 pub struct Line {
     /// Its text and, at every second place, what is put in between: `stage` (that of
     /// `position`), `stages` and `last-stage` (numbers), `fullest` (bytes on the fullest
-    /// tile), `counts` (layers of each stage), `free` (IPUs without a stage) or
-    /// `shortfall` (why the split does not fit). There is no line without one of the
+    /// tile), `counts` and `numbers` (items of each stage), `lists` (the items), `free` (IPUs
+    /// without a stage) or `shortfall` (why the split does not fit). There is no line without one of the
     /// last two.
     text: Vec<String>,
     /// The position in the order of layers that it is about.
@@ -48,22 +52,32 @@ pub struct Line {
     /// The numbers of stages with which it is there, both inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     stages: Option<(u32, u32)>,
+    /// Is it a note of a form without comments?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
+    note: bool,
+    /// By position: the item of a list that it is; empty where it is none. Items after all positions
+    /// are a stage of their own where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    items: Vec<String>,
 }
 
 /// Lines while they are written: those of one split, or of every split of its layers.
 pub(super) struct Lines<'a> {
     pipeline: Pipeline<'a>,
-    is_comment: bool,
+    /// The beginning of each line that is a note; else empty.
+    mark: Option<&'static str>,
     pub(super) all: Vec<Line>,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(pipeline: Pipeline<'a>, is_comment: bool) -> Self {
-        let all = Vec::new();
+    /// Notes, which begin with `mark`, or lines of the form itself.
+    pub(super) fn new(pipeline: Pipeline<'a>, mark: Option<&'static str>) -> Self {
         Self {
             pipeline,
-            is_comment,
-            all,
+            mark,
+            all: Vec::new(),
         }
     }
 
@@ -72,25 +86,31 @@ impl<'a> Lines<'a> {
         self.push(text.as_ref(), None, None, None);
     }
 
+    /// Lines that have the items of stages in them.
+    pub(super) fn listed(&mut self, items: &[String], write: impl FnOnce(&mut Self)) {
+        let first = self.all.len();
+        write(self);
+        for line in &mut self.all[first..] {
+            line.items = items.to_vec();
+        }
+    }
+
     /// A line that has the stage of a position in it.
     pub(super) fn at(&mut self, position: u32, text: &str) {
         self.push(text, Some(position), None, None);
     }
 
-    /// A line where a stage begins at a position, or (`begins` is false) where none does.
-    ///
-    /// # Errors
-    /// Those of `text`, which is asked for only where the line is wanted.
-    pub(super) fn begin(
-        &mut self,
-        (position, begins): (u32, bool),
-        text: impl FnOnce() -> Result<String, EmitError>,
-    ) -> Result<(), EmitError> {
+    /// Is a line wanted where a stage begins at a position, or (`begins` is false) where none does?
+    pub(super) fn wants(&self, (position, begins): (u32, bool)) -> bool {
         let pipeline = self.pipeline;
-        if pipeline.most_stages.is_some() || pipeline.split.begins_at(position) == begins {
-            self.push(&text()?, Some(position), Some(begins), None);
+        pipeline.most_stages.is_some() || pipeline.split.begins_at(position) == begins
+    }
+
+    /// A line where a stage begins at a position, or (`begins` is false) where none does.
+    pub(super) fn begin(&mut self, (position, begins): (u32, bool), text: &str) {
+        if self.wants((position, begins)) {
+            self.push(text, Some(position), Some(begins), None);
         }
-        Ok(())
     }
 
     /// A line that is another with each number of stages, or none.
@@ -111,19 +131,9 @@ impl<'a> Lines<'a> {
     }
 
     /// A line where Out runs on the first of several stages.
-    ///
-    /// # Errors
-    /// Those of `text`, which is asked for only where the line is wanted.
-    pub(super) fn if_out_returns(
-        &mut self,
-        text: impl FnOnce() -> Result<String, EmitError>,
-    ) -> Result<(), EmitError> {
+    pub(super) fn if_out_returns(&mut self, text: &str) {
         let pipeline = self.pipeline;
-        if pipeline.out_returns(pipeline.numbers_of_stages().1) {
-            let text = text()?;
-            self.by_stages(|stages| pipeline.out_returns(stages).then(|| text.clone()));
-        }
-        Ok(())
+        self.by_stages(|stages| pipeline.out_returns(stages).then(|| text.to_string()));
     }
 
     fn push(
@@ -133,24 +143,29 @@ impl<'a> Lines<'a> {
         begins: Option<bool>,
         stages: Option<(u32, u32)>,
     ) {
-        let pieces = text.split('\0').map(|piece| match self.is_comment {
-            true => printable(piece),
-            false => piece.to_string(),
+        let pieces = text.split('\0').map(|piece| match self.mark {
+            Some(_) => printable(piece),
+            None => piece.to_string(),
         });
         let mut text: Vec<String> = pieces.collect();
-        if self.is_comment {
-            text[0].insert_str(0, "# ");
-        }
+        text[0].insert_str(0, self.mark.unwrap_or_default());
         self.all.push(Line {
             text,
             position,
             begins,
             stages,
+            note: self.mark == Some(""),
+            items: Vec::new(),
         });
     }
 }
 
 impl Line {
+    /// Is it apart from the form, which has no comments?
+    pub(super) fn is_apart(&self) -> bool {
+        self.note
+    }
+
     /// The line of a split, without a line feed; `None` where it has none.
     pub(super) fn of(&self, pipeline: Pipeline<'_>) -> Option<String> {
         let pieces = self.text.iter().enumerate();
@@ -172,17 +187,23 @@ impl Line {
                 let fullest = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
                 Some(grouped(fullest))
             }
-            "counts" => {
-                let counts = split
-                    .stages
-                    .iter()
-                    .map(|stage| stage.named_layers().count());
-                Some(
-                    counts
-                        .map(|count| count.to_string())
-                        .collect::<Vec<_>>()
-                        .join(", "),
-                )
+            "counts" | "numbers" => {
+                let lists = self.lists(split).into_iter();
+                let counts: Vec<String> = lists.map(|items| items.len().to_string()).collect();
+                Some(counts.join(if slot == "counts" { ", " } else { " " }))
+            }
+            "lists" => {
+                let mut lists = self.lists(split);
+                let rest = split.stages.last().map_or(0, |stage| stage.positions.end);
+                let rest = self.items.get(rest as usize..).unwrap_or_default();
+                let rest = rest.iter().map(String::as_str);
+                match lists.last_mut() {
+                    Some(last) if stages == 1 => last.extend(rest),
+                    _ if rest.len() > 0 => lists.push(rest.collect()),
+                    _ => {}
+                }
+                let lists = lists.iter().map(|items| format!("[{}]", items.join(", ")));
+                Some(lists.collect::<Vec<_>>().join(", "))
             }
             "free" => {
                 let free = (split.max_stages as usize).saturating_sub(stages);
@@ -194,6 +215,19 @@ impl Line {
                 Some(printable(&shortfall)).filter(|_| !split.fits)
             }
         }
+    }
+}
+
+impl Line {
+    /// By stage: its items.
+    fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
+        let of_stage = |stage: &crate::report::Stage| {
+            let positions = stage.positions.clone();
+            let items = positions.filter_map(|position| self.items.get(position as usize));
+            let items = items.map(String::as_str);
+            items.filter(|item| !item.is_empty()).collect()
+        };
+        split.stages.iter().map(of_stage).collect()
     }
 }
 

@@ -1,32 +1,36 @@
 //! A split as configuration that can be pasted.
 //!
-//! Each form is in a file of its own and is a pure function of the [`Report`]
-//! and of what the model's code calls its [`Modules`]. What a user must know is
-//! above it as comments; a comment line has at least two words, so that it is
-//! not taken for the name of a section. Where a module must be named and its
-//! name was not given, there is a placeholder that no framework takes, and a
+//! Each form is in a file of its own and is a pure function of the [`Report`], of the names of
+//! modules that the user gave ([`Modules`]) and of those that the profile has
+//! ([`ModuleCalls`]). Notes for the user are above it as comments; a comment line
+//! has at least two words, so that it is not taken for the name of a section. JSON has no comments: its notes
+//! are apart. Where no name of a module is known, there is a placeholder that no framework takes, and a
 //! comment on what to write.
 //!
 //! A split that does not fit is written all the same, under a warning. One that
-//! leaves layers out is not: then there are comments alone.
+//! leaves layers out is not: then there are notes alone.
 
+mod counts;
+mod examples;
 mod keras;
-mod layers_per_ipu;
 mod lines;
 mod module;
 mod notes;
+mod optimum;
 mod pipeline_splits;
 mod popart;
 mod poptorch;
 #[cfg(test)]
 mod tests;
+mod tf_stages;
 
+pub(crate) use counts::blocks;
 pub use lines::Line;
 pub use module::{ModuleName, ModuleTemplate};
 
 use super::{Report, Split, printable};
 use crate::memory::{self, Recompute, Schedule};
-use crate::model::PseudoLayers;
+use crate::model::{Framework, ModuleCalls, PseudoLayers};
 use clap::ValueEnum;
 use lines::Lines;
 use thiserror::Error;
@@ -34,14 +38,19 @@ use thiserror::Error;
 /// In what form a split is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// How many layers each IPU gets, as YAML.
-    LayersPerIpu,
+    /// How many layers each IPU gets, as YAML for Graphcore's examples.
+    #[value(alias = "layers-per-ipu")]
+    Examples,
+    /// How many layers each IPU gets, as Optimum's ipu_config.json.
+    Optimum,
     /// A block for each stage, as Python.
     Poptorch,
     /// Session options and annotations by layer, as Python.
     Popart,
     /// A pipeline stage for each layer, as Python.
     Keras,
+    /// A list for each stage, as JSON of Graphcore's BERT for TensorFlow.
+    TfStages,
     /// The modules that start a new IPU, as YAML.
     PipelineSplits,
 }
@@ -53,23 +62,6 @@ const MODULE_FORMS: &str =
 /// Why a split cannot be written in a form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EmitError {
-    /// The form names modules, and no template was given.
-    #[error(
-        "--emit {0} names modules; give their names with --module, such as \
-         --module 'model.bert.encoder.layer[{{}}]'"
-    )]
-    NoModule(&'static str),
-    /// Layers are counted from the first, but are in another order.
-    #[error(
-        "--emit layers-per-ipu counts layers from the lowest, but layer {after} is after layer \
-         {before} in the order of layers; put them in order with --layer-order natural"
-    )]
-    NotAscending {
-        /// The earlier layer, with the higher number.
-        before: String,
-        /// The one after it.
-        after: String,
-    },
     /// A layer's name cannot be used where the template has it.
     #[error("--module: with layer {layer} it would be {module}, but {reason}; {MODULE_FORMS}")]
     NoModuleName {
@@ -80,11 +72,6 @@ pub enum EmitError {
         /// The reason why that cannot be used.
         reason: &'static str,
     },
-    /// Two stages would begin at one module.
-    #[error(
-        "two stages would begin at {0}; give other names with --module, --module-in and --module-out"
-    )]
-    SameModule(String),
     /// The split does not say where Out runs.
     #[error(
         "--module-out: this memory model has no Out, and what runs after the layers is where the \
@@ -96,6 +83,8 @@ pub enum EmitError {
 /// Names of the modules in the model's code, as far as they were given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Modules<'a> {
+    /// The model.
+    pub root: Option<&'a ModuleName>,
     /// The module of a layer.
     pub layer: Option<&'a ModuleTemplate>,
     /// The first module of In, such as the embedding.
@@ -105,112 +94,103 @@ pub struct Modules<'a> {
 }
 
 impl Form {
-    /// All forms, in the order in which they are printed.
-    pub const ALL: [Form; 5] = [
-        Form::LayersPerIpu,
-        Form::Poptorch,
-        Form::Popart,
-        Form::Keras,
-        Form::PipelineSplits,
-    ];
-
     /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Form::LayersPerIpu => "layers-per-ipu",
-            Form::Poptorch => "poptorch",
-            Form::Popart => "popart",
-            Form::Keras => "keras",
-            Form::PipelineSplits => "pipeline-splits",
-        }
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or(String::new(), |value| value.get_name().to_string())
     }
 
     /// The name of its section on standard output.
-    pub fn section(self) -> &'static str {
-        match self {
-            Form::LayersPerIpu => "emit-layers-per-ipu",
-            Form::Poptorch => "emit-poptorch",
-            Form::Popart => "emit-popart",
-            Form::Keras => "emit-keras",
-            Form::PipelineSplits => "emit-pipeline-splits",
-        }
+    pub fn section(self) -> String {
+        format!("emit-{}", self.name())
     }
 
-    /// Can it be written with these modules?
-    ///
-    /// # Errors
-    /// [`EmitError::NoModule`] when it names those of layers and none is given.
-    pub fn check(self, modules: &Modules<'_>) -> Result<(), EmitError> {
-        match (self, modules.layer) {
-            (Form::PipelineSplits, None) => Err(EmitError::NoModule(self.name())),
-            _ => Ok(()),
+    /// The form of a framework.
+    pub fn of_framework(framework: Option<Framework>) -> Self {
+        match framework {
+            Some(Framework::Poptorch) => Form::Poptorch,
+            Some(Framework::Popart) => Form::Popart,
+            Some(Framework::Tensorflow) => Form::Keras,
+            _ => Form::Examples,
         }
     }
 }
 
-/// The split of a report in a form, with a line feed at the end of each line;
-/// nothing without a split.
+/// A split in a form, each line with a line feed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Emitted {
+    /// What is pasted, with notes as comments where the form has comments.
+    pub text: String,
+    /// The notes of a form without comments.
+    pub notes: String,
+}
+
+/// The split of a report in a form; nothing without a split.
 ///
 /// # Errors
 /// [`EmitError`] when the layers or `modules` do not go with the form.
-pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String, EmitError> {
-    form.check(modules)?;
+pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitted, EmitError> {
     let Some(split) = &report.split else {
-        return Ok(String::new());
+        return Ok(Emitted::default());
     };
     let pipeline = Pipeline {
         report,
         split,
+        modules,
         most_stages: None,
     };
-    let lines = written(form, pipeline, modules)?;
-    let lines = lines.iter().filter_map(|line| line.of(pipeline));
-    Ok(lines.map(|line| line + "\n").collect())
+    let lines = written(form, pipeline)?;
+    let text = |is_apart: bool| {
+        let lines = lines.iter().filter(|line| line.is_apart() == is_apart);
+        let lines = lines.filter_map(|line| line.of(pipeline));
+        lines.map(|line| line + "\n").collect()
+    };
+    Ok(Emitted {
+        text: text(false),
+        notes: text(true),
+    })
 }
 
 /// The lines of every split of up to `most_stages` stages of the layers of a report's
 /// split; none without a split.
 ///
 /// # Errors
-/// [`EmitError`] when the layers do not go with the form, or it names modules.
+/// [`EmitError`] when the layers do not go with the form.
 pub(super) fn lines(
     form: Form,
     report: &Report,
     most_stages: usize,
 ) -> Result<Vec<Line>, EmitError> {
-    let modules = Modules::default();
-    form.check(&modules)?;
+    let modules = &Modules::default();
     let pipeline = |split| Pipeline {
         report,
         split,
+        modules,
         most_stages: Some(most_stages),
     };
     let split = report.split.as_ref();
-    split.map_or(Ok(Vec::new()), |split| {
-        written(form, pipeline(split), &modules)
-    })
+    split.map_or(Ok(Vec::new()), |split| written(form, pipeline(split)))
 }
 
-fn written(
-    form: Form,
-    pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
-) -> Result<Vec<Line>, EmitError> {
-    if modules.after.is_some() && pipeline.report.pseudo_layers == PseudoLayers::NoneFirst {
+fn written(form: Form, pipeline: Pipeline<'_>) -> Result<Vec<Line>, EmitError> {
+    if pipeline.modules.after.is_some() && pipeline.report.pseudo_layers == PseudoLayers::NoneFirst
+    {
         return Err(EmitError::NoOut);
     }
-    let mut notes = Lines::new(pipeline, true);
-    let mut text = Lines::new(pipeline, false);
+    let has_comments = !matches!(form, Form::Optimum | Form::TfStages);
+    let mut notes = Lines::new(pipeline, Some(if has_comments { "# " } else { "" }));
+    let mut text = Lines::new(pipeline, None);
     notes::begin(pipeline, &mut notes);
     if pipeline.split.unplaced.is_empty() {
+        let (notes, text) = (&mut notes, &mut text);
         match form {
-            Form::LayersPerIpu => layers_per_ipu::write(pipeline, &mut notes, &mut text)?,
-            Form::Poptorch => poptorch::write(pipeline, modules, &mut notes, &mut text)?,
-            Form::Popart => popart::write(pipeline, modules, &mut notes, &mut text),
-            Form::Keras => keras::write(pipeline, modules, &mut notes, &mut text)?,
-            Form::PipelineSplits => {
-                pipeline_splits::write(pipeline, modules, &mut notes, &mut text)?;
-            }
+            Form::Examples => examples::write(pipeline, notes, text),
+            Form::Optimum => optimum::write(pipeline, notes, text),
+            Form::Poptorch => poptorch::write(pipeline, notes, text)?,
+            Form::Popart => popart::write(pipeline, notes, text),
+            Form::Keras => keras::write(pipeline, notes, text),
+            Form::TfStages => tf_stages::write(pipeline, notes, text),
+            Form::PipelineSplits => pipeline_splits::write(pipeline, notes, text),
         }
     }
     notes.all.append(&mut text.all);
@@ -232,6 +212,7 @@ enum Checkpoints {
 struct Pipeline<'a> {
     report: &'a Report,
     split: &'a Split,
+    modules: &'a Modules<'a>,
     /// With it, what is written is every split of the same layers with up to so many
     /// stages.
     most_stages: Option<usize>,
@@ -252,6 +233,22 @@ impl<'a> Pipeline<'a> {
         last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
+    /// The modules that a position calls, where the profile is that of such a framework: names of
+    /// others are not those of modules in this form.
+    fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
+        let facts = self.report.pipeline.as_ref();
+        let is_known = facts.is_none_or(|facts| facts.framework == framework);
+        self.split
+            .modules
+            .get(position as usize)
+            .filter(|_| is_known)
+    }
+
+    /// What runs after the layers, as a position of [`calls`](Self::calls).
+    fn place_of_out(self) -> u32 {
+        self.split.modules.len().saturating_sub(1) as u32
+    }
+
     /// The fewest and the most stages of what is written.
     fn numbers_of_stages(self) -> (usize, usize) {
         let stages = self.split.stages.len();
@@ -261,6 +258,16 @@ impl<'a> Pipeline<'a> {
     /// Forward pipeline stages: one for each IPU, and Out on the first IPU.
     fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
+    }
+
+    /// The IPU of each forward pipeline stage, with commas between them.
+    fn ipus_of_stages(self, stages: usize) -> String {
+        let returns = self.out_returns(stages).then_some(0);
+        let ipus: Vec<String> = (0..stages)
+            .chain(returns)
+            .map(|ipu| ipu.to_string())
+            .collect();
+        ipus.join(", ")
     }
 
     /// The pipeline that the memory of the stages was computed for, if it trains the model.
@@ -298,6 +305,12 @@ impl<'a> Pipeline<'a> {
     fn is_sequential(self) -> bool {
         self.training()
             .is_some_and(|training| training.schedule == Schedule::Sequential)
+    }
+
+    /// How many replicas share the weights.
+    fn replicas(self) -> u64 {
+        self.training()
+            .map_or(1, |training| training.replicas.max(1))
     }
 
     /// The layers whose outputs are kept where others are recomputed.

@@ -1,7 +1,7 @@
 //! How the module of a layer is called in the model's code.
 
 use super::{EmitError, printable};
-use crate::escape::is_obeyed;
+use crate::escape::{is_obeyed, quoted};
 use crate::message::BadValue;
 use std::str::FromStr;
 
@@ -105,6 +105,29 @@ impl ModuleTemplate {
     }
 }
 
+/// A module as an expression in Python, by its path below the model.
+pub(super) fn attribute(root: &str, path: &str) -> String {
+    let mut module = root.to_string();
+    for part in path.split(['.', '/']) {
+        match index(part) {
+            Some(number) if number == part => module.push_str(&format!("[{number}]")),
+            _ if is_name(part, true) && !KEYWORDS.contains(&part) => {
+                module.push_str(&format!(".{part}"));
+            }
+            _ => return format!("{root}.get_submodule({})", quoted(&path.replace('/', "."))),
+        }
+    }
+    module
+}
+
+/// Names that Python takes for words of its own; modules may have them.
+const KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
+
 /// Digits as Python takes them for a number: without zeros in front.
 fn index(layer: &str) -> Option<&str> {
     let is_number = !layer.is_empty() && layer.bytes().all(|byte| byte.is_ascii_digit());
@@ -159,6 +182,20 @@ mod tests {
         ];
         for (text, layer, expected) in cases {
             assert_eq!(template(text).python(layer).as_deref(), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn paths_are_attributes_with_numbers_as_indices() {
+        let cases = [
+            ("bert.encoder.layer.3", "model.bert.encoder.layer[3]"),
+            ("0.conv", "model[0].conv"),
+            ("a.in", "model.get_submodule(\"a.in\")"),
+            ("a.b-c", "model.get_submodule(\"a.b-c\")"),
+            ("a.03", "model.get_submodule(\"a.03\")"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(attribute("model", path), expected);
         }
     }
 

@@ -1,50 +1,76 @@
 //! `pipeline_splits`, as the configurations of Graphcore's vision examples take
-//! it: the modules at which the next IPU begins. IPU 0 has no entry.
+//! it: the modules at which the next IPU begins. IPU 0 has no entry. The CNNs for PopTorch name modules
+//! without parts, with slashes; those for TensorFlow name Keras layers.
 
+use super::counts::{self, Keys};
 use super::lines::Lines;
-use super::{EmitError, Modules, Pipeline};
+use super::{Checkpoints, Pipeline};
 use crate::escape::quoted;
+use crate::model::{Framework, PseudoLayers};
 
-/// In place of a module whose name was not given.
-const PLACEHOLDER: &str = "<Out>";
-
-pub(super) fn write(
-    pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
-    notes: &mut Lines<'_>,
-    text: &mut Lines<'_>,
-) -> Result<(), EmitError> {
-    let stages = &pipeline.split.stages;
-    if pipeline.out_returns(stages.len()) {
+pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    if pipeline.report.pseudo_layers == PseudoLayers::OutWithIn {
         notes.add(
             "There is nothing to paste: pipeline_splits has no way to say that Out is on IPU 0. \
              See --out-on.",
         );
-        return Ok(());
+        return;
     }
-    let template = modules
-        .layer
-        .ok_or(EmitError::NoModule("pipeline-splits"))?;
-    let mut begun: Vec<String> = Vec::new();
-    for stage in stages.iter().skip(1) {
-        let module = match (stage.named_layers().next(), modules.after) {
-            (Some(layer), _) => template.text(layer),
-            (None, Some(name)) => name.text().to_string(),
-            (None, None) => {
-                notes.add(format!(
-                    "In place of {PLACEHOLDER} write the first module of Out, such as the head \
-                     (--module-out)."
-                ));
-                PLACEHOLDER.to_string()
-            }
-        };
-        if begun.contains(&module) {
-            return Err(EmitError::SameModule(module));
-        }
-        begun.push(module);
+    notes.add(
+        "Each entry begins the next IPU; what runs before the first is on IPU 0. YOLOv4 takes dots for \
+         slashes.",
+    );
+    text.by_stages(|stages| {
+        let none = if stages > 1 { "" } else { " []" };
+        Some(format!("pipeline_splits:{none}"))
+    });
+    for (position, layer) in pipeline.layers() {
+        let given = pipeline.modules.layer.map(|template| template.text(layer));
+        let module = given.or_else(|| module(pipeline, position));
+        text.begin((position, true), &entry(module, layer));
     }
-    notes.add("Each entry begins the next IPU; what runs before the first is on IPU 0.");
-    let begun: Vec<String> = begun.iter().map(|module| quoted(module)).collect();
-    text.add(format!("pipeline_splits: [{}]", begun.join(", ")));
-    Ok(())
+    if let Some(out) = pipeline.out() {
+        let given = pipeline.modules.after.map(|name| name.text().to_string());
+        let module = given.or_else(|| module(pipeline, out));
+        text.begin((out, true), &entry(module, "Out"));
+    }
+    counts::write_settings(pipeline, KEYS, text, |key, value| format!("{key}: {value}"));
+    counts::limits(pipeline, notes, "utils/ipu_settings.py");
+    if pipeline.checkpoints() == Checkpoints::Layers {
+        notes.add("Name the last module of each layer in recompute_checkpoints.");
+    }
+    if pipeline.is_keras() {
+        notes.add(
+            "The CNNs for TensorFlow say gradient_accumulation_count, num_replicas, recomputation and \
+             optimizer_state_offloading.",
+        );
+    }
+}
+
+/// What the CNNs for PopTorch call the settings.
+const KEYS: Keys = [
+    "gradient_accumulation",
+    "replicas",
+    "",
+    "offload_optimizer",
+    "enable_optimizer_rts",
+];
+
+/// The first module of a position that has no parts, or its first Keras layer.
+fn module(pipeline: Pipeline<'_>, position: u32) -> Option<String> {
+    if pipeline.is_keras() {
+        return pipeline.keras_begin(position).cloned();
+    }
+    let calls = pipeline.calls(position, Framework::Poptorch)?;
+    Some(calls.leaf.as_ref()?.replace('.', "/"))
+}
+
+fn entry(module: Option<String>, name: &str) -> String {
+    match module {
+        Some(module) => format!("- {}", quoted(&module)),
+        None => format!(
+            "- {}  # write the first module of it (--module, --module-out)",
+            quoted(&format!("<{name}>"))
+        ),
+    }
 }

@@ -3,16 +3,11 @@
 //! hand. Pipelining on one IPU is an error there.
 
 use super::lines::{LAST_STAGE, Lines, STAGE};
-use super::{Checkpoints, ModuleName, Modules, Pipeline, notes as comments, printable};
+use super::{Checkpoints, ModuleName, Pipeline, notes as comments, printable};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 
-pub(super) fn write(
-    pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
-    notes: &mut Lines<'_>,
-    text: &mut Lines<'_>,
-) {
+pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     notes.add("In place of each ... goes what builds that part of the model.");
     if pipeline.report.pseudo_layers == PseudoLayers::NoneFirst {
         notes.add("What comes after the last layer, the loss too, goes with it.");
@@ -35,13 +30,13 @@ pub(super) fn write(
             "with builder.virtualGraph({ipu}), builder.pipelineStage({stage}):\n    ...  # {what}"
         )
     };
-    let before = named("what runs before the layers", modules.before);
+    let before = named("what runs before the layers", pipeline.modules.before);
     text.add(with("0", "0", &before));
     for (position, layer) in pipeline.layers() {
         let what = format!("layer {}", printable(layer));
         text.at(position, &with(STAGE, STAGE, &what));
     }
-    let after = named("what runs after the layers", modules.after);
+    let after = named("what runs after the layers", pipeline.modules.after);
     match pipeline.report.pseudo_layers {
         PseudoLayers::NoneFirst => {}
         PseudoLayers::InAndOut => text.add(with(LAST_STAGE, LAST_STAGE, &after)),
@@ -80,6 +75,8 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
         text.add(format!(
             "{location}.replicatedTensorSharding = popart.ReplicatedTensorSharding.On"
         ));
+    }
+    if pipeline.replicas() > 1 {
         text.add("session_options.enableReplicatedGraphs = True");
         text.add(format!(
             "session_options.replicatedGraphCount = {}",

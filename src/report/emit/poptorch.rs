@@ -3,18 +3,21 @@
 //! A module can begin one block only.
 
 use super::lines::{Lines, STAGE};
-use super::{Checkpoints, EmitError, ModuleName, Modules, Pipeline, notes as comments, printable};
+use super::{
+    Checkpoints, EmitError, ModuleCalls, ModuleName, Pipeline, module, notes as comments, printable,
+};
 use crate::memory::{Recompute, Schedule};
+use crate::model::Framework;
+use crate::wording::counted;
 
 pub(super) fn write(
     pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
     notes: &mut Lines<'_>,
     text: &mut Lines<'_>,
 ) -> Result<(), EmitError> {
     options(pipeline, text);
     text.add("");
-    blocks(pipeline, modules, text)?;
+    blocks(pipeline, notes, text)?;
     notes.by_stages(|stages| {
         let after = if pipeline.out_returns(stages) {
             ""
@@ -27,56 +30,122 @@ pub(super) fn write(
     });
     let schedules = [Schedule::Popart, Schedule::Sequential];
     comments::schedule(pipeline, notes, "PopTorch", &schedules);
-    match pipeline.report.pipeline {
-        Some(_) if pipeline.is_inference() => notes.add("Pass options to poptorch.inferenceModel."),
-        Some(_) => notes.add("Pass options to poptorch.trainingModel."),
-        None => comments::batches(pipeline, notes, "deviceIterations", "gradientAccumulation"),
+    let takes = match pipeline.report.pipeline {
+        Some(_) if pipeline.is_inference() => "poptorch.inferenceModel takes",
+        Some(_) => "poptorch.trainingModel takes",
+        None => {
+            comments::batches(pipeline, notes, "deviceIterations", "gradientAccumulation");
+            "PopTorch takes"
+        }
+    };
+    notes.add(format!(
+        "{} is the object that {takes} with the options; --module-root gives it another name.",
+        pipeline.root()
+    ));
+    checkpoints(pipeline, notes, text)
+}
+
+impl<'a> Pipeline<'a> {
+    /// The name of the model in the user's code.
+    fn root(self) -> &'a str {
+        self.modules.root.map_or("model", |root| root.text())
     }
-    checkpoints(pipeline, modules, notes, text)
+
+    fn expression(self, path: &str) -> String {
+        module::attribute(self.root(), path)
+    }
+
+    /// The modules that a position calls.
+    fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
+        self.calls(position, Framework::Poptorch)
+    }
+}
+
+/// A block at a module, or at one that the user is told to write.
+fn block(module: Option<String>, what: &str, ipu: &str) -> String {
+    match module {
+        Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
+        None => {
+            format!("poptorch.BeginBlock(..., ipu_id={ipu})  # in place of ... write {what}")
+        }
+    }
 }
 
 /// The position that begins each block, in the order in which they run.
 fn blocks(
     pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
+    notes: &mut Lines<'_>,
     text: &mut Lines<'_>,
 ) -> Result<(), EmitError> {
-    let mut begun: Vec<String> = Vec::new();
-    let mut block = |module: Option<String>, what: &str, ipu: &str| {
-        let Some(module) = module else {
-            return Ok(format!(
-                "poptorch.BeginBlock(..., ipu_id={ipu})  # in place of ... write {what}"
-            ));
-        };
-        if begun.contains(&module) {
-            return Err(EmitError::SameModule(module));
-        }
-        let line = format!("poptorch.BeginBlock({module}, ipu_id={ipu})");
-        begun.push(module);
-        Ok(line)
+    let modules = pipeline.modules;
+    let given = |name: Option<&ModuleName>| name.map(|name| name.text().to_string());
+    let known = |position| {
+        let begin = pipeline.torch_calls(position)?.begin.as_deref();
+        begin.map(|path| pipeline.expression(path))
     };
-    let named = |name: &ModuleName| name.text().to_string();
-    if let Some(before) = modules.before.map(named) {
-        text.add(block(Some(before), "", "0")?);
-    }
-    let mut of_layer = |layer: &str, ipu: &str| {
-        let module = modules.layer.map(|template| template.python(layer));
+    let of_layer = |(position, layer): (u32, &str), ipu: &str| {
+        let module = match modules.layer {
+            Some(template) => Some(template.python(layer)?),
+            None => known(position),
+        };
         let what = format!("the module of layer {} (--module)", printable(layer));
-        block(module.transpose()?, &what, ipu)
+        Ok(block(module, &what, ipu))
     };
     // Where In is alone, what runs before the first block is on IPU 0 anyway.
-    if let (None, Some((position, first))) = (modules.before, pipeline.layers().next()) {
-        text.begin((position, false), || of_layer(first, "0"))?;
+    match (
+        given(modules.before).or_else(|| known(0)),
+        pipeline.layers().next(),
+    ) {
+        (Some(before), _) => text.add(block(Some(before), "", "0")),
+        (None, Some(first)) if text.wants((first.0, false)) => {
+            text.begin((first.0, false), &of_layer(first, "0")?);
+        }
+        _ => {}
     }
-    for (position, layer) in pipeline.layers() {
-        text.begin((position, true), || of_layer(layer, STAGE))?;
+    for layer in pipeline.layers() {
+        if !text.wants((layer.0, true)) {
+            continue;
+        }
+        text.begin((layer.0, true), &of_layer(layer, STAGE)?);
+        if modules.layer.is_none() {
+            functional(pipeline, layer.0, notes);
+        }
     }
     let what = "the first module of Out, such as the head (--module-out)";
-    let after = modules.after.map(named);
-    match pipeline.out() {
-        Some(out) => text.begin((out, true), || block(after, what, STAGE)),
-        None => text.if_out_returns(|| block(after, what, "0")),
+    let after = given(modules.after).or_else(|| known(pipeline.place_of_out()));
+    if let Some(out) = pipeline.out() {
+        if modules.after.is_none() {
+            functional(pipeline, out, notes);
+        }
+        text.begin((out, true), &block(after, what, STAGE));
+    } else {
+        text.if_out_returns(&block(after, what, "0"));
     }
+    Ok(())
+}
+
+/// Says where a stage begins with operations that are in no module of their own.
+fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
+    let Some(calls) = pipeline.torch_calls(position) else {
+        return;
+    };
+    let inside = calls.inside.as_deref();
+    let inside = inside.map_or(pipeline.root().into(), |path| pipeline.expression(path));
+    let instead = format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
+    let text = match (&calls.begin, calls.operations_before) {
+        (Some(_), 0) => return,
+        (Some(nearest), count) => format!(
+            "WARNING: {} before {} in its stage run in no module that begins there and stay on the IPU \
+             before. To begin the stage there, {instead}.",
+            counted(u64::from(count), "operation"),
+            pipeline.expression(nearest)
+        ),
+        (None, _) => format!(
+            "WARNING: no module begins where IPU {STAGE} does, or one that runs several times. In place \
+             of the block, {instead}."
+        ),
+    };
+    notes.begin((position, true), &text);
 }
 
 /// The options of the model, which the functions that compile it take.
@@ -138,6 +207,8 @@ fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     }
     if training.state.is_sharded() {
         settings += ".useReplicatedTensorSharding(True)";
+    }
+    if pipeline.replicas() > 1 {
         text.add(format!("options.replicationFactor({})", training.replicas));
     }
     if !settings.is_empty() {
@@ -150,34 +221,45 @@ fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
 /// Keeps the outputs of the layers that are not recomputed.
 fn checkpoints(
     pipeline: Pipeline<'_>,
-    modules: &Modules<'_>,
     notes: &mut Lines<'_>,
     text: &mut Lines<'_>,
 ) -> Result<(), EmitError> {
-    let layers: Vec<&str> = match pipeline.checkpoints() {
-        Checkpoints::None => return Ok(()),
-        Checkpoints::Layers => pipeline.layers().map(|(_, layer)| layer).collect(),
-        Checkpoints::Stages => {
-            let ends = pipeline.split.stages.iter().rev().skip(1).rev();
-            let ends = ends.filter_map(|stage| stage.named_layers().last());
-            ends.collect()
-        }
-    };
-    let Some(template) = modules.layer else {
-        notes.add(
-            "Pass the output of each layer after which recomputation begins anew through \
-             poptorch.recomputationCheckpoint(...); with --module, that is written below.",
-        );
+    let checkpoints = pipeline.checkpoints();
+    if checkpoints == Checkpoints::None {
         return Ok(());
+    }
+    let add = |lines: &mut Lines<'_>, position: u32, line: &str| match checkpoints {
+        Checkpoints::Stages => lines.begin((position + 1, true), line),
+        _ => lines.add(line),
     };
-    let layers = layers.iter().map(|layer| template.python(layer));
-    let layers: Vec<String> = layers.collect::<Result<_, _>>()?;
-    if !layers.is_empty() {
-        text.add(format!(
-            "\nfor layer in [{}]:\n    layer.register_forward_hook(\n        \
+    let mut lines = Lines::new(pipeline, None);
+    for (position, layer) in pipeline.layers() {
+        let calls = pipeline.torch_calls(position);
+        let output = calls.and_then(|calls| calls.output.as_deref());
+        let module = match pipeline.modules.layer {
+            Some(template) => Some(template.python(layer)?),
+            None => output.map(|path| pipeline.expression(path)),
+        };
+        match module {
+            Some(module) => add(&mut lines, position, &format!("    {module},")),
+            None => add(
+                notes,
+                position,
+                &format!(
+                    "Pass the output of layer {} through poptorch.recomputationCheckpoint(...), so that \
+                     recomputation begins there anew; --module would name its module.",
+                    printable(layer)
+                ),
+            ),
+        }
+    }
+    if !lines.all.is_empty() {
+        text.add("\nfor layer in [");
+        text.all.append(&mut lines.all);
+        text.add(
+            "]:\n    layer.register_forward_hook(\n        \
              lambda layer, inputs, output: poptorch.recomputationCheckpoint(output)\n    )",
-            layers.join(", ")
-        ));
+        );
     }
     Ok(())
 }

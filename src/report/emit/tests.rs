@@ -64,10 +64,17 @@ fn split(stages: &[&[&str]], max_stages: u32) -> Report {
 
 /// No module has a name.
 const NAMELESS: Modules<'_> = Modules {
+    root: None,
     layer: None,
     before: None,
     after: None,
 };
+
+/// The notes and the text of a form.
+fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String, EmitError> {
+    let emitted = super::emit(form, report, modules)?;
+    Ok(emitted.notes + &emitted.text)
+}
 
 fn name(text: &str) -> ModuleName {
     text.parse().unwrap()
@@ -93,45 +100,30 @@ fn code(text: &str) -> String {
 
 #[test]
 fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
-    let text = emit(
-        Form::LayersPerIpu,
-        &split(&[&["0"], &["2", "3"]], 4),
-        &NAMELESS,
-    )
-    .unwrap();
-    assert_eq!(code(&text), "layers_per_ipu: [1, 2]\n");
+    let text = emit(Form::Examples, &split(&[&["0"], &["2", "3"]], 4), &NAMELESS).unwrap();
+    assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     for part in [
-        "does not have: 1.",
+        "Layers between 0 and 3 are missing in the profile.",
         "IPUs that are left over: 2",
         "of the profile.",
         "belongs on IPU 0, Out (head, loss) on IPU 1:",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let text = emit(Form::LayersPerIpu, &split(&[&["1"], &["2"]], 2), &NAMELESS).unwrap();
+    let text = emit(Form::Examples, &split(&[&["1"], &["2"]], 2), &NAMELESS).unwrap();
     assert!(
-        !text.contains("does not have") && !text.contains("left over"),
+        !text.contains("missing") && !text.contains("left over"),
         "{text}"
     );
 }
 
 #[test]
-fn layers_out_of_order_cannot_be_counted() {
-    let split = split(&[&["0", "10"], &["9"]], 2);
-    let error = emit(Form::LayersPerIpu, &split, &NAMELESS).unwrap_err();
-    let expected = EmitError::NotAscending {
-        before: "10".into(),
-        after: "9".into(),
-    };
-    assert_eq!(error, expected);
-    assert!(emit(Form::Keras, &split, &NAMELESS).is_ok());
-}
-
-#[test]
 fn layers_without_numbers_are_counted_in_their_order() {
+    let text = emit(Form::Examples, &split(&[&["10"], &["9"]], 2), &NAMELESS).unwrap();
+    assert!(text.contains("order: 10 9\n"), "{text}");
     let split = split(&[&["encoder0"], &["decoder0\n", "decoder1"]], 2);
-    let text = emit(Form::LayersPerIpu, &split, &NAMELESS).unwrap();
-    assert_eq!(code(&text), "layers_per_ipu: [1, 2]\n");
+    let text = emit(Form::Examples, &split, &NAMELESS).unwrap();
+    assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     assert!(
         text.contains("order: encoder0 decoder0\\n decoder1\n"),
         "{text}"
@@ -149,9 +141,6 @@ fn a_module_begins_one_block() {
     let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=1)\n";
     assert!(code(&text.unwrap()).ends_with(expected));
-    let twice = split(&[&["1"], &["01"]], 2);
-    let error = emit(Form::Poptorch, &twice, &of_layers(&module)).unwrap_err();
-    assert_eq!(error, EmitError::SameModule("model.layer[1]".into()));
 }
 
 /// In as a stage of its own, then layers, then Out alone.
@@ -170,6 +159,7 @@ fn written(form: Form, split: &Report, named: bool) -> String {
     let (before, after) = (name("model.embedding"), name("model.head"));
     let modules = if named {
         Modules {
+            root: None,
             layer: Some(&layer),
             before: Some(&before),
             after: Some(&after),
@@ -183,8 +173,11 @@ fn written(form: Form, split: &Report, named: bool) -> String {
 #[test]
 fn in_and_out_alone_have_stages_of_their_own() {
     let split = alone();
-    let text = written(Form::LayersPerIpu, &split, false);
-    assert_eq!(code(&text), "layers_per_ipu: [0, 2, 1, 0]\n");
+    let text = written(Form::Examples, &split, false);
+    assert_eq!(
+        code(&text),
+        "layers_per_ipu: [0, 2, 1, 0]\nipus_per_replica: 4\n"
+    );
     let text = written(Form::Poptorch, &split, true);
     let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
@@ -192,7 +185,8 @@ fn in_and_out_alone_have_stages_of_their_own() {
                     poptorch.BeginBlock(model.head, ipu_id=3)\n";
     assert!(code(&text).ends_with(expected), "{text}");
     let text = written(Form::PipelineSplits, &split, true);
-    let expected = "pipeline_splits: [\"model.layer[0]\", \"model.layer[2]\", \"model.head\"]\n";
+    let expected =
+        "pipeline_splits:\n- \"model.layer[0]\"\n- \"model.layer[2]\"\n- \"model.head\"\n";
     assert_eq!(code(&text), expected);
     let text = written(Form::Keras, &split, true);
     assert!(text.contains("{\n    \"model.embedding\": 0,\n    \"model.layer[0]\": 1,"));
@@ -212,19 +206,20 @@ fn modules_without_a_name_have_a_placeholder() {
     assert_eq!(code(&text).matches("BeginBlock").count(), 3, "{text}");
     assert!(code(&text).lines().last().unwrap().starts_with(head));
     let text = written(Form::PipelineSplits, &split, false);
-    assert!(text.contains("# In place of <Out> write ") && text.contains(", \"<Out>\"]\n"));
+    assert!(
+        text.contains("- \"<Out>\"  # write the first module of it"),
+        "{text}"
+    );
     let text = written(Form::Keras, &split, false);
-    for part in [
-        "<In> write ",
-        "<Out> write ",
-        "\"<In>\": 0,",
-        "\"<Out>\": 3,",
-    ] {
-        assert!(text.contains(part), "{part} in {text}");
+    for part in ["In is known. Name", "Out is known. Name"] {
+        assert!(
+            text.contains(&format!("WARNING: no Keras layer of {part}")),
+            "{text}"
+        );
     }
     // With layers beside them they need no name.
     let beside = report_of(PseudoLayers::InAndOut, &[&["0"], &["1"]], 2);
-    for form in Form::ALL {
+    for &form in Form::value_variants() {
         let text = written(form, &beside, false);
         assert!(
             !text.contains("place of ... write") && !text.contains("<"),
@@ -236,8 +231,8 @@ fn modules_without_a_name_have_a_placeholder() {
 #[test]
 fn out_returns_to_the_first_ipu() {
     let split = returning(&[&["0"], &["1"]]);
-    let text = written(Form::LayersPerIpu, &split, false);
-    assert_eq!(code(&text), "layers_per_ipu: [1, 1]\n");
+    let text = written(Form::Examples, &split, false);
+    assert_eq!(code(&text), "layers_per_ipu: [1, 1]\nipus_per_replica: 2\n");
     assert!(text.contains("Out (head, loss) on IPU 0: see"), "{text}");
     let text = written(Form::Poptorch, &split, true);
     let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
@@ -260,7 +255,7 @@ fn out_returns_to_the_first_ipu() {
         text.contains("no way to say that Out is on IPU 0"),
         "{text}"
     );
-    for form in Form::ALL {
+    for &form in Form::value_variants() {
         let text = written(form, &returning(&[&["0", "1"]]), false);
         assert!(
             !text.contains("Out (what runs after the layers) is on"),
@@ -272,13 +267,16 @@ fn out_returns_to_the_first_ipu() {
 #[test]
 fn the_classic_model_knows_no_out() {
     let split = report_of(PseudoLayers::NoneFirst, &[&[], &["0"], &["1"]], 3);
-    let text = written(Form::LayersPerIpu, &split, false);
-    assert_eq!(code(&text), "layers_per_ipu: [0, 1, 1]\n");
+    let text = written(Form::Examples, &split, false);
+    assert_eq!(
+        code(&text),
+        "layers_per_ipu: [0, 1, 1]\nipus_per_replica: 3\n"
+    );
     let text = written(Form::Poptorch, &split, false);
     let expected = "\npoptorch.BeginBlock(model.layer[0], ipu_id=1)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=2)\n";
     assert!(code(&text).ends_with(expected), "{text}");
-    for form in Form::ALL {
+    for &form in Form::value_variants() {
         let text = written(form, &split, false);
         assert!(!text.contains("None") && !text.contains("Out"), "{text}");
     }
@@ -287,7 +285,7 @@ fn the_classic_model_knows_no_out() {
         after: Some(&after),
         ..of_layers(&layer)
     };
-    for form in Form::ALL {
+    for &form in Form::value_variants() {
         assert_eq!(emit(form, &split, &modules), Err(EmitError::NoOut));
     }
 }
@@ -299,7 +297,7 @@ fn one_stage_is_no_pipeline() {
     let text = |form| emit(form, &split, &of_layers(&module)).unwrap();
     assert!(text(Form::Popart).contains("enablePipelining = False\n"));
     assert_eq!(code(&text(Form::PipelineSplits)), "pipeline_splits: []\n");
-    for form in Form::ALL {
+    for &form in Form::value_variants() {
         assert!(!text(form).contains("at least"), "{}", text(form));
     }
 }
@@ -309,16 +307,21 @@ fn what_does_not_fit_says_so_first() {
     let module = template("model.layer{}");
     let mut split = split(&[&["0"], &["1"], &["2"]], 2);
     split.split.as_mut().unwrap().fits = false;
-    for form in Form::ALL {
+    for &form in Form::value_variants() {
         let text = emit(form, &split, &of_layers(&module)).unwrap();
-        let warning = "# WARNING: the model does not fit. This split has 3 stages for 2 IPUs.\n";
+        let text = text.trim_start_matches("# ");
+        let warning = "WARNING: the model does not fit. This split has 3 stages for 2 IPUs.\n";
         assert!(text.starts_with(warning), "{text}");
     }
     split.split.as_mut().unwrap().unplaced = vec![Some("3".into())];
-    for form in Form::ALL {
-        let text = emit(form, &split, &of_layers(&module)).unwrap();
-        assert!(text.starts_with("# WARNING: "), "{text}");
-        assert_eq!(code(&text), "");
+    for &form in Form::value_variants() {
+        let emitted = super::emit(form, &split, &of_layers(&module)).unwrap();
+        let all = emitted.notes + &emitted.text;
+        assert!(
+            all.trim_start_matches("# ").starts_with("WARNING: "),
+            "{all}"
+        );
+        assert_eq!(code(&emitted.text), "");
     }
 }
 
@@ -326,20 +329,85 @@ fn what_does_not_fit_says_so_first() {
 fn a_comment_is_no_name_of_a_section() {
     let module = template("model.layer{}");
     for split in [split(&[&["0"], &["x"]], 3), split(&[&["7"]], 1)] {
-        for form in Form::ALL {
-            let text = emit(form, &split, &of_layers(&module)).unwrap();
+        for &form in Form::value_variants() {
+            let text = super::emit(form, &split, &of_layers(&module)).unwrap().text;
             let mut comments = text.lines().filter_map(|line| line.strip_prefix("# "));
             assert!(comments.all(|comment| comment.contains(' ')), "{text}");
         }
     }
 }
 
+/// Modules as the profile has them: a stage that begins with one, one that begins with operations outside
+/// of any, and one where a module runs again.
+fn with_modules() -> Report {
+    let mut report = split(&[&["0"], &["1"], &["2"]], 3);
+    let calls = |begin: Option<&str>, before: u32, output: &str| ModuleCalls {
+        begin: begin.map(String::from),
+        leaf: begin.map(|begin| format!("{begin}.a")),
+        operations_before: before,
+        inside: Some("net".into()),
+        output: Some(output.into()),
+        top: Vec::new(),
+    };
+    report.split.as_mut().unwrap().modules = vec![
+        calls(Some("net.embed"), 1, ""),
+        calls(Some("net.h.0"), 0, "net.h.0"),
+        calls(Some("net.h.1"), 2, "net.h.1"),
+        calls(None, 0, "net.h.2"),
+        calls(Some("head"), 0, ""),
+    ];
+    report
+}
+
 #[test]
-fn forms_that_name_modules_need_a_template() {
-    let split = split(&[&["0"]], 1);
-    for form in Form::ALL {
-        let emitted = emit(form, &split, &NAMELESS).map(|_| ());
-        assert_eq!(emitted, form.check(&NAMELESS), "{form:?}");
-        assert!(form.section().ends_with(form.name()));
+fn modules_of_the_profile_begin_blocks() {
+    let report = with_modules();
+    let text = emit(Form::Poptorch, &report, &NAMELESS).unwrap();
+    for part in [
+        "poptorch.BeginBlock(model.net.embed, ipu_id=0)\npoptorch.BeginBlock(model.net.h[1], ipu_id=1)\n",
+        "# WARNING: 2 operations before model.net.h[1] in its stage run in no module that begins there",
+        "call poptorch.Block.start(ipu_id=1) in the forward of model.net.\n",
+        "# WARNING: no module begins where IPU 2 does, or one that runs several times.",
+        "poptorch.BeginBlock(..., ipu_id=2)",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
     }
+    let root = name("bert");
+    let modules = Modules {
+        root: Some(&root),
+        ..NAMELESS
+    };
+    let text = emit(Form::Poptorch, &report, &modules).unwrap();
+    assert!(
+        text.contains("BeginBlock(bert.net.h[1], ipu_id=1)"),
+        "{text}"
+    );
+    let text = emit(Form::PipelineSplits, &report, &NAMELESS).unwrap();
+    let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";
+    assert!(code(&text).starts_with(expected), "{text}");
+    // What the user names comes first.
+    let layer = template("layer[{}]");
+    let text = emit(Form::Poptorch, &report, &of_layers(&layer)).unwrap();
+    let expected = "BeginBlock(layer[1], ipu_id=1)\npoptorch.BeginBlock(layer[2], ipu_id=2)\n";
+    assert!(
+        text.ends_with(expected) && !text.contains("Block.start"),
+        "{text}"
+    );
+}
+
+/// Generation needs a cut at the end of the encoder, after 1, 2, 4, ... IPUs.
+#[test]
+fn the_end_of_the_encoder_is_a_cut_of_generation() {
+    let text = |stages: &[&[&str]]| {
+        let report = split(stages, stages.len() as u32);
+        emit(Form::Optimum, &report, &NAMELESS).unwrap()
+    };
+    let [e0, e1, d0, d1] = ["encoder.0", "encoder.1", "decoder.0", "decoder.1"];
+    let right = text(&[&[e0], &[e1], &[d0, d1]]);
+    assert!(
+        right.contains("its last layer is on IPU 1.") && !right.contains("--cut-after"),
+        "{right}"
+    );
+    let wrong = text(&[&[e0], &[e1, d0], &[d1]]);
+    assert!(wrong.contains("--cut-after encoder.1 "), "{wrong}");
 }

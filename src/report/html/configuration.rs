@@ -2,6 +2,7 @@
 
 use crate::report::Report;
 use crate::report::emit::{Form, Line, Modules, emit, lines};
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,9 +10,13 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Configuration {
     /// The value of `--emit`.
-    pub form: &'static str,
+    pub form: String,
     /// The text to paste; `null` where it cannot be written.
     pub text: Option<String>,
+    /// The notes of a form without comments.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(default)]
+    pub notes: String,
     /// Why it cannot be written; `null` where it can.
     pub problem: Option<String>,
     /// Where the report has what other splits need (`what_if`): the lines of all of them.
@@ -22,15 +27,21 @@ pub struct Configuration {
 
 /// All forms; none without a split.
 pub(in crate::report) fn configurations(report: &Report) -> Vec<Configuration> {
-    let forms = report.split.iter().flat_map(|_| Form::ALL);
+    let forms = report.split.iter().flat_map(|_| Form::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
-    let configuration = |form: Form| {
+    let configuration = |&form: &Form| {
         let written = emit(form, report, &Modules::default());
         let lines = most_stages.and_then(|most| lines(form, report, most).ok());
+        let problem = written.as_ref().err().map(ToString::to_string);
+        let (text, notes) = written
+            .ok()
+            .map(|written| (written.text, written.notes))
+            .unzip();
         Configuration {
             form: form.name(),
-            problem: written.as_ref().err().map(ToString::to_string),
-            text: written.ok(),
+            text,
+            notes: notes.unwrap_or_default(),
+            problem,
             lines: lines.unwrap_or_default(),
         }
     };

@@ -17,7 +17,7 @@ declare namespace Json {
   type Change = "state-off-chip" | "checkpoints" | "interleaved" | "serialized-weight" | "memory-proportion" | "half-micro-batch" | "half-precision";
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };
-  type Configuration = { form: string; lines?: Line[]; problem?: string | null; text?: string | null; };
+  type Configuration = { form: string; lines?: Line[]; notes?: string; problem?: string | null; text?: string | null; };
   type Contradiction = { bytes?: number; computed: number; recorded: number; refused: boolean; row?: string | null; share: string; table: string; tile?: number | null; tiles: number; witness: Witness; };
   type CoverageFacts = { assigned: number; by_touch: number; layers: number; overhead: number; recorded: number; rest: number; tile: number; };
   type Curve = { always_live: number; bytes: number[]; first_step: number; fixed: number; last_step: number; peak: Peak; steps: number[]; thinned: boolean; };
@@ -38,11 +38,12 @@ declare namespace Json {
   type LayerAtSteps = { bytes: number[]; name?: string | null; };
   type LayerCycles = { cycles: number; exchange: number; milliseconds?: number | null; name?: string | null; passes: PassCycles; };
   type LayerMemory = { fullest_tile: number; fullest_tile_bytes: number; module?: string | null; name?: string | null; parts: Parts; total: number; };
-  type Line = { begins?: boolean | null; position?: number | null; stages?: [number, number] | null; text: string[]; };
+  type Line = { begins?: boolean | null; items?: string[]; note?: boolean; position?: number | null; stages?: [number, number] | null; text: string[]; };
   type LiveSteps = { always_live: number; bytes: number[]; categories: CategoryAtSteps[]; counts: number[]; in_every_stage: number[]; layers: LayerAtSteps[]; not_always_live: number[]; operations: (string | null)[]; others?: TileAtSteps[]; programs: string[]; steps: number[]; tile: number; variables: VariableAtSteps[]; };
   type LiveVariable = { bytes: number; category: string; layers: (string | null)[]; name: string; };
   type Liveness = { all_tiles: Curve; bands: Band[]; fullest_tile: number; fullest_tile_curve: Curve; peak_variables?: PeakVariables | null; steps: number; turn?: number | null; };
   type MatchedBy = "layers" | "order";
+  type ModuleCalls = { begin?: string | null; inside?: string | null; leaf?: string | null; operations_before?: number; output?: string | null; top?: string[]; };
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
   type OtherSplit = { change: number; fits: boolean; fullest_tile_bytes: number; micro_batches?: number | null; milliseconds?: number | null; options: string; stages: ((string | null)[])[]; streamed_bytes?: number | null; };
@@ -76,7 +77,7 @@ declare namespace Json {
   type SectionData = { blocks: Block[]; id: string; title: string; };
   type Sentence = Phrase[];
   type SharedVariables = { bytes: number; layers: (string | null)[]; };
-  type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; stages: Stage[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
+  type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules?: ModuleCalls[]; stages: Stage[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
   type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
   type StageAgainst = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
   type StageCycles = { cycles: number; exchange: number; micro_batch_cycles?: number | null; micro_batch_milliseconds?: number | null; passes?: PassCycles | null; stage: number; };

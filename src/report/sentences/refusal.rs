@@ -209,6 +209,8 @@ fn frees(advice: &Advice) -> Sentence {
             .code("poptorch.serializedMatMul")
             .text(", ")
             .code("embedding_serialization_factor")
+            .text("; over IPUs ")
+            .code("serialized_embedding_splits_per_ipu")
             .text(") free at most "),
         Change::MemoryProportion => say("a lower ")
             .code("availableMemoryProportion")

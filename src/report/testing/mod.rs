@@ -110,6 +110,7 @@ pub(crate) fn report() -> Report {
             limit,
             max_stages: 2,
             is_given: false,
+            modules: Vec::new(),
             stages: vec![
                 stage(0, 0..2, &[None, Some("0")], 600_000, limit),
                 stage(

@@ -130,6 +130,7 @@ impl Files {
             "mem_per_tile" => "300000",
             "reserve" => "10%",
             "module" => "model.layer[{}]",
+            "module_root" => "bert",
             "module_in" => "model.embedding",
             "module_out" => "model.head",
             "format" => "csv",

@@ -136,7 +136,9 @@ const SEVERAL: &[&str] = &[
 const EMIT: &[&str] = &[
     "--num-ipus=4",
     "--emit=poptorch",
+    "--emit=optimum",
     "--emit=layers-per-ipu",
+    "--emit=tf-stages",
     "--emit=popart",
     "--module=model.bert.encoder.layer[{}]",
 ];
@@ -200,6 +202,16 @@ const FEW: &[(&str, &str, &[&str])] = &[
         "poptorch-bert-training",
         "emit-pipeline-splits",
         &["--emit=pipeline-splits", "--module=encoder/layer/{}"],
+    ),
+    (
+        "poptorch-bert-training",
+        "emit-modules",
+        &["--num-ipus=8", "--emit=poptorch", "--recompute=layer"],
+    ),
+    (
+        "poplar-mlp",
+        "idle",
+        &["--layers-per-ipu=2 0 -1", "--emit=examples"],
     ),
     (
         "poplar-mlp",

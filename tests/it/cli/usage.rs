@@ -50,7 +50,7 @@ fn a_greedy_search_that_gives_up_ends_with_1() {
 
 #[test]
 fn wrong_usage_ends_with_2() {
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 18] = [
         (&["--num-ipus=0"], "--num-ipus"),
         (&["--num-ipus=many"], "--num-ipus"),
         (&["--mem-per-tile=0"], "--mem-per-tile"),
@@ -65,8 +65,12 @@ fn wrong_usage_ends_with_2() {
             "name one of the layers None 0 1 2 3 4",
         ),
         (
-            &["--layers-per-ipu=2,0,3"],
-            "IPU 1 would have nothing to do",
+            &["--layers-per-ipu=2,0,3", "--num-ipus=2"],
+            "counts for 3 IPUs, but --num-ipus is 2",
+        ),
+        (
+            &["--layers-per-ipu=2,0,3", "--mem-per-tile=9,9,9"],
+            "IPU 1 would run nothing",
         ),
         (&["--layers-per-ipu=2,4"], "the model has 5"),
         (&["--solver=fast"], "--solver"),

@@ -16,7 +16,15 @@ use crate::support::{Run, finish, piped, popliner, root};
 use regex::Regex;
 
 /// Options that the pages have of other commands.
-const OF_OTHERS: [&str; 4] = ["--growth", "--path", "--release", "--test"];
+const OF_OTHERS: [&str; 7] = [
+    "--compile-only",
+    "--growth",
+    "--ipu",
+    "--path",
+    "--profile-dir",
+    "--release",
+    "--test",
+];
 
 /// The README and what it leads to: paths below the root, and texts.
 fn pages() -> Vec<(String, String)> {

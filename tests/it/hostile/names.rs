@@ -189,7 +189,11 @@ fn module(layer: &str) -> String {
 fn yaml(stages: &[Vec<String>]) -> Value {
     let counts: Vec<usize> = stages.iter().map(Vec::len).collect();
     let splits: Vec<String> = stages[1..].iter().map(|stage| module(&stage[0])).collect();
-    json!([{ "layers_per_ipu": counts }, { "pipeline_splits": splits }])
+    let ipus = stages.len();
+    json!([
+        { "layers_per_ipu": counts, "ipus_per_replica": ipus, "device_iterations": ipus },
+        { "pipeline_splits": splits }
+    ])
 }
 
 /// All forms but JSON and tables as Python reads them.
@@ -198,7 +202,7 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
     let input = json!({
         "keras": of("emit-keras"),
         "popart": of("emit-popart"),
-        "yaml": [of("emit-layers-per-ipu"), of("emit-pipeline-splits")],
+        "yaml": [of("emit-examples"), of("emit-pipeline-splits")],
         "html": of("export-html"),
         "markdown": of("export-markdown"),
     });
@@ -245,7 +249,7 @@ fn every_language_reads_them_back() {
         assert_eq!(found, expected, "no name is a section");
         check_tables(&csv, ',', name);
         let stages = check_json(&csv, name);
-        let of_yaml: [Value; 2] = ["emit-layers-per-ipu", "emit-pipeline-splits"].map(|form| {
+        let of_yaml: [Value; 2] = ["emit-examples", "emit-pipeline-splits"].map(|form| {
             let read = serde_yaml_ng::from_str(section(&csv, form));
             read.expect("YAML")
         });

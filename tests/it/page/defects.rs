@@ -99,7 +99,7 @@ fn the_head_of_a_model_that_does_not_fit_says_so_throughout() {
     for part in [
         "Furthest over its limit",
         "Over the limit by\n215,825",
-        "To paste, which does not fit:",
+        "To paste (popart), which does not fit:",
     ] {
         assert!(head.contains(part), "{part}: {head}");
     }

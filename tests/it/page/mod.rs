@@ -231,7 +231,9 @@ fn the_first_screen_has_the_answers() {
         "IPU 2: 90.6 %",
         "85.8 ms",
         "slowest is IPU 2",
-        "layers_per_ipu: [1, 2, 2, 1]",
+        "To paste (popart):",
+        "session_options.enablePipelining = True",
+        "with builder.virtualGraph(3), builder.pipelineStage(3):",
     ] {
         assert!(head.contains(part), "{part}: {head}");
     }

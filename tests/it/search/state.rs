@@ -154,11 +154,27 @@ fn configurations_have_the_switches_of_their_framework() {
             ],
         ),
         (
-            "layers-per-ipu",
+            "examples",
             &[
                 "optimizer_state_offchip: true",
                 "replicated_tensor_sharding: true",
                 "replication_factor: 4",
+            ],
+        ),
+        (
+            "optimum",
+            &[
+                "\"optimizer_state_offchip\": true",
+                "\"replicated_tensor_sharding\": true",
+                "\"replication_factor\": 4",
+            ],
+        ),
+        (
+            "pipeline-splits",
+            &[
+                "offload_optimizer: true",
+                "enable_optimizer_rts: true",
+                "replicas: 4",
             ],
         ),
     ] {

@@ -1,7 +1,7 @@
 // What to paste, also for cuts that were moved: the report has the lines of all splits.
 
-/** A form for the split that is tried. @param {Json.Configuration} form @param {Known} own */
-const configurationOf = (form, own) => {
+/** A form, or the notes on it, for the split that is tried. @param {Json.Configuration} form @param {Known} own @param {boolean} isNote */
+const configurationOf = (form, own, isNote) => {
   const now = own.tried();
   const split = own.computed(now);
   const count = split.stages.length;
@@ -10,28 +10,47 @@ const configurationOf = (form, own) => {
   /** @type {Record<string, string | number | null>} */
   const slots = {
     stages: count, 'last-stage': count - 1, fullest: grouped(split.peak), free: Math.max(now.ipus - count, 0) || null,
-    counts: split.stages.map((one) => own.layersIn(one.range)).join(', '),
     shortfall: faults.length ? `does not fit: ${faults.join('; ')}` : null,
   };
-  const lines = (form.lines ?? []).flatMap(({ text, position, begins, stages }) => {
+  /** @param {string[]} items */
+  const listsOf = (items) => {
+    const lists = split.stages.map((one) => items.slice(...one.range).filter(Boolean));
+    const rest = items.slice(split.stages[count - 1].range[1]);
+    const counts = lists.map((one) => one.length);
+    if (rest.length && count > 1) lists.push(rest); else lists[count - 1].push(...rest);
+    return { counts: counts.join(', '), numbers: counts.join(' '), lists: lists.map((one) => `[${one.join(', ')}]`).join(', ') };
+  };
+  const lines = (form.lines ?? []).filter(({ note }) => !!note === isNote);
+  const all = lines.flatMap(({ text, position, begins, stages, items = [] }) => {
     const at = position ?? 0;
     if (stages && (count < stages[0] || stages[1] < count) || typeof begins === 'boolean' && starts.includes(at) !== begins) return [];
     const stage = split.stages.findIndex((one) => at < one.range[1]);
-    const pieces = text.map((piece, place) => place % 2 ? { ...slots, stage }[piece] ?? null : piece);
+    const pieces = text.map((piece, place) => place % 2 ? { ...slots, ...listsOf(items), stage }[piece] ?? null : piece);
     return pieces.includes(null) ? [] : [`${pieces.join('')}\n`];
   });
-  return lines.join('');
+  return all.join('');
+};
+
+/** The forms, that of the model's framework first. */
+const configurations = () => {
+  const names = { poptorch: 'poptorch', popart: 'popart', tensorflow: 'keras' };
+  const own = names[/** @type {keyof typeof names} */ (report.pipeline?.framework)] ?? 'examples';
+  return [...report.configuration ?? []].sort((a, b) => Number(b.form === own) - Number(a.form === own));
 };
 
 /** What is pasted, as far as a form can be written. @param {Json.Configuration} form */
-const shownConfiguration = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known) : form.text) ?? form.problem ?? '';
+const shownConfiguration = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known, false) : form.text) ?? form.problem ?? '';
+
+/** Notes on a form without comments. @param {Json.Configuration} form */
+const notesOf = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known, true) : form.notes) ?? '';
 
 /** The whole view. @param {HTMLElement} parent */
 const buildConfiguration = (parent) => {
   const part = addPart(parent, 'configuration', 'Configuration');
-  const forms = report.configuration ?? [];
+  const forms = configurations();
   const moved = addAs(part, 'p', 'configuration-moved');
   const select = addSelect(add(part, 'div', '', 'controls'), 'Form', 'configuration-form', forms.map((own) => [own.form, own.form]), () => show());
+  const notes = addAs(part, 'pre', 'configuration-notes');
   const text = set(addAs(part, 'pre', 'configuration-text'), { tabindex: 0 });
   addCopy(add(part, 'p', '', 'copied'), () => text.textContent ?? '', 'Copy', 'configuration-copy', text);
   const { line: command, code } = addCommandLine(part, 'configuration-command', 'command-copy');
@@ -40,6 +59,8 @@ const buildConfiguration = (parent) => {
     const isMoved = !!known?.isMoved();
     moved.textContent = isMoved ? 'This is the split as its cuts were moved, or its limits changed.' : '';
     text.textContent = printable(shownConfiguration(own));
+    notes.textContent = printable(notesOf(own));
+    notes.hidden = !notes.textContent;
     const line = known && !own.problem ? commandOf(known, known.tried()) : '';
     command.hidden = !line;
     code.textContent = `${line} --emit=${own.form}`;

@@ -105,22 +105,22 @@ const addNearness = (parent, stages) => {
   }
 };
 
-/** What to paste, in the shortest form, also for cuts that were moved. @param {HTMLElement} parent */
+/** What to paste, in the form of the model's framework, also for cuts that were moved. @param {HTMLElement} parent */
 const addPaste = (parent) => {
-  const form = report.configuration?.find((one) => one.form === 'layers-per-ipu');
-  if (!form?.text) return;
+  const form = configurations().find((one) => one.text);
+  if (!form) return;
   const paste = add(parent, 'p', '', 'copied');
   const said = add(paste, 'span');
-  const code = addAs(paste, 'code', 'paste');
-  addCopy(paste, () => shownConfiguration(form), 'Copy', 'paste-copy', code);
+  paste.append(' ');
+  addButton(paste, 'Other forms', () => choose({ view: 'configuration' }), '', 'link');
+  const text = set(addAs(parent, 'pre', 'paste'), { tabindex: 0 });
+  addCopy(paste, () => shownConfiguration(form), 'Copy', 'paste-copy', text);
   follow(TRIED, () => {
     const now = known?.isMoved() ? known.tried() : null;
     const isOver = now && known ? known.faults(now, known.computed(now)).length > 0 : !report.split?.fits;
-    said.textContent = `To paste${now ? ', as the cuts were moved' : ''}${isOver ? ', which does not fit' : ''}:`;
-    code.textContent = shownConfiguration(form).split('\n').find((one) => one.startsWith('layers_per_ipu')) ?? '';
+    said.textContent = `To paste (${form.form})${now ? ', as the cuts were moved' : ''}${isOver ? ', which does not fit' : ''}:`;
+    text.textContent = printable(shownConfiguration(form));
   });
-  paste.append(' ');
-  addButton(paste, 'Other forms', () => choose({ view: 'configuration' }), '', 'link');
 };
 
 /** The views that this report has. */

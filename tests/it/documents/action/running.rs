@@ -169,9 +169,11 @@ fn the_split_is_written_as_configuration() {
     let folder = with_files("popart-bert-inference");
     let forms = [
         ("layers-per-ipu", "yml"),
+        ("optimum", "json"),
         ("poptorch", "py"),
         ("popart", "py"),
         ("keras", "py"),
+        ("tf-stages", "json"),
         ("pipeline-splits", "yml"),
     ];
     let names = forms.map(|(form, _)| form).join(" ");

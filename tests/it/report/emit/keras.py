@@ -15,14 +15,17 @@ PIPELINING = {
 
 
 class Model:
-    """Has an embedding first, two Keras layers for each entry, and a head."""
+    """Has an embedding first, two Keras layers for each entry, and a head; or the layers of a line
+    '#layers' above the text."""
 
-    def __init__(self, entries):
+    def __init__(self, entries, source):
         names = ["embedding"]
         for entry in entries:
             if entry not in ("embedding", "head"):
                 names += [f"{entry}_dense", f"{entry}/norm"]
         self.names = names + ["head"]
+        if source.startswith("#layers "):
+            self.names = json.loads(source.splitlines()[0].removeprefix("#layers "))
         self.mapping = None
 
     def get_pipeline_stage_assignment(self):
@@ -56,7 +59,7 @@ ops = types.SimpleNamespace(
 )
 config = types.SimpleNamespace()
 ipu = types.SimpleNamespace(ops=ops)
-names = {"model": Model(stages), "config": config, "ipu": ipu}
+names = {"model": Model(stages, source), "config": config, "ipu": ipu}
 exec(compile(tree, "emitted", "exec"), names)
 assert names["pipeline_stages"] == stages
 model = names["model"]

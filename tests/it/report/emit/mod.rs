@@ -2,33 +2,54 @@
 //! parses and runs them with stand-ins for the frameworks, YAML is loaded, and
 //! what they say is held against the stages that `--solve` prints.
 
+mod modules;
 mod pipelines;
 
 use crate::support::{DEFAULT_REGEX, Run, python, run_fixture, sections};
 use serde_json::{Value, json};
 
-/// Splits with few and many stages, IPUs left over, and one that does not fit.
-const CASES: [(&str, &str); 6] = [
+/// Splits of every fixture with few and many stages, IPUs left over, and one that does not fit.
+const CASES: [(&str, &str); 9] = [
     ("popart-bert-inference", "--num-ipus=4"),
     ("popart-bert-inference", "--num-ipus=16"),
     ("poptorch-bert-training", "--num-ipus=5"),
     ("tensorflow-cnn", "--num-ipus=4"),
     ("poplar-mlp", "--num-ipus=3"),
     ("impossible", "--num-ipus=2"),
+    ("large-embedding", "--num-ipus=4"),
+    ("tied-weights", "--num-ipus=4"),
+    ("training-pipeline", "--num-ipus=4"),
 ];
 
 /// The stages as JSON, and the split in the form `emit`.
 fn emitted(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String) {
+    let (stages, text, _) = with_notes(fixture, options, emit);
+    (stages, text)
+}
+
+/// With what is on standard error too. Training has the pipeline of its framework, not the fastest.
+fn with_notes(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String, String) {
     let form = format!("--emit={emit}");
     let wanted: [&str; 2] = ["--solve", &form];
-    let options = &[options, &[DEFAULT_REGEX]].concat()[..];
+    let usual = match fixture {
+        "tensorflow-cnn" => ["--schedule=tf-grouped", "--recompute=stage"],
+        _ => ["--schedule=popart", "--recompute=stage"],
+    };
+    let is_free = |usual: &&str| {
+        let name = usual.split('=').next().expect("a name");
+        trains(fixture) && !options.iter().any(|option| option.starts_with(name))
+    };
+    let usual: Vec<&str> = usual.into_iter().filter(is_free).collect();
+    let is_none = options.contains(&"--schedule=none");
+    let usual = if is_none { Vec::new() } else { usual };
+    let options = &[options, &usual, &[DEFAULT_REGEX]].concat()[..];
     let run = run_fixture(fixture, &[&wanted, options].concat());
     assert!(run.code == 0 || run.code == 1, "{run:?}");
     let [(solve, stages), (name, text)] = <[_; 2]>::try_from(sections(&run.out)).expect("two");
     assert_eq!((solve.as_str(), name), ("solve", format!("emit-{emit}")));
     let stages = serde_json::from_str(&stages).expect("JSON");
     check_alone(fixture, &[options, &[&form]].concat(), &run, &text);
-    (stages, text)
+    (stages, text, run.err)
 }
 
 /// Without `--solve` comes the configuration alone, with the same verdict.
@@ -36,7 +57,9 @@ fn check_alone(fixture: &str, options: &[&str], with_solve: &Run, text: &str) {
     let alone = run_fixture(fixture, options);
     assert_eq!(alone.out, text);
     assert_eq!((alone.code, &alone.err), (with_solve.code, &with_solve.err));
-    let warns = text.starts_with("# WARNING: the model does not fit.");
+    let is_warning = |line: &str| line.starts_with("WARNING: the model does not fit.");
+    let mut lines = text.lines().map(|line| line.trim_start_matches("# "));
+    let warns = lines.next().is_some_and(is_warning) || alone.err.lines().any(is_warning);
     assert_eq!(warns, alone.code == 1, "{text}");
 }
 
@@ -79,7 +102,13 @@ fn stage_of_out(stages: &[Value]) -> usize {
 
 /// Is it a training model of a framework with a pipeline?
 fn trains(fixture: &str) -> bool {
-    ["poptorch-bert-training", "tensorflow-cnn"].contains(&fixture)
+    let training = [
+        "poptorch-bert-training",
+        "tensorflow-cnn",
+        "tied-weights",
+        "training-pipeline",
+    ];
+    training.contains(&fixture)
 }
 
 /// The fewest micro-batches that the schedule of the fixture's framework needs.
@@ -95,20 +124,108 @@ fn read_json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
+/// The counts of blocks, and what belongs to the pipeline of a fixture, with the key that a parser
+/// has for gradient accumulation.
+fn counted(fixture: &str, stages: &[Value], accumulation: &str) -> Value {
+    let counts: Vec<usize> = named(stages).iter().map(Vec::len).collect();
+    let mut all = json!({ "layers_per_ipu": counts, "ipus_per_replica": stages.len() });
+    if trains(fixture) {
+        all[accumulation] = json!(least_accumulation(fixture, stages));
+        all["replication_factor"] = json!(1);
+        all["recompute_checkpoint_every_layer"] = json!(false);
+        all["optimizer_state_offchip"] = json!(false);
+        all["replicated_tensor_sharding"] = json!(false);
+    }
+    all
+}
+
+/// Keys that BERT and GPT-2 of Graphcore's examples take; ViT has `enable_rts` for the last.
+const OF_EXAMPLES: [&str; 8] = [
+    "layers_per_ipu",
+    "ipus_per_replica",
+    "device_iterations",
+    "gradient_accumulation",
+    "replication_factor",
+    "recompute_checkpoint_every_layer",
+    "optimizer_state_offchip",
+    "replicated_tensor_sharding",
+];
+
 #[test]
-fn layers_per_ipu_is_yaml_and_adds_up() {
+fn examples_are_yaml_and_add_up() {
     for (fixture, ipus) in CASES {
-        let (stages, text) = emitted(fixture, &[ipus], "layers-per-ipu");
+        let (stages, text) = emitted(fixture, &[ipus], "examples");
         let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
-        let expected: Vec<usize> = named(&stages).iter().map(Vec::len).collect();
-        let mut all = json!({ "layers_per_ipu": expected });
-        if trains(fixture) {
-            let least = least_accumulation(fixture, &stages);
-            all["gradient_accumulation_steps"] = json!(least);
-            all["recompute_checkpoint_every_layer"] = json!(false);
+        let mut all = counted(fixture, &stages, "gradient_accumulation");
+        if !trains(fixture) {
+            let forward = stage_of_out(&stages).max(stages.len() - 1) + 1;
+            all["device_iterations"] = json!(forward);
         }
         assert_eq!(read, all, "{text}");
-        check_round_trip(fixture, ipus, &expected, &stages);
+        let mut keys = read.as_object().expect("keys").keys();
+        assert!(
+            keys.all(|key| OF_EXAMPLES.contains(&key.as_str())),
+            "{text}"
+        );
+        let counts: Vec<usize> = named(&stages).iter().map(Vec::len).collect();
+        check_round_trip(fixture, ipus, &counts, &stages);
+    }
+}
+
+/// The configuration and its form for the command line are read alike, by keys that the parser has.
+#[test]
+fn optimum_is_json_and_overrides_say_the_same() {
+    for (fixture, ipus) in CASES {
+        let (stages, text, notes) = with_notes(fixture, &[ipus], "optimum");
+        let mut lines = notes.lines();
+        let overrides = lines.find_map(|line| line.strip_prefix("--ipu_config_overrides "));
+        let given = json!({ "config": text, "overrides": overrides }).to_string();
+        let Some(found) = python(include_str!("optimum.py"), &given) else {
+            return;
+        };
+        let mut all = counted(fixture, &stages, "gradient_accumulation_steps");
+        let found = read_json(&found);
+        for (key, default) in found["defaults"].as_object().expect("keys") {
+            if all.get(key).is_none() {
+                all[key] = default.clone();
+            }
+        }
+        assert_eq!(found["config"], all, "{text}");
+        assert_eq!(found["overridden"], all, "{notes}");
+    }
+}
+
+#[test]
+fn tf_stages_are_json_and_have_the_layers_of_each_stage() {
+    for (fixture, ipus) in CASES {
+        let (stages, text) = emitted(fixture, &[ipus], "tf-stages");
+        let read = read_json(&text);
+        let mut lists: Vec<Vec<&str>> = named(&stages)
+            .iter()
+            .map(|layers| vec!["hid"; layers.len()])
+            .collect();
+        lists[0].insert(0, "emb");
+        let mut mapping: Vec<usize> = (0..stages.len()).collect();
+        if stage_of_out(&stages) == stages.len() {
+            lists.push(Vec::new());
+            mapping.push(0);
+        }
+        let heads = ["enc_out", "pool", "heads"];
+        lists.last_mut().expect("a stage").extend(heads);
+        let mut all = json!({
+            "ipu_config": {
+                "pipeline_stages": lists,
+                "pipeline_device_mapping": mapping,
+                "replicated_tensor_sharding": false
+            }
+        });
+        if trains(fixture) {
+            let steps = least_accumulation(fixture, &stages);
+            all["global_batch"] = json!({ "replicas": 1, "grad_acc_steps_per_replica": steps });
+            all["enable_recomputation"] = json!(true);
+            all["optimizer_state_offchip"] = json!(false);
+        }
+        assert_eq!(read, all, "{text}");
     }
 }
 
@@ -116,17 +233,12 @@ fn layers_per_ipu_is_yaml_and_adds_up() {
 fn check_round_trip(fixture: &str, ipus: &str, counts: &[usize], stages: &[Value]) {
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
     let given = format!("--layers-per-ipu=[{}]", counts.join(", "));
-    let options = [
-        "--solve",
-        "--emit=layers-per-ipu",
-        ipus,
-        &given,
-        DEFAULT_REGEX,
-    ];
+    let options = ["--solve", "--emit=examples", ipus, &given, DEFAULT_REGEX];
     let run = run_fixture(fixture, &options);
     let found = sections(&run.out);
     let read: Vec<Value> = serde_json::from_str(&found[0].1).expect("JSON");
-    assert_eq!(read, stages, "{fixture} {given}");
+    // Without a schedule the fastest is chosen, with other bytes.
+    assert_eq!(named(&read), named(stages), "{fixture} {given}");
     let line = format!("layers_per_ipu: [{}]\n", counts.join(", "));
     assert!(found[1].1.contains(&line), "{}", found[1].1);
 }
@@ -146,8 +258,8 @@ fn layers_per_ipu_says_where_in_and_out_are_alone() {
         let split = format!("--check-splits={names}");
         let options = ["--num-ipus=5", "--emit=layers-per-ipu"];
         let run = run_fixture("poplar-mlp", &[&options[..], &[&split]].concat());
-        let line = format!("layers_per_ipu: [{counts}]\n");
-        assert!(run.out.ends_with(&line), "{names}: {run:?}");
+        let line = format!("\nlayers_per_ipu: [{counts}]\n");
+        assert!(run.out.contains(&line), "{names}: {run:?}");
         let given = format!("--layers-per-ipu={counts}");
         let again = run_fixture("poplar-mlp", &[&options[..], &[&given]].concat());
         assert_eq!((again.code, again.out), (run.code, run.out), "{given}");
@@ -174,7 +286,14 @@ fn pipeline_splits_is_yaml_and_begins_each_ipu() {
             None => "head".to_string(),
         });
         let expected: Vec<String> = starts.collect();
-        assert_eq!(read, json!({ "pipeline_splits": expected }), "{text}");
+        let mut all = json!({ "pipeline_splits": expected });
+        if trains(fixture) {
+            all["gradient_accumulation"] = json!(least_accumulation(fixture, &stages));
+            all["replicas"] = json!(1);
+            all["offload_optimizer"] = json!(false);
+            all["enable_optimizer_rts"] = json!(false);
+        }
+        assert_eq!(read, all, "{text}");
     }
 }
 
@@ -289,7 +408,7 @@ fn keras_without_module_names_has_no_loop() {
 
 #[test]
 fn a_search_that_gave_up_leaves_nothing_to_paste() {
-    let options = ["--emit=keras", "--emit=layers-per-ipu", "--solver=greedy"];
+    let options = ["--emit=keras", "--emit=examples", "--solver=greedy"];
     let run = run_fixture("impossible", &options);
     assert_eq!(run.code, 1, "{run:?}");
     for (name, text) in sections(&run.out) {
@@ -316,8 +435,8 @@ fn wrong_usage_ends_with_2_before_and_after_the_search() {
             ],
             "has no Out",
         ),
-        (&["--emit=pipeline-splits", "--solve"], "--module"),
-        (&["--emit=json"], "layers-per-ipu"),
+        (&["--module-root=bert"], "--emit"),
+        (&["--emit=json"], "examples"),
         (&["--module=model[{}]"], "--emit"),
         (&["--emit=keras", "--module=model"], "write {} once"),
         (&["--emit=poptorch", "--module=model.{}"], "model.0"),

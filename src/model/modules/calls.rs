@@ -1,0 +1,182 @@
+//! The modules of the model's code with which a run of operations begins and ends.
+
+use super::ModuleLayers;
+use super::paths::ModulePath;
+use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// The modules that one position of the layer order calls, by their paths in the code of the model, such as
+/// `bert.encoder.layer.3`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModuleCalls {
+    /// The module whose call begins with the position, the outermost that does not go on after it;
+    /// absent where no module that runs once begins there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begin: Option<String>,
+    /// The innermost module that begins with `begin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaf: Option<String>,
+    /// Operations of the position before `begin`, outside of any module that begins there; absent for 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub operations_before: u32,
+    /// The innermost module that was called before the position and still runs at its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<String>,
+    /// The module whose output is that of the position; absent where the position ends inside of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Keras layers, in the order in which they run: the first modules below the model. Absent in
+    /// other frameworks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top: Vec<String>,
+}
+
+/// Is it left out of JSON?
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// By operation of the forward pass: the modules that are being called, from the outside in.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    of_operations: Vec<Vec<u32>>,
+    /// By module: its path; empty where it is not certain.
+    paths: Vec<Box<str>>,
+    /// By module: how many runs of operations are calls of it.
+    runs: Vec<u32>,
+}
+
+impl Calls {
+    pub(super) fn new(paths: &[ModulePath<'_>]) -> Self {
+        let mut calls = Self::default();
+        let mut numbers: FxHashMap<(&str, bool), u32> = FxHashMap::default();
+        // Only the first operation that uses a parameter has it.
+        let owners = paths.iter().filter_map(|path| path.elsewhere);
+        let last = |owner: &'_ str| owner.rsplit('.').next().unwrap_or(owner).to_string();
+        let owners: FxHashMap<String, &str> = owners.map(|owner| (last(owner), owner)).collect();
+        for path in paths {
+            let mut called = Vec::with_capacity(path.ends.len());
+            for (depth, &end) in (1..).zip(&path.ends) {
+                let begin = path.ends[..depth - 1].last().map_or(0, |&end| end);
+                let name = path.text[begin..end].trim_start_matches(['/', '.']);
+                let owner = owners.get(name).copied();
+                let elsewhere = owner.filter(|_| depth > path.aligned);
+                let own = elsewhere.unwrap_or(&path.text[..end]);
+                let is_certain = elsewhere.is_some() || depth <= path.certain;
+                let next = calls.paths.len() as u32;
+                let number = *numbers.entry((own, is_certain)).or_insert(next);
+                if number == next {
+                    let known = if is_certain { own } else { "" };
+                    calls.paths.push(known.replace('/', ".").into());
+                    calls.runs.push(0);
+                }
+                called.push(number);
+            }
+            let before = calls.of_operations.last().map_or(&[][..], |before| before);
+            for &module in &called[shared(before, &called)..] {
+                calls.runs[module as usize] += 1;
+            }
+            calls.of_operations.push(called);
+        }
+        calls
+    }
+
+    /// The modules of an operation; none before the first operation and after the last.
+    fn at(&self, operation: Option<usize>) -> &[u32] {
+        let called = operation.and_then(|operation| self.of_operations.get(operation));
+        called.map_or(&[], |called| called)
+    }
+
+    /// The modules of an operation that its neighbour is not in, those of them that run once and
+    /// have a path, from the outside in.
+    fn changed(&self, operation: usize, neighbour: Option<usize>) -> Vec<u32> {
+        let called = self.at(Some(operation));
+        let changed = called[shared(self.at(neighbour), called)..].iter();
+        let is_whole = |&module: &u32| {
+            self.runs[module as usize] == 1 && !self.paths[module as usize].is_empty()
+        };
+        changed.copied().filter(is_whole).collect()
+    }
+
+    /// The outermost of some modules that are not called outside of a run of operations; else
+    /// the innermost.
+    fn outermost(&self, modules: &[u32], run: &Range<usize>) -> Option<String> {
+        let outside = [run.start.checked_sub(1), Some(run.end)];
+        let is_inside = |module: &&u32| !outside.iter().any(|&at| self.at(at).contains(module));
+        let module = modules.iter().find(is_inside).or(modules.last());
+        module.map(|&module| self.path(module))
+    }
+
+    fn path(&self, module: u32) -> String {
+        self.paths[module as usize].to_string()
+    }
+
+    /// The modules that a run of operations calls.
+    fn of_run(&self, run: Range<usize>) -> ModuleCalls {
+        let Some(last) = run.clone().next_back() else {
+            return ModuleCalls::default();
+        };
+        let (first, before) = (run.start, run.start.checked_sub(1));
+        let begins = |at: usize| (at, self.changed(at, at.checked_sub(1)));
+        let begin = run
+            .clone()
+            .map(begins)
+            .find(|(_, modules)| !modules.is_empty());
+        let (begin, modules) = begin.unwrap_or((first, Vec::new()));
+        let called = self.at(Some(first));
+        let inside = called[..shared(self.at(before), called)].iter();
+        let mut inside = inside.rev().map(|&module| self.path(module));
+        ModuleCalls {
+            begin: self.outermost(&modules, &run),
+            leaf: modules.last().map(|&module| self.path(module)),
+            operations_before: (begin - first) as u32,
+            inside: inside.find(|path| !path.is_empty()),
+            output: self.outermost(&self.changed(last, Some(last + 1)), &run),
+            top: self.top(run),
+        }
+    }
+
+    /// The first modules below the model, which is the first module where there are several.
+    fn top(&self, run: Range<usize>) -> Vec<String> {
+        let mut seen = FxHashSet::default();
+        let modules = run.filter_map(|at| self.of_operations[at].iter().take(2).next_back());
+        let modules = modules.filter(|&module| seen.insert(module));
+        let last = |&module: &u32| self.path(module).rsplit('.').next().map(str::to_string);
+        modules
+            .filter_map(last)
+            .filter(|name| !name.is_empty())
+            .collect()
+    }
+}
+
+/// The number of modules that two operations are both in.
+fn shared(a: &[u32], b: &[u32]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+impl ModuleLayers {
+    /// By position: the modules that it calls. The first position is what runs before the layers, the
+    /// last what runs after them. `layers` has the layer of each operation of the model, counted
+    /// from 1 up to `count`, or 0.
+    pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
+        let forward = &self.modules.forward;
+        let mut runs = vec![forward.len()..0; count + 2];
+        for (at, &operation) in forward.iter().enumerate() {
+            let run = &mut runs[layers[operation as usize] as usize];
+            *run = run.start.min(at)..at + 1;
+        }
+        let layered = runs[1..=count].iter();
+        let first = layered
+            .clone()
+            .map(|run| run.start)
+            .min()
+            .unwrap_or_default();
+        let last = layered.map(|run| run.end).max().unwrap_or_default();
+        runs[0] = 0..first;
+        runs[count + 1] = last..forward.len();
+        let calls = &self.modules.calls;
+        runs.into_iter().map(|run| calls.of_run(run)).collect()
+    }
+}

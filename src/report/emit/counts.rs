@@ -1,0 +1,174 @@
+//! Layers as numbers for each IPU, as `layers_per_ipu` has them: blocks are counted, such as those of a
+//! transformer, and the model's code places what runs before and after them. `--layers-per-ipu` reads
+//! the same.
+
+use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
+use super::{Pipeline, printable};
+use crate::memory::{Recompute, Schedule};
+use crate::model::PseudoLayers;
+use std::ops::Range;
+
+/// The layers of each block, as positions among all layers: a layer is of the block that its name
+/// begins with, up to the first number. Where no name has a number, each layer is a block.
+pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<usize>> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        match (block(name), blocks.last_mut()) {
+            // What is between two layers of a block is part of it.
+            (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
+            (Some(name), _) => blocks.push((name, at..at + 1)),
+            (None, _) => {}
+        }
+    }
+    match blocks.is_empty() {
+        true => (0..names.len()).map(|at| at..at + 1).collect(),
+        false => blocks.into_iter().map(|(_, range)| range).collect(),
+    }
+}
+
+/// The beginning of a layer's name up to the first part that is a number, as `encoder.3` of
+/// `encoder.3.attention`. A call of a module that runs several times has its number behind `@`.
+fn block(name: &str) -> Option<&str> {
+    let begin = |part: &str| part.as_ptr() as usize - name.as_ptr() as usize;
+    let is_number = |part: &&str| {
+        let mut numbers = part.split('@');
+        numbers.all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let part = name.split(['.', '/']).find(is_number)?;
+    Some(&name[..begin(part) + part.len()])
+}
+
+/// What a configuration calls gradient accumulation, replicas, checkpoints of each layer, and state off the
+/// chip and shared out; empty where it has no such setting.
+pub(super) type Keys = [&'static str; 5];
+
+/// The settings of training with so many stages; none where it is not known that the model is trained.
+pub(super) fn settings(
+    pipeline: Pipeline<'_>,
+    keys: Keys,
+    stages: usize,
+) -> Vec<(&'static str, String)> {
+    let Some(steps) = pipeline.accumulation(stages) else {
+        return Vec::new();
+    };
+    let mut values = vec![steps.to_string()];
+    if let Some(training) = pipeline.training() {
+        values.push(pipeline.replicas().to_string());
+        values.push((training.recompute == Recompute::Layer).to_string());
+        values.push(training.state.is_off_chip().to_string());
+        values.push(training.state.is_sharded().to_string());
+    }
+    let settings = keys.into_iter().zip(values);
+    settings.filter(|(key, _)| !key.is_empty()).collect()
+}
+
+/// Writes each setting on a line of its own.
+pub(super) fn write_settings(
+    pipeline: Pipeline<'_>,
+    keys: Keys,
+    text: &mut Lines<'_>,
+    line: impl Fn(&str, &str) -> String,
+) {
+    for place in 0..settings(pipeline, keys, 1).len() {
+        text.by_stages(|stages| {
+            let settings = settings(pipeline, keys, stages);
+            settings.get(place).map(|(key, value)| line(key, value))
+        });
+    }
+}
+
+/// What the code of these configurations does whatever they say.
+pub(super) fn limits(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, place: &str) {
+    let training = pipeline.training();
+    let training = training.map(|training| (training.recompute, training.schedule));
+    let (does, option) = match training {
+        Some((_, Schedule::Sequential)) => (
+            "runs a pipeline",
+            "setExecutionStrategy(poptorch.ShardedExecution(...))",
+        ),
+        Some((Recompute::None, _)) => ("recomputes", "_Popart.set(\"autoRecomputation\", 0)"),
+        _ => return,
+    };
+    notes.add(format!(
+        "WARNING: this code {does}. For the split as computed, call {option} on the options in {place}."
+    ));
+}
+
+/// By position: `item` for the first layer of each block. Says what is not counted, and where a
+/// stage would begin inside of a block.
+pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
+    let layers: Vec<(u32, &str)> = pipeline.layers().collect();
+    let blocks = blocks(layers.iter().map(|&(_, name)| name));
+    numbers(&layers, &blocks, notes);
+    let end = layers.last().map_or(1, |&(position, _)| position + 1);
+    let mut items = vec![String::new(); end as usize];
+    let mut others: Vec<&str> = layers.iter().map(|&(_, name)| name).collect();
+    for layers_of in blocks.iter().map(|block| &layers[block.clone()]) {
+        items[layers_of[0].0 as usize] = item.to_string();
+        others.retain(|other| layers_of.iter().all(|(_, name)| name != other));
+        for &(position, name) in &layers_of[1..] {
+            let name = printable(name);
+            notes.begin(
+                (position, true),
+                &format!(
+                    "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside of one, at \
+                     {name}. Give --emit poptorch, or --together to keep the block in one stage."
+                ),
+            );
+        }
+    }
+    if !others.is_empty() {
+        notes.add(format!(
+            "Not counted, since the model's code places what is no block: {}",
+            printable(&others.join(" "))
+        ));
+    }
+    if pipeline.report.pseudo_layers != PseudoLayers::NoneFirst {
+        let out = pipeline.out().map_or("0", |_| LAST_STAGE);
+        notes.add(format!(
+            "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: see that \
+             the model's code puts them there."
+        ));
+    }
+    notes.add(format!("IPUs that are left over: {FREE} (see --num-ipus)."));
+    items
+}
+
+/// Says how the blocks are counted where their names do not, and that numbers are missing.
+fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_>) {
+    let names = blocks.iter().map(|range| layers[range.start].1);
+    let names: Vec<&str> = names.map(|name| block(name).unwrap_or(name)).collect();
+    let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([first, .., last]) if last.saturating_sub(*first) >= blocks.len() as u64 => notes.add(format!(
+            "Layers between {first} and {last} are missing in the profile. If the model has them, add them."
+        )),
+        Some(numbers) if numbers.is_sorted() => {}
+        _ => notes.add(format!(
+            "Blocks are counted in this order: {}",
+            printable(&names.join(" "))
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_the_layers_of_one_number() {
+        let names = [
+            "embeddings",
+            "0.attention",
+            "shared",
+            "0.output",
+            "1",
+            "cls",
+        ];
+        assert_eq!(blocks(names), [1..4, 4..5]);
+        assert_eq!(blocks(["e.0", "e.1", "d.0"]), [0..1, 1..2, 2..3]);
+        assert_eq!(blocks(["0@1", "0@2"]), [0..1, 1..2]);
+        assert_eq!(blocks(["stem", "head1"]), [0..1, 1..2]);
+    }
+}

@@ -1,0 +1,170 @@
+//! Blocks at the modules of real models: every path that is emitted is one of a module of the model, and its
+//! forward pass begins each block once, in the order of the stages.
+//!
+//! With `SEEDS=0..1` all graphs and more stages, by default a share of both.
+
+use super::read_json;
+use crate::support::models::share;
+use crate::support::{each, popliner, python, root, sections};
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::fs::File;
+use tempfile::TempDir;
+
+/// Graphs of PyTorch. Of UNet and ALBERT most cuts are inside of modules, or where one runs again.
+const GRAPHS: [&str; 8] = [
+    "bert", "unet_sd", "t5", "albert", "resnet50", "clip", "hrnet", "bart",
+];
+
+/// By operation of a graph: the modules that are being called, by their paths.
+fn calls(graph: &str) -> Vec<Vec<String>> {
+    let path = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let read = GzDecoder::new(File::open(path).expect("a graph"));
+    let graph: Value = serde_json::from_reader(read).expect("JSON");
+    let operations = graph["ops"].as_array().expect("operations").iter();
+    let modules = |operation: &Value| {
+        let path = operation[2].as_str().expect("a module");
+        let ends = path.match_indices('.').map(|(at, _)| at);
+        let ends = ends.chain([path.len()]);
+        ends.map(|end| path[..end].to_string()).collect()
+    };
+    operations.map(modules).collect()
+}
+
+/// The path of a module in Python below `model`.
+fn path(module: &str) -> String {
+    let path = module.strip_prefix("model").expect("below the model");
+    let path = path.replace('[', ".").replace(']', "");
+    path.trim_start_matches('.').to_string()
+}
+
+/// The IPUs of blocks, in the order in which a forward pass begins them.
+fn begun(calls: &[Vec<String>], blocks: &[(String, usize)]) -> Vec<usize> {
+    let mut begun = Vec::new();
+    let mut before: &[String] = &[];
+    for called in calls {
+        let shared = called.iter().zip(before).take_while(|(a, b)| a == b);
+        for module in &called[shared.count()..] {
+            let block = blocks.iter().filter(|(path, _)| path == module);
+            begun.extend(block.map(|&(_, ipu)| ipu));
+        }
+        before = called;
+    }
+    begun
+}
+
+/// What a run on the profile of a graph prints, and its report.
+fn printed(graph: &str, framework: &str, ipus: usize, form: &str) -> ([String; 2], Value) {
+    let folder = TempDir::new().expect("a folder");
+    let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let options = format!(
+        "--graph {} --framework {framework} --mode inference --tiles 4",
+        file.display()
+    );
+    synthesize::write(folder.path(), options.split(' ')).expect("both files");
+    let [count, form] = [format!("--num-ipus={ipus}"), format!("--emit={form}")];
+    let options = [
+        &count,
+        &form,
+        "--emit=pipeline-splits",
+        "--export-json=-",
+        "-q",
+    ];
+    let folder = folder.path().to_str().expect("a path");
+    let run = popliner([&[folder], &options[..]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let [form, splits, report] = <[_; 3]>::try_from(sections(&run.out)).expect("three");
+    ([form.1, splits.1], read_json(&report.1))
+}
+
+fn check(&(graph, ipus): &(&str, usize)) {
+    let (printed, report) = printed(graph, "poptorch", ipus, "poptorch");
+    let calls = calls(graph);
+    let known: HashSet<&String> = calls.iter().flatten().collect();
+    for one in report["split"]["modules"].as_array().expect("a list") {
+        for key in ["begin", "leaf", "inside", "output"] {
+            let Some(path) = one[key].as_str() else {
+                continue;
+            };
+            assert!(known.contains(&path.to_string()), "{graph} {key}: {path}");
+        }
+    }
+    // A placeholder is no module, and is said to be none.
+    let text = printed[0].replace("BeginBlock(...,", "BeginBlock(model.none,");
+    let Some(found) = python(include_str!("poptorch.py"), &text) else {
+        return;
+    };
+    let blocks: Vec<(String, usize)> =
+        serde_json::from_value(read_json(&found)["blocks"].clone()).expect("blocks");
+    let (missing, blocks): (Vec<_>, Vec<_>) = blocks
+        .into_iter()
+        .map(|(module, ipu)| (path(&module), ipu))
+        .partition(|(path, _)| path == "none");
+    let said = text.matches("# WARNING: no module begins where").count();
+    assert_eq!(missing.len(), said, "{text}");
+    let ipus: Vec<usize> = blocks.iter().map(|&(_, ipu)| ipu).collect();
+    assert_eq!(begun(&calls, &blocks), ipus, "{graph}: {text}");
+    let splits: Value = serde_yaml_ng::from_str(&printed[1]).expect("YAML");
+    let splits = splits["pipeline_splits"].as_array();
+    for module in splits.into_iter().flatten().filter_map(Value::as_str) {
+        let is_known = known.contains(&module.replace('/', "."));
+        assert!(is_known || module.starts_with('<'), "{graph}: {module}");
+    }
+}
+
+#[test]
+fn blocks_begin_at_modules_of_the_model() {
+    let cases = GRAPHS.iter().flat_map(|&graph| [(graph, 4), (graph, 7)]);
+    each(&cases.step_by(share(5)).collect::<Vec<_>>(), check);
+}
+
+/// Blocks of transformers are counted, not what stands around them, and each is in one stage or said not to be.
+#[test]
+fn counts_are_of_the_blocks_of_the_model() {
+    for graph in ["bert", "t5", "bart", "clip"].iter().step_by(share(3)) {
+        let ([text, _], _) = printed(graph, "poptorch", 4, "examples");
+        let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+        let read = GzDecoder::new(File::open(file).expect("a graph"));
+        let read: Value = serde_json::from_reader(read).expect("JSON");
+        let blocks = read["blocks"].as_array().expect("a list").iter();
+        let blocks: HashSet<&str> = blocks.filter_map(Value::as_str).collect();
+        let found: Value = serde_yaml_ng::from_str(&text).expect("YAML");
+        let counts = found["layers_per_ipu"].as_array().expect("counts").iter();
+        let sum: u64 = counts.map(|count| count.as_u64().expect("a count")).sum();
+        assert_eq!(sum, blocks.len() as u64, "{graph}: {text}");
+    }
+}
+
+/// Every Keras layer of a functional model has its stage; the layers that begin one are those of
+/// `pipeline_splits`.
+#[test]
+fn stages_are_of_layers_of_the_model() {
+    for graph in ["keras_resnet50", "keras_xception"] {
+        let ([text, splits], report) = printed(graph, "tensorflow", 4, "keras");
+        let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+        let read = GzDecoder::new(File::open(file).expect("a graph"));
+        let read: Value = serde_json::from_reader(read).expect("JSON");
+        let operations = read["ops"].as_array().expect("operations").iter();
+        let scopes = operations.map(|operation| operation[0].as_str().expect("a scope"));
+        let mut layers: Vec<&str> = scopes.filter_map(|scope| scope.split('/').nth(1)).collect();
+        let mut seen = HashSet::new();
+        layers.retain(|layer| seen.insert(*layer));
+        let source = format!("#layers {}\n{text}", json!(layers));
+        let Some(found) = python(include_str!("keras.py"), &source) else {
+            return;
+        };
+        let stages: Vec<(String, u32)> =
+            serde_json::from_value(read_json(&found)["model"].clone()).expect("stages");
+        assert!(
+            stages.is_sorted_by_key(|(_, stage)| stage),
+            "{graph}: {stages:?}"
+        );
+        let changes = stages.windows(2).filter(|pair| pair[0].1 < pair[1].1);
+        let begun: Vec<&String> = changes.map(|pair| &pair[1].0).collect();
+        let count = report["split"]["stages"].as_array().expect("stages").len();
+        assert_eq!(begun.len() + 1, count, "{graph}: {text}");
+        let splits: Value = serde_yaml_ng::from_str(&splits).expect("YAML");
+        assert_eq!(splits["pipeline_splits"], json!(begun), "{graph}");
+    }
+}
