@@ -7,6 +7,7 @@ mod effects;
 mod first_run;
 pub mod goldens;
 mod input_files;
+mod one_answer;
 mod paths;
 mod printed;
 mod terminal;

@@ -1,0 +1,178 @@
+//! All forms of a run are about one split, one schedule and one recomputation, and fit or do
+//! not fit alike.
+
+use crate::support::models::share;
+use crate::support::{DEFAULT_REGEX, Run, each, popliner, run_fixture};
+use serde_json::Value;
+
+const FIXTURES: [&str; 8] = [
+    "impossible",
+    "large-embedding",
+    "popart-bert-inference",
+    "poplar-mlp",
+    "poptorch-bert-training",
+    "tensorflow-cnn",
+    "tied-weights",
+    "training-pipeline",
+];
+
+/// What a form says of the split: its layers by stage, its schedule and recomputation, and
+/// its exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Answer {
+    code: i32,
+    stages: Vec<Vec<String>>,
+    /// Empty where a form does not say it.
+    pipeline: String,
+}
+
+fn json(run: &Run) -> Value {
+    serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {run:?}"))
+}
+
+/// The names of the layers of each stage; `null` is In.
+fn names(stages: &Value) -> Vec<Vec<String>> {
+    let name = |layer: &Value| layer.as_str().unwrap_or("In").to_string();
+    let stages = stages.as_array().expect("stages").iter();
+    let layers = stages.map(|layers| {
+        layers
+            .as_array()
+            .expect("layers")
+            .iter()
+            .map(name)
+            .collect()
+    });
+    layers.collect()
+}
+
+fn pipeline_of(facts: &Value) -> String {
+    let word = |key: &str| facts[key].as_str().unwrap_or_default().to_string();
+    format!("{} {}", word("schedule"), word("recompute"))
+}
+
+/// The answer of `--solve`, with what the messages say of the pipeline.
+fn solved(run: &Run) -> Answer {
+    let stages = json(run);
+    let layers = stages.as_array().expect("stages").iter();
+    let layers = layers.map(|stage| stage["layers"].clone()).collect();
+    let line = run
+        .err
+        .lines()
+        .find_map(|line| line.strip_prefix("Pipeline: schedule "));
+    let words: Vec<&str> = line.expect("a pipeline").split([' ', ',', '(']).collect();
+    let recompute = words.iter().position(|word| *word == "recompute");
+    let recompute = recompute.map_or("none", |at| words[at + 1]);
+    Answer {
+        code: run.code,
+        stages: names(&layers),
+        pipeline: format!("{} {recompute}", words[0]),
+    }
+}
+
+/// The micro-batches of a step, so that times can be compared: 128, which TensorFlow rounds up
+/// to a multiple of what its schedule takes.
+fn micro_batches(pipeline: &str, stages: usize) -> u64 {
+    let multiple = match pipeline.split(' ').next() {
+        Some("tf-grouped") => 2 * stages as u64,
+        Some("tf-interleaved") => stages as u64,
+        _ => 1,
+    };
+    128_u64.div_ceil(multiple) * multiple
+}
+
+/// The answers of all forms but `--solve`, each with its name.
+fn others(fixture: &str, solved: &Answer, options: &[&str]) -> Vec<(String, Answer)> {
+    let run = |more: &[&str]| run_fixture(fixture, &[options, more].concat());
+    let reported = |run: &Run, report: &Value| {
+        let stages = report["split"]["stages"].as_array().expect("stages").iter();
+        Answer {
+            code: run.code,
+            stages: names(&stages.map(|stage| stage["layers"].clone()).collect()),
+            pipeline: pipeline_of(&report["pipeline"]),
+        }
+    };
+    let mut found = Vec::new();
+    let page = run(&["--solve", "--export-json=-", "--format=json"]);
+    let report = &json(&page)["export_json"];
+    found.push(("--export-json".to_string(), reported(&page, report)));
+    let step = &report["step"];
+    assert!(
+        step.is_null()
+            || step["micro_batches"] == micro_batches(&solved.pipeline, solved.stages.len()),
+        "{fixture}: {step}"
+    );
+    let explained = run(&["--explain", "--solve", "--export-json=-", "--format=json"]);
+    let report = &json(&explained)["export_json"];
+    found.push(("--explain".to_string(), reported(&explained, report)));
+
+    let swept = json(&run(&["--sweep", "--format=json"]));
+    let row = swept
+        .as_array()
+        .and_then(|rows| rows.last())
+        .expect("a row");
+    let pipeline = match row["schedule"].is_null() {
+        true => solved.pipeline.clone(),
+        false => pipeline_of(row),
+    };
+    let row = Answer {
+        code: i32::from(row["fits"] != true),
+        stages: names(&row["layers_of_each_stage"]),
+        pipeline,
+    };
+    found.push(("--sweep".to_string(), row));
+
+    for (name, more) in [("no result", &[][..]), ("--plan", &["--plan"])] {
+        let planned = run(&[more, &["--format=json"]].concat());
+        let rows = json(&planned);
+        let first = &rows[0];
+        let answer = match planned.code {
+            // Rows with state elsewhere recommend nothing.
+            1 => Answer {
+                code: 1,
+                ..solved.clone()
+            },
+            code => Answer {
+                code,
+                stages: names(&first["layers_of_each_stage"]),
+                pipeline: pipeline_of(first),
+            },
+        };
+        found.push((name.to_string(), answer));
+        if planned.code == 0 {
+            let command = first["command"].as_str().expect("a command");
+            let words = command
+                .split(' ')
+                .skip(1)
+                .map(|word| word.trim_matches('\''));
+            let again = popliner(words.chain(["--solve", "--export-json=-", "--format=json"]));
+            let report = &json(&again)["export_json"];
+            found.push((command.to_string(), reported(&again, report)));
+        }
+    }
+    found
+}
+
+#[test]
+fn all_forms_have_the_same_answer() {
+    let questions: [&[&str]; 3] = [
+        &["--num-ipus=4"],
+        &["--num-ipus=8"],
+        &["--num-ipus=4", "--recompute=stage"],
+    ];
+    let cases: Vec<_> = FIXTURES
+        .iter()
+        .flat_map(|fixture| questions.iter().map(move |question| (*fixture, *question)))
+        .step_by(share(2))
+        .collect();
+    let fit = each(&cases, |&(fixture, question)| {
+        // The layers stay those of the regex, whatever fits.
+        let options = [question, &[DEFAULT_REGEX]].concat();
+        let solve = run_fixture(fixture, &[&options[..], &["--solve"]].concat());
+        let expected = solved(&solve);
+        for (form, found) in others(fixture, &expected, &options) {
+            assert_eq!(found, expected, "{fixture} {question:?} {form}");
+        }
+        expected.code == 0
+    });
+    assert!(fit.contains(&true) && fit.contains(&false));
+}
