@@ -24,7 +24,7 @@ use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::parallel;
 use crate::progress::{Progress, Unit};
-use crate::report::{Detail, Report, printable};
+use crate::report::{Detail, PipelineFacts, Report, printable};
 use crate::search::{SearchError, SearchRequest, SearchResult, search_states};
 use crate::solve::{Limits, SolveError};
 use crate::witnesses::judge;
@@ -265,6 +265,10 @@ fn report(
     check_verdict(options, &report)?;
     if let Some(what_if) = &mut report.what_if {
         what_if.arguments.clone_from(&options.question);
+        let chosen = report.pipeline.iter();
+        what_if
+            .arguments
+            .extend(chosen.flat_map(PipelineFacts::chosen_options));
         what_if.memories = request::memories(options, layers.model().target.bytes_per_tile);
         let reserve = |&memory: &u64| options.limits.reserve.of(memory);
         what_if.reserves = what_if.memories.iter().map(reserve).collect();

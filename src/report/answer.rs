@@ -264,6 +264,9 @@ pub struct SweepRow {
     /// The micro-batches of that step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batches: Option<u64>,
+    /// Bytes on the fullest tile of each stage; empty in reports of earlier versions.
+    #[serde(default)]
+    pub stage_bytes: Vec<u64>,
     /// The layers of each stage.
     pub stages: Vec<LayerNames>,
     /// Why this number is a practical one, such as `one machine`.

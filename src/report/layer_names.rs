@@ -71,34 +71,22 @@ impl PseudoLayers {
         }
     }
 
-    /// The names of all stages for a terminal: `In 0 1 | 2 3 Out`.
+    /// The names of all stages for a terminal: `[ In 0 1 | 2 3 Out ]`.
     pub(super) fn all(self, stages: &[LayerNames]) -> String {
         let stages = stages.iter().map(|layers| self.few(layers));
-        stages.collect::<Vec<_>>().join(" | ")
+        in_brackets(stages)
     }
 
     /// The layers of a stage for a terminal, many of them shortened.
     pub(super) fn few(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
     }
+}
 
-    /// How many layers each of all stages has, without pseudo-layers.
-    pub(super) fn counts(self, stages: &[LayerNames]) -> Vec<usize> {
-        let last = stages.len().saturating_sub(1);
-        let count = |(number, stage): (usize, &LayerNames)| {
-            let ends_with_out = match self {
-                PseudoLayers::NoneFirst => false,
-                PseudoLayers::InAndOut => number == last,
-                PseudoLayers::OutWithIn => matches!(stage.first(), Some(None)),
-            };
-            let out = match stage.last() {
-                Some(Some(name)) => ends_with_out && name == OUT,
-                _ => false,
-            };
-            stage.iter().flatten().count() - usize::from(out)
-        };
-        stages.iter().enumerate().map(count).collect()
-    }
+/// A split: its stages, each as text.
+pub(super) fn in_brackets(stages: impl Iterator<Item = String>) -> String {
+    let stages: Vec<String> = stages.collect();
+    format!("[ {} ]", stages.join(" | "))
 }
 
 /// The names of a stage for people: where they are many, runs of consecutive numbers are one
@@ -235,22 +223,5 @@ mod tests {
         assert_eq!(order.meaning(&out), Some("what runs after the layers"));
         assert_eq!(order.meaning(&Some("7".into())), None);
         assert_eq!(PseudoLayers::NoneFirst.named(&out), "layer Out");
-    }
-
-    #[test]
-    fn pseudo_layers_are_not_counted() {
-        let stages = |pseudo_layers, cuts: &[usize]| {
-            let positions = order(pseudo_layers);
-            let ends = cuts.iter().copied().chain([positions.len()]);
-            let mut start = 0;
-            let stage = |end| layer_names(&positions, std::mem::replace(&mut start, end)..end);
-            let stages: Vec<_> = ends.map(stage).collect();
-            pseudo_layers.counts(&stages)
-        };
-        assert_eq!(stages(PseudoLayers::NoneFirst, &[2]), [1, 1]);
-        assert_eq!(stages(PseudoLayers::InAndOut, &[1, 3]), [0, 2, 0]);
-        assert_eq!(stages(PseudoLayers::InAndOut, &[2]), [1, 1]);
-        assert_eq!(stages(PseudoLayers::OutWithIn, &[1]), [0, 2]);
-        assert_eq!(stages(PseudoLayers::OutWithIn, &[2]), [1, 1]);
     }
 }

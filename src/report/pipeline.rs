@@ -58,6 +58,17 @@ pub struct PipelineFacts {
     pub alternatives: Vec<PipelineAlternative>,
 }
 
+impl PipelineFacts {
+    /// The options that give the schedule and the recomputation, where these were chosen.
+    pub fn chosen_options(&self) -> Vec<String> {
+        let schedule = self.schedule_by_default && self.schedule != Schedule::None;
+        let recompute = self.recompute_by_default && self.schedule != Schedule::None;
+        let schedule = schedule.then(|| format!("--schedule={}", self.schedule));
+        let recompute = recompute.then(|| format!("--recompute={}", self.recompute));
+        schedule.into_iter().chain(recompute).collect()
+    }
+}
+
 /// Is it left out of JSON?
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

@@ -10,7 +10,7 @@ mod pipeline;
 mod refusal;
 
 pub(super) use explain::explain;
-pub(super) use pipeline::{alternatives, beside_what_fits, chosen, other_split, pipeline};
+pub(super) use pipeline::{alternatives, beside_what_fits, named, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, in_the_way, refusal};
 
 use super::text::{self, counted, grouped, share};
@@ -400,7 +400,7 @@ impl Sentence {
             Phrase::Name(name) | Phrase::Code(name) => text::printable(name),
             Phrase::List(list) => list.clone(),
             Phrase::Layers(layers) => pseudo_layers.few(layers),
-            Phrase::Stages(stages) => format!("[ {} ]", pseudo_layers.all(stages)),
+            Phrase::Stages(stages) => pseudo_layers.all(stages),
         };
         self.phrases.iter().map(phrase).collect()
     }

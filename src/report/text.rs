@@ -4,7 +4,7 @@ pub use crate::escape::printable;
 pub use crate::wording::{capital, counted, grouped, share};
 
 use super::LayerNames;
-use super::layer_names::shortened;
+use super::layer_names::{in_brackets, shortened};
 use crate::model::PseudoLayers;
 
 /// [`grouped`] with a sign: `-1,024`. Beyond 64 bits the digits are not
@@ -53,17 +53,9 @@ impl PseudoLayers {
         shortened(self.names_of(layers), displayed, "\u{2026}")
     }
 
-    /// The layers of all stages, or how many layers each has where there are
-    /// many stages.
+    /// The layers of all stages: `[ In 0 1 | 2 3 Out ]`.
     pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
-        const MAX_STAGES: usize = 6;
-        if stages.len() > MAX_STAGES {
-            let counts = self.counts(stages).into_iter();
-            let counts = counts.map(|count| count.to_string());
-            return format!("{} layers", counts.collect::<Vec<_>>().join(", "));
-        }
-        let stages = stages.iter().map(|layers| self.displayed_list(layers));
-        stages.collect::<Vec<_>>().join(" | ")
+        in_brackets(stages.iter().map(|layers| self.displayed_list(layers)))
     }
 }
 

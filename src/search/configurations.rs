@@ -5,7 +5,7 @@
 mod tests;
 
 use super::alternatives::{OtherPipeline, at_once, compute_costs};
-use super::swept::taken;
+use super::swept::{peaks, taken};
 use super::{CostedRequest, Outcome, SearchError, SearchResult};
 use crate::memory::{MemoryModel, Pipeline, StatePlace};
 use crate::model::Framework;
@@ -126,7 +126,7 @@ fn answer(found: &SearchResult, pipeline: Pipeline, framework: Framework) -> Opt
         ipus: of_replica,
         replicas: (costed.ipus / of_replica).max(1),
         times: costed.times.clone(),
-        peaks: peaks(&costed.problem(), &split),
+        peaks: peaks(&costed.problem(), &split.plan),
         split,
     })
 }
@@ -172,18 +172,11 @@ fn of_costs(
             ipus: of_replica,
             replicas: ipus / of_replica,
             times: other.times().cloned(),
-            peaks: peaks(&problem, &split),
+            peaks: peaks(&problem, &split.plan),
             split,
         }
     };
     Ok(splits.map(configuration).collect())
-}
-
-/// The bytes on the fullest tile of each stage.
-fn peaks(problem: &Problem<'_>, split: &Fitting) -> Vec<u64> {
-    let stages = split.plan.with_after();
-    let peaks = stages.filter_map(|(range, after)| problem.costs.peak(range.clone(), after));
-    peaks.collect()
 }
 
 /// The front, and the configurations among which it was found.

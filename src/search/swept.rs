@@ -3,7 +3,7 @@
 use super::{CostedRequest, IpuCount, Outcome, SearchError};
 use crate::memory::Pipeline;
 use crate::model::Framework;
-use crate::solve::{self, Goal, Limits, Problem, Solution};
+use crate::solve::{self, Goal, Limits, Plan, Problem, Solution};
 
 /// Up to how many IPUs, at least, the best split is known where other numbers of
 /// them can be tried: those of a POD16.
@@ -20,6 +20,8 @@ pub struct SweepAnswer {
     pub fits: bool,
     /// The split.
     pub solution: Solution,
+    /// Bytes on the fullest tile of each stage.
+    pub peaks: Vec<u64>,
     /// The least bytes that its stages leave free of their limits; below 0
     /// when it does not fit.
     pub free: i64,
@@ -100,6 +102,7 @@ impl CostedRequest {
                 pipeline,
                 fits: place >= refused,
                 free: free(&problem, &solution),
+                peaks: peaks(&problem, &solution.plan),
                 solution,
             })
         });
@@ -135,6 +138,13 @@ pub(super) fn taken(ipus: usize, framework: Framework) -> usize {
         Framework::Poptorch => ipus.next_power_of_two(),
         _ => ipus,
     }
+}
+
+/// Bytes on the fullest tile of each stage.
+pub(super) fn peaks(problem: &Problem<'_>, plan: &Plan) -> Vec<u64> {
+    let stages = plan.with_after();
+    let peaks = stages.filter_map(|(range, after)| problem.costs.peak(range.clone(), after));
+    peaks.collect()
 }
 
 /// The least bytes that the stages of a split leave free of their limits.

@@ -38,11 +38,9 @@ impl StageTimes {
         };
         let fewest = (fewest as u64).max(1);
         let wanted = self.options.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
-        match schedule {
-            Schedule::TfGrouped | Schedule::TfInterleaved if self.is_training => {
-                wanted.div_ceil(fewest).saturating_mul(fewest)
-            }
-            _ => wanted.max(fewest),
+        match self.is_training {
+            true => schedule.accumulation(fewest, wanted),
+            false => wanted.max(fewest),
         }
     }
 

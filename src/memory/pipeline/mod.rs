@@ -75,6 +75,17 @@ impl Schedule {
             Schedule::TfInterleaved | Schedule::Sequential => stages,
         }
     }
+
+    /// The micro-batches of a step of which `least` are necessary and `wanted` are wanted:
+    /// TensorFlow's pipelines take multiples of what is necessary.
+    pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
+        match self {
+            Schedule::TfGrouped | Schedule::TfInterleaved => {
+                wanted.div_ceil(least).saturating_mul(least)
+            }
+            Schedule::None | Schedule::Popart | Schedule::Sequential => wanted.max(least),
+        }
+    }
 }
 
 /// The activations that a training pipeline recomputes in the backward pass.

@@ -141,7 +141,7 @@ impl Calls {
     /// The first modules below the model, which is the first module where there are several.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
-        let modules = run.filter_map(|at| self.of_operations[at].iter().take(2).next_back());
+        let modules = run.filter_map(|at| self.at(Some(at)).iter().take(2).next_back());
         let modules = modules.filter(|&module| seen.insert(module));
         let last = |&module: &u32| self.path(module).rsplit('.').next().map(str::to_string);
         modules

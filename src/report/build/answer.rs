@@ -175,6 +175,7 @@ impl Inputs<'_> {
                 slowest_stage_cycles: score.slowest_cycles.map(narrow),
                 step_cycles: step::cycles(score.step),
                 micro_batches: score.step.map(|step| step.micro_batches),
+                stage_bytes: answer.peaks.clone(),
                 stages: self.stages_of(&answer.solution.plan),
                 hint: hint(answer.ipus, score.stages),
             }

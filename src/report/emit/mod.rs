@@ -31,6 +31,7 @@ pub use module::{ModuleName, ModuleTemplate};
 use super::{Report, Split, printable};
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
+use crate::time::USUAL_MICRO_BATCHES;
 use clap::ValueEnum;
 use lines::Lines;
 use thiserror::Error;
@@ -278,10 +279,9 @@ impl<'a> Pipeline<'a> {
             .map(|facts| facts.pipeline())
     }
 
-    /// The micro-batches that a training pipeline of so many stages accumulates gradients over:
-    /// as many as were requested, or else the fewest that its schedule allows, that of PopART
-    /// where none was computed for. `None` for inference, and where it is not known what the
-    /// model does.
+    /// The micro-batches that a training pipeline of this many stages accumulates gradients over:
+    /// those of the step whose time is shown, as its schedule takes them (that of PopART where
+    /// none was computed for). `None` for inference, and where it is not known what the model does.
     fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
@@ -291,8 +291,9 @@ impl<'a> Pipeline<'a> {
         };
         let step = self.report.step.as_ref();
         let requested = step.filter(|step| !step.micro_batches_by_default);
+        let wanted = requested.map_or(USUAL_MICRO_BATCHES, |step| step.micro_batches);
         let least = schedule.least_accumulation(self.forward_stages(stages)) as u64;
-        Some(requested.map_or(least, |step| step.micro_batches.max(least)))
+        Some(schedule.accumulation(least, wanted))
     }
 
     /// Is the model known to be used for inference alone?

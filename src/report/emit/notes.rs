@@ -40,7 +40,7 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     });
     notes.add(match &pipeline.report.pipeline {
         Some(facts) => {
-            let chosen = sentences::chosen(facts).capital();
+            let chosen = sentences::named(facts).capital();
             let chosen = chosen.plain(Units::Bytes, pipeline.report.pseudo_layers);
             format!("{chosen}.")
         }

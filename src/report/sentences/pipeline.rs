@@ -70,8 +70,24 @@ fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
         .text(" are enough. Split into N parts (serialised), it would take an Nth of that")
 }
 
-/// The pipeline that was chosen, and why.
-pub(in crate::report) fn chosen(facts: &PipelineFacts) -> Sentence {
+/// The pipeline, and whether it was chosen.
+fn chosen(facts: &PipelineFacts) -> Sentence {
+    let why = match (facts.schedule_by_default, facts.recompute_by_default) {
+        _ if facts.schedule == Schedule::None => return named(facts),
+        (false, false) => "as requested",
+        (true, true) => "chosen",
+        (true, false) => "the schedule chosen",
+        (false, true) => "the recomputation chosen",
+    };
+    let found = match facts.state_is_first_fit {
+        true => "; the state in the first place of --optimizer-state auto that fits",
+        false => "",
+    };
+    named(facts).text(format!(" ({why}{found})"))
+}
+
+/// The pipeline; without one, why there is none.
+pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
     let framework = facts.framework;
     if facts.schedule == Schedule::None {
         let why = match (facts.schedule_by_default, facts.is_training) {
@@ -94,16 +110,6 @@ pub(in crate::report) fn chosen(facts: &PipelineFacts) -> Sentence {
         true => format!(", recompute {}", facts.recompute),
         false => String::new(),
     };
-    let found = match facts.state_is_first_fit {
-        true => "; the state in the first place of --optimizer-state auto that fits",
-        false => "",
-    };
-    let why = match (facts.schedule_by_default, facts.recompute_by_default) {
-        (false, false) => "as requested",
-        (true, true) => "chosen",
-        (true, false) => "the schedule chosen",
-        (false, true) => "the recomputation chosen",
-    };
     let adds_accumulators = facts.trains() && !facts.recorded_accumulation;
     let accumulators = match (adds_accumulators, facts.accumulator) {
         (false, _) => "",
@@ -112,7 +118,7 @@ pub(in crate::report) fn chosen(facts: &PipelineFacts) -> Sentence {
         (true, Accumulator::Float32) => ", accumulators of 32 bits",
     };
     say(format!(
-        "pipeline: schedule {}{what}{accumulators}{} ({why}{found})",
+        "pipeline: schedule {}{what}{accumulators}{}",
         facts.schedule,
         elsewhere(facts)
     ))

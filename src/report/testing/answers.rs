@@ -78,6 +78,7 @@ pub(super) fn given() -> GivenSplit {
 
 pub(super) fn sweep(limit: u64) -> Sweep {
     let row = |ipus: u32, bytes: u64| SweepRow {
+        stage_bytes: Vec::new(),
         schedule: None,
         recompute: None,
         micro_batches: None,

@@ -121,7 +121,7 @@ fn a_new_user_needs_no_more_than_what_is_printed() {
                 include_str!("../report/emit/popart.py"),
                 &typed(command, folder.path()).out,
             );
-            assert!(options.is_none_or(|own| own.contains("\"accumulationFactor\": 7")));
+            assert!(options.is_none_or(|own| own.contains("\"accumulationFactor\": 128")));
         } else {
             printed = output;
         }

@@ -229,15 +229,17 @@ fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
 
 #[test]
 fn the_strip_of_a_step_has_its_cycles() {
+    /// All micro-batches are drawn.
+    const FEW: &str = "--micro-batches=8";
     for (fixture, options) in [
-        ("training-pipeline", &SPLIT[..]),
+        ("training-pipeline", &["--solve", "--num-ipus=4", FEW][..]),
         (
             "training-pipeline",
-            &["--solve", "--num-ipus=4", "--schedule=sequential"],
+            &["--solve", "--num-ipus=4", "--schedule=sequential", FEW],
         ),
         (
             "training-pipeline",
-            &["--solve", "--num-ipus=4", "--schedule=tf-grouped"],
+            &["--solve", "--num-ipus=4", "--schedule=tf-grouped", FEW],
         ),
         (
             "training-pipeline",
@@ -248,7 +250,7 @@ fn the_strip_of_a_step_has_its_cycles() {
                 "--micro-batches=16",
             ],
         ),
-        ("popart-bert-inference", &SPLIT[..]),
+        ("popart-bert-inference", &["--solve", "--num-ipus=4", FEW]),
     ] {
         let mut page = or_skip!(page(fixture, options, "#view=time"));
         let drawn = page.value("+document.getElementById('step-strip').dataset.cycles");

@@ -38,7 +38,9 @@ fn load(file: &Path, options: &[&str]) -> Run {
 
 /// The output but for commands to copy: these have the path.
 fn without_commands(run: &Run) -> String {
-    let lines = run.err.lines().filter(|line| !line.contains(" popliner "));
+    let is_other =
+        |line: &&str| line.contains(" popliner ") || line.contains("The most is lacking");
+    let lines = run.err.lines().filter(|line| !is_other(line));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -40,7 +40,8 @@ fn alone(row: &Value) -> Value {
     let more = ["--export-json=-", "-q"].map(String::from);
     let run = popliner(words.chain(more));
     assert_eq!(run.code, 0, "{command}: {run:?}");
-    serde_json::from_str(&run.out).expect("JSON")
+    let report = run.out.rsplit("# export-json\n").next().expect("a report");
+    serde_json::from_str(report).expect("JSON")
 }
 
 #[test]

@@ -182,7 +182,7 @@ const addSentence = (parent, phrases) => {
       case 'count': parent.append(grouped(own)); break;
       case 'code': add(parent, 'code', own); break;
       case 'layers': add(parent, 'span', layerList(own), 'name'); break;
-      case 'stages': add(parent, 'span', `[ ${stageList(own)} ]`, 'name'); break;
+      case 'stages': add(parent, 'span', stageList(own), 'name'); break;
       case 'text': parent.append(printable(place ? own : own.trimStart().replace(/^./, (/** @type {string} */ one) => one.toUpperCase()))); break;
       default: add(parent, 'span', short(own, 400), 'name');
     }

@@ -27,7 +27,7 @@ const drawStages = (own, column, row) => {
   const ends = endsOf(row);
   const cuts = known?.cutsOf(ends);
   if (bytes?.length) {
-    addStrip(own, ends.map((end, stage) => ({ range: [ends[stage - 1] ?? 0, end], bytes: bytes[stage], limit: report.split?.limits?.[stage] ?? limit })));
+    addStrip(own, ends.map((end, stage) => ({ range: [ends[stage - 1] ?? 0, end], bytes: bytes[stage], limit: report.split?.limits?.[stage] ?? limit ?? report.sweep?.limit })));
   } else if (known && cuts && !cuts.includes(-1) && cuts.length < known.data.max_stages) {
     addStrip(own, known.computed({ ...known.start, ipus, cuts }).stages);
   }

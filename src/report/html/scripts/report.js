@@ -108,12 +108,8 @@ const layerList = (layers) => {
   return runs.length > 8 ? `${names[0]} \u2026 ${names.at(-1)} (${names.length})` : runs.join(' ');
 };
 
-/** Is there room for the names of the layers of all stages? @param {(?string)[][]} stages */
-const isShort = (stages) => stages.length <= 6;
-
 /** The layers of all stages. @param {(?string)[][]} stages */
-const stageList = (stages) => isShort(stages)
-  ? stages.map(layerList).join(' | ') : `${stages.map((own) => own.length).join(', ')} positions`;
+const stageList = (stages) => `[ ${stages.map(layerList).join(' | ')} ]`;
 
 /** A section of what is said to people, if the report has it. @param {string} id */
 const sectionOf = (id) => report.sections?.find((own) => own.id === id);

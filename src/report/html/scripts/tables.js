@@ -116,13 +116,14 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
 
   /** A stage, or all of a split; that with the chosen layer is marked. @param {Element} own @param {any[]} cell */
   const addLayersOf = (own, cell) => {
-    const stages = Array.isArray(cell[0]) ? cell : [cell];
+    const isSplit = Array.isArray(cell[0]);
+    const stages = isSplit ? cell : [cell];
     stages.forEach((layers, stage) => {
-      if (stage) own.append(isShort(stages) ? ' | ' : ', ');
-      const part = add(own, 'span', isShort(stages) ? layerList(layers) : String(layers.length));
+      if (isSplit) own.append(stage ? ' | ' : '[ ');
+      const part = add(own, 'span', layerList(layers));
       marks.push(() => part.classList.toggle('has-layer', hasChosenLayer(layers)));
     });
-    if (!isShort(stages)) own.append(' positions');
+    if (isSplit) own.append(' ]');
   };
 
   const mark = () => marks.forEach((show) => show());

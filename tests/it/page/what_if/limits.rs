@@ -67,7 +67,7 @@ fn memories_that_differ_by_ipu_can_have_another_reserve() {
             " --mem-per-tile=638976,600000,638976,600000 --reserve=1000 ",
         ),
     ] {
-        let options = ["--solve", memories, reserve];
+        let options = ["--solve", "--objective=peak", memories, reserve];
         let mut page = or_skip!(Page::open(&profile("popart-bert-inference"), &options));
         assert_eq!(page.fields(), json!(["", entered]));
         page.check();

@@ -297,7 +297,8 @@ fn with_the_reserve_the_prediction_fits_where_the_compilation_does() {
         let memories = format!("--mem-per-tile={memories}");
         let code = |reserve: u64| {
             let reserve = format!("--reserve={reserve}");
-            let options = ["--layers-per-ipu=1,2,2,1", "-q", &memories, &reserve];
+            let split = "--layers-per-ipu=1,2,2,1";
+            let options = [split, "--recompute=stage", "-q", &memories, &reserve];
             run_fixture("training-pipeline", &options).code
         };
         let compiled = run_fixture("training-pipelined", &["--fit", "-q", &memories]);

@@ -111,12 +111,12 @@ fn trains(fixture: &str) -> bool {
     training.contains(&fixture)
 }
 
-/// The fewest micro-batches that the schedule of the fixture's framework needs.
-fn least_accumulation(fixture: &str, stages: &[Value]) -> usize {
+/// The micro-batches that are assumed, as the schedule of the fixture's framework takes them.
+fn accumulation(fixture: &str, stages: &[Value]) -> usize {
     let forward = stage_of_out(stages).max(stages.len() - 1) + 1;
     match fixture {
-        "tensorflow-cnn" => 2 * forward,
-        _ => 2 * forward - 1,
+        "tensorflow-cnn" => 128usize.div_ceil(2 * forward) * 2 * forward,
+        _ => 128.max(2 * forward - 1),
     }
 }
 
@@ -126,11 +126,11 @@ fn read_json(text: &str) -> Value {
 
 /// The counts of blocks, and what belongs to the pipeline of a fixture, with the key that a parser
 /// has for gradient accumulation.
-fn counted(fixture: &str, stages: &[Value], accumulation: &str) -> Value {
+fn counted(fixture: &str, stages: &[Value], key: &str) -> Value {
     let counts: Vec<usize> = named(stages).iter().map(Vec::len).collect();
     let mut all = json!({ "layers_per_ipu": counts, "ipus_per_replica": stages.len() });
     if trains(fixture) {
-        all[accumulation] = json!(least_accumulation(fixture, stages));
+        all[key] = json!(accumulation(fixture, stages));
         all["replication_factor"] = json!(1);
         all["recompute_checkpoint_every_layer"] = json!(false);
         all["optimizer_state_offchip"] = json!(false);
@@ -220,7 +220,7 @@ fn tf_stages_are_json_and_have_the_layers_of_each_stage() {
             }
         });
         if trains(fixture) {
-            let steps = least_accumulation(fixture, &stages);
+            let steps = accumulation(fixture, &stages);
             all["global_batch"] = json!({ "replicas": 1, "grad_acc_steps_per_replica": steps });
             all["enable_recomputation"] = json!(true);
             all["optimizer_state_offchip"] = json!(false);
@@ -288,7 +288,7 @@ fn pipeline_splits_is_yaml_and_begins_each_ipu() {
         let expected: Vec<String> = starts.collect();
         let mut all = json!({ "pipeline_splits": expected });
         if trains(fixture) {
-            all["gradient_accumulation"] = json!(least_accumulation(fixture, &stages));
+            all["gradient_accumulation"] = json!(accumulation(fixture, &stages));
             all["replicas"] = json!(1);
             all["offload_optimizer"] = json!(false);
             all["enable_optimizer_rts"] = json!(false);
@@ -339,7 +339,7 @@ fn popart_places_everything_as_the_split_does() {
         let mut options = json!({ "virtualGraphMode": "manual", "enablePipelining": true });
         if trains(fixture) {
             options["enableGradientAccumulation"] = json!(true);
-            options["accumulationFactor"] = json!(least_accumulation(fixture, &stages));
+            options["accumulationFactor"] = json!(accumulation(fixture, &stages));
             options["autoRecomputation"] = json!("pipeline");
         }
         let layers = named(&stages);
