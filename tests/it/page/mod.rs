@@ -325,10 +325,15 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 #[test]
 fn no_other_number_is_shown() {
     let mut browser = or_skip!(Browser::find());
-    for fixture in ["training-pipeline", "popart-bert-inference", "impossible"] {
+    // The strip of a step draws all of so few micro-batches; one fixture has no cycles.
+    let few = ["--micro-batches=8"];
+    for (fixture, few) in [
+        ("training-pipeline", &few[..]),
+        ("popart-bert-inference", &few),
+        ("impossible", &[]),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
-        // The strip of a step draws all of so few micro-batches.
-        let options = ["--sweep", "--explain", "--num-ipus=4", "--micro-batches=8"];
+        let options = [&["--sweep", "--explain", "--num-ipus=4"], few].concat();
         let (page, report) = export(&profile(fixture), &options, folder.path());
         let mut known = HashSet::new();
         all_numbers(&report, &mut known);
