@@ -47,29 +47,36 @@ def tiles(what: str, rows: Sequence[Row]) -> str:
 
 def sweep(found: Sweep, first: str) -> str:
     """The table of a sweep; ``first`` is what is before the layers."""
-    heads = ["IPUs", "Fits", "Peak memory", "Free", "Layers of each stage"]
+    heads = ["IPUs", "Fits", "Schedule", "Recompute", "Peak memory", "Free"]
+    heads += ["Cycles of a micro-batch", "Layers of each stage"]
     return _table(heads, [_sweep_row(row, first) for row in found.rows])
 
 
 def _sweep_row(row: SweepRow, first: str) -> List[str]:
     fits = "yes" if row.fits else "no"
+    pipeline = [row.schedule or "", row.recompute or ""]
     bytes_ = [f"{row.fullest_tile_bytes:,}", f"{row.free:,}"]
-    return [f"{row.ipus}", fits, *bytes_, _stages(row, first)]
+    cycles = ""
+    if row.step_cycles and row.micro_batches:
+        cycles = f"{row.step_cycles // row.micro_batches:,}"
+    return [f"{row.ipus}", fits, *pipeline, *bytes_, cycles, _stages(row, first)]
 
 
 def _stages(row: Union[SweepRow, PlanRow], first: str) -> str:
-    return " | ".join(layers(names, first) for names in row.stages)
+    return "[ " + " | ".join(layers(names, first) for names in row.stages) + " ]"
 
 
 def plan(found: Plan, first: str) -> str:
     """The table of a plan; ``first`` is what is before the layers."""
     heads = ["IPUs", "Replicas", "Schedule", "Recompute", "Peak memory"]
-    heads += ["Step (ms)", "Layers of each stage"]
+    heads += ["Micro-batch (ms)", "Layers of each stage"]
     return _table(heads, [_plan_row(row, first) for row in found.rows])
 
 
 def _plan_row(row: PlanRow, first: str) -> List[str]:
-    time = "" if row.milliseconds is None else f"{row.milliseconds:.3f}"
+    time = ""
+    if row.milliseconds is not None and row.micro_batches:
+        time = f"{row.milliseconds / row.micro_batches:.3f}"
     pipeline = [f"{row.ipus}", f"{row.replicas}", row.schedule, row.recompute]
     return [*pipeline, f"{row.fullest_tile_bytes:,}", time, _stages(row, first)]
 

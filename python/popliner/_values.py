@@ -182,6 +182,10 @@ class SweepRow:
     - ``stages``: the layers of each stage
     - ``slowest_stage_cycles``: cycles of the slowest stage, where they are known
     - ``hint``: why this number of IPUs is a practical one, such as ``one machine``
+    - ``schedule``, ``recompute``: the pipeline, in the words of these options, where it was
+      chosen
+    - ``step_cycles``, ``micro_batches``: cycles of a step, where they are known, and how
+      many micro-batches it has
     """
 
     ipus: int
@@ -192,6 +196,10 @@ class SweepRow:
     stages: Tuple[Layers, ...]
     slowest_stage_cycles: Optional[int] = None
     hint: Optional[str] = None
+    schedule: Optional[str] = None
+    recompute: Optional[str] = None
+    step_cycles: Optional[int] = None
+    micro_batches: Optional[int] = None
 
     def __repr__(self) -> str:
         fits = "fits" if self.fits else "does not fit"

@@ -5,17 +5,14 @@
 mod tests;
 
 use super::alternatives::{OtherPipeline, at_once, compute_costs};
-use super::swept::{peaks, taken};
+use super::swept::{TRIED_IPUS, peaks, taken};
 use super::{CostedRequest, Outcome, SearchError, SearchResult};
 use crate::memory::{MemoryModel, Pipeline, StatePlace};
 use crate::model::Framework;
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Fitting, Goal, Limits, Problem};
+use crate::solve::{self, Effort, Fitting, Goal, Limits, Problem};
 use crate::time::StageTimes;
 use rayon::prelude::*;
-
-/// How many configurations of one number of IPUs are kept.
-const MAX_OF_NUMBER: usize = 8;
 
 /// A configuration that fits.
 #[derive(Debug, Clone)]
@@ -50,6 +47,7 @@ pub(super) fn front(
     let ipus = costed.ipus;
     let numbers = numbers(memory.framework(), ipus);
     let pipelines = pipelines(costed, memory, (&numbers, ipus))?;
+    let effort = Effort::for_each_of(pipelines.len() * stage_counts(&numbers).count());
     let mut found = Vec::new();
     for some in pipelines.chunks(at_once(costed, ipus)) {
         let limit = costed.request.highest_limit();
@@ -66,7 +64,7 @@ pub(super) fn front(
         let task = progress.begin("trying configurations", Unit::Rows, some.len() as u64);
         let configurations = others.par_iter().map(|other| {
             task.add(1);
-            of_costs(costed, other, (&numbers, ipus))
+            of_costs(costed, other, (&numbers, ipus), effort)
         });
         let configurations = configurations.collect::<Result<Vec<_>, _>>()?;
         found.extend(configurations.into_iter().flatten());
@@ -138,8 +136,13 @@ fn possible(memory: &MemoryModel<'_>, (numbers, ipus): (&[usize], usize)) -> Vec
     let replicas = |stages: usize| (ipus / of_replica(memory, stages)) as u64;
     let is_possible =
         |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
+    stage_counts(numbers).filter(is_possible).collect()
+}
+
+/// The numbers of stages that are tried on these numbers of IPUs.
+fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
     let most = numbers.last().copied().unwrap_or(0);
-    (1..=most).filter(is_possible).collect()
+    (1..=most).filter(|stages| *stages <= TRIED_IPUS || numbers.contains(stages))
 }
 
 /// The IPUs of a replica with so many stages.
@@ -152,6 +155,7 @@ fn of_costs(
     costed: &CostedRequest,
     other: &OtherPipeline<'_>,
     (numbers, ipus): (&[usize], usize),
+    effort: Effort,
 ) -> Result<Vec<Configuration>, SearchError> {
     let (pipeline, memory) = (other.pipeline(), other.wanted().0);
     let problem = Problem {
@@ -164,7 +168,7 @@ fn of_costs(
         ..other.problem(costed)
     };
     let numbers = possible(memory, (numbers, ipus));
-    let splits = solve::fitting(&problem, &numbers)?.into_iter();
+    let splits = solve::fitting(&problem, &numbers, effort)?.into_iter();
     let configuration = |split: Fitting| {
         let of_replica = of_replica(memory, split.plan.stages().len());
         Configuration {
@@ -250,9 +254,13 @@ fn states(
     Ok(found)
 }
 
-/// The numbers of IPUs that there may be: PopTorch takes powers of 2.
+/// The numbers of IPUs that are tried: all up to those of a POD16, and beyond that the powers of 2
+/// and all IPUs there are. PopTorch takes powers of 2 alone.
 fn numbers(framework: Framework, most: usize) -> Vec<usize> {
-    let is_allowed = |ipus: &usize| framework != Framework::Poptorch || ipus.is_power_of_two();
+    let is_allowed = |&ipus: &usize| match framework {
+        Framework::Poptorch => ipus.is_power_of_two(),
+        _ => ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most,
+    };
     (1..=most).filter(is_allowed).collect()
 }
 
@@ -285,7 +293,7 @@ fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
             return true;
         }
         count += 1;
-        count < MAX_OF_NUMBER || Some(found.split.score.peak) == lowest
+        count < Effort::MAX_SPLITS || Some(found.split.score.peak) == lowest
     });
 }
 

@@ -12,7 +12,9 @@ use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Plan, Score, Solution};
+use crate::time::StepTime;
 use rayon::prelude::*;
+use std::cmp::Ordering;
 
 /// Answers `request` in the best of the pipelines that it leaves open, of which that of
 /// `memory` is the usual one. With the model in the pipeline of the answer.
@@ -63,10 +65,33 @@ struct Chosen {
 /// The best split of one pipeline.
 struct Best {
     pipeline: Pipeline,
-    fewest: Option<usize>,
+    /// The fewest stages that fit.
+    fewest: usize,
     /// The IPUs that it is for.
     ipus: usize,
     score: Score,
+}
+
+/// A given split in one pipeline.
+struct Judged {
+    pipeline: Pipeline,
+    /// Is any stage over its limit?
+    is_over: bool,
+    /// Bytes on the fullest tile of any stage.
+    peak: u64,
+    step: Option<StepTime>,
+}
+
+impl Judged {
+    /// Orders what fits by speed, and what does not by memory.
+    fn compare(&self, other: &Self) -> Ordering {
+        let by_speed = match (self.is_over || other.is_over, self.step, other.step) {
+            (false, Some(step), Some(theirs)) => step.by_rate(&theirs),
+            _ => Ordering::Equal,
+        };
+        let by_fit = self.is_over.cmp(&other.is_over);
+        by_fit.then(by_speed).then(self.peak.cmp(&other.peak))
+    }
 }
 
 /// The split of one pipeline in which nothing fits.
@@ -138,33 +163,29 @@ impl<'m, 'a> Open<'m, 'a> {
     /// The pipeline in which a given split is the fastest of those that it fits in, or needs the
     /// least memory where it fits in none.
     fn choose_for(&self, plan: &Plan) -> Result<Chosen, SearchError> {
-        let mut best: Option<(bool, u64, Pipeline)> = None;
-        let mut step_of_best = None;
-        for &(pipeline, _) in &self.pipelines {
-            let memory = self.memory.in_pipeline(pipeline)?;
-            let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
-            let highest = peaks.iter().copied().max().unwrap_or(0);
-            let mut stages = peaks.iter().enumerate();
-            let is_over = stages.any(|(ipu, &bytes)| bytes > self.costed.limit_of(ipu));
-            let times = self.costed.times.as_ref();
-            let step = times.and_then(|times| times.in_pipeline(pipeline).step(plan.stages()));
-            let is_better = best.is_none_or(|(others_is_over, peak, _)| {
-                let by_time = match (is_over, step, step_of_best) {
-                    (false, Some(step), Some(other)) => step.by_rate(&other),
-                    _ => std::cmp::Ordering::Equal,
-                };
-                let by_fit = is_over.cmp(&others_is_over);
-                by_fit.then(by_time).then(highest.cmp(&peak)).is_lt()
-            });
-            if is_better {
-                (best, step_of_best) = (Some((is_over, highest, pipeline)), step);
-            }
-        }
-        let pipeline = best.map_or(self.memory.pipeline(), |(_, _, pipeline)| pipeline);
+        let judged = self
+            .pipelines
+            .iter()
+            .map(|&(pipeline, _)| self.judge(plan, pipeline));
+        let judged = judged.collect::<Result<Vec<_>, _>>()?;
+        let best = judged.iter().min_by(|one, other| one.compare(other));
         Ok(Chosen {
-            pipeline,
+            pipeline: best.map_or(self.memory.pipeline(), |best| best.pipeline),
             fewest: None,
             on_more_ipus: None,
+        })
+    }
+
+    fn judge(&self, plan: &Plan, pipeline: Pipeline) -> Result<Judged, SearchError> {
+        let memory = self.memory.in_pipeline(pipeline)?;
+        let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
+        let mut stages = peaks.iter().enumerate();
+        let times = self.costed.times.as_ref();
+        Ok(Judged {
+            pipeline,
+            is_over: stages.any(|(ipu, &bytes)| bytes > self.costed.limit_of(ipu)),
+            step: times.and_then(|times| times.in_pipeline(pipeline).step(plan.stages())),
+            peak: peaks.into_iter().max().unwrap_or(0),
         })
     }
 
@@ -178,7 +199,7 @@ impl<'m, 'a> Open<'m, 'a> {
         let stages = self.costed.request.ipus.highest();
         let found = self.in_each(&wanted, stages, progress, |other| self.best_of(other))?;
         let found: Vec<Best> = found.into_iter().flatten().collect();
-        let fewest = found.iter().filter_map(|best| best.fewest).min();
+        let fewest = found.iter().map(|best| best.fewest).min();
         let goal = self.costed.request.goal;
         let best = found.into_iter().min_by(|a, b| {
             let by_ipus = a.ipus.cmp(&b.ipus);
@@ -203,7 +224,7 @@ impl<'m, 'a> Open<'m, 'a> {
         let best = solve::unproven(&problem.with_ipus(ipus))?;
         Ok(best.map(|(_, score)| Best {
             pipeline: other.pipeline(),
-            fewest: Some(fewest),
+            fewest,
             ipus,
             score,
         }))

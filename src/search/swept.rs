@@ -7,7 +7,7 @@ use crate::solve::{self, Goal, Limits, Plan, Problem, Solution};
 
 /// Up to how many IPUs, at least, the best split is known where other numbers of
 /// them can be tried: those of a POD16.
-const TRIED_IPUS: usize = 16;
+pub(super) const TRIED_IPUS: usize = 16;
 
 /// The best split for one number of IPUs.
 #[derive(Debug)]

@@ -7,10 +7,35 @@ use super::fastest::{Fastest, StepProof, fastest_of_number};
 use super::plan::{Plan, Score};
 use super::problem::{Limits, Problem};
 
-/// How many splits of one number of stages are looked for.
-const MAX_OF_NUMBER: usize = 8;
-/// How many stages each search tries at most: there are many searches.
-const MAX_TRIED: u64 = 20_000;
+/// How far splits are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// How many splits of one number of stages are looked for.
+    pub splits: usize,
+    /// How many stages each search for one tries at most.
+    pub tried: u64,
+}
+
+impl Effort {
+    /// How many splits of one number of stages are worth a look.
+    pub const MAX_SPLITS: usize = 8;
+    /// How many searches there are at most where each finds one split.
+    const MAX_SEARCHES: usize = 1_000;
+    /// How many stages all searches together try at most: some tenths of a second.
+    const MAX_TRIED: u64 = 1_000_000;
+
+    /// The effort for each of so many pairs of a pipeline and a number of stages: less for
+    /// more of them, so that all of them take a time that does not grow with their number.
+    pub fn for_each_of(pairs: usize) -> Self {
+        let splits = Self::MAX_SEARCHES / pairs.max(1);
+        let splits = splits.clamp(1, Self::MAX_SPLITS);
+        let searches = (pairs.max(1) * splits) as u64;
+        Self {
+            splits,
+            tried: (Self::MAX_TRIED / searches).clamp(100, 20_000),
+        }
+    }
+}
 
 /// A split that fits, found by the dynamic program and by trying others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +55,18 @@ pub struct Fitting {
 ///
 /// # Errors
 /// As those of [`solve`](super::solve).
-pub fn fitting(problem: &Problem<'_>, numbers: &[usize]) -> Result<Vec<Fitting>, SolveError> {
+pub fn fitting(
+    problem: &Problem<'_>,
+    numbers: &[usize],
+    effort: Effort,
+) -> Result<Vec<Fitting>, SolveError> {
     let mut found = Vec::new();
     for &stages in numbers.iter().filter(|&&stages| stages <= problem.ipus) {
         let mut limits: Vec<u64> = (0..stages)
             .map(|stage| problem.limits.of(stage).unwrap_or(0))
             .collect();
-        for _ in 0..MAX_OF_NUMBER {
-            let Some(split) = best(problem, stages, &limits)? else {
+        for _ in 0..effort.splits {
+            let Some(split) = best(problem, stages, &limits, effort.tried)? else {
                 break;
             };
             let below = split.score.peak.checked_sub(1);
@@ -58,6 +87,7 @@ fn best(
     problem: &Problem<'_>,
     stages: usize,
     limits: &[u64],
+    max_tried: u64,
 ) -> Result<Option<Fitting>, SolveError> {
     let same = limits.iter().min() == limits.iter().max();
     let problem = Problem {
@@ -74,7 +104,7 @@ fn best(
         checked => checked?,
     };
     let (plan, step) = match problem.times {
-        Some(_) => match fastest_of_number(&checked, stages, MAX_TRIED) {
+        Some(_) => match fastest_of_number(&checked, stages, max_tried) {
             Some(Fastest { plan, proof }) => (plan, Some(proof)),
             None => return Ok(None),
         },
@@ -120,7 +150,7 @@ mod tests {
                 return Ok(());
             };
             let numbers: Vec<usize> = (1..=case.ipus).collect();
-            let found = fitting(&problem, &numbers).unwrap();
+            let found = fitting(&problem, &numbers, Effort::for_each_of(1)).unwrap();
             for solution in &found {
                 prop_assert!(checked.allows(&solution.plan));
                 prop_assert_eq!(solution.score, Score::of(&problem, &solution.plan).unwrap());
@@ -128,7 +158,7 @@ mod tests {
             let of_number = |stages: usize| {
                 found.iter().filter(|solution| solution.plan.stages().len() == stages).count()
             };
-            if numbers.iter().any(|&stages| of_number(stages) == MAX_OF_NUMBER) {
+            if numbers.iter().any(|&stages| of_number(stages) == Effort::MAX_SPLITS) {
                 return Ok(());
             }
             for cuts in obedient(&case) {

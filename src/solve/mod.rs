@@ -62,7 +62,7 @@ pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
 pub use fastest::StepProof;
-pub use fitting::{Fitting, fitting};
+pub use fitting::{Effort, Fitting, fitting};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,

@@ -176,7 +176,7 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
         let group = |row: &&Row| (row.0, row.1) == (missing.0, missing.1);
         let count = expected.iter().filter(group).count();
         assert!(
-            count > MAX_OF_NUMBER,
+            count > Effort::MAX_SPLITS,
             "{at}: {missing:?} {rows:#?} {expected:#?}"
         );
     }

@@ -3,17 +3,30 @@
 use crate::solve::checked_problem::CheckedProblem;
 use crate::time::{SlotKind, StageTimes};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Forward, backward (with what is recomputed), both, and no work.
 type Work = [u128; 4];
 
-/// The least work of the busiest of the stages from one on, each kind by itself.
+/// The least work of the busiest of the stages from one on, each kind by itself, for splits into
+/// one number of stages.
 #[derive(Debug)]
 pub(super) struct Bounds {
     stages: usize,
     positions: usize,
-    /// By stage, then by its start; `None` where the rest has no split. The last stage is
-    /// followed by one entry for no stage at all.
+    /// The table, which splits into more stages may share.
+    table: Arc<Table>,
+    /// How many stages more the table is for.
+    more: usize,
+}
+
+/// The bounds by stage, then by its start.
+#[derive(Debug)]
+struct Table {
+    stages: usize,
+    positions: usize,
+    /// `None` where the rest has no split. The last stage is followed by one row for no stage
+    /// at all.
     rests: Vec<Option<Rest>>,
     /// The end of the stage with which the least work of both passes is reached.
     ends: Vec<usize>,
@@ -40,36 +53,26 @@ pub(super) fn peak(
     (checked.may_stand(stage, range, peak) && checked.obeys_cuts(range)).then_some(peak)
 }
 
-impl Bounds {
-    /// Those of splits into this number of stages; `None` where there is none.
-    pub(super) fn new(
-        checked: &CheckedProblem<'_>,
-        times: &StageTimes,
-        stages: usize,
-    ) -> Option<Self> {
+impl Table {
+    fn new(checked: &CheckedProblem<'_>, times: &StageTimes, stages: usize) -> Self {
         let positions = checked.layers();
-        let mut bounds = Self {
+        let mut table = Self {
             stages,
             positions,
             rests: vec![None; (stages + 1) * (positions + 1)],
             ends: vec![0; (stages + 1) * (positions + 1)],
         };
-        let end = bounds.place(stages, positions);
-        bounds.rests[end] = Some(Rest {
+        let end = table.place(stages, positions);
+        table.rests[end] = Some(Rest {
             busiest: [0; 4],
             first: [0; 4],
         });
         for stage in (0..stages).rev() {
-            for start in stage..positions {
-                bounds.add(checked, times, stage, start);
+            for start in 0..positions {
+                table.add(checked, times, stage, start);
             }
         }
-        bounds.leads_on(0, 0).then_some(bounds)
-    }
-
-    /// How many stages the splits have.
-    pub(super) fn stages(&self) -> usize {
-        self.stages
+        table
     }
 
     fn place(&self, stage: usize, start: usize) -> usize {
@@ -86,7 +89,8 @@ impl Bounds {
     ) {
         let place = self.place(stage, start);
         let mut found: Option<Rest> = None;
-        for end in start + 1..=self.positions {
+        // Longer ranges are over the limit.
+        for end in start + 1..=checked.problem.costs.reach(start) {
             let range = start..end;
             let Some(rest) = self.rests[self.place(stage + 1, end)] else {
                 continue;
@@ -111,6 +115,54 @@ impl Bounds {
         }
         self.rests[place] = found;
     }
+}
+
+impl Bounds {
+    /// Those of splits into this number of stages; `None` where there is none.
+    pub(super) fn new(
+        checked: &CheckedProblem<'_>,
+        times: &StageTimes,
+        stages: usize,
+    ) -> Option<Self> {
+        let table = Arc::new(Table::new(checked, times, stages));
+        Self::of_table(table, stages)
+    }
+
+    /// Those of splits into each number of stages up to `most` for which there are any. They
+    /// share one table, unless it matters which IPU a stage is on: what the stages after one
+    /// need is the same in all of them.
+    pub(super) fn of_all(
+        checked: &CheckedProblem<'_>,
+        times: &StageTimes,
+        most: usize,
+    ) -> Vec<Self> {
+        if checked.is_numbered() {
+            let all = (1..=most).filter_map(|stages| Self::new(checked, times, stages));
+            return all.collect();
+        }
+        let table = Arc::new(Table::new(checked, times, most));
+        let all = (1..=most).filter_map(|stages| Self::of_table(table.clone(), stages));
+        all.collect()
+    }
+
+    fn of_table(table: Arc<Table>, stages: usize) -> Option<Self> {
+        let bounds = Self {
+            stages,
+            positions: table.positions,
+            more: table.stages - stages,
+            table,
+        };
+        bounds.leads_on(0, 0).then_some(bounds)
+    }
+
+    /// How many stages the splits have.
+    pub(super) fn stages(&self) -> usize {
+        self.stages
+    }
+
+    fn place(&self, stage: usize, start: usize) -> usize {
+        self.table.place(stage + self.more, start)
+    }
 
     /// Can the stages from this one on have the positions from `start` on?
     pub(super) fn leads_on(&self, stage: usize, start: usize) -> bool {
@@ -119,7 +171,10 @@ impl Bounds {
 
     /// The lower bounds of these stages.
     pub(super) fn rest(&self, stage: usize, start: usize) -> Option<Rest> {
-        *self.rests.get(self.place(stage, start))?
+        if start > self.positions {
+            return None;
+        }
+        *self.table.rests.get(self.place(stage, start))?
     }
 
     /// The split whose slowest stage is the fastest.
@@ -128,7 +183,7 @@ impl Bounds {
         let mut stages = Vec::with_capacity(self.stages);
         for stage in 0..self.stages {
             self.rest(stage, start)?;
-            let end = self.ends[self.place(stage, start)];
+            let end = self.table.ends[self.place(stage, start)];
             stages.push(start..end);
             start = end;
         }

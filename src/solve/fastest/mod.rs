@@ -104,11 +104,9 @@ fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_tried: u64) ->
     let mut best = climb::climb(checked, start);
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
     let is_small = checked.layers() <= MAX_POSITIONS && stages == checked.stages;
-    let of_number = |stages: usize| {
-        let bounds = Bounds::new(checked, times, stages)?;
-        StageSearch::new(checked, times, bounds, &best)
-    };
-    let mut searches: Vec<StageSearch<'_>> = (1..=stages).filter_map(of_number).collect();
+    let bounds = Bounds::of_all(checked, times, stages).into_iter();
+    let of_number = |bounds| StageSearch::new(checked, times, bounds, &best);
+    let mut searches: Vec<StageSearch<'_>> = bounds.filter_map(of_number).collect();
     for search in &searches {
         let candidate = search.bounds.path();
         let candidate = candidate.and_then(|stages| Candidate::new(checked, stages));
