@@ -26,7 +26,7 @@ pub struct SearchRequest {
     pub solver: Solver,
     /// The pipeline that stages are part of, as
     /// [`Layers::split`](crate::analysis::Layers::split) prepares it;
-    /// [`search_with`](super::search_with) itself takes that of the memory model.
+    /// the search itself takes that of the memory model.
     pub pipeline: PipelineOptions,
     /// The number that makes one split better than another.
     pub goal: Goal,
