@@ -70,6 +70,10 @@ synthesize() {
 # this one there is an answer, without the search for another pipeline that fits.
 FITTING=(--mem-per-tile 1300000)
 
+# One pipeline: without these options all pipelines of the framework are searched for the
+# fastest split that fits.
+PIPELINE=(--schedule popart --recompute stage --objective peak)
+
 # --- Running and timing ---
 
 measures_memory() { [ -x /usr/bin/time ]; }
@@ -119,7 +123,7 @@ planned() {
 # saved NAME FILE: the same from a saved file.
 saved() {
     measure "$1" "${POPLINER:-$TARGET/popliner}" --load-from-file "$2" --solve --num-ipus 16 \
-        "${FITTING[@]}" -vv
+        "${FITTING[@]}" "${PIPELINE[@]}" -vv
 }
 
 # save POPLINER FOLDER FILE
@@ -128,7 +132,7 @@ save() { measure save "$1" "$2/profile.pop" "$2/debug.cbor" --save-to-file "$3";
 # The same with a row for each number of IPUs, which needs every range.
 swept() {
     measure swept "$TARGET/popliner" --load-from-file "$1/saved" --sweep --num-ipus 64 \
-        "${FITTING[@]}" -vv
+        "${FITTING[@]}" "${PIPELINE[@]}" -vv
 }
 
 # The first run only brings files and programs into memory.
@@ -195,15 +199,16 @@ machine() {
 }
 
 # What is run of `big` besides the floor, in the order of the table.
-KINDS=(whole exported unpipelined refused planned saved swept)
+KINDS=(whole chosen exported unpipelined refused planned saved swept)
 
 # kind KIND FOLDER FILE NAME: one run, with the file that was saved.
 kind() {
     case $1 in
-        whole) whole "$4" "$2" 16 "${FITTING[@]}" ;;
-        exported) whole "$4" "$2" 16 "${FITTING[@]}" --export-html "$RESULTS/page.html" ;;
-        unpipelined) whole "$4" "$2" 16 "${FITTING[@]}" --schedule none ;;
-        refused) whole "$4" "$2" 16 ;;
+        whole) whole "$4" "$2" 16 "${FITTING[@]}" "${PIPELINE[@]}" ;;
+        chosen) whole "$4" "$2" 16 "${FITTING[@]}" ;;
+        exported) whole "$4" "$2" 16 "${FITTING[@]}" "${PIPELINE[@]}" --export-html "$RESULTS/page.html" ;;
+        unpipelined) whole "$4" "$2" 16 "${FITTING[@]}" --schedule none --objective peak ;;
+        refused) whole "$4" "$2" 16 "${PIPELINE[@]}" ;;
         planned) planned "$4" "$2" ;;
         saved) saved "$4" "$3" ;;
         swept) swept "$2" ;;
@@ -211,7 +216,7 @@ kind() {
 }
 
 # The same with another number of threads than there are cores.
-threads() { RAYON_NUM_THREADS=$1 whole "threads-$1" "$2" 16 "${FITTING[@]}"; }
+threads() { RAYON_NUM_THREADS=$1 whole "threads-$1" "$2" 16 "${FITTING[@]}" "${PIPELINE[@]}"; }
 
 measure_big() {
     local folder=$FOLDER/48-layers-10M kind count
@@ -252,6 +257,8 @@ report_big() {
     for name in 1 2 4 8; do row "threads-$name" "$floor"; done
     echo
     line "whole / floor" "$(calculate "$whole / $floor")" 1.2 x
+    line "whole with the pipeline chosen / given" \
+        "$(calculate "$(seconds chosen) / $whole")" 1.5 x
     line "whole / without a schedule" "$(calculate "$whole / $(seconds unpipelined)")" 1.25 x
     line "whole with --export-html / without" "$(calculate "$(seconds exported) / $whole")" 1.15 x
     line "refused / floor" "$(calculate "$(seconds refused) / $floor")" 1.5 x
