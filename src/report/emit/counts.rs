@@ -30,13 +30,19 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
 /// The beginning of a layer's name up to the first part that is a number, as `encoder.3` of
 /// `encoder.3.attention`. A call of a module that runs several times has its number behind `@`.
 fn block(name: &str) -> Option<&str> {
-    let begin = |part: &str| part.as_ptr() as usize - name.as_ptr() as usize;
-    let is_number = |part: &&str| {
+    let is_number = |part: &str| {
         let mut numbers = part.split('@');
         numbers.all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let part = name.split(['.', '/']).find(is_number)?;
-    Some(&name[..begin(part) + part.len()])
+    let mut begin = 0;
+    for part in name.split_inclusive(['.', '/']) {
+        let own = part.trim_end_matches(['.', '/']);
+        if is_number(own) {
+            return Some(&name[..begin + own.len()]);
+        }
+        begin += part.len();
+    }
+    None
 }
 
 /// What a configuration calls gradient accumulation, replicas, checkpoints of each layer, and state off the
