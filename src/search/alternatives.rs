@@ -2,9 +2,10 @@
 
 use super::{CostedRequest, SearchError, rough};
 use crate::memory::{MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
-use crate::progress::Progress;
+use crate::progress::{Progress, Unit};
 use crate::solve::{self, Problem, Solution};
 use crate::time::StageTimes;
+use rayon::prelude::*;
 
 /// How many numbers of ranges are kept at a time, of 8 bytes each.
 const MAX_NUMBERS: usize = 1 << 25;
@@ -114,9 +115,41 @@ pub(super) fn compute_costs(
     Ok(())
 }
 
+/// What `of` makes of the model of `memory` in each pipeline, whose ranges of at most a number of
+/// bytes are computed for as many stages: for all pipelines that there is memory for in one pass
+/// over the tiles.
+pub(super) fn in_each<'a, R: Send>(
+    costed: &CostedRequest,
+    memory: &MemoryModel<'a>,
+    (wanted, stages): (&[(Pipeline, u64)], usize),
+    (task, progress): (&'static str, &Progress),
+    of: impl Fn(&mut OtherPipeline<'a>) -> Result<R, SearchError> + Sync,
+) -> Result<Vec<R>, SearchError> {
+    let mut found = Vec::new();
+    for some in wanted.chunks(at_once(costed, stages)) {
+        let mut others: Vec<OtherPipeline<'a>> = Vec::new();
+        for &(pipeline, limit) in some {
+            // Variables are live as with the same recomputation.
+            let is_like =
+                |other: &&OtherPipeline<'_>| other.pipeline().recompute == pipeline.recompute;
+            let like = others.iter().find(is_like);
+            let like = like.map_or(memory, |other| other.wanted().0);
+            others.push(OtherPipeline::new(costed, like, pipeline, limit)?);
+        }
+        compute_costs(&mut others, stages, progress)?;
+        let task = progress.begin(task, Unit::Rows, some.len() as u64);
+        let of_each = others.par_iter_mut().map(|other| {
+            task.add(1);
+            of(other)
+        });
+        found.extend(of_each.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(found)
+}
+
 /// How many pipelines are computed in one pass over the tiles, each with at most so many stages:
 /// as many as there is memory for.
-pub(super) fn at_once(costed: &CostedRequest, stages: usize) -> usize {
+fn at_once(costed: &CostedRequest, stages: usize) -> usize {
     let positions = costed.positions();
     let stages = stages.min(positions);
     let numbers = positions

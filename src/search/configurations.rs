@@ -4,15 +4,14 @@
 #[cfg(test)]
 mod tests;
 
-use super::alternatives::{OtherPipeline, at_once, compute_costs};
+use super::alternatives::{OtherPipeline, in_each};
 use super::swept::{TRIED_IPUS, peaks, taken};
 use super::{CostedRequest, Outcome, SearchError, SearchResult};
 use crate::memory::{MemoryModel, Pipeline, StatePlace};
 use crate::model::Framework;
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::solve::{self, Effort, Fitting, Goal, Limits, Problem};
 use crate::time::StageTimes;
-use rayon::prelude::*;
 
 /// A configuration that fits.
 #[derive(Debug, Clone)]
@@ -48,31 +47,18 @@ pub(super) fn front(
     let numbers = numbers(memory.framework(), ipus);
     let pipelines = pipelines(costed, memory, (&numbers, ipus))?;
     let effort = Effort::for_each_of(pipelines.len() * stage_counts(&numbers).count());
-    let mut found = Vec::new();
-    for some in pipelines.chunks(at_once(costed, ipus)) {
-        let limit = costed.request.highest_limit();
-        let mut others: Vec<OtherPipeline<'_>> = Vec::new();
-        for &pipeline in some {
-            // Variables are live as with the same recomputation.
-            let is_like =
-                |other: &&OtherPipeline<'_>| other.pipeline().recompute == pipeline.recompute;
-            let like = others.iter().find(is_like);
-            let like = like.map_or(memory, |other| other.wanted().0);
-            others.push(OtherPipeline::new(costed, like, pipeline, limit)?);
-        }
-        compute_costs(&mut others, ipus, progress)?;
-        let task = progress.begin("trying configurations", Unit::Rows, some.len() as u64);
-        let configurations = others.par_iter().map(|other| {
-            task.add(1);
-            of_costs(costed, other, (&numbers, ipus), effort)
-        });
-        let configurations = configurations.collect::<Result<Vec<_>, _>>()?;
-        found.extend(configurations.into_iter().flatten());
-    }
+    let limit = costed.request.highest_limit();
+    let wanted = pipelines.iter().map(|&pipeline| (pipeline, limit));
+    let wanted: Vec<_> = wanted.collect();
+    let task = ("trying configurations", progress);
+    let of_pipeline =
+        |other: &mut OtherPipeline<'_>| of_costs(costed, other, (&numbers, ipus), effort);
+    let found = in_each(costed, memory, (&wanted, ipus), task, of_pipeline)?;
+    let found = found.into_iter().flatten();
     // Configurations whose time is not known in full cannot be compared with the others.
     let lacks_time =
         |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
-    let (lacking, known): (Vec<_>, Vec<_>) = found.into_iter().partition(lacks_time);
+    let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
     let is_asked = |plan: &Configuration| plan.pipeline.state == pipeline.state;
     let (asked, elsewhere): (Vec<_>, Vec<_>) = best_of(known).into_iter().partition(is_asked);
     let others = asked.into_iter().chain(elsewhere).chain(best_of(lacking));

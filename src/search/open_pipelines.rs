@@ -3,17 +3,16 @@
 //! Each pipeline of the framework is searched on its own; the answer is in the one whose
 //! split is best by the goal of the request, or needs the least memory where none fits.
 
-use super::alternatives::{OtherPipeline, at_once, compute_costs};
+use super::alternatives::{OtherPipeline, in_each};
 use super::rough::{self, Rough};
 use super::swept::taken;
 use super::{CostedRequest, IpuCount, Outcome, SearchError, SearchRequest, SearchResult};
 use super::{SweepAnswer, configurations, search_with};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::model::{Framework, Placement};
-use crate::progress::{Progress, Unit};
+use crate::progress::Progress;
 use crate::solve::{self, Plan, Score, Solution};
 use crate::time::StepTime;
-use rayon::prelude::*;
 use std::cmp::Ordering;
 
 /// Answers `request` in the best of the pipelines that it leaves open, of which that of
@@ -316,7 +315,7 @@ impl<'m, 'a> Open<'m, 'a> {
     }
 
     /// What `of` makes of each pipeline whose ranges of at most a number of bytes were computed
-    /// for as many stages; as many pipelines at a time as there is memory for.
+    /// for as many stages.
     fn in_each<R: Send>(
         &self,
         wanted: &[(Pipeline, u64)],
@@ -324,20 +323,8 @@ impl<'m, 'a> Open<'m, 'a> {
         progress: &Progress,
         of: impl Fn(&mut OtherPipeline<'a>) -> Result<R, SearchError> + Sync,
     ) -> Result<Vec<R>, SearchError> {
-        let mut found = Vec::new();
-        for some in wanted.chunks(at_once(&self.costed, stages)) {
-            let others = some.iter().map(|&(pipeline, limit)| {
-                OtherPipeline::new(&self.costed, self.memory, pipeline, limit)
-            });
-            let mut others = others.collect::<Result<Vec<_>, _>>()?;
-            compute_costs(&mut others, stages, progress)?;
-            let _task = progress.begin("choosing the pipeline", Unit::Rows, 0);
-            let results: Vec<_> = others.par_iter_mut().map(&of).collect();
-            for result in results {
-                found.push(result?);
-            }
-        }
-        Ok(found)
+        let task = ("choosing the pipeline", progress);
+        in_each(&self.costed, self.memory, (wanted, stages), task, of)
     }
 }
 

@@ -2,19 +2,8 @@
 //! not fit alike.
 
 use crate::support::models::share;
-use crate::support::{DEFAULT_REGEX, Run, each, popliner, run_fixture};
+use crate::support::{DEFAULT_REGEX, ONE_IPU_FIXTURES, Run, each, popliner, run_fixture};
 use serde_json::Value;
-
-const FIXTURES: [&str; 8] = [
-    "impossible",
-    "large-embedding",
-    "popart-bert-inference",
-    "poplar-mlp",
-    "poptorch-bert-training",
-    "tensorflow-cnn",
-    "tied-weights",
-    "training-pipeline",
-];
 
 /// What a form says of the split: its layers by stage, its schedule and recomputation, and
 /// its exit code.
@@ -159,7 +148,7 @@ fn all_forms_have_the_same_answer() {
         &["--num-ipus=8"],
         &["--num-ipus=4", "--recompute=stage"],
     ];
-    let cases: Vec<_> = FIXTURES
+    let cases: Vec<_> = ONE_IPU_FIXTURES
         .iter()
         .flat_map(|fixture| questions.iter().map(move |question| (*fixture, *question)))
         .step_by(share(2))
