@@ -200,7 +200,8 @@ pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
     )
 }
 
-/// Says that a tile is so full that what a profile of one IPU does not show may not fit.
+/// Warns above 98 % of the limit: exchange code between IPUs, which a one-IPU profile lacks, may
+/// not fit any more.
 pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<Sentence> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

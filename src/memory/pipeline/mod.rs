@@ -76,8 +76,8 @@ impl Schedule {
         }
     }
 
-    /// The micro-batches of a step of which `least` are necessary and `wanted` are wanted:
-    /// TensorFlow's pipelines take multiples of what is necessary.
+    /// The number of micro-batches in a step where the schedule needs `least` and the user wants
+    /// `wanted`: TensorFlow's pipelines take multiples of `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
         match self {
             Schedule::TfGrouped | Schedule::TfInterleaved => {

@@ -196,7 +196,7 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
     (0..scopes.len()).map(path).collect()
 }
 
-/// The aligned path of the first modules of a scope, as many as are said, and the others as they are.
+/// The path of a scope: the aligned path of its first modules, then its remaining modules unchanged.
 fn joined<'a>(
     alignment: Option<(&Alignment<'_>, usize)>,
     scope: &str,

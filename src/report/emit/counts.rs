@@ -15,7 +15,7 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name), blocks.last_mut()) {
-            // What is between two layers of a block is part of it.
+            // Layers between two layers of a block belong to the block.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -45,11 +45,11 @@ fn block(name: &str) -> Option<&str> {
     None
 }
 
-/// What a configuration calls gradient accumulation, replicas, checkpoints of each layer, and state off the
-/// chip and shared out; empty where it has no such setting.
+/// The keys of a configuration for gradient accumulation, replicas, a checkpoint for each layer, state off the
+/// chip and sharded state; empty where it has no such setting.
 pub(super) type Keys = [&'static str; 5];
 
-/// The settings of training with so many stages; none where it is not known that the model is trained.
+/// The training settings of a pipeline with `stages` stages; empty unless the model is known to be trained.
 pub(super) fn settings(
     pipeline: Pipeline<'_>,
     keys: Keys,
@@ -84,7 +84,7 @@ pub(super) fn write_settings(
     }
 }
 
-/// What the code of these configurations does whatever they say.
+/// Notes on behaviour that the code reading these configurations has whatever their keys say.
 pub(super) fn limits(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, place: &str) {
     let training = pipeline.training();
     let training = training.map(|training| (training.recompute, training.schedule));

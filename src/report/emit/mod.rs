@@ -120,7 +120,7 @@ impl Form {
 /// A split in a form, each line with a line feed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Emitted {
-    /// What is pasted, with notes as comments where the form has comments.
+    /// The text to paste, with notes as comments where the form has comments.
     pub text: String,
     /// The notes of a form without comments.
     pub notes: String,
@@ -245,7 +245,7 @@ impl<'a> Pipeline<'a> {
             .filter(|_| is_known)
     }
 
-    /// What runs after the layers, as a position of [`calls`](Self::calls).
+    /// The position of Out (the operations after the layers) in [`calls`](Self::calls).
     fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }

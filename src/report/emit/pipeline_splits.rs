@@ -47,7 +47,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     }
 }
 
-/// What the CNNs for PopTorch call the settings.
+/// The keys of these settings in Graphcore's CNN examples for PopTorch.
 const KEYS: Keys = [
     "gradient_accumulation",
     "replicas",

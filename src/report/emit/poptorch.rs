@@ -61,7 +61,7 @@ impl<'a> Pipeline<'a> {
     }
 }
 
-/// A block at a module, or at one that the user is told to write.
+/// A `BeginBlock` at an existing module, or at a module that a note asks the user to write.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),

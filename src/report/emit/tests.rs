@@ -385,7 +385,7 @@ fn modules_of_the_profile_begin_blocks() {
     let text = emit(Form::PipelineSplits, &report, &NAMELESS).unwrap();
     let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";
     assert!(code(&text).starts_with(expected), "{text}");
-    // What the user names comes first.
+    // Names from the user take precedence over those of the profile.
     let layer = template("layer[{}]");
     let text = emit(Form::Poptorch, &report, &of_layers(&layer)).unwrap();
     let expected = "BeginBlock(layer[1], ipu_id=1)\npoptorch.BeginBlock(layer[2], ipu_id=2)\n";

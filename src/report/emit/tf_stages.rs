@@ -7,7 +7,7 @@ use super::{Pipeline, notes as comments};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 
-/// What runs before and after the blocks.
+/// Names that the configuration of BERT gives to the parts before and after the blocks.
 const IN: &str = "\"emb\"";
 const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
 
@@ -15,7 +15,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     let mut items = counts::items(pipeline, "\"hid\"", notes);
     items[0] = IN.to_string();
     match pipeline.report.pseudo_layers {
-        // What runs after the layers goes with the last of them.
+        // Operations after the layers run in the stage of the last layer.
         PseudoLayers::NoneFirst => {
             if let Some(last) = items.last_mut() {
                 let before = if last.is_empty() { "" } else { ", " };

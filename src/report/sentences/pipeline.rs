@@ -205,7 +205,7 @@ pub(in crate::report) fn other_split(alternative: &OtherSplit) -> Sentence {
     }
 }
 
-/// What the best split needs with something changed, and how long a step takes.
+/// The memory that the best split needs with other options, and the time of its step.
 fn needing(alternative: &OtherSplit, verdict: &str) -> Sentence {
     let sign = if alternative.change < 0 { "-" } else { "+" };
     let line = say("with ")
