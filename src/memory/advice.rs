@@ -1,23 +1,23 @@
-//! Memory of a stage that is too large that could be less (docs/model.md, "Advice").
+//! What could be reduced in a stage that does not fit (docs/model.md, "Advice").
 
 use super::{MemoryModel, PlacedStage, StageMemory};
 use crate::model::{NO_USERS, TensorKind, VariableGroup};
 use rustc_hash::FxHashMap;
 
-/// Bytes on the fullest tile of a stage, at its fullest step, that could be less.
+/// Bytes on the fullest tile of a stage, at its fullest step, that could be reduced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reducible {
-    /// Variables of single operations: temporaries, which a lower available memory
-    /// proportion bounds.
+    /// Bytes of temporaries, which only one operation group uses. A lower available memory
+    /// proportion bounds them.
     pub temporaries: u64,
-    /// The weight whose operations have the most of these, and how much.
+    /// The weight whose operations use the most temporaries: its name and the bytes.
     pub by_weight: Option<(String, u64)>,
-    /// Always-live variables with elements of 32 bits, as far as that is known.
+    /// Bytes of always-live variables whose elements are known to take 32 bits.
     pub wide: u64,
 }
 
 impl MemoryModel<'_> {
-    /// The memory of `stage` that could be less; all of it is known.
+    /// Computes what could be reduced in `memory`, the memory of `stage`.
     pub fn reducible(&self, stage: &PlacedStage, memory: &StageMemory) -> Reducible {
         let Some(step) = memory.peak_step() else {
             return Reducible::default();

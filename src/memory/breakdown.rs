@@ -1,5 +1,5 @@
-//! The memory of every operation alone (docs/model.md, "The memory of a stage": a
-//! row of the operation breakdown is a stage of that one operation).
+//! The memory of each operation by itself (docs/model.md, "The memory of a stage": a row of the
+//! operation breakdown is a stage of that one operation).
 
 use super::code::by_kind;
 use super::liveness::StepSums;
@@ -8,8 +8,8 @@ use crate::model::{OperationGroup, VariableGroup};
 use rayon::prelude::*;
 
 impl MemoryModel<'_> {
-    /// By operation group: its memory summed over all tiles, as a stage of one
-    /// operation that has a layer. (One without a layer brings no variables.)
+    /// Memory by operation group, in bytes over all tiles: that of a stage with this one operation,
+    /// as if it had a layer.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let model = self.model;
         let add = |(mut sums, mut scratch): (Vec<u64>, BreakdownScratch), tile| {
@@ -43,7 +43,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Adds the peak of each group's variables on one tile.
+    /// Adds to `sums`, by operation group, the peak of the group's variables on one tile.
     fn add_tile(&self, tile: u32, sums: &mut [u64], scratch: &mut BreakdownScratch) {
         let model = self.model;
         let BreakdownScratch { uses, liveness } = scratch;
@@ -84,7 +84,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Buffers of a thread, used again for each tile.
+/// Buffers of one thread, reused for each tile.
 #[derive(Default)]
 struct BreakdownScratch {
     uses: Vec<(u32, VariableGroup)>,

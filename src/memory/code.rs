@@ -6,17 +6,15 @@ use crate::profile::{TileBytes, TileRun};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes by tile that a stage needs as soon as it has one of these layers,
-/// and that count once in it.
+/// Bytes by tile that a stage needs, once, as soon as it has one of the layers in `set`.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
     pub(super) kind: CodeKind,
-    /// The places.
     pub(super) set: PlaceSet,
     pub(super) bytes: Vec<TileSum>,
 }
 
-/// Tiles `from..to` (end exclusive) with the same sum of bytes, not 0.
+/// A run of tiles `from..to` (end exclusive) with one sum of bytes, which is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileSum {
     pub(super) from: u32,
@@ -24,8 +22,7 @@ pub(super) struct TileSum {
     pub(super) bytes: u64,
 }
 
-/// The code of an operation group alone: all kinds but the code of vertex types,
-/// which groups share.
+/// The code of one operation group by kind, without code of vertex types, which groups share.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let vertices = match rules {
         Rules::Classic => &code.vertex_state,
@@ -38,7 +35,7 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
     ]
 }
 
-/// All code of the model, joined by kind and places.
+/// Collects all code of the model, joined by kind and place set.
 pub(super) fn collect(model: &Model, placement: &Placement, sets: &mut PlaceSets) -> Vec<CodeItem> {
     let mut parts: FxHashMap<(CodeKind, PlaceSet), Vec<&[TileRun]>> = FxHashMap::default();
     for (code, set) in placed(model, placement) {
@@ -65,8 +62,8 @@ pub(super) fn collect(model: &Model, placement: &Placement, sets: &mut PlaceSets
     items
 }
 
-/// The code of all operation groups with its places: cluster by cluster where the
-/// clusters of a group have places of their own.
+/// Pairs the code of each operation group with the place set that needs it; goes cluster by cluster
+/// where the clusters of a group have separate place sets.
 fn placed<'a>(
     model: &'a Model,
     placement: &'a Placement,
@@ -82,8 +79,8 @@ fn placed<'a>(
     })
 }
 
-/// The code of each vertex type, tile by tile with the places that
-/// instantiate it there.
+/// The code of vertex types by place set: on each tile, the union of all places that instantiate
+/// the type there.
 fn vertex_code(
     model: &Model,
     placement: &Placement,
@@ -116,12 +113,12 @@ fn vertex_code(
     found
 }
 
-/// Stretches of tiles (from, end exclusive) with all places that are there.
+/// Runs of tiles (first, end exclusive) with the union of all place sets that use them.
 fn places_by_tile(
     uses: &[(PlaceSet, &TileBytes)],
     sets: &mut PlaceSets,
 ) -> Vec<(u32, u32, PlaceSet)> {
-    // (tile, places, +1 where a use begins and -1 where it ends)
+    // (tile, place set, +1 where its use begins or -1 where it ends)
     let mut events: Vec<(u32, PlaceSet, i32)> = Vec::new();
     for &(set, present) in uses.iter().filter(|&&(set, _)| set != NOWHERE) {
         for run in present.runs() {
@@ -150,10 +147,10 @@ fn places_by_tile(
     stretches
 }
 
-/// The runs of all lists in one, where they overlap with the sum of their bytes.
+/// Merges lists of runs into one; where runs overlap, their bytes are added.
 fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
     let runs = lists.iter().copied().flatten();
-    // There may be very many items with a few runs each.
+    // Very many items have few runs each: sorting them is faster than a pass over all tiles.
     if lists.iter().map(|runs| runs.len()).sum::<usize>() < tiles as usize / 16 {
         return sums(sorted_changes(runs));
     }
@@ -166,7 +163,7 @@ fn add_up(lists: &[&[TileRun]], tiles: u32) -> Vec<TileSum> {
     sums(changes)
 }
 
-/// By tile: what changes there from the tile before.
+/// By tile, the change of the sum from the previous tile; changes of 0 are left out.
 fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<Item = (u32, i64)> {
     let ends = |run: &TileRun| {
         let value = i64::from(run.value);
@@ -182,7 +179,7 @@ fn sorted_changes<'a>(runs: impl Iterator<Item = &'a TileRun>) -> impl Iterator<
     changes.into_iter().filter(|&(_, change)| change != 0)
 }
 
-/// The stretches between changes, but for those without bytes.
+/// Turns changes into runs of tiles; runs without bytes are left out.
 fn sums(changes: impl Iterator<Item = (u32, i64)>) -> Vec<TileSum> {
     let mut sums: Vec<TileSum> = Vec::new();
     let (mut bytes, mut from) = (0i64, 0);

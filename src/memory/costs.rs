@@ -1,35 +1,34 @@
-//! The table that the solver works on: numbers for each range of layers.
+//! The table that the solver works on: bytes for each range of layers.
 
 use std::ops::Range;
 
-/// The memory on the fullest tile of every contiguous range of layers that
-/// can fit, in bytes.
+/// Bytes on the fullest tile for every contiguous range of layers that can fit.
 ///
-/// Positions 0..`layers` are those of the layer order (position 0 is the
-/// pseudo-layer). What a range needs at least never gets less when a layer is
-/// added, so from each start only the ranges up to the first that is over the
-/// limit are kept. In a pipeline a range needs more the more stages come after it
-/// (docs/model.md, "Pipelines"); a longer range may then need less than a shorter one.
+/// Positions `0..layers` are indices in the layer order; position 0 is the pseudo-layer. The lower
+/// bound on the bytes of a range never falls when a layer is added, so from each start the table
+/// ends before the first range whose bound exceeds the limit. In a pipeline a range needs more the
+/// more stages come after it (docs/model.md, "Pipelines"); a longer range may then need less than a
+/// shorter one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
-    /// `least[from][n]` is what the range `from..from + n + 1` needs at least.
+    /// `least[from][n]` is the lower bound on the bytes of `from..from + n + 1`.
     least: Vec<Vec<u64>>,
-    /// The bytes of ranges by how many stages come after them.
+    /// Bytes of ranges by the number of stages after them; `None` without a pipeline.
     pipeline: Option<ByDepth>,
 }
 
-/// A number of bytes for each range with 0, 1, ... stages after it.
+/// Bytes of each range with 0, 1, ... stages after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ByDepth {
-    /// How many stages a split has at most.
+    /// Maximum number of stages in a split.
     stages: usize,
-    /// By start: of each range in turn the bytes with 0, 1, ... stages after it.
+    /// By start: for each range, by length, `stages` entries for 0, 1, ... stages after it.
     rows: Vec<Vec<u64>>,
 }
 
 impl ByDepth {
-    /// The bytes of a range (end exclusive) with 0, 1, ... stages after it; `None` where they
-    /// are not known.
+    /// Bytes of a range (end exclusive) with 0, 1, ... stages after it; `None` if the table lacks
+    /// it.
     fn of_range(&self, range: &Range<usize>) -> Option<&[u64]> {
         let first = range.len().checked_sub(1)? * self.stages;
         self.rows.get(range.start)?.get(first..first + self.stages)
@@ -37,8 +36,8 @@ impl ByDepth {
 }
 
 impl RangeCosts {
-    /// Takes the peaks by start and length: `peaks[from][n]` belongs to the
-    /// range `from..from + n + 1`, however many stages come after it.
+    /// Takes peaks in bytes by start and length: `peaks[from][n]` is the peak of the range
+    /// `from..from + n + 1`, however many stages come after it.
     ///
     /// # Panics
     /// When a range reaches beyond the last layer.
@@ -53,9 +52,8 @@ impl RangeCosts {
         }
     }
 
-    /// The costs in a pipeline of at most `stages` stages: `peaks(range, after)`
-    /// belongs to a range with `after` stages after it; `u64::MAX` is more than any
-    /// limit.
+    /// Costs in a pipeline of at most `stages` stages: `peaks(range, after)` returns the bytes of a
+    /// range with `after` stages after it; `u64::MAX` exceeds any limit.
     ///
     /// # Panics
     /// As [`RangeCosts::new`].
@@ -76,30 +74,30 @@ impl RangeCosts {
         }
     }
 
-    /// Bytes that ranges need at least, without a pipeline.
+    /// Costs without a pipeline: the lower bound on the bytes of each range.
     pub fn at_least(&self) -> Self {
         Self::new(self.least.clone())
     }
 
-    /// How many positions the layer order has, the pseudo-layer included.
+    /// Number of positions in the layer order, the pseudo-layer included.
     pub fn layers(&self) -> usize {
         self.least.len()
     }
 
-    /// Does it matter how many stages come after a range?
+    /// Do the bytes of a range depend on the number of stages after it?
     pub fn is_by_depth(&self) -> bool {
         self.pipeline.is_some()
     }
 
-    /// How many stages a split may have for its costs to be known.
+    /// Maximum number of stages that the costs cover; `usize::MAX` without a pipeline.
     pub fn stages(&self) -> usize {
         let known = self.pipeline.as_ref().map(|costs| costs.stages);
         known.unwrap_or(usize::MAX)
     }
 
-    /// Bytes on the fullest tile of `range` (end exclusive) with `after` stages
-    /// after it; `None` when it was over the limit that the costs were computed
-    /// for, and where there cannot be as many.
+    /// Bytes on the fullest tile of `range` (end exclusive) with `after` stages after it. `None` if
+    /// the range exceeds the limit that the costs were computed for, and if `after` contradicts it:
+    /// only a range that ends with the last layer has no stage after it.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let least = self.least(range.clone())?;
         let Some(by_depth) = &self.pipeline else {
@@ -111,26 +109,26 @@ impl RangeCosts {
         peak.filter(|&peak| peak < u64::MAX)
     }
 
-    /// The bytes that `range` (end exclusive) needs at least, wherever it is in a split;
-    /// `None` when they were over the limit. They never fall when the range grows.
+    /// Lower bound on the bytes of `range` (end exclusive), wherever it is in a split; `None` if it
+    /// exceeds the limit. It never falls when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
         let length = range.end.checked_sub(range.start)?.checked_sub(1)?;
         self.least.get(range.start)?.get(length).copied()
     }
 
-    /// The end (exclusive) of the longest range from `from` that fits;
-    /// `from` itself when not even one layer does.
+    /// End (exclusive) of the longest range from `from` that can fit; `from` itself when not even
+    /// one layer can.
     pub fn reach(&self, from: usize) -> usize {
         from + self.least[from].len()
     }
 
-    /// The bytes that ranges which start at `from` need at least, by length: index `n`
-    /// belongs to `from..from + n + 1`. Never falls from one to the next.
+    /// Lower bounds on the bytes of ranges that start at `from`, by length: index `n` belongs to
+    /// `from..from + n + 1`. They never fall from one to the next.
     pub fn least_from(&self, from: usize) -> &[u64] {
         self.least.get(from).map_or(&[], Vec::as_slice)
     }
 
-    /// Every range that fits with what it needs at least, by start, then by length.
+    /// All ranges that can fit, each with the lower bound on its bytes, by start, then by length.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.least.iter().enumerate().flat_map(|(from, row)| {
             row.iter()
@@ -139,7 +137,7 @@ impl RangeCosts {
         })
     }
 
-    /// The highest number of all, with its range.
+    /// The range with the highest bytes in the table, and its bytes; `None` if the table is empty.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         let of_stage = |(range, least): (Range<usize>, u64)| {
             let by_depth = self.pipeline.as_ref();

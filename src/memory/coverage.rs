@@ -1,4 +1,4 @@
-//! How much of what the compiler recorded the operations explain.
+//! How much of the recorded memory the operations explain.
 
 use super::liveness::StepSums;
 use super::overhead::explained;
@@ -12,32 +12,31 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Which operations must explain the memory, all in one stage.
+/// The operations that explain the memory, all in one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
     /// All operations.
     All,
-    /// Those that have a layer by their names.
+    /// Operations that have a layer by their names.
     Layered,
 }
 
-/// A kind of code, predicted and recorded.
+/// Bytes of one kind of code, predicted and recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeCategory {
-    /// The name of its category in the profile, such as `vertexCode`; the
-    /// first of several.
+    /// Name of the kind's first category in the profile, such as `vertexCode`.
     pub name: &'static str,
     /// Bytes over all tiles that the operations explain.
     pub predicted: u64,
     /// Bytes over all tiles that the compiler recorded.
     pub recorded: u64,
-    /// The tile where both differ most; the first of several.
+    /// The tile with the largest difference; the first of several.
     pub worst_tile: u32,
-    /// Predicted minus recorded bytes there.
+    /// Predicted minus recorded bytes on that tile.
     pub worst_difference: i64,
 }
 
-/// Who counts a variable.
+/// Which part of the prediction counts a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CountedBy {
     Layers,
@@ -67,7 +66,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// The part that the bytes of a variable with these users belong to.
+    /// The field that counts the bytes of a variable with these users.
     fn part(&mut self, users: Option<CountedBy>) -> Option<&mut u64> {
         match users? {
             CountedBy::Layers => Some(&mut self.layers),
@@ -76,7 +75,7 @@ impl Coverage {
         }
     }
 
-    /// With what nothing explains.
+    /// Sets `rest`, the recorded bytes that nothing explains.
     fn with_rest(self) -> Self {
         let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
         let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
@@ -88,7 +87,7 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Does the stage explain this program?
+    /// Does one of the operations own this program?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         let is_named = |group: u32| self.placement.named_groups[group as usize];
         match explaining {
@@ -97,14 +96,14 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Does the stage explain this variable, or is it code that programs
-    /// carry, which is compared by category?
+    /// Does one of the operations use this variable? Code counts as explained, since it is compared
+    /// by category.
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         let mut code = CodeKind::ALL.iter().flat_map(|&kind| self.categories(kind));
         code.any(|&name| *variable.category == *name) || self.explains(explaining, variable.set)
     }
 
-    /// Does the stage explain the variables of this use set?
+    /// Does one of the operations use the variables of this use set?
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
@@ -112,8 +111,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// The categories that a kind of code is compared with: the classic rules
-    /// know nothing of what belongs to vertices beside their state.
+    /// Categories of the profile that a kind of code is compared with. The classic rules predict
+    /// the first only: of what vertices need, they leave out everything but state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -121,8 +120,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Compares each kind of code; those that the profile does not record are
-    /// left out.
+    /// Compares each kind of code; kinds that the profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
         let compared = CodeKind::ALL.into_iter().filter_map(|kind| {
@@ -136,7 +134,7 @@ impl MemoryModel<'_> {
         compared.collect()
     }
 
-    /// By tile of `tiles` and kind: the code that the stage explains.
+    /// Bytes of code that the operations explain, by tile of `tiles`, then by [`CodeKind`].
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained(self.model, self.rules, tiles, |group| match explaining {
             Explaining::All => true,
@@ -144,8 +142,8 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Bytes at the tile and step of the memory peak that the operations
-    /// explain: their code there, and their variables that are live then.
+    /// Predicted bytes at the tile and step of the memory peak: code of the operations on this
+    /// tile, and their variables that are live at this step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let code = self.explained(explaining, memory_peak.tile..memory_peak.tile + 1);
         let code: u64 = code.iter().flatten().sum();
@@ -156,8 +154,8 @@ impl MemoryModel<'_> {
         code + variables.map(|item| u64::from(item.bytes)).sum::<u64>()
     }
 
-    /// Who explains the fullest tile, by what the compiler recorded of all
-    /// tiles; `None` when it recorded nothing.
+    /// Who explains the recorded bytes of the fullest tile; `None` if the compiler recorded no
+    /// tiles.
     pub fn coverage(&self) -> Option<Coverage> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
         let totals = recorded.map(|(tile, recorded)| (recorded.total, std::cmp::Reverse(tile)));
@@ -187,9 +185,8 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Who explains the memory peak, for each category of lowered variables that
-    /// is live there, by name. What vertices need is under the first of its
-    /// categories.
+    /// Who explains the bytes at the memory peak, by name of the category of lowered variables.
+    /// What vertices need is under the first of its categories.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
         for (kind, code) in CodeKind::ALL
@@ -217,7 +214,7 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Who counts what these operations use; `None` when it is not counted.
+    /// Which part counts the variables of this use set; `None` if none does.
     fn users(&self, set: u32) -> Option<CountedBy> {
         let is_counted = self.counted(set) != NOWHERE;
         match self.rules {
@@ -227,7 +224,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// By kind of code: who explains the bytes on a tile.
+    /// By [`CodeKind`], who explains the bytes of code on a tile.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let index = tile as usize;
         let capped = |is_wanted: &(dyn Fn(usize) -> bool + Sync)| {
@@ -249,7 +246,7 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// The step at which all variables of a tile together are most.
+    /// The first step at which the live variables of a tile take the most bytes.
     fn fullest_step(&self, tile: u32) -> u32 {
         let Some(window) = self.all_steps() else {
             return 0;

@@ -7,19 +7,18 @@ use crate::model::{EVERYWHERE, PlaceSet};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Bytes over the steps of a window: `fixed` + `always_live` + the entry of
-/// `points` that holds at the step.
+/// Bytes over the steps of a window: at each step `fixed` + `always_live` + the bytes of the last
+/// entry of `points` at or before the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurve {
-    /// The first and last step that count, both inclusive.
+    /// First and last step, both inclusive.
     pub window: (u32, u32),
-    /// Bytes that do not change with the step: code, state, what no variable
-    /// explains.
+    /// Bytes that do not change with the step: code, state, fragmentation.
     pub fixed: u64,
     /// Bytes of the variables that are live on every step.
     pub always_live: u64,
-    /// (step, bytes of the other variables from there on), ascending, only
-    /// where they change; the first is that of the window's first step.
+    /// (step, bytes of all other variables from this step on), ascending: an entry for the first
+    /// step of the window, and one for each change.
     pub points: Vec<(u32, u64)>,
 }
 
@@ -39,17 +38,16 @@ impl LiveCurve {
 /// The curves of one stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurves {
-    /// The sum over all tiles at each step.
+    /// Bytes summed over all tiles.
     pub all_tiles: LiveCurve,
-    /// On one tile.
+    /// Bytes on one tile.
     pub on_tile: LiveCurve,
 }
 
 impl MemoryModel<'_> {
-    /// The curves of each of `stages`: its range of positions (end exclusive),
-    /// its memory ([`MemoryModel::stages`]) and the tile to look at. On its
-    /// fullest tile a stage peaks at the bytes there. `None` for a stage without steps.
-    /// All stages take one pass over the variables.
+    /// The curves of each of `stages`: its range of positions (end exclusive), its memory
+    /// ([`MemoryModel::stages`]) and the tile for [`LiveCurves::on_tile`]. On the fullest tile of a
+    /// stage, the curve peaks at the bytes of this tile. `None` for a stage without steps.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         let ranges: Vec<_> = stages.iter().map(|(range, ..)| range.clone()).collect();
         let stages_of = self.stages_of_sets(&ranges);
@@ -96,8 +94,8 @@ impl MemoryModel<'_> {
         numbered.into_par_iter().map(curves).collect()
     }
 
-    /// The curves of all lowered variables, whichever operations use them, over
-    /// all tiles and on `tile`; code counts as recorded. `None` without steps.
+    /// The curves of all lowered variables, whichever operations use them, over all tiles and on
+    /// `tile`; code counts as recorded. `None` if the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data();
@@ -124,9 +122,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Is a variable of this class and use set live in a stage at a step, where layers
-    /// run again as they do in the pipeline? By the full rules code is not: it counts by
-    /// what was recorded of it.
+    /// Is a variable of this class and use set live at `step` in a stage with these positions (end
+    /// exclusive), where layers run again as in the pipeline? By the full rules code is not, since
+    /// its recorded bytes count instead.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,
@@ -149,13 +147,13 @@ impl MemoryModel<'_> {
         is_live
     }
 
-    /// The positions that a variable counts in by its use set,
-    /// ascending; none when it counts in every stage.
+    /// Positions whose stages count a variable of this use set, ascending; empty if every stage
+    /// counts it.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
     }
 
-    /// By tile: bytes of a stage that do not change with the step.
+    /// By tile, the bytes of a stage that do not change with the step.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
@@ -165,9 +163,9 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Bytes of variables as they come and go.
+/// Bytes of live variables, step by step.
 struct CurveSums {
-    /// By step.
+    /// By step, the change from the previous step.
     changes: Vec<i64>,
     always_live: u64,
 }
@@ -180,7 +178,7 @@ impl CurveSums {
         }
     }
 
-    /// Adds variables that are live in these ranges; `None` for all steps.
+    /// Adds variables that are live on these half-open step ranges; `None` for all steps.
     fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: u64) {
         let Some(live) = live else {
             self.always_live += bytes;
@@ -192,7 +190,7 @@ impl CurveSums {
         }
     }
 
-    /// The curve of these and of what is `fixed`.
+    /// The curve over a window (both steps inclusive) with `fixed` bytes beside the variables.
     fn curve(self, (first, last): (u32, u32), fixed: u64) -> LiveCurve {
         let mut live: i64 = self.changes[..first as usize].iter().sum();
         let mut points = Vec::new();

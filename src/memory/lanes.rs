@@ -1,34 +1,34 @@
 //! Sums of bytes on neighbouring tiles, side by side: each tile has a lane.
 //!
-//! Work that is alike for all lanes takes little more time than one of them. All numbers
-//! here are by lane; lanes without a tile have 0.
+//! Work that is alike for all lanes takes little more time than work for one. Arrays here are by
+//! lane; lanes without a tile hold 0.
 
 use std::ops::{Deref, DerefMut};
 
-/// How many tiles have a lane. Few in tests, so that small models fill several.
+/// Number of tiles that are summed side by side. Few in tests, so that small models fill several.
 pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// A sum of bytes in one lane. Changes are added modulo its size: whatever order they
-/// come in, a sum of at most [`Bytes::HIGHEST`] is right in the end.
+/// A sum of bytes in one lane. Changes wrap around: whatever their order, a sum of at most
+/// [`Bytes::HIGHEST`] is right in the end.
 pub(super) trait Bytes: Copy + Default + Ord + Send {
-    /// The highest sum.
+    /// The highest sum of bytes.
     const HIGHEST: u64;
 
-    /// These bytes, or the highest sum if they are more.
+    /// Returns `bytes`, or the highest sum if that is less.
     fn at_most(bytes: u64) -> Self;
 
-    /// A change by these bytes.
+    /// Returns `bytes` as a change of a sum.
     fn change(bytes: u32) -> Self;
 
     fn plus(self, other: Self) -> Self;
 
     fn minus(self, other: Self) -> Self;
 
-    /// A sum, as a number.
+    /// The sum as a number of bytes.
     fn sum(self) -> u64;
 }
 
-// Processors compare numbers with a sign in all lanes at once, but not those without.
+// Processors compare signed numbers in all lanes at once, but not unsigned ones.
 impl Bytes for i32 {
     const HIGHEST: u64 = i32::MAX as u64;
 
@@ -77,7 +77,7 @@ impl Bytes for i64 {
     }
 }
 
-/// An array of numbers by lane with a default: 0 in each.
+/// An array by lane with a default of 0 in each lane, for any number of lanes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByLane<T, const N: usize>(pub(super) [T; N]);
 
@@ -117,7 +117,7 @@ pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; 
     }
 }
 
-/// Raises `highest` to `bytes` where these are more.
+/// Raises each lane of `highest` to `bytes` where that is more.
 #[inline]
 pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
     for (highest, &bytes) in highest.iter_mut().zip(bytes) {
@@ -125,7 +125,7 @@ pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: 
     }
 }
 
-/// Adds numbers that no sum of real bytes can pass.
+/// Adds bytes in 64 bits, which no sum of real bytes exceeds.
 #[inline]
 pub(super) fn add_up<const N: usize>(sums: &mut [u64; N], bytes: &[u64; N]) {
     for (sum, bytes) in sums.iter_mut().zip(bytes) {
@@ -133,13 +133,13 @@ pub(super) fn add_up<const N: usize>(sums: &mut [u64; N], bytes: &[u64; N]) {
     }
 }
 
-/// The sum of such numbers.
+/// The sum of `a` and `b` by lane, as [`add_up`] adds.
 #[inline]
 pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     std::array::from_fn(|lane| a[lane] + b[lane])
 }
 
-/// The sum of all.
+/// The sum of all, by lane.
 pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
     all.fold([0; N], |mut sums, bytes| {
         add_up(&mut sums, &bytes);

@@ -1,4 +1,4 @@
-//! Which steps of the program belong to which layer.
+//! Which layer each step of the program belongs to.
 
 use super::MemoryModel;
 use std::cmp::Reverse;
@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 /// Steps that belong to one layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerSpan {
-    /// The layer's position.
+    /// Position of the layer.
     pub layer: u32,
     /// The first step.
     pub from: u32,
@@ -14,16 +14,15 @@ pub struct LayerSpan {
     pub to: u32,
 }
 
-/// With more spans than this, coarser ones are given.
+/// Maximum number of spans; longer lists are made coarser.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
-    /// The steps of each layer, in the order of the steps. A step belongs to
-    /// the layer of the operation that runs it; where the steps of several
-    /// operations overlap, to that of the shortest. Steps of none, between
-    /// steps of one layer, go with it. Where more than some hundred spans
-    /// would come of that, equal stretches of steps each go with the layer
-    /// that has most of them.
+    /// The spans of all layers, in the order of the steps. A step belongs to the layer of the
+    /// operation that runs it; where the steps of several operations overlap, to the layer of the
+    /// shortest operation. Steps without a layer between steps of one layer join it. If that gives
+    /// more than some hundred spans, the steps are cut into equal stretches, each of which goes to
+    /// the layer with most of its steps.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);
@@ -39,7 +38,7 @@ impl MemoryModel<'_> {
         runs(&coarse)
     }
 
-    /// By step: the position of the layer that it belongs to.
+    /// By step, the position of its layer.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let mut layers = vec![None; self.model.steps() as usize];
         let groups = self
@@ -54,7 +53,8 @@ impl MemoryModel<'_> {
             })
             .collect();
         spans.sort_by_key(|&(from, to, _)| to - from);
-        // By step: the next one at or after it that may still be free.
+        // By step, a step at or after it from which to look on for a free one; a free step has
+        // itself.
         let mut next: Vec<u32> = (0..=self.model.steps()).collect();
         for (from, to, layer) in spans {
             let mut step = free(&mut next, from);
@@ -68,7 +68,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// The first free step at or after `step`; shortens the paths to it.
+/// The first free step at or after `step`; shortens the paths to it, as union-find does.
 fn free(next: &mut [u32], step: u32) -> u32 {
     let mut found = step;
     while next[found as usize] != found {
@@ -81,7 +81,7 @@ fn free(next: &mut [u32], step: u32) -> u32 {
     found
 }
 
-/// Neighbours of one layer joined, with the steps of none between them.
+/// Joins neighbouring steps of one layer, with the steps without a layer between them.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let mut spans: Vec<LayerSpan> = Vec::new();
     let owned = (0u32..).zip(layers);
@@ -98,7 +98,7 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     spans
 }
 
-/// The layer with most of these steps, the first of several.
+/// The layer with most of these steps; the first of several in the layer order.
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();

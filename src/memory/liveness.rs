@@ -1,21 +1,20 @@
-//! When variables are live: by class, summed up over a window, and as sets of steps.
+//! When variables are live: by class, summed over a window, and as sets of steps.
 
 use crate::profile::LiveClasses;
 
-/// When the variables of a class are live: one look into memory where their ranges take
-/// three. Most have one half-open range of steps, or two, for both passes.
+/// When the variables of a class are live. Reading it takes one access to memory, where the ranges
+/// of the class take three. Most classes have one half-open step range, or two, one for each pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ClassLife {
     /// On every step.
     Always,
     Once([(u32, u32); 1]),
     Twice([(u32, u32); 2]),
-    /// On more ranges, or on none.
+    /// On more than two ranges, or on none.
     Otherwise,
 }
 
 impl ClassLife {
-    /// That of a class.
     pub(super) fn of(classes: &LiveClasses, class: u32) -> Self {
         match *classes.ranges(class) {
             _ if classes.is_always_live(class) => Self::Always,
@@ -25,7 +24,8 @@ impl ClassLife {
         }
     }
 
-    /// The ranges of `class`, whose life this is; `None` if it is live on every step.
+    /// The half-open step ranges of `class`, which `self` was made of; `None` if it is live on
+    /// every step.
     #[inline]
     pub(super) fn ranges<'a>(
         &'a self,
@@ -41,24 +41,24 @@ impl ClassLife {
     }
 }
 
-/// Bytes that are live on step ranges, summed step by step over one window.
+/// Bytes of live variables, summed step by step over one window.
 #[derive(Debug, Default)]
 pub(super) struct StepSums {
-    /// (step, bytes that begin or end to be live there)
+    /// (step, change of the live bytes at this step)
     events: Vec<(u32, i64)>,
     always: i64,
     window: (u32, u32),
 }
 
 impl StepSums {
-    /// Forgets everything and looks at the steps of `window` (both inclusive).
+    /// Clears the sums and sets the window (first and last step, both inclusive).
     pub(super) fn restart(&mut self, window: (u32, u32)) {
         self.events.clear();
         self.always = 0;
         self.window = window;
     }
 
-    /// Adds `bytes` that are live on the half-open step ranges.
+    /// Adds `bytes` that are live on half-open step ranges.
     pub(super) fn add(&mut self, bytes: u32, ranges: &[(u32, u32)]) {
         let bytes = i64::from(bytes);
         let (first, last) = self.window;
@@ -77,7 +77,7 @@ impl StepSums {
         }
     }
 
-    /// The highest sum and the first step that has it.
+    /// The highest sum in bytes, and the first step that has it.
     pub(super) fn peak(&mut self) -> (u64, u32) {
         self.events.sort_unstable_by_key(|&(step, _)| step);
         let mut live = self.always;
@@ -106,14 +106,14 @@ impl StepSet {
     /// Adds a step.
     ///
     /// # Panics
-    /// When there is no room for it.
+    /// When `step` is not below the count given to [`StepSet::restart`].
     pub(super) fn add(&mut self, step: u32) {
         self.0[step as usize / 64] |= 1 << (step % 64);
     }
 }
 
-/// Calls `visit` with each step that is in one of `sets`, in ascending order,
-/// and with which of them it is in. The sets have the same room.
+/// Calls `visit` with each step that any of `sets` has, ascending, and with whether each set has
+/// it. All sets must have room for the same count.
 pub(super) fn visit<const N: usize>(sets: [&StepSet; N], mut visit: impl FnMut(u32, [bool; N])) {
     let words = sets.iter().map(|set| set.0.len()).min().unwrap_or(0);
     for index in 0..words {

@@ -1,27 +1,25 @@
-//! The memory of another micro-batch than that of the profile (docs/model.md, "Another
-//! micro-batch").
+//! Estimates for another micro-batch than the profile's (docs/model.md, "Another micro-batch").
 
 use super::MemoryModel;
 use crate::model::{CyclesByLayer, TensorKind, VariableUse};
 
-/// From the micro-batch that a profile was recorded with to another one.
+/// Scale from the micro-batch that the profile was recorded with to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MicroBatchScale {
-    /// The samples of the recorded one; at least 1.
+    /// Samples of the recorded micro-batch; at least 1.
     pub recorded: u64,
-    /// The samples of the other one.
+    /// Samples of the wanted micro-batch.
     pub wanted: u64,
 }
 
 impl MicroBatchScale {
-    /// An amount that goes with the samples, rounded up; what is beyond 64 bits stays at the
-    /// highest number.
+    /// Scales an amount that is proportional to the samples; rounds up, and stops at `u64::MAX`.
     fn of(self, amount: u64) -> u64 {
         let product = u128::from(amount) * u128::from(self.wanted);
         u64::try_from(product.div_ceil(self.recorded.max(1).into())).unwrap_or(u64::MAX)
     }
 
-    /// Cycles by layer: those of updates stay, all others go with the samples.
+    /// Scales cycles by layer; cycles of updates stay.
     pub(crate) fn cycles(self, mut cycles: CyclesByLayer) -> CyclesByLayer {
         let layers = cycles.passes_by_layer.iter_mut();
         for passes in layers.chain([&mut cycles.out_in_first]) {
@@ -43,9 +41,9 @@ impl MicroBatchScale {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// The model with an estimate of its variables for another
-    /// micro-batch: what is always live (weights, state, accumulators), what only updates or no
-    /// operation uses, and code stay; all other variables go with the samples.
+    /// The model with an estimate of its variables for another micro-batch. Always-live variables
+    /// (weights, state, accumulators), variables that only updates or no operation uses, and code
+    /// stay; all other variables scale with the samples.
     pub fn at_micro_batch(&self, scale: MicroBatchScale) -> Self {
         let model = self.model;
         let of_updates = model.sets_of_updates_alone();

@@ -1,11 +1,10 @@
 //! Bytes of any range of layers, per tile (docs/model.md, "The memory of a stage").
 //!
-//! [`MemoryModel`] knows which layers use each variable and run each piece of
-//! code. From it come the memory of given stages in full
-//! ([`MemoryModel::stages`]), the peak of every range of layers that can fit
-//! ([`MemoryModel::range_costs`]), and what flows between layers
-//! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a
-//! [`Pipeline`] keep, for as many stages as come after them.
+//! [`MemoryModel`] knows which layers use each variable and run each piece of code. It computes the
+//! memory of given stages in full ([`MemoryModel::stages`]), the peak of every range of layers that
+//! can fit ([`MemoryModel::range_costs`]), and the bytes that flow between layers
+//! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a [`Pipeline`]
+//! keep, which grows with the number of stages after them.
 
 mod advice;
 mod breakdown;
@@ -56,22 +55,23 @@ use std::sync::Arc;
 use update::UpdatePhase;
 use uses::CountedUses;
 
-/// A model with its places, ready to compute the memory of stages.
+/// A model with the places of its operations, ready to compute the memory of stages.
 #[derive(Debug, Clone)]
 pub struct MemoryModel<'a> {
     model: &'a Model,
     placement: &'a Placement,
     rules: Rules,
-    /// Those of the placement, and of code.
+    /// Place sets of the placement and of code.
     sets: Arc<PlaceSets>,
     code: Arc<[CodeItem]>,
     overhead: Arc<Overhead>,
     /// The flows of the pipeline; `None` without one.
     flows: Option<Flows>,
     pipeline: Pipeline,
-    /// The variables that are off the chip in the passes; `None` where there are none.
+    /// The update with the variables that are off the chip during the passes; `None` if all stay
+    /// on.
     update: Option<Arc<UpdatePhase>>,
-    /// The steps of each phase of a stage, as far as it has any.
+    /// By phase of a stage, its steps; empty for a phase that the model lacks.
     phases: [Range<u32>; PHASES],
     /// By position: first and last step of its operations, inclusive.
     windows: Vec<Option<(u32, u32)>>,
@@ -79,11 +79,11 @@ pub struct MemoryModel<'a> {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Prepares `model` by the rules of `placement`, which says where
-    /// everything counts. Stages have the memory of parts of the one-IPU compilation.
+    /// Prepares `model` by the rules of `placement`, which says where everything counts. Without a
+    /// pipeline, stages have the memory of parts of the one-IPU compilation.
     ///
     /// # Errors
-    /// When layers share code in more ways than those of any real model.
+    /// When more distinct sets of layers share code than in any real model.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();
@@ -110,8 +110,8 @@ impl<'a> MemoryModel<'a> {
         })
     }
 
-    /// The model with the memory that stages need in `pipeline` (docs/model.md,
-    /// "Pipelines"). The classic rules know none.
+    /// The model with the memory that stages need in `pipeline` (docs/model.md, "Pipelines"). The
+    /// classic rules have no pipelines and ignore it.
     ///
     /// # Errors
     /// As [`MemoryModel::new`].
@@ -136,12 +136,12 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// The pipeline that stages are part of.
+    /// The pipeline that the stages belong to.
     pub fn pipeline(&self) -> Pipeline {
         self.pipeline
     }
 
-    /// How many more copies of what it stashes a stage keeps, and the forward
+    /// Number of additional copies that a stage keeps of stashed tensors, and number of forward
     /// pipeline stages after it; `None` without a pipeline.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
@@ -163,15 +163,15 @@ impl<'a> MemoryModel<'a> {
         after.start
     }
 
-    /// How many positions the layer order has.
+    /// Number of positions in the layer order.
     pub fn layers(&self) -> usize {
         self.windows.len()
     }
 
-    /// The steps at which a stage with these positions (end exclusive) is
-    /// examined, both inclusive. By the classic rules they go from the lowest
-    /// first to the highest last step of its layers; the pseudo-layer counts
-    /// only when it is alone. By the full rules they are all steps.
+    /// First and last step (both inclusive) at which a stage with these positions (end exclusive)
+    /// is examined; `None` without steps. By the classic rules they span the steps of its layers,
+    /// and the pseudo-layer counts only in a stage without other layers. By the full rules they are
+    /// all steps.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -180,8 +180,8 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// The steps that one position adds to the window of a stage: none for the
-    /// pseudo-layer, by the classic rules.
+    /// Steps that one position adds to the window of a stage: by the classic rules none for the
+    /// pseudo-layer.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -189,15 +189,15 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// When the variables of a use are live in a stage, if that is not as in the profile.
+    /// Parts of the life of a use's variables in stages; `None` if they are live as in the profile.
     #[inline]
     fn stage_lives(&self, number: u32) -> Option<impl Iterator<Item = PartOfLife<'_>>> {
         self.flows.as_ref()?.lives(number)
     }
 
-    /// Calls `visit` with the places where variables of a use count, with a position that
-    /// stages must have too, if any, and with the half-open step ranges at which they are
-    /// live in these stages; `None` for all steps.
+    /// Calls `visit` for each part of the life of a use's variables: with the places whose stages
+    /// count them, with a position that these stages must have too (if any), and with the half-open
+    /// step ranges at which they are live there (`None` for all steps).
     #[inline]
     fn each_life<'b>(
         &'b self,
@@ -218,8 +218,8 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// The half-open step ranges at which the variables of a use are live in the profile;
-    /// `None` for those that are on every step.
+    /// Half-open step ranges at which the variables of a use are live in the profile; `None` for
+    /// every step.
     #[inline]
     fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
         let known = self.uses.known(number);
@@ -230,7 +230,7 @@ impl<'a> MemoryModel<'a> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// Where a variable with this use set counts.
+    /// The places whose stages count a variable of this use set.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }
@@ -242,8 +242,8 @@ fn join(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     windows.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// The steps of each phase of a stage: of one phase where there is no backward pass. What
-/// comes after both passes begins after the last operation of them that has a place.
+/// Steps of each phase of a stage, end exclusive; without a backward pass only the first phase has
+/// any. The last phase begins after the last operation of both passes that has a place of its own.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start;
@@ -261,7 +261,7 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     [0..last_forward, last_forward..start, start..end, end..steps]
 }
 
-/// The windows of the positions, of the operations that are of one position.
+/// By position, the window of the operations that are at this position only.
 fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
     let mut windows = vec![None; placement.positions.len()];
     for (index, operation) in model.operations.iter().enumerate() {

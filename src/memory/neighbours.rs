@@ -1,16 +1,16 @@
 //! The variables of neighbouring tiles, side by side.
 //!
-//! Most programs treat thousands of tiles alike, so that neighbours have variables of
-//! nearly the same classes and use sets. What depends on these alone is looked up once
-//! for some tiles together, and their bytes are added up in lanes.
+//! Most programs treat thousands of tiles alike, so that neighbours have variables of nearly the
+//! same classes and use sets. What depends only on class and use set is looked up once for several
+//! tiles, whose bytes are added up in lanes.
 
 use super::MemoryModel;
 use super::lanes::{self, LANES};
 use crate::model::{TileUse, VariableGroups};
 use std::ops::Range;
 
-/// How many neighbours of so many tiles a thread takes together: each thread must be left
-/// enough to take.
+/// Number of neighbouring tiles that a thread takes at once, of `tiles` in all: each thread must be
+/// left enough to take.
 pub(super) fn at_once(tiles: u32) -> u32 {
     let threads = rayon::current_num_threads() as u32;
     let enough = if cfg!(test) {
@@ -30,20 +30,20 @@ pub(super) struct Widths<Together, Single, Wide> {
     pub(super) wide: Wide,
 }
 
-/// The uses that the variables of up to `N` tiles have, each with its bytes.
+/// The uses on up to `N` tiles, each with its bytes on every tile.
 #[derive(Debug, Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// By row, the number of its use, in order. One comes again where a tile has it
-    /// several times.
+    /// By row, the number of its use, ascending. A use has several rows where a tile has it several
+    /// times.
     numbers: Vec<u32>,
-    /// By row, then by lane.
+    /// By row, then by lane: bytes.
     bytes: Vec<[u32; N]>,
-    /// Uses that the first of the tiles lacks: by use, then by lane, with the bytes.
+    /// Uses that the first tile lacks: (number of the use, lane, bytes).
     missing: Vec<(u32, usize, u32)>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
-    /// Gathers those of `tiles`, of which there are at most `N`.
+    /// Gathers the uses on `tiles`, which are at most `N`.
     pub(super) fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.numbers.clear();
         self.bytes.clear();
@@ -52,15 +52,15 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(tiles().map(|[_, code]| code));
     }
 
-    /// Gathers those of `data` on `tiles` alone.
+    /// Gathers the uses of `data` on `tiles`, without code.
     pub(super) fn gather_data(&mut self, data: &VariableGroups, tiles: Range<u32>) {
         self.numbers.clear();
         self.bytes.clear();
         self.append(tiles.map(|tile| (0, data.uses_on_tile(tile))));
     }
 
-    /// Appends what the tiles of all lanes have: lists with the same first number, and
-    /// with uses numbered from there.
+    /// Appends one list of uses per lane. All lists have the same first number, from which their
+    /// uses are numbered.
     fn append<'a>(&mut self, tiles: impl Iterator<Item = (u32, &'a [TileUse])>) {
         let start = self.numbers.len();
         for (lane, (first, uses)) in tiles.enumerate() {
@@ -76,8 +76,8 @@ impl<const N: usize> NeighbourUses<N> {
         self.insert_missing(start);
     }
 
-    /// Takes the bytes of a tile, whose uses are numbered from `first`, for those from the
-    /// row `start` on.
+    /// Writes the bytes of a further tile, whose uses are numbered from `first`, into the rows from
+    /// `start` on.
     fn take(&mut self, start: usize, lane: usize, first: u32, uses: &[TileUse]) {
         let (numbers, bytes) = (&self.numbers[start..], &mut self.bytes[start..]);
         let mut at = 0;
@@ -95,7 +95,7 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// Inserts what the first tile lacks among the uses from the row `start` on.
+    /// Inserts rows for uses that the first tile lacks, among the rows from `start` on.
     fn insert_missing(&mut self, start: usize) {
         let rows = rows(&mut self.missing);
         let (mut from, mut to) = (self.numbers.len(), self.numbers.len() + rows.len());
@@ -113,12 +113,12 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// The numbers of the uses by row, in order.
+    /// By row, the number of its use, ascending.
     pub(super) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// These numbers, with the bytes by lane.
+    /// By row, the number of its use and the bytes by lane.
     pub(super) fn with_bytes(&self) -> impl Iterator<Item = (u32, &[u32; N])> + '_ {
         self.numbers.iter().copied().zip(&self.bytes)
     }
@@ -129,7 +129,7 @@ impl<const N: usize> NeighbourUses<N> {
         &self.bytes[row]
     }
 
-    /// The highest bytes of all uses of one tile.
+    /// Bytes of all uses on the tile that has the most.
     pub(super) fn most(&self) -> u64 {
         let all = self.bytes.iter().map(|lanes| lanes.map(u64::from));
         lanes::sum(all).into_iter().max().unwrap_or(0)
@@ -142,8 +142,8 @@ fn in_lane<const N: usize>(lane: usize, bytes: u32) -> [u32; N] {
     all
 }
 
-/// Uses of tiles that the first of them lacks, in the order of the uses: of each so
-/// many rows as a tile has it times. Leaves nothing.
+/// Turns `missing` into rows, ascending by use, and empties it. A use gets one row for each time
+/// that the tile with most of it has it.
 fn rows<const N: usize>(missing: &mut Vec<(u32, usize, u32)>) -> Vec<(u32, [u32; N])> {
     missing.sort_unstable();
     let mut rows: Vec<(u32, [u32; N])> = Vec::new();
@@ -165,53 +165,52 @@ fn rows<const N: usize>(missing: &mut Vec<(u32, usize, u32)>) -> Vec<(u32, [u32;
     rows
 }
 
-/// When the variables of each use are live.
+/// When the variables of each row of [`NeighbourUses`] are live.
 #[derive(Debug, Default)]
 pub(super) struct LiveRanges {
-    /// Half-open: steps, or what [`LiveRanges::map`] made of them.
+    /// Half-open ranges of steps, or of what [`LiveRanges::map`] made of steps.
     ranges: Vec<(u32, u32)>,
-    /// By row of the uses: where its ranges begin, and how many there are; `None` if
-    /// it is live on every step.
+    /// By row: index of its first range, and number of its ranges (`None` if it is live on every
+    /// step).
     of_rows: Vec<(u32, Option<u32>)>,
 }
 
 impl LiveRanges {
-    /// Forgets all uses.
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
         self.of_rows.clear();
     }
 
-    /// Takes the next use; `None` if it is live on every step.
+    /// Appends a row; `None` if it is live on every step.
     pub(super) fn push(&mut self, ranges: Option<&[(u32, u32)]>) {
         let first = self.ranges.len() as u32;
         self.of_rows
             .push((first, ranges.map(|range| range.len() as u32)));
         match ranges.unwrap_or_default() {
-            // Most have one or two, for which to copy a list takes longer.
+            // Most rows have one range or two, for which copying a slice takes longer.
             &[range] => self.ranges.push(range),
             &[first, second] => self.ranges.extend([first, second]),
             all => self.ranges.extend_from_slice(all),
         }
     }
 
-    /// How many uses there are.
+    /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.of_rows.len()
     }
 
-    /// The ranges of all uses.
+    /// The ranges of all rows.
     pub(super) fn all(&self) -> &[(u32, u32)] {
         &self.ranges
     }
 
-    /// Puts another range in place of each.
+    /// Replaces each range.
     pub(super) fn map(&mut self, other: impl Fn((u32, u32)) -> (u32, u32)) {
         let ranges = self.ranges.iter_mut();
         ranges.for_each(|range| *range = other(*range));
     }
 
-    /// Those of a use; `None` if it is live on every step.
+    /// The ranges of a row; `None` if it is live on every step.
     #[inline]
     pub(super) fn of(&self, row: usize) -> Option<&[(u32, u32)]> {
         let (first, count) = self.of_rows[row];
@@ -252,7 +251,7 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // As many rows of a use as the tile has that has it the maximum number of times.
+            // A use has as many rows as the tile that has it most often has it times.
             for number in numbers {
                 let rows = numbers.iter().filter(|of_tile| *of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

@@ -1,5 +1,4 @@
-//! The bytes of all layers in one stage, wherever the layers are: those of the model on
-//! each tile.
+//! Bytes of the whole model in one stage, tile by tile; they do not depend on layers.
 
 use super::lanes::{self, Bytes, LANES};
 use super::neighbours::{self, LiveRanges, NeighbourUses};
@@ -8,8 +7,8 @@ use crate::model::Model;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// By tile: the bytes of all code, and of the variables that are live at the step where most
-/// are. Nothing of it depends on layers and options.
+/// By tile: bytes of all code, and of the live variables at the tile's fullest step. Depends
+/// neither on layers nor on options.
 pub(crate) fn of_one_stage(model: &Model) -> Vec<u64> {
     let mut taken = live_at_peak(model);
     for bytes in &model.recorded_code {
@@ -18,7 +17,7 @@ pub(crate) fn of_one_stage(model: &Model) -> Vec<u64> {
     taken
 }
 
-/// By tile: the bytes of the variables that are live at the step where most are.
+/// By tile: bytes of the live variables at the tile's fullest step.
 fn live_at_peak(model: &Model) -> Vec<u64> {
     let tiles = model.target.num_tiles.min(model.variables.tiles());
     let at_once = neighbours::at_once(tiles);
@@ -33,7 +32,7 @@ fn live_at_peak(model: &Model) -> Vec<u64> {
     found.flatten_iter().collect()
 }
 
-/// Sums of some neighbouring tiles; used again for the next.
+/// Sums of some neighbouring tiles; reused for the next.
 #[derive(Default)]
 struct Scratch {
     uses: NeighbourUses<LANES>,
@@ -42,7 +41,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// By lane, [`live_at_peak`].
+    /// By lane, the bytes of [`live_at_peak`].
     fn peaks(&mut self, model: &Model, tiles: Range<u32>) -> [u64; LANES] {
         let Self {
             uses,

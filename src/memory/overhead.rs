@@ -9,24 +9,22 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Memory that no operation explains. Each IPU of a pipeline has its stack, its
-/// run-time and its host exchange, so the full rules count it in every stage.
+/// Memory that no operation explains. Each IPU of a pipeline has its stack, its run-time and its
+/// host exchange, so the full rules count it in every stage.
 ///
-/// Measured: on each tile and for each kind of code, what the profile records
-/// beyond what all operations together explain; the variables that no
-/// operation uses, at the steps where they are live; and what only operations
-/// use that the compiler makes. Assumed: that each stage of a pipeline needs
-/// all of it.
+/// Measured: on each tile and for each kind of code, the recorded bytes beyond what all operations
+/// together explain; the variables that no operation uses, at the steps where they are live; and
+/// variables that only operations made by the compiler use. Assumed: that each stage of a pipeline
+/// needs all of it.
 ///
-/// Beside that there is fragmentation: what the compiler says a tile takes beyond
-/// always-live variables and the peak of the others (36 bytes on one tile of a
-/// real profile, up to 18 % of a tile in others). A stage has it in
-/// proportion to what it takes of the tile (docs/model.md, "Overhead and fragmentation").
+/// Fragmentation comes on top: recorded bytes of a tile beyond always-live variables and the peak
+/// of the others (36 bytes on one tile of a real profile, up to 18 % of a tile in others). A stage
+/// has it in proportion to what it takes of the tile (docs/model.md, "Overhead and fragmentation").
 #[derive(Debug, Clone)]
 pub struct Overhead {
-    /// By tile and [`CodeKind`]: the maximum that a stage can need.
+    /// By tile and [`CodeKind`]: recorded bytes, the maximum that a stage can need.
     recorded: Vec<[u64; 4]>,
-    /// By tile and [`CodeKind`]: what no operation explains of it.
+    /// By tile and [`CodeKind`]: recorded bytes that no operation explains.
     code: Vec<[u64; 4]>,
     /// By tile.
     fragmentation: Vec<Fragmentation>,
@@ -35,16 +33,15 @@ pub struct Overhead {
 /// The fragmentation of one tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Fragmentation {
-    /// The bytes of the whole model that no lowered variable explains.
+    /// Recorded bytes of the whole model that no lowered variable explains.
     bytes: u64,
-    /// All that is explained of them.
+    /// All other recorded bytes of the tile.
     of: u64,
 }
 
 impl Fragmentation {
-    /// The part of them in a stage that takes `bytes` bytes, rounded up: all of
-    /// them where it takes as much as the whole model. Never falls as `bytes`
-    /// grows.
+    /// Fragmentation of a stage that takes `bytes` bytes, rounded up: all of it where the stage
+    /// takes as much as the whole model. Never falls as `bytes` grows.
     fn share(self, bytes: u64) -> u64 {
         if self.bytes == 0 || bytes >= self.of {
             return self.bytes;
@@ -53,8 +50,8 @@ impl Fragmentation {
         part.div_ceil(u128::from(self.of)) as u64
     }
 
-    /// The maximum number of bytes that, with their share of the fragmentation, take no
-    /// more than `total`.
+    /// The maximum number of bytes that take no more than `total` together with their
+    /// fragmentation.
     fn without(self, total: u64) -> u64 {
         if total >= self.of.saturating_add(self.bytes) {
             return total - self.bytes;
@@ -123,14 +120,13 @@ impl Overhead {
         self.fragmentation[tile].share(bytes)
     }
 
-    /// The maximum number of bytes without fragmentation of a stage that takes `total`
-    /// on `tile` with its fragmentation.
+    /// Maximum bytes, without fragmentation, of a stage that takes `total` bytes on `tile` with it.
     pub(super) fn without_fragmentation(&self, tile: usize, total: u64) -> u64 {
         self.fragmentation[tile].without(total)
     }
 
-    /// By lane, what a stage needs of code on each of `tiles` when its operations explain
-    /// `own` of each kind, with what no operation explains.
+    /// By lane, the bytes of code that a stage needs on each of `tiles` when its operations explain
+    /// `code` by kind: that, and code that no operation explains.
     pub(super) fn code_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -158,7 +154,7 @@ impl Overhead {
         without
     }
 
-    /// The fragmentation on a tile that comes with such shares of state.
+    /// Fragmentation on `tile` that comes with `shares` bytes of sharded optimizer state.
     pub(in crate::memory) fn fragmentation_of_shares(&self, tile: usize, shares: u64) -> u64 {
         match shares {
             0 => 0,
@@ -166,7 +162,7 @@ impl Overhead {
         }
     }
 
-    /// By lane, adds the fragmentation on each of `tiles` of a stage that takes so much there.
+    /// By lane, adds to each total the fragmentation on its tile of a stage that takes this total.
     pub(super) fn add_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -177,15 +173,14 @@ impl Overhead {
         }
     }
 
-    /// Bytes that a stage needs of each kind of code on `tile` when its operations
-    /// explain `own`: no more than the profile has, where code is shared.
+    /// Bytes by kind of code that a stage needs on `tile` when its operations explain `code`: no
+    /// more than the profile records, where operations share code.
     pub(super) fn capped(&self, tile: usize, code: [u64; 4]) -> [u64; 4] {
         std::array::from_fn(|kind| code[kind].min(self.recorded[tile][kind]))
     }
 }
 
-/// By tile of `tiles` and kind: the code of the operation groups that
-/// `is_wanted` in one stage.
+/// By tile of `tiles` and kind: code of the operation groups for which `is_wanted`, in one stage.
 pub(super) fn explained(
     model: &Model,
     rules: Rules,
@@ -200,7 +195,7 @@ pub(super) fn explained(
     parts.into_par_iter().flat_map_iter(on).collect()
 }
 
-/// The part of one thread.
+/// [`explained`] for the tiles of one thread.
 fn explained_on(
     model: &Model,
     rules: Rules,
@@ -239,8 +234,8 @@ fn explained_on(
     explained
 }
 
-/// The runs of `bytes` that lie in `tiles`, counted from the first of these,
-/// with their values.
+/// Runs of `bytes` that lie in `tiles`, with their values; tiles are counted from the first of
+/// `tiles`.
 fn runs_in<'a>(
     bytes: &'a TileBytes,
     tiles: &'a Range<u32>,

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// The step with which a long list of cases is walked: one case of `part`, or each with `SEEDS`.
+/// The step for walking a long list of cases: one case of `part`, or each if `SEEDS` is set.
 pub(crate) fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {
         1
@@ -18,7 +18,7 @@ pub(crate) fn share(part: usize) -> usize {
     }
 }
 
-/// A third of the cases of a property test, or all with `SEEDS`.
+/// A third of the cases of a property test, or all if `SEEDS` is set.
 pub(crate) fn cases(count: u32) -> ProptestConfig {
     ProptestConfig::with_cases(count / share(3) as u32)
 }
@@ -44,7 +44,7 @@ pub(crate) fn random_training(seed: u64) -> (Model, Layering) {
     model(&case)
 }
 
-/// All stages of so many positions, with each number of stages after them.
+/// All stages of this many positions, with each possible number of stages after them.
 pub(crate) fn placed(positions: usize) -> Vec<PlacedStage> {
     let stages = ranges(positions).into_iter().flat_map(|range| {
         after(&range, positions).map(move |after| PlacedStage {

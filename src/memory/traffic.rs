@@ -1,4 +1,4 @@
-//! Bytes that layers share and hand on (docs/model.md, "What layers share").
+//! Bytes that layers share and pass on (docs/model.md, "What layers share").
 
 use super::MemoryModel;
 use super::pipeline::Flows;
@@ -15,7 +15,7 @@ pub struct LayerTraffic {
     shared: Vec<LiveShare>,
 }
 
-/// Variables, on any tile, with one liveness and one set of layers.
+/// Variables, over all tiles, with the same live ranges and the same layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LiveShare {
     layers: Box<[u32]>,
@@ -27,23 +27,23 @@ struct LiveShare {
 pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
-    /// Gathers the variables that layers use, over all tiles.
+    /// Sums up the variables that layers use, over all tiles.
     pub fn between(&self) -> LayerTraffic {
         self.used_by(1)
     }
 
-    /// By boundary of the layer order: see [`LayerTraffic::cut_bytes`].
+    /// By boundary of the layer order, as [`LayerTraffic::cut_bytes`].
     pub fn cut_bytes(&self) -> Vec<u64> {
-        // Most is of one layer alone, and crosses no boundary.
+        // Most variables belong to one layer, and cross no boundary.
         self.used_by(2).cut_bytes()
     }
 
-    /// By boundary of the layer order: the bytes that a pipeline with a cut there sends over it
-    /// in the forward pass, and in the backward pass. Where Out is on the first IPU, there is one
-    /// more, between the last position and Out.
+    /// By boundary of the layer order: bytes that a pipeline with a cut there sends over it in the
+    /// forward pass, and in the backward pass. If Out is on the first IPU, one more boundary lies
+    /// between the last position and Out.
     ///
     /// # Errors
-    /// When layers share variables in more ways than those of any real model.
+    /// When more distinct sets of layers share variables than in any real model.
     pub fn cut_bytes_by_pass(&self) -> Result<Vec<[u64; 2]>, TooManyPlaces> {
         let known = self.flows.as_ref().map(Cow::Borrowed);
         let at = (self.model, self.placement);
@@ -70,13 +70,13 @@ impl MemoryModel<'_> {
         self.model.recording.framework
     }
 
-    /// Is it a model in training?
+    /// Does the model train?
     pub fn is_training(&self) -> bool {
         self.model.backward_start.is_some()
     }
 
-    /// By set of several layers: bytes of the variables that all of them use
-    /// and that are live on every step, over all tiles; most bytes first.
+    /// Sets of several layers, each with the bytes over all tiles of the variables that all its
+    /// layers use and that are live on every step; most bytes first.
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
         let steps = (0, self.model.steps());
         let mut ties: FxHashMap<Box<[u32]>, u64> = FxHashMap::default();
@@ -93,7 +93,7 @@ impl MemoryModel<'_> {
         ties
     }
 
-    /// Gathers the variables that at least `layers` layers use.
+    /// Sums up the variables that at least `layers` layers use.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();
@@ -118,8 +118,8 @@ impl MemoryModel<'_> {
 }
 
 impl LayerTraffic {
-    /// Bytes of the variables that the row's and the column's layer both use;
-    /// on the diagonal, of those that the layer uses.
+    /// Bytes of the variables that both the row's and the column's layer use; on the diagonal, of
+    /// all variables that the layer uses.
     pub fn affinity(&self) -> Matrix {
         let mut matrix = vec![vec![0; self.layers]; self.layers];
         for shared in &self.shared {
@@ -132,8 +132,8 @@ impl LayerTraffic {
         matrix
     }
 
-    /// Bytes of the variables that begin to be live in the row's layer and
-    /// reach into the column's.
+    /// Bytes of the variables with a live range that begins in the row's layer and ends in the
+    /// column's.
     pub fn communication(&self) -> Matrix {
         let mut matrix = vec![vec![0; self.layers]; self.layers];
         let mut flows = Vec::new();
@@ -153,9 +153,8 @@ impl LayerTraffic {
         matrix
     }
 
-    /// By boundary (number n lies between the layers n and n + 1): bytes of
-    /// the distinct variables that flow across it, in either direction, from
-    /// any layer on one side to any on the other.
+    /// By boundary (number n lies between the layers n and n + 1): bytes of the distinct variables
+    /// that flow across it, in either direction, between any two layers on its sides.
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![0i128; self.layers];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
@@ -184,8 +183,7 @@ impl LayerTraffic {
             .collect()
     }
 
-    /// The layers in whose window this live range begins, and those that it
-    /// reaches into.
+    /// The layers in whose window this live range begins, and the layers in whose window it ends.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             let layers = shared.layers.iter().copied();
@@ -200,9 +198,9 @@ impl LayerTraffic {
         (from, to)
     }
 
-    /// The lowest and the highest layer that take part in the flow of this live
-    /// range. Every boundary between them is crossed: whichever side the layers
-    /// of one kind are on, one of the other kind is reached.
+    /// The lowest and the highest layer in which this live range begins or ends. It crosses every
+    /// boundary between them: each has a layer of one kind on one side and a layer of the other
+    /// kind on the other.
     fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);

@@ -1,7 +1,7 @@
-//! The variables that count, by what they have in common: their uses, each with a number.
+//! The variables that count, grouped by class and use set: each group is a use and has a number.
 //!
-//! Tiles whose memory is computed side by side come again and again upon the same uses, so that
-//! what follows from these alone is looked up once.
+//! Tiles whose memory is computed side by side share most uses, so that facts which depend only on
+//! the use are looked up once.
 
 use super::Rules;
 use super::liveness::ClassLife;
@@ -11,14 +11,13 @@ use crate::model::{
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The variables that count. Uses of data have the first numbers, and then those of code.
+/// The uses that count. Uses of data have the first numbers, and uses of code follow.
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
     data: Data<'a>,
-    /// Where they count: by the full rules, code is counted by what was recorded of it
-    /// and not as variables.
+    /// Code, where it counts as variables: by the full rules, its recorded bytes count instead.
     code: Option<&'a VariableGroups>,
-    /// By number.
+    /// By number of the use.
     known: Arc<[KnownUse]>,
 }
 
@@ -27,7 +26,7 @@ pub(super) struct CountedUses<'a> {
 enum Data<'a> {
     /// As they were recorded.
     Recorded(&'a VariableGroups),
-    /// With other bytes.
+    /// With estimated bytes.
     Estimated(Arc<VariableGroups>),
 }
 
@@ -42,12 +41,12 @@ impl Deref for Data<'_> {
     }
 }
 
-/// Facts of a use, whatever tile and stage.
+/// Facts of a use that depend neither on tile nor on stage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownUse {
     pub(super) class: u32,
     pub(super) life: ClassLife,
-    /// Where its variables count.
+    /// The places that count its variables.
     pub(super) counted: PlaceSet,
 }
 
@@ -74,7 +73,7 @@ impl<'a> CountedUses<'a> {
         &self.data
     }
 
-    /// These uses with the bytes of `data`.
+    /// The uses with the bytes of `data`.
     pub(super) fn with_data(&self, data: VariableGroups) -> Self {
         Self {
             data: Data::Estimated(data.into()),
@@ -106,7 +105,7 @@ impl<'a> CountedUses<'a> {
         self.data.on_tile(tile).chain(code.into_iter().flatten())
     }
 
-    /// These by the numbers of their uses, with their bytes.
+    /// The numbers of the uses on `tile`, with their bytes.
     pub(super) fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         let lists = self.lists(tile).into_iter();
         lists.flat_map(|(first, uses)| {
@@ -115,8 +114,8 @@ impl<'a> CountedUses<'a> {
         })
     }
 
-    /// The uses on `tile` in two lists, each in order; with the number that the first
-    /// one would have in the second list.
+    /// The uses on `tile` in two lists, of data and of code, each in order and with the offset of
+    /// its numbers.
     pub(super) fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let first = self.data.uses().len() as u32;

@@ -1,4 +1,4 @@
-//! The bytes that a pipeline adds to one stage on each of some tiles, by the rules word by word.
+//! Bytes that a pipeline adds to one stage on each of some tiles: the rules in their literal form.
 
 use super::flows::{Flows, Life, Part, TileFlows};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
@@ -8,23 +8,23 @@ use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
 use std::ops::Range;
 
-/// Bytes on one tile beside those of the layers themselves.
+/// Bytes on one tile that a pipeline adds to the bytes of the layers themselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Additions {
-    /// Copies for the micro-batches that are under way.
+    /// Stashed copies for the micro-batches in flight.
     pub(in crate::memory) stash: u64,
-    /// Accumulators, which sum up gradients.
+    /// Accumulators of gradients.
     pub(in crate::memory) accumulators: u64,
-    /// State of the optimizer that is elsewhere between two updates.
+    /// Shares of optimizer state that is sharded on the chip.
     pub(in crate::memory) state: u64,
-    /// By phase: tensors for another stage, or from it.
+    /// By phase: buffers of tensors that go to another stage or come from one.
     pub(in crate::memory) transfer_buffers: [u64; PHASES],
-    /// By phase: tensors on their way to another stage.
+    /// By phase: tensors that are on their way between two other stages.
     pub(in crate::memory) forwarded: [u64; PHASES],
 }
 
 impl Additions {
-    /// Those in the update, which takes `state` beside what stays on the chip.
+    /// The additions in the update, which takes `state` bytes beside always-live variables.
     pub(in crate::memory) fn in_update(&self, state: u64) -> Self {
         Self {
             stash: self.stash,
@@ -34,7 +34,7 @@ impl Additions {
         }
     }
 
-    /// By phase: all that a stage needs beside what it needs at least.
+    /// By phase: all bytes beside the least that a stage needs wherever it is in a split.
     pub(in crate::memory) fn beside_least(&self) -> [u64; PHASES] {
         std::array::from_fn(|phase| {
             self.stash + self.transfer_buffers[phase] + self.forwarded[phase]
@@ -42,16 +42,16 @@ impl Additions {
     }
 }
 
-/// The part that some places have in each flow.
+/// The part of some places in each flow.
 #[derive(Debug)]
 pub(super) struct Area {
     places: Range<u32>,
     backward: BackwardPass,
-    /// By flow; empty where nothing asks for it.
+    /// By flow; empty where no part is needed.
     parts: Vec<Part>,
 }
 
-/// Bytes by what is done with them in some places (see [`Part`]), by lane.
+/// Sums of bytes by the part that an area has in their flows (see [`Part`]), by lane.
 #[derive(Debug, Clone, Copy)]
 struct AreaBytes<const N: usize> {
     stashed: [u64; N],
@@ -76,7 +76,7 @@ impl<const N: usize> AreaBytes<N> {
         largest_kept: [0; N],
     };
 
-    /// Transfer buffers that one tile may need.
+    /// The sums that determine the transfer buffers of the tile in `lane`.
     fn transfers(&self, area: &Area, lane: usize) -> Transfers {
         Transfers {
             backward: area.backward,
@@ -91,17 +91,17 @@ impl<const N: usize> AreaBytes<N> {
     }
 }
 
-/// A stage, and what it does with each flow.
+/// A stage with its part in each flow.
 #[derive(Debug)]
 pub(in crate::memory) struct StageFlows {
     stage: PlacedStage,
     own: Area,
-    /// Out, where it is a pipeline stage of its own on the same IPU.
+    /// Out, where it is a separate pipeline stage on the IPU of this stage.
     out_beside: Option<Area>,
 }
 
 impl StageFlows {
-    /// Is a flow kept from the forward to the backward pass?
+    /// Does the stage keep the tensors of a flow from its forward to its backward pass?
     pub(in crate::memory) fn keeps(&self, flow: u32) -> bool {
         self.own
             .parts
@@ -111,7 +111,7 @@ impl StageFlows {
 }
 
 impl Flows {
-    /// The bytes that it adds to a stage on each of some tiles, with their flows.
+    /// Bytes that the pipeline adds to a stage, by lane of `tiles`.
     pub(in crate::memory) fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -149,11 +149,12 @@ impl Flows {
         })
     }
 
-    /// The part of a stage in each flow.
+    /// Finds the part of a stage in each flow.
     pub(in crate::memory) fn in_stage(&self, stage: PlacedStage) -> StageFlows {
         let area = |places| match stage.after {
             Some(_) => self.area(places),
-            // Its least bytes are known without.
+            // Without a number of stages after it only the least bytes are computed, which need no
+            // parts.
             None => Area {
                 places,
                 backward: BackwardPass::None,
@@ -169,7 +170,7 @@ impl Flows {
         }
     }
 
-    /// The places of a stage, with Out where it has all positions.
+    /// The places of a stage; Out is one of them if the stage has all positions.
     fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -191,7 +192,7 @@ impl Flows {
         }
     }
 
-    /// The bytes of the flows of some tiles by what is done with them in an area.
+    /// Sums the bytes of `tiles` by the part that an area has in their flows.
     fn bytes_in<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> AreaBytes<N> {
         let mut sums = AreaBytes::NONE;
         for &flow in &tiles.met {
@@ -223,8 +224,8 @@ impl Flows {
         sums
     }
 
-    /// Tensors that Out, on the same IPU, takes from the first stage: they are stashed there for
-    /// all stages between (only where the pipeline itself keeps it).
+    /// By lane, bytes of tensors that Out, on the same IPU, takes from the first stage: these are
+    /// stashed there for all stages between, but only where the pipeline itself keeps them.
     fn shared_with_out<const N: usize>(
         &self,
         stage: &StageFlows,
@@ -248,7 +249,7 @@ impl Flows {
         lanes::sum(met.map(|&flow| tiles.bytes(flow)))
     }
 
-    /// Transfer buffers that an area may need on each of some tiles.
+    /// The sums that determine the transfer buffers of an area, by lane of `tiles`.
     pub(super) fn transfers<const N: usize>(
         &self,
         area: &Area,
@@ -260,7 +261,7 @@ impl Flows {
 }
 
 impl Flows {
-    /// Does a stage keep copies of a flow?
+    /// Does a stage with these positions (end exclusive) keep copies of the tensors of a flow?
     pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         let part = self.list[flow as usize].part_of(&self.places_of(positions), self);
         part.stashed

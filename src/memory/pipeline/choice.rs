@@ -1,33 +1,31 @@
-//! Which pipeline stages are part of (docs/model.md, "Pipelines"), and which others a
-//! user may try.
+//! The choice of a pipeline (docs/model.md, "Pipelines"), and alternatives that a user may try.
 
 use super::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Framework, Model};
 
-/// The requested settings of a pipeline; `None` leaves one to the framework of the
+/// Settings of a pipeline that the user requests; `None` leaves a setting to the framework of the
 /// model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
-    /// The order of work.
+    /// The order in which stages work on micro-batches.
     pub schedule: Option<Schedule>,
     /// The activations that are recomputed.
     pub recompute: Option<Recompute>,
-    /// The elements of accumulators.
+    /// The element type of accumulators.
     pub accumulator: Accumulator,
-    /// Where the state of the optimizer is; by default on the chip.
+    /// Where the state of the optimizer is kept between updates; on the chip by default.
     pub state: Option<StatePlace>,
-    /// Are other places for it to be tried where it does not fit there?
+    /// Should other places for the state be tried if it does not fit in the first?
     pub tries_states: bool,
-    /// How many replicas may share the state out.
+    /// Number of replicas among which the state may be sharded.
     pub replicas: u64,
 }
 
 impl PipelineOptions {
-    /// The pipeline for `model`. By default inference needs none, nor do models
-    /// of plain Poplar and PopXL, whose pipelines are written by hand; training
-    /// has the pipeline of its framework. What it computes again by default is what
-    /// published configurations do: whole stages, or layers where the model marks
-    /// checkpoints.
+    /// The pipeline for `model`. By default, inference has none, nor do models of plain Poplar and
+    /// PopXL, whose pipelines are written by hand; training has the pipeline of its framework. By
+    /// default it recomputes what published configurations recompute: whole stages, or layers where
+    /// the model marks checkpoints.
     pub fn choose(self, model: &Model) -> Pipeline {
         let is_training = model.backward_start.is_some();
         let schedule = self.schedule.unwrap_or(match model.recording.framework {
@@ -52,8 +50,8 @@ impl PipelineOptions {
         .with_state(self.state.unwrap_or_default(), self.replicas)
     }
 
-    /// The places for the state of the optimizer that are tried in turn, the first that fits
-    /// being taken: those that cost no time come first.
+    /// Places for the state of the optimizer in the order in which they are tried; the first that
+    /// fits is taken. Places on the chip, which cost less time, come first.
     pub fn states(self) -> Vec<StatePlace> {
         if !self.tries_states {
             return vec![self.state.unwrap_or_default()];
@@ -70,19 +68,20 @@ impl PipelineOptions {
 }
 
 impl StatePlace {
-    /// Has each replica a share of the state?
+    /// Does each replica keep only a share of the state?
     pub fn is_sharded(self) -> bool {
         matches!(self, StatePlace::Sharded | StatePlace::ShardedOffChip)
     }
 
-    /// Is the state outside the IPUs?
+    /// Is the state outside the IPUs between updates?
     pub fn is_off_chip(self) -> bool {
         matches!(self, StatePlace::OffChip | StatePlace::ShardedOffChip)
     }
 }
 
 impl Pipeline {
-    /// The same with state elsewhere, which this number of replicas may share out.
+    /// The pipeline with the state of the optimizer in another place, sharded among `replicas`
+    /// replicas if that place is sharded.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
         Self {
             state,
@@ -94,7 +93,7 @@ impl Pipeline {
         }
     }
 
-    /// Pipelines that a user would try when it does not fit, the one that costs the least time first: other
+    /// Pipelines to try when this one does not fit, from the one that costs the least time: other
     /// recomputation, then other schedules of the same framework.
     pub fn alternatives(self) -> Vec<Self> {
         let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
@@ -110,7 +109,7 @@ impl Pipeline {
         of_recompute.chain(of_schedule).collect()
     }
 
-    /// The other schedules of the framework that this one is usual for.
+    /// The other schedules of the framework that this schedule belongs to.
     fn other_schedules(self) -> &'static [Schedule] {
         match self.schedule {
             Schedule::None | Schedule::Sequential => &[],
@@ -120,8 +119,9 @@ impl Pipeline {
         }
     }
 
-    /// The pipelines among which the best is chosen for a model whose usual one is this. Stages
-    /// that run one after the other make no pipeline, and are only taken where they are asked for.
+    /// Pipelines to choose the best of, for a model whose usual pipeline is `self`. Stages that run
+    /// one after the other make no pipeline, so `Sequential` is included only if the user asked for
+    /// it.
     pub fn open(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
         let all = self.possible(asked, is_training).into_iter();
         let is_open = |other: &Self| {
@@ -130,8 +130,8 @@ impl Pipeline {
         all.filter(is_open).collect()
     }
 
-    /// All pipelines of the framework of a model whose usual one is this, with what `asked` gives.
-    /// This one comes first.
+    /// All pipelines of the framework of a model whose usual pipeline is `self`, with the settings
+    /// in `asked`. `self` comes first.
     pub fn possible(self, asked: PipelineOptions, is_training: bool) -> Vec<Self> {
         if self.schedule == Schedule::None || !is_training {
             return vec![self];
@@ -160,7 +160,7 @@ impl Pipeline {
         all
     }
 
-    /// The options that make this of `other`, as they are typed.
+    /// Command-line options that turn `other` into this pipeline.
     pub fn options_from(self, other: Self) -> String {
         let schedule = format!("--schedule {}", self.schedule);
         let recompute = format!("--recompute {}", self.recompute);

@@ -1,10 +1,9 @@
-//! The memory of a pipeline beside its layers (docs/model.md, "Pipelines").
+//! Memory that a pipeline adds to its layers (docs/model.md, "Pipelines").
 //!
-//! The profile is that of one IPU, which runs each micro-batch through the whole
-//! model before the next one. The stages of a pipeline work on several at once, so
-//! each keeps copies (`flows`), and more of them the more stages come after it.
-//! Their bytes are summed stage by stage (`additions`) and for all ranges of
-//! layers at once (`ranges`).
+//! The profile is of one IPU, which runs each micro-batch through the whole model before the next
+//! one. The stages of a pipeline work on several at once, so each keeps copies (`flows`), more of
+//! them the more stages come after it. The added bytes are summed stage by stage (`additions`) and
+//! for all ranges of layers at once (`ranges`).
 
 mod additions;
 mod choice;
@@ -51,9 +50,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// How many more copies of a stashed tensor a training pipeline keeps in a
-    /// stage with `depth` forward pipeline stages after it (docs/model.md,
-    /// "Pipelines").
+    /// Number of additional copies of a stashed tensor that a training pipeline keeps in a stage
+    /// with `depth` forward pipeline stages after it (docs/model.md, "Pipelines").
     pub fn copies(self, depth: usize) -> u64 {
         let depth = depth as u64;
         match self {
@@ -65,8 +63,8 @@ impl Schedule {
         }
     }
 
-    /// The fewest micro-batches that it accumulates gradients over, with this
-    /// number of forward pipeline stages (docs/model.md, "Pipelines").
+    /// The fewest micro-batches over which the schedule accumulates gradients, with `stages`
+    /// forward pipeline stages (docs/model.md, "Pipelines").
     pub fn least_accumulation(self, stages: usize) -> usize {
         match self {
             Schedule::None => 1,
@@ -76,8 +74,8 @@ impl Schedule {
         }
     }
 
-    /// The number of micro-batches in a step where the schedule needs `least` and the user wants
-    /// `wanted`: TensorFlow's pipelines take multiples of `least`.
+    /// Number of micro-batches in a step where the schedule needs `least` (at least 1) and the user
+    /// wants `wanted`: TensorFlow's pipelines take multiples of `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
         match self {
             Schedule::TfGrouped | Schedule::TfInterleaved => {
@@ -119,8 +117,8 @@ pub enum Accumulator {
 }
 
 impl Accumulator {
-    /// The bytes of an accumulator for a weight of `bytes` bytes, whose elements
-    /// take `element` bytes each if that is known: else it takes as many.
+    /// Bytes of an accumulator for a weight of `bytes` bytes, whose elements take `element` bytes
+    /// each; `bytes` where the size of an element is unknown.
     pub(super) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
         let width = match self {
             Accumulator::AsWeight => None,
@@ -189,7 +187,7 @@ impl Pipeline {
         self.schedule != Schedule::None
     }
 
-    /// The same as far as it acts where there may be none.
+    /// The settings that take effect: without a pipeline, only the place of the state.
     pub(super) fn in_effect(self) -> Self {
         match self.is_on() {
             true => self,
@@ -207,13 +205,13 @@ impl Pipeline {
 pub struct PlacedStage {
     /// The positions.
     pub positions: Range<usize>,
-    /// How many stages come after it; `None` for what any stage with these
-    /// positions needs at least.
+    /// Number of stages after it; `None` for the least bytes of any stage with these positions,
+    /// wherever it is in a split.
     pub after: Option<usize>,
 }
 
 impl PlacedStage {
-    /// All stages of a split.
+    /// The stages of a split, each with the number of stages after it.
     pub fn of_split(stages: &[Range<usize>]) -> Vec<Self> {
         let after = (0..stages.len()).rev();
         let stages = stages.iter().cloned().zip(after);
@@ -225,7 +223,7 @@ impl PlacedStage {
             .collect()
     }
 
-    /// Positions by themselves.
+    /// Positions without a place in a split.
     pub fn alone(positions: Range<usize>) -> Self {
         Self {
             positions,

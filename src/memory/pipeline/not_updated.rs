@@ -1,4 +1,4 @@
-//! The warning where no operation updates the weights.
+//! The warning about weights that no operation updates.
 
 use crate::memory::MemoryModel;
 use crate::memory::stage::meets;
@@ -7,10 +7,10 @@ use crate::model::EVERYWHERE;
 use crate::wording::{grouped, listed};
 use std::ops::Range;
 
-/// Less than this part of all weights changes no split that anybody sees.
+/// Weights below 1/`MIN_SHARE` of all change no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Bytes of weights over all tiles.
+/// Bytes of weights over all tiles, by whether an operation updates them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weights {
     updated: u64,
@@ -18,9 +18,9 @@ struct Weights {
 }
 
 impl MemoryModel<'_> {
-    /// The warning where a pipeline trains, and no operation was found that
-    /// updates the weights of any of `stages`, or those of some of them: nothing is
-    /// counted then that sums up their gradients.
+    /// Warns if no operation updates the weights of any of `stages`, or of some of them, in a
+    /// training pipeline: then no accumulators are counted for them. A stage is a range of
+    /// positions (end exclusive); its index is the number of its IPU.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
         let all = self.weights(&(0..self.layers()));
         if all.updated == 0 && all.not_updated > 0 {
@@ -53,7 +53,7 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// The weights of a range of positions.
+    /// Sums up the weights in a range of positions.
     fn weights(&self, range: &Range<usize>) -> Weights {
         let mut weights = Weights::default();
         let Some(flows) = &self.flows else {

@@ -1,18 +1,18 @@
-//! In which ranges of layers each flow counts, and for what.
+//! In which ranges of layers each flow counts, and for which quantity.
 //!
-//! A flow does the same in all ranges whose start lies between two of its
-//! users: it begins to count with some last position and ends with another.
+//! A flow has the same part in all ranges whose start lies between two of its users: it begins to
+//! count with some last position and ends with another.
 
 use super::additions::{Area, StageFlows};
 use super::flows::{Flow, Flows, Life, are_of_one_layer};
 use super::{PlacedStage, Recompute, Schedule};
 
-/// The quantity that a flow counts for.
+/// A quantity that flows count for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
-    /// Times the number of copies.
+    /// Multiplied by the number of copies.
     Stash,
-    /// Times the number of all pipeline stages.
+    /// Multiplied by the number of all pipeline stages.
     ForOut,
     /// Transfer buffers and forwarded tensors (see [`Transfers`]).
     PassesForward,
@@ -21,14 +21,14 @@ pub(super) enum Quantity {
     Leaves,
     GradientIn,
     GradientOut,
-    /// Once, even where nothing is known of the stages after it.
+    /// Once, whatever comes after the range.
     Accumulators,
 }
 
 pub(super) const QUANTITIES: usize = 9;
 
-/// From the starts `starts` (both inclusive) it counts in ranges with a last
-/// position in `lasts` (both inclusive).
+/// A flow counts for `quantity` in ranges with a start in `starts` and a last position in `lasts`
+/// (all ends inclusive).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowStretch {
     pub(super) quantity: Quantity,
@@ -36,12 +36,12 @@ pub(super) struct FlowStretch {
     pub(super) lasts: (u32, u32),
 }
 
-/// By flow: where it counts for what.
+/// By flow, the ranges in which it counts, and for what.
 #[derive(Debug)]
 pub(in crate::memory) struct Patterns {
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// Where Out is on the first IPU: Out by itself, and all positions as one
-    /// stage, to which Out belongs then.
+    /// If Out is on the first IPU: the area of Out, and the stage of all positions, to which Out
+    /// then belongs.
     pub(super) with_out: Option<(Area, StageFlows)>,
 }
 
@@ -69,11 +69,11 @@ struct Pattern<'a> {
     found: Vec<FlowStretch>,
 }
 
-/// A segment of starts in which a flow's next users are the same.
+/// Starts (both inclusive) with the same next users of a flow.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     starts: (u32, u32),
-    /// The first user at or after these starts, by pass.
+    /// The first user at or after these starts, in the forward pass and in the backward pass.
     forward: Option<u32>,
     backward: Option<u32>,
 }
@@ -95,7 +95,7 @@ impl<'a> Pattern<'a> {
         stretches.found
     }
 
-    /// Where starts go on to another next user.
+    /// Cuts the starts wherever the next user changes.
     fn segments(&self) -> Vec<Segment> {
         let users = self.flow.forward.iter().chain(&self.flow.backward);
         // Whether a user runs again may depend on the places before it.
@@ -136,7 +136,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// A gradient that the backward pass makes in its highest place.
+    /// Adds a gradient, which the backward pass makes at its highest place.
     fn gradient(&mut self, segment: Segment) {
         let users = &self.flow.backward;
         let (Some(&lowest), Some(&highest)) = (users.first(), users.last()) else {
@@ -152,14 +152,14 @@ impl<'a> Pattern<'a> {
         self.pass(Quantity::PassesBackward, segment, (lowest, next));
     }
 
-    /// On its way through a range between two users.
+    /// Adds the ranges between two users, which the tensor passes through.
     fn pass(&mut self, passes: Quantity, segment: Segment, (lowest, next): (u32, Option<u32>)) {
         if let Some(next) = next.filter(|&next| segment.starts.0 > lowest && next > 0) {
             self.add(passes, segment, segment.starts.0, next - 1);
         }
     }
 
-    /// The activation that the forward pass makes in its lowest place.
+    /// Adds an activation, which the forward pass makes at its lowest place.
     fn activation(&mut self, segment: Segment) {
         let (start, next) = (segment.starts.0, segment.forward);
         let is_across = self.flow.life == Life::AcrossPasses;
@@ -185,15 +185,15 @@ impl<'a> Pattern<'a> {
         (0..=place).rev().find(|&place| self.flows.goes_back(place))
     }
 
-    /// The first last position with which a user of ranges from `start` on runs again,
-    /// where each layer does.
+    /// The lowest last position with which `user` runs again in ranges from `start` on, where each
+    /// layer runs again.
     fn again_from(&self, start: u32, user: u32) -> Option<u32> {
         let ends = [user, 1].into_iter().filter(|&last| last >= user);
         let mut ends = ends.filter(|&last| self.flows.runs_again(user, &(start..last + 1)));
         ends.next()
     }
 
-    /// From which last position on a checkpoint of layers is kept.
+    /// The last position from which on ranges keep the tensor as a checkpoint of a layer.
     fn checkpoint(&self, start: u32, kept: Option<u32>, enters: Option<u32>) -> Option<u32> {
         let users = self.flow.forward.iter().copied();
         let users = users.filter(|&user| user >= start);
@@ -232,7 +232,7 @@ impl<'a> Pattern<'a> {
         self.for_out(segment, stashed);
     }
 
-    /// Tensors that Out takes, where it is on the first IPU.
+    /// Adds the ranges in which Out, on the first IPU, takes the tensor.
     fn for_out(&mut self, segment: Segment, stashed: Option<u32>) {
         let flows = self.flows;
         let is_shared = flows.out_is_first
@@ -245,7 +245,7 @@ impl<'a> Pattern<'a> {
         let stashed = stashed.filter(|_| flows.is_training);
         let until = stashed.unwrap_or(self.end + 1);
         if until > next {
-            // Only ranges from the first position have Out beside them.
+            // Only ranges from the first position have Out on their IPU.
             let first = Segment {
                 starts: (0, 0),
                 ..segment

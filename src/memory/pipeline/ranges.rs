@@ -1,8 +1,8 @@
-//! The bytes that a pipeline adds to every range of layers on some tiles, for any number of
-//! stages after it.
+//! Bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
+//! after the range.
 //!
-//! Where a flow counts is the same on all tiles and found once ([`Patterns`]); tiles have
-//! their bytes, and go through the starts as the sweep does.
+//! Where a flow counts is the same on all tiles and computed once ([`Patterns`]); tiles bring the
+//! bytes, and go through the starts as the sweep does.
 
 use super::flows::{Flows, Life, TileFlows};
 use super::patterns::{FlowStretch, Patterns, QUANTITIES, Quantity};
@@ -10,37 +10,37 @@ use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
 
-/// A change of what counts at a last position, from some start on.
+/// A change of a sum at the last position `last`, which applies from some start on.
 #[derive(Debug, Clone, Copy)]
 struct Event {
     quantity: usize,
     last: u32,
     is_end: bool,
-    /// The number that begins or ends to count, as a position in [`RangeAdditions::bytes`].
+    /// Index in [`RangeAdditions::bytes`] of the bytes that begin or cease to count.
     what: u32,
 }
 
-/// The additions on up to `N` neighbouring tiles; their memory is used again for the next.
-/// Bytes are by lane.
+/// Bytes that a pipeline adds to the growing range on up to `N` neighbouring tiles, by lane; reused
+/// for the next tiles.
 #[derive(Debug)]
 pub(in crate::memory) struct RangeAdditions<const N: usize> {
-    /// Those of flows and accumulators.
+    /// Bytes of flows and accumulators.
     bytes: Vec<[i64; N]>,
-    /// By start.
+    /// By start, the changes that apply from there on.
     events: Vec<Vec<Event>>,
     /// By quantity, then by last position.
     changes: Vec<Vec<[i64; N]>>,
-    /// The sums of the range.
+    /// By quantity, the sum of the range.
     sums: [[i64; N]; QUANTITIES],
-    /// By place: the largest variable that is kept there; that of the range.
+    /// By place, the largest variable that is kept there; and the largest in the range.
     largest_of_place: Vec<[u64; N]>,
     largest: [u64; N],
-    /// By place: how it runs backward; how the range does.
+    /// By place, how it runs backward; and how the range does.
     backward_of_place: Vec<BackwardPass>,
     backward: BackwardPass,
-    /// Transfer buffers that Out may need, where it is on the first IPU.
+    /// What determines the transfer buffers of Out, if it is on the first IPU.
     out: Option<[Transfers; N]>,
-    /// Bytes of all positions on one IPU beside the least, where Out is on it.
+    /// Bytes of a stage with all positions beside its least bytes, if Out is on the first IPU.
     whole: Option<[[u64; PHASES]; N]>,
     start: usize,
     /// One more than the last position.
@@ -67,7 +67,7 @@ impl<const N: usize> Default for RangeAdditions<N> {
 }
 
 impl<const N: usize> RangeAdditions<N> {
-    /// Takes the flows of some tiles.
+    /// Loads the flows of some tiles.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -117,7 +117,7 @@ impl<const N: usize> RangeAdditions<N> {
         self.largest_of_place.resize(flows.places as usize, [0; N]);
     }
 
-    /// Where these bytes are in the list.
+    /// Stores bytes and returns their index in the list.
     fn named(&mut self, bytes: [u64; N]) -> u32 {
         self.bytes.push(bytes.map(|bytes| bytes as i64));
         self.bytes.len() as u32 - 1
@@ -140,7 +140,7 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Activations that are kept from the forward to the backward pass, by place.
+    /// Notes at which places an activation is kept from the forward to the backward pass.
     fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
         let kept = &flows.list[flow as usize];
         if kept.life == Life::AcrossPasses {
@@ -200,13 +200,13 @@ impl<const N: usize> RangeAdditions<N> {
         self.sums[quantity as usize][lane] as u64
     }
 
-    /// The least bytes of any stage with this range.
+    /// By lane, the least bytes that the pipeline adds to any stage with this range.
     pub(in crate::memory) fn least(&self) -> [u64; N] {
         std::array::from_fn(|lane| self.sum(Quantity::Accumulators, lane))
     }
 
-    /// All copies of what the range stashes for the micro-batches that are under way, with `depth`
-    /// forward pipeline stages after the range. They are there in the update too.
+    /// By lane, all copies of tensors that the range stashes for micro-batches in flight, with
+    /// `depth` forward pipeline stages after the range. The update has them too.
     pub(in crate::memory) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         match self.whole {
             Some(_) if self.is_whole() => [0; N],
@@ -214,7 +214,8 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// By phase: what it needs beside the least and these copies.
+    /// By phase, then by lane: added bytes beside [`RangeAdditions::least`] and
+    /// [`RangeAdditions::copies`].
     pub(in crate::memory) fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
         let by_lane: [[u64; PHASES]; N] = match self.whole {
             Some(whole) if self.is_whole() => whole,
@@ -223,7 +224,7 @@ impl<const N: usize> RangeAdditions<N> {
         std::array::from_fn(|phase| by_lane.map(|phases| phases[phase]))
     }
 
-    /// Has the range all positions?
+    /// Does the range have all positions?
     fn is_whole(&self) -> bool {
         self.start == 0 && self.end == self.events.len() - 1
     }

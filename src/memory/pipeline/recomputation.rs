@@ -6,9 +6,9 @@ use crate::message::Warning;
 use crate::model::Framework;
 
 impl MemoryModel<'_> {
-    /// The warning where the stages of the pipeline keep activations that the profile
-    /// does not have, because it was recorded with recomputation (docs/model.md,
-    /// "Recomputation"). Where each layer is computed again, little is missing.
+    /// Warns if the stages of the pipeline keep activations that the profile lacks, because it was
+    /// recorded with recomputation (docs/model.md, "Recomputation"). Where each layer is
+    /// recomputed, little is missing.
     pub fn recording_warning(&self) -> Option<Warning> {
         let (flows, recording) = (self.flows.as_ref()?, self.model.recording);
         let recompute = flows.pipeline.recompute;
@@ -25,8 +25,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// How to compile without recomputation. (The names are from the sources of the
-/// frameworks.)
+/// How to compile without recomputation, with names from the sources of the frameworks.
 fn without_recomputation(framework: Framework) -> &'static str {
     match framework {
         Framework::Popart => {

@@ -49,7 +49,7 @@ pub(in crate::memory) fn in_passes()
     (plain(), passes, streams, backward_start)
 }
 
-/// The model, with layers; the passes are given round.
+/// The model with its layers; operations take the passes in turn.
 pub(in crate::memory) fn model(
     (plain, passes, streams, backward_start): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
 ) -> (Model, Layering) {
@@ -72,7 +72,7 @@ pub(in crate::memory) fn model(
     (model, layering)
 }
 
-/// Places with all that has no layer in one position, and with Out apart or on the
+/// Placements: everything without a layer in one position, Out on the last IPU, and Out on the
 /// first IPU.
 fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     let out_on = |out_on| {
@@ -89,7 +89,7 @@ fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     ]
 }
 
-/// How many stages may come after a range.
+/// The possible numbers of stages after a range.
 pub(in crate::memory) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
     match layers - range.end {
         0 => 0..1,
@@ -161,8 +161,8 @@ proptest! {
     }
 }
 
-/// Activations of these bytes between In, the layers and Out, each made in one
-/// place and used in the next, by both passes.
+/// Activations of `bytes` bytes between In, the layers and Out: each is made in one place and used
+/// in the next, by both passes.
 fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Flows, TileFlows<1>) {
     let flow = |place| Flow {
         forward: [place, place + 1].into(),
@@ -176,7 +176,7 @@ fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Fl
     (flows, tile)
 }
 
-/// The stash of each stage, in the units of the activations.
+/// The stash of each stage, in the unit of `bytes`.
 fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
     let layers = counts.iter().sum::<usize>();
     let (flows, tile) = chain(layers as u32, bytes, pipeline, true);
@@ -226,7 +226,7 @@ fn copies_are_those_that_public_tests_assert() {
     assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
     assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
     assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
-    // A small net of TensorFlow's tests needs more in this order.
+    // A small net in TensorFlow's tests needs more memory from one schedule to the next.
     let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
     let order = [
         Schedule::Sequential,

@@ -1,25 +1,24 @@
-//! Transfer buffers of a stage: tensors for other stages or from them, by the phase of its work
+//! Transfer buffers of a stage: tensors for other stages or from them, by phase of the stage's work
 //! (docs/model.md, "Pipelines").
 
 use super::flows::Flows;
 use super::{Pipeline, Recompute, Schedule};
 
-/// Phases of the steps: the forward pass but for its last step, that step, at which all is
-/// there that is kept, the backward pass, and what comes after both, when no micro-batch is
-/// under way.
+/// Number of phases: the forward pass without its last step; this step, at which all kept tensors
+/// are live; the backward pass; and the steps after both passes, when no micro-batch is in flight.
 pub(in crate::memory) const PHASES: usize = 4;
 
-/// The same bytes in both passes.
+/// The same bytes in both passes, and none after them.
 fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
 
-/// Bytes that a stage may hold for other stages, or forward.
+/// Bytes that a stage may hold for other stages or forward to them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Transfers {
-    /// Made before the stage, and used in its forward pass.
+    /// From an earlier stage, and used in the forward pass of this one.
     pub(super) enters: u64,
-    /// Used in its forward pass, and after it.
+    /// Used in the forward pass of this stage and of a later one.
     pub(super) leaves: u64,
     /// Gradients from later stages.
     pub(super) gradient_in: u64,
@@ -27,9 +26,9 @@ pub(super) struct Transfers {
     pub(super) gradient_out: u64,
     /// On its way to a later stage.
     pub(super) passes_forward: u64,
-    /// On its way to an earlier one.
+    /// On its way to an earlier stage.
     pub(super) passes_backward: u64,
-    /// The largest variable that is kept.
+    /// The largest variable that is kept for the backward pass.
     pub(super) largest_kept: u64,
     /// How the stage runs backward.
     pub(super) backward: BackwardPass,
@@ -43,13 +42,13 @@ pub(super) enum BackwardPass {
     None,
     /// At its own steps.
     Own,
-    /// With functions whose steps may be listed where another place calls them, when other
-    /// buffers are needed.
+    /// In functions, whose steps may be listed where another place calls them and other buffers are
+    /// live.
     InFunctions,
 }
 
 impl BackwardPass {
-    /// That of a range which has one more place.
+    /// How a range runs backward that has one more place.
     pub(super) fn with(self, other: Self) -> Self {
         match (self, other) {
             (Self::None, other) => other,
@@ -69,9 +68,8 @@ impl Flows {
         }
     }
 
-    /// By phase: the bytes of the transfer buffers of a stage, beside what its own steps have.
-    ///
-    /// The steps of the forward pass stand for both runs of what runs again.
+    /// By phase, bytes of the transfer buffers of a stage, beside those that its own steps have.
+    /// The steps of the forward pass stand for both runs of a recomputed place.
     pub(super) fn transfer_buffers(&self, moves: &Transfers) -> [u64; PHASES] {
         let Transfers {
             enters,
@@ -82,7 +80,7 @@ impl Flows {
             backward,
             ..
         } = *moves;
-        // A tensor for the layers after frozen ones is live when these end.
+        // A tensor for layers after frozen ones is live at the last step of the frozen layers.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
@@ -93,12 +91,12 @@ impl Flows {
         } = self.pipeline;
         let (forward, last_forward, in_backward) = match (schedule, recompute) {
             (Schedule::None, _) => (0, 0, 0),
-            // Only a whole stage is recomputed after it got its gradients.
+            // Only a whole stage is recomputed after its gradients arrived.
             (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
             (Schedule::Sequential, _) => (0, 0, 0),
             (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
             (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
-            // Gradients for a layer are live on the steps at which it is recomputed.
+            // Gradients of a layer are live on the steps at which it is recomputed.
             (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
             // FIFOs run at the end of the forward pass or before the backward pass.
             (Schedule::TfGrouped, Recompute::None) => {
@@ -112,7 +110,7 @@ impl Flows {
                 let last_forward = enters.max(leaves + gradient_out);
                 (enters.max(gradient_out), last_forward, enters)
             }
-            // Copies come after each half of a cycle.
+            // Copies follow each half of a cycle.
             (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
             (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
             (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
@@ -124,8 +122,8 @@ impl Flows {
         }
     }
 
-    /// By phase: the bytes that a stage forwards. Where a stage runs one pass
-    /// at a time, they leave it at the end of that.
+    /// By phase, bytes that a stage forwards. If it runs one pass at a time, they leave it at the
+    /// end of that pass.
     pub(super) fn forwarded(&self, moves: &Transfers) -> [u64; PHASES] {
         let (forward, backward) = (moves.passes_forward, moves.passes_backward);
         let one_at_a_time = [Schedule::TfInterleaved, Schedule::Sequential];
@@ -141,7 +139,7 @@ impl Flows {
         }
     }
 
-    /// The same where it is not known in which phase a step runs: in all the buffers of any.
+    /// In every phase of the passes the buffers of any, if the phase of a step is unknown.
     fn in_any_phase(&self, moves: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
         let buffers = match self.pipeline.schedule {
             _ if !self.has_phases() => 0,
@@ -157,8 +155,8 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// The same where a later stage is on the same IPU, and has work between that of this
-    /// one.
+    /// By phase, bytes of the transfer buffers of a stage and of Out, which is a later stage on the
+    /// same IPU and works in between.
     pub(super) fn transfer_buffers_beside_out(
         &self,
         moves: &Transfers,

@@ -1,20 +1,19 @@
-//! When the variables of uses begin and end to be live, in the order of the steps.
+//! The steps at which variables of uses begin and cease to be live.
 
 use crate::memory::neighbours::LiveRanges;
 
-/// The changes of some uses at each step; used again for the next.
+/// The rows that change at each step; reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct LiveChanges {
-    /// By step twice, for what ends before it and for what begins at it: where these begin
-    /// in `rows`. One more at the end.
+    /// Starts in `rows` of two lists for each step: rows that end before it, and rows that begin at
+    /// it. One more start marks the end.
     starts: Vec<u32>,
     /// Rows of the uses.
     rows: Vec<u32>,
 }
 
 impl LiveChanges {
-    /// Takes the ranges of all uses but those that are live on every step, of which there
-    /// are `steps`.
+    /// Loads the ranges of all rows but those that are live on every step; there are `steps` steps.
     pub(in crate::memory) fn load(&mut self, steps: u32, live: &LiveRanges) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
@@ -29,17 +28,17 @@ impl LiveChanges {
             self.rows[*start as usize] = row;
             *start += 1;
         });
-        // Each has become the next one.
+        // Each start has become the start of the next list.
         self.starts.rotate_right(1);
         self.starts[0] = 0;
     }
 
-    /// The uses that end to be live before a step.
+    /// Rows that cease to be live before a step.
     pub(in crate::memory) fn ends(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize)
     }
 
-    /// Those that begin to be live at it.
+    /// Rows that begin to be live at a step.
     pub(in crate::memory) fn begins(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize + 1)
     }
@@ -49,7 +48,7 @@ impl LiveChanges {
     }
 }
 
-/// Calls `visit` with each place in the list and the row.
+/// Calls `visit` with the index of the list and with the row of each change.
 fn each_change(live: &LiveRanges, mut visit: impl FnMut(usize, u32)) {
     for row in 0..live.len() as u32 {
         for &(from, to) in live.of(row as usize).unwrap_or_default() {

@@ -1,33 +1,33 @@
-//! The live bytes of each stage, step by step, and where they are most.
+//! The live bytes of each stage, step by step, and their highest sum.
 
 use crate::memory::lanes::{self, ByLane, Bytes};
 use std::cmp::Ordering;
 
-/// The live bytes of some stages at one step, and the most so far, by lane.
+/// The live bytes of some stages at one step, and the highest so far, by lane.
 #[derive(Debug, Default)]
 pub(super) struct LiveSums<B, const N: usize> {
-    /// By sum, without what every stage has.
+    /// By stage, without variables of every stage.
     live: Vec<[B; N]>,
-    /// The same: where it was most in this phase, and in those before.
+    /// By stage, the highest bytes in this phase; and in each earlier phase.
     highest: Vec<Highest<B, N>>,
     before: Vec<Vec<Highest<B, N>>>,
-    /// Bytes of every stage.
+    /// Live bytes of the variables of every stage.
     common: ByLane<B, N>,
 }
 
-/// The most that was live of a sum.
+/// The highest live bytes of a stage in a phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Highest<B, const N: usize> {
-    /// With what every stage has.
+    /// All live bytes, with the variables of every stage.
     pub(super) bytes: [B; N],
-    /// Those of them that every stage has.
+    /// The part of them that every stage has.
     pub(super) common: [B; N],
-    /// The first step that has them.
+    /// The first step with these bytes.
     pub(super) step: [u32; N],
 }
 
 impl<B: Bytes, const N: usize> LiveSums<B, N> {
-    /// Begins with nothing live; each sum has its first step.
+    /// Starts with nothing live; `firsts` has the first step of each stage.
     pub(super) fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
         let none = [B::default(); N];
         self.before.clear();
@@ -42,24 +42,24 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         *self.common = none;
     }
 
-    /// The sum that these bytes are part of; `None` for what every stage has.
+    /// The sum of a stage, or (`None`) of the variables of every stage.
     fn sum(&mut self, sum: Option<usize>) -> &mut [B; N] {
         sum.map_or(&mut self.common, |sum| &mut self.live[sum])
     }
 
-    /// These bytes begin to be live.
+    /// Adds bytes that begin to be live.
     #[inline]
     pub(super) fn begin(&mut self, sum: Option<usize>, bytes: &[B; N]) {
         lanes::add(self.sum(sum), bytes);
     }
 
-    /// They end to be live.
+    /// Takes away bytes that cease to be live.
     #[inline]
     pub(super) fn end(&mut self, sum: Option<usize>, bytes: &[B; N]) {
         lanes::subtract(self.sum(sum), bytes);
     }
 
-    /// Looks whether a sum is higher at this step than at all before.
+    /// Raises the highest bytes of a stage if this step has more.
     #[inline]
     pub(super) fn look(&mut self, sum: usize, step: u32) {
         let (mut all, highest) = (self.live[sum], &mut self.highest[sum]);
@@ -73,7 +73,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }
     }
 
-    /// Begins a phase at a step: what was most before it is kept apart.
+    /// Begins a phase at a step; the highest bytes of the phase before are kept.
     pub(super) fn begin_phase(&mut self, step: u32) {
         let none = Highest {
             bytes: [B::default(); N],
@@ -85,7 +85,7 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
             .push(std::mem::replace(&mut self.highest, highest));
     }
 
-    /// The most that was live of a sum in a phase, if there was one.
+    /// The highest live bytes of a stage in a phase; `None` if there is no such phase.
     pub(super) fn highest(&self, phase: usize, sum: usize) -> Option<&Highest<B, N>> {
         match phase.cmp(&self.before.len()) {
             Ordering::Less => self.before[phase].get(sum),

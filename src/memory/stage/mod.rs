@@ -1,13 +1,12 @@
 //! The memory of given stages, in full (docs/model.md, "The memory of a stage").
 //!
-//! Stages are not taken from the sweep. It knows of a range the highest bytes of any tile
-//! alone, and passes over all tiles, blocks and places that its bounds show to be lower,
-//! while a stage needs each tile with its first peak step and its parts at that step.
-//! Without these bounds the sweep would be the loop over steps that is here, and it would
-//! still have to keep the steps that its places stand for, the bytes of every stage apart,
-//! and stages of single layers or with late restores, where variables count otherwise than
-//! by a range. So both share what leads to them (uses of neighbours, lanes, flows, updates),
-//! and tests hold them against each other and against a reference model.
+//! Stages are not taken from the sweep. Of a range, the sweep yields only the highest bytes of any
+//! tile, and it skips all tiles, blocks and places whose bounds are lower, while a stage needs the
+//! first peak step of each tile and its parts at that step. Without its bounds the sweep would be
+//! the loop over steps that is here, and it would still have to keep the step of each place, the
+//! bytes of every stage apart, and stages of single layers or with late restores, where variables
+//! count otherwise. So both share only the preparation (uses of neighbours, lanes, flows, updates),
+//! and tests compare them with each other and with a reference model.
 
 mod live_changes;
 mod live_sums;
@@ -29,46 +28,43 @@ use std::ops::Range;
 /// The memory of one stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageMemory {
-    /// By tile: its bytes. Variables are those of the tile's own peak step.
+    /// By tile, bytes by what they hold. Variables are counted at the tile's own peak step.
     pub tiles: Vec<Parts>,
-    /// By tile: the first step at which all its bytes are most; `None` when
-    /// the stage has no steps.
+    /// By tile, the first step at which it takes the most bytes; `None` if the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// By tile and phase: transfer buffers and forwarded tensors.
+    /// By tile and phase: bytes of transfer buffers and forwarded tensors.
     pub(super) transfers: Vec<[u64; PHASES]>,
-    /// Bytes on the fullest tile when the pipeline restores what it stashed as late
-    /// as it can, which its compiler is free to do; `None` where that makes no
-    /// difference.
+    /// Bytes on the fullest tile if the pipeline restores stashed tensors as late as it can, which
+    /// its compiler is free to do; `None` where that makes no difference.
     pub late_restores: Option<u64>,
-    /// By tile: what it takes in the update, where the state of the optimizer is elsewhere in
-    /// between; empty where it is not.
+    /// By tile, its bytes in the update; empty unless optimizer state is elsewhere between updates.
     pub updates: Vec<UpdateOnTile>,
 }
 
-/// A tile in the update that takes the most there.
+/// A tile in the update that takes the most bytes on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
-    /// All bytes of the tile then, with a landing pad for all state of the weight.
+    /// All bytes of the tile in this update, with a landing pad for all state of the weight.
     pub bytes: u64,
-    /// Those bytes with a pad for one tensor of state at a time.
+    /// All bytes of the tile with a landing pad for only one tensor of state at a time.
     pub at_least: u64,
-    /// All bytes of the tile in the passes, where they are most.
+    /// All bytes of the tile in the passes, at their peak.
     pub in_passes: u64,
-    /// The part of `bytes` that the update takes beside what is always there: state that is loaded,
-    /// pads, what is gathered, and what it makes.
+    /// The part of `bytes` that the update adds to what is always there: loaded state, landing
+    /// pads, gathered tensors, and tensors that it makes.
     pub taken: u64,
-    /// Which update that is, for [`MemoryModel::weights_of_update`]; `None` where no state is
+    /// Number of this update, for [`MemoryModel::weights_of_update`]; `None` where no state is
     /// elsewhere.
     pub update: Option<u32>,
 }
 
 impl StageMemory {
-    /// Bytes on a tile; 0 on one that is not there.
+    /// Bytes on a tile; 0 for a tile that does not exist.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
         self.tiles.get(tile).map_or(0, Parts::total)
     }
 
-    /// The fullest tile; the first of several.
+    /// Number of the fullest tile; the first of several.
     pub fn max_tile(&self) -> usize {
         let fullest = self.tiles.iter().enumerate().rev();
         fullest
@@ -81,13 +77,13 @@ impl StageMemory {
         self.tile_bytes(self.max_tile())
     }
 
-    /// The first step at which the variables of the fullest tile are most; `None`
-    /// when the stage has no steps.
+    /// The first step at which the fullest tile takes the most bytes; `None` if the stage has no
+    /// steps.
     pub fn peak_step(&self) -> Option<u32> {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Sums over all tiles.
+    /// Bytes summed over all tiles.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for parts in &self.tiles {
@@ -105,40 +101,38 @@ struct StageOnTile {
     update: Option<UpdateOnTile>,
 }
 
-/// How many bytes the peaks by tile and the parts by flow take of stages that are computed
-/// in one pass over the variables.
+/// Maximum bytes of peaks by tile, or of parts by flow, for stages that are computed in one pass
+/// over the variables.
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// The bytes that each of `stages`, ranges of layer positions (end exclusive) which need
-    /// not be apart, takes at least, whatever stages come after it.
+    /// The least memory of each of `stages`, whatever stages come after it. They are ranges of
+    /// positions (end exclusive) and may overlap.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let alone = stages.iter().cloned().map(PlacedStage::alone);
         self.compute(&alone.collect::<Vec<_>>(), Wanted::All)
     }
 
-    /// The memory of all stages of a split, in their order, with what the pipeline
-    /// adds.
+    /// The memory of all stages of a split (ranges of positions, end exclusive), in their order,
+    /// with what the pipeline adds.
     pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Bytes on the fullest tile of each of `stages`, without the second pass that their
-    /// late restores take.
+    /// Bytes on the fullest tile of each of `stages`, without the second pass for late restores.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
         let computed = self.compute(stages, Wanted::All);
         computed.iter().map(StageMemory::max_tile_bytes).collect()
     }
 
-    /// The memory of each of `stages`.
+    /// The memory of each of `stages`, in their order.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
         self.add_late_restores(stages, &mut computed);
         computed
     }
 
-    /// The memory of each single layer, without the overhead that comes with
-    /// every stage.
+    /// The memory of each single layer, without the overhead of a stage.
     pub fn single_layers(&self) -> Vec<StageMemory> {
         let alone = |layer| PlacedStage::alone(layer..layer + 1);
         let layers: Vec<_> = (0..self.layers()).map(alone).collect();
@@ -156,8 +150,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes once more the stages that keep copies of activations, as if they restored
-    /// them late.
+    /// Computes stages that keep copies of activations once more, as if they restored them late.
     fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
         let (keeping, computed): (Vec<_>, Vec<_>) = stages
             .iter()
@@ -183,7 +176,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// One of the stages, from its peaks by tile.
+    /// Assembles one stage from its peaks by tile.
     fn stage_memory(
         &self,
         stage: usize,
@@ -217,7 +210,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// A tile whose code this is, with what its peaks add.
+    /// One tile: its code, and what its peaks add.
     fn on_tile(
         &self,
         (tile, code): (usize, Parts),
@@ -253,7 +246,7 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// The parts in the phase of the passes that takes the most: the first of several.
+    /// The parts in the phase of the passes that takes the most bytes; the first of several.
     fn in_passes(
         &self,
         (tile, code): (usize, Parts),
@@ -276,8 +269,8 @@ impl MemoryModel<'_> {
         highest.unwrap_or_default()
     }
 
-    /// Gaps on a tile with these bytes, which are those of the one-IPU compilation, and with the
-    /// shares of state that stay on it.
+    /// Fragmentation on a tile: of `bytes`, which the one-IPU compilation has too, and of the
+    /// shares of state that stay on the tile.
     fn fragmentation_on(
         &self,
         tile: usize,
@@ -299,8 +292,8 @@ impl MemoryModel<'_> {
         flows.is_some_and(Flows::recomputes_layers)
     }
 
-    /// By [`CodeKind`](crate::model::CodeKind): the code on `tile` that every stage
-    /// has as overhead; `None` by the classic rules.
+    /// By [`CodeKind`](crate::model::CodeKind): bytes of code on `tile` that every stage has as
+    /// overhead; `None` by the classic rules.
     pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
             return None;
@@ -315,8 +308,8 @@ impl MemoryModel<'_> {
         Some(std::array::from_fn(|kind| common[kind] + fixed[kind]))
     }
 
-    /// Code and vertex state by tile of a range of positions, and with it that
-    /// which every stage has, as overhead.
+    /// By tile, code and vertex state of a range of positions (end exclusive). With
+    /// `with_overhead`, code of every stage counts as overhead.
     pub(in crate::memory) fn code_of(
         &self,
         range: &Range<usize>,
@@ -354,7 +347,7 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Layers with this code and these live variables: their own, and those of every stage.
+/// Parts of layers with this code and these live variables: their own, and those of every stage.
 fn of_layers(
     code: Parts,
     (variables, overhead): (u64, u64),
@@ -373,7 +366,7 @@ fn of_layers(
     }
 }
 
-/// Has a range of positions one of these places?
+/// Does a range of positions have one of these places?
 pub(in crate::memory) fn meets(places: &[u32], range: &Range<usize>) -> bool {
     places
         .iter()

@@ -42,7 +42,7 @@ pub struct Parts {
     pub passing: u64,
 }
 
-/// Is it left out of JSON?
+/// Should the field be left out of JSON?
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
@@ -64,7 +64,7 @@ impl Parts {
         "optimizer state",
     ];
 
-    /// The bytes of each part.
+    /// The bytes of each part, in the order of [`Parts::NAMES`].
     pub fn bytes(&self) -> [u64; 12] {
         [
             self.variables,
@@ -82,7 +82,7 @@ impl Parts {
         ]
     }
 
-    /// All parts together.
+    /// Bytes of all parts together.
     pub fn total(&self) -> u64 {
         self.bytes().iter().sum()
     }
@@ -92,7 +92,7 @@ impl Parts {
         self.stash + self.accumulators + self.state + self.waiting + self.passing
     }
 
-    /// Bytes by [`CodeKind`](crate::model::CodeKind), without variables.
+    /// Parts with these bytes by [`CodeKind`](crate::model::CodeKind), without variables.
     pub(super) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {
@@ -105,7 +105,7 @@ impl Parts {
         }
     }
 
-    /// The additions of a pipeline in a phase.
+    /// The parts that a pipeline adds in a phase.
     pub(super) fn of_additions(additions: &Additions, phase: usize) -> Self {
         Self {
             stash: additions.stash,

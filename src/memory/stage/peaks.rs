@@ -1,5 +1,5 @@
-//! Where the live variables of each stage are most, on each tile: of neighbouring tiles
-//! and all stages together, step by step.
+//! The highest bytes of live variables of each stage on each tile, computed step by step for
+//! neighbouring tiles and all stages together.
 
 use super::LiveChanges;
 use super::live_sums::LiveSums;
@@ -12,18 +12,18 @@ use crate::memory::update::{TileUpdates, UpdatePhase, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// One stage on one tile.
+/// The peaks of one stage on one tile.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StagePeak {
-    /// By phase: where its live variables are most.
+    /// By phase, the peak of its live variables.
     pub(super) phases: [PhasePeak; PHASES],
     /// The bytes that the pipeline adds.
     pub(super) additions: Additions,
-    /// The update, where it is a phase of its own.
+    /// The update, where it is a separate phase.
     pub(super) update: Option<UpdatePeak>,
 }
 
-/// The step of a phase at which most is live: the first of several.
+/// The first step of a phase at which live variables take the most bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PhasePeak {
     /// Bytes of the stage's own variables.
@@ -34,23 +34,23 @@ pub(super) struct PhasePeak {
 }
 
 impl PhasePeak {
-    /// All variables.
+    /// Bytes of all live variables.
     pub(super) fn live(&self) -> u64 {
         self.variables + self.overhead
     }
 }
 
 impl StagePeak {
-    /// The maximum that is live in any phase.
+    /// The highest live bytes of any phase.
     pub(super) fn most_live(&self) -> u64 {
         self.phases.iter().map(PhasePeak::live).max().unwrap_or(0)
     }
 }
 
-/// A stage and tile in the update that takes the most.
+/// A stage on one tile in the update that takes the most bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UpdatePeak {
-    /// Bytes of the stage's own variables that are always live, and parameters.
+    /// Bytes of the stage's own always-live variables and parameters.
     pub(super) variables: u64,
     /// Bytes of the always-live variables that every stage has.
     pub(super) overhead: u64,
@@ -59,27 +59,27 @@ pub(super) struct UpdatePeak {
 
 type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
 
-/// Sums of some tiles. Bytes are by lane.
+/// Buffers for some tiles. Bytes are by lane.
 #[derive(Default)]
 pub(super) struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// How the rows of `uses` count.
+    /// How the uses count; a use may have several rows.
     rows: Vec<StageRow>,
-    /// By entry of these.
+    /// By entry of `rows`.
     live: LiveRanges,
     changes: LiveChanges,
     /// By stage.
     sums: LiveSums<B, N>,
-    /// By stage: bytes live on every step, without what every stage has.
+    /// By stage: bytes live on every step, without variables of every stage.
     always: Vec<[u64; N]>,
-    /// Those of what every stage has.
+    /// Bytes live on every step of variables of every stage.
     always_common: ByLane<u64, N>,
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
 }
 
 impl MemoryModel<'_> {
-    /// By tile: for each stage where its live variables are most.
+    /// By tile, then by stage.
     pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
         let tiles = self.model.target.num_tiles;
         let at_once = neighbours::at_once(tiles);
@@ -92,7 +92,7 @@ impl MemoryModel<'_> {
         found.flatten_iter().collect()
     }
 
-    /// The peaks of neighbouring tiles.
+    /// The peaks on neighbouring tiles.
     fn peaks_on(
         &self,
         tiles: Range<u32>,
@@ -119,7 +119,7 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// The same; `None` if sums of `B` do not hold what is there.
+    /// The peaks on neighbouring tiles; `None` if sums of `B` may overflow.
     fn peaks_in_lanes<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -153,7 +153,7 @@ impl MemoryModel<'_> {
         update.filter(|_| wanted != Wanted::Layers)
     }
 
-    /// Looks up what depends on the uses of variables alone.
+    /// Looks up what depends only on the uses of variables.
     fn look_up<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
@@ -177,7 +177,7 @@ impl MemoryModel<'_> {
         changes.load(plan.steps, live);
     }
 
-    /// Adds what the pipeline adds to each stage.
+    /// Adds the bytes of the pipeline to each stage.
     fn add_pipeline<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
@@ -197,7 +197,7 @@ impl MemoryModel<'_> {
 }
 
 impl MemoryModel<'_> {
-    /// Adds what the update takes of each stage, where something is elsewhere in between.
+    /// Adds the bytes of the update to each stage, where state is elsewhere between updates.
     fn add_update<B: Bytes, const N: usize>(
         &self,
         plan: &StagesToCompute<'_>,
@@ -246,8 +246,8 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         }
     }
 
-    /// Goes through the steps: sums only grow where something begins to be live, or
-    /// where the window of a stage does.
+    /// Goes through the steps. A sum is examined only where it can grow: where a variable begins to
+    /// be live, and at the first step of the stage.
     fn step_through(&mut self, plan: &StagesToCompute<'_>) {
         let Self {
             uses,
@@ -296,7 +296,7 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         }
     }
 
-    /// Puts where the variables of a stage are most into the peaks by tile.
+    /// Writes the peaks of a stage into the peaks by tile.
     fn show(&self, stage: usize, plan: &StagesToCompute<'_>, peaks: &mut [Vec<StagePeak>]) {
         if !plan.has_steps(stage) {
             return;

@@ -1,4 +1,4 @@
-//! Which stages are computed together, and how their variables count.
+//! Which stages are computed together, and how variables count in them.
 
 use super::meets;
 use crate::memory::pipeline::{Flows, PHASES, PlacedStage, Recompute, StageFlows};
@@ -6,33 +6,33 @@ use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// The stages to compute, and how much of them.
+/// How much of the stages to compute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Everything.
     All,
-    /// Layers, without what every stage has.
+    /// Single layers, without what every stage has.
     Layers,
-    /// Everything, if stages restored late what they keep.
+    /// Everything, as if stages restored late what they keep.
     LateRestores,
 }
 
-/// Which stages are computed, and how.
+/// Stages that are computed together.
 pub(super) struct StagesToCompute<'a> {
     pub(super) stages: &'a [PlacedStage],
     pub(super) wanted: Wanted,
-    /// By set of places: the stages that have one of them.
+    /// By place set: the stages that have one of its places.
     pub(super) stages_of: Vec<Vec<u32>>,
-    /// How many steps there are.
+    /// Number of steps.
     pub(super) steps: u32,
     /// The steps of each phase.
     pub(super) phases: [Range<u32>; PHASES],
-    /// By stage: the steps that count, none where it has none.
+    /// By stage, the steps to examine; empty if there are none.
     windows: Vec<Range<u32>>,
-    /// The first step of each stage that has one, with the stage, by step.
+    /// First step and number of each stage that has steps, ascending by step.
     pub(super) starts: Vec<(u32, usize)>,
     pub(super) with_overhead: bool,
-    /// By stage; empty where a pipeline adds nothing.
+    /// By stage; empty where no pipeline adds bytes.
     pub(super) flows: Vec<StageFlows>,
 }
 
@@ -44,8 +44,7 @@ pub(super) struct StageRow {
     counted: PlaceSet,
     /// A position that stages must have too.
     with: Option<u32>,
-    /// The flow of which a stage that restores late what it keeps has nothing, if it keeps
-    /// that.
+    /// The flow of the use if stages restore late: a stage that keeps it does not count it.
     kept_late: Option<u32>,
 }
 
@@ -75,28 +74,27 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Has a stage steps?
+    /// Does a stage have steps?
     pub(super) fn has_steps(&self, stage: usize) -> bool {
         !self.windows[stage].is_empty()
     }
 
-    /// Are there steps of a phase? There is always one phase.
+    /// Does a phase have steps? Without any steps, the first phase counts as having some.
     pub(super) fn has(&self, phase: usize) -> bool {
         !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
     }
 
-    /// By stage: the first step that counts.
+    /// By stage, the first step to examine.
     pub(super) fn firsts(&self) -> impl Iterator<Item = u32> {
         self.windows.iter().map(|window| window.start)
     }
 
-    /// Does a step count for a stage?
+    /// Is a step examined for a stage?
     pub(super) fn is_looked_at(&self, stage: usize, step: u32) -> bool {
         self.windows[stage].contains(&step)
     }
 
-    /// Calls `visit` with each stage that has the variables, and with `None` if every stage
-    /// has them.
+    /// Calls `visit` with each stage that counts the row, and with `None` if every stage does.
     #[inline]
     pub(super) fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
         if self.with_overhead && row.counted == EVERYWHERE {
@@ -115,15 +113,15 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with how the variables of a use count, and when they are live: several
-    /// times where they are live at other steps in some stages.
+    /// Calls `visit` with how the variables of a use count and when they are live: several times
+    /// where that differs between stages.
     pub(super) fn each_row<'b>(
         &self,
         memory: &'b MemoryModel<'_>,
         (of_use, number): (u32, u32),
         mut visit: impl FnMut(StageRow, Option<&'b [(u32, u32)]>),
     ) {
-        // A layer by itself has its state, and all that it keeps.
+        // A single layer has its state, and all that it keeps.
         if self.wanted != Wanted::Layers && memory.is_away(number) {
             return;
         }
@@ -152,8 +150,7 @@ impl<'a> StagesToCompute<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// By set of places: the stages that have one of them. What is in every stage is not told
-    /// here.
+    /// By place set: the stages that have one of its places. The list of `EVERYWHERE` is empty.
     pub(in crate::memory) fn stages_of_sets(&self, stages: &[Range<usize>]) -> Vec<Vec<u32>> {
         let of_set = |places: &[u32]| {
             let numbered = (0u32..).zip(stages);
@@ -163,7 +160,7 @@ impl MemoryModel<'_> {
         self.sets.iter().map(of_set).collect()
     }
 
-    /// The part of each stage in each flow; empty where a pipeline adds nothing.
+    /// The part of each stage in each flow; empty where no pipeline adds bytes.
     fn stage_flows(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageFlows> {
         let in_stage = |flows: &Flows| {
             let stages = stages.iter().cloned();
@@ -172,13 +169,13 @@ impl MemoryModel<'_> {
         self.flows_in(wanted).map_or(Vec::new(), in_stage)
     }
 
-    /// The flows that count, if a pipeline adds anything.
+    /// The flows, if a pipeline adds bytes.
     pub(super) fn flows_in(&self, wanted: Wanted) -> Option<&Flows> {
         let flows = self.flows.as_ref();
         flows.filter(|_| wanted != Wanted::Layers && self.rules == Rules::Full)
     }
 
-    /// Does a stage keep copies of activations that it restores?
+    /// Does a stage keep copies of activations that it restores for the backward pass?
     pub(super) fn keeps_activations(&self, stage: &PlacedStage) -> bool {
         let flows = self.flows.as_ref().zip(stage.after);
         flows.is_some_and(|(flows, after)| {

@@ -1,4 +1,5 @@
-//! Live bytes of growing ranges on neighbouring tiles, summed up only where it matters.
+//! Live bytes of growing ranges on neighbouring tiles, summed up only in blocks that may hold a
+//! peak.
 
 use super::variables::Stretch;
 use crate::memory::lanes::{self, Bytes};
@@ -6,21 +7,21 @@ use crate::memory::lanes::{self, Bytes};
 /// Places in a block. Small in tests, so that small models have several.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// The range has not been looked at in this block.
+/// Marks a block that was not examined for the range.
 const UNSEEN: usize = usize::MAX;
 
-/// Bytes that enter at each layer, and the live bytes of one range of layers, by lane. What
-/// every range has comes after the last layer, as if it were one more.
+/// Bytes that enter at each layer, and the live bytes of one range of layers, by lane. Bytes of
+/// every range are stored as one more layer after the last.
 #[derive(Debug, Default)]
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// By block, then layer, then place: how the bytes that enter there change
-    /// from the place before.
+    /// By block, then layer, then place: change, from the place before, of the bytes that enter at
+    /// the layer.
     changes: Vec<[B; N]>,
     /// By layer, then block.
     sums: Vec<BlockSums<B, N>>,
-    /// By layer: did anything enter since its sums were summed up?
+    /// By layer: did bytes enter since its sums were computed?
     is_stale: Vec<bool>,
     range: Range<B, N>,
 }
@@ -28,13 +29,13 @@ pub(super) struct Blocks<B, const N: usize> {
 /// Bytes that enter at one layer, in one block.
 #[derive(Debug, Clone, Copy)]
 struct BlockSums<B, const N: usize> {
-    /// All changes of the block together.
+    /// Sum of all changes in the block.
     changes: [B; N],
-    /// Its rises alone, which bound what can be live within it beyond its first place.
+    /// Sum of its rises only, which bounds what can be live within it beyond `before`.
     rises: [B; N],
     /// Bytes that are live before its first place.
     before: [B; N],
-    /// The maximum that can be live in it, `before` and `rises` together.
+    /// Upper bound on the bytes live in it: `before` and `rises` together.
     bounds: [B; N],
 }
 
@@ -44,14 +45,14 @@ struct Range<B, const N: usize> {
     start: usize,
     /// One more than its last layer.
     end: usize,
-    /// By block: the maximum that can be live in it, of all its layers.
+    /// By block, upper bound on the bytes live in it, of all layers of the range.
     bounds: Vec<[B; N]>,
-    /// Of the layers before `seen`, which is by block: what is live before the
-    /// first place of the block, and by place the changes.
+    /// Sums of the layers before `seen`: by block, bytes live before its first place; by place, the
+    /// changes; and `seen` itself by block.
     before: Vec<[B; N]>,
     changes: Vec<[B; N]>,
     seen: Vec<usize>,
-    /// The block that had the highest sum.
+    /// The block that had the highest sum of a shorter range.
     highest: usize,
 }
 
@@ -68,7 +69,7 @@ impl<B: Bytes, const N: usize> BlockSums<B, N> {
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Forgets everything, for tiles with so many places.
+    /// Clears everything, for tiles with `places` places.
     pub(super) fn restart(&mut self, places: usize, layers: usize) {
         // An end may lie after the last place.
         let blocks = places / BLOCK + 1;
@@ -82,12 +83,12 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.range.highest = 0;
     }
 
-    /// From now on, these bytes enter every range.
+    /// Lets bytes enter every range from now on.
     pub(super) fn enter_all(&mut self, what: Stretch, bytes: &[u32; N]) {
         self.enter(self.layers, what, bytes);
     }
 
-    /// From now on, these bytes enter at `layer`.
+    /// Lets bytes enter ranges at `layer` from now on.
     pub(super) fn enter(&mut self, layer: usize, what: Stretch, bytes: &[u32; N]) {
         let (from, to) = (what.from as usize, what.to as usize);
         let bytes = bytes.map(B::change);
@@ -104,7 +105,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Sums up what is live before each block of a layer.
+    /// Sums up the bytes that are live before each block of a layer.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -143,12 +144,12 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// The highest sums of the range within `window` (places, end exclusive) where
-    /// they are above `known`, else `known`.
+    /// By lane, the highest sum of the range within `window` (places, end exclusive), or `known` if
+    /// that is higher.
     pub(super) fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
-        // Where a shorter range had most, this one has much.
+        // The block that was highest for a shorter range probably has a high sum again.
         let first = Some(self.range.highest).filter(|first| blocks.contains(first));
         for block in first.into_iter().chain(blocks) {
             if is_above(&self.range.bounds[block], &highest) {
@@ -176,13 +177,12 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // From here on, only layers that are still to come can add to this.
+        // From here on, only layers that are still to come can add to this bound.
         range.bounds[block] = all;
         within
     }
 
-    /// Takes the layers that were added to the range since the last look at a
-    /// block.
+    /// Adds the layers that joined the range since the last look at a block.
     fn catch_up(&mut self, block: usize) {
         let range = &mut self.range;
         let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];

@@ -1,4 +1,4 @@
-//! The code of neighbouring tiles, in the form that the sweep needs.
+//! Code of neighbouring tiles, in the form that the sweep needs.
 
 use super::entries::Entries;
 use crate::limits;
@@ -8,21 +8,20 @@ use crate::memory::lanes::{ByLane, add_up};
 use crate::model::{EVERYWHERE, TooManyPlaces};
 use std::ops::Range;
 
-/// So much code is noted by neighbours that have it. More is sought among all.
+/// Maximum number of entries in lists by group of neighbours; with more, all tiles have one list.
 const MAX_NOTED: usize = 1 << 20;
 
-/// Which code is where: most is on few tiles.
+/// Which code is on which tiles: most is on few.
 #[derive(Debug)]
 pub(super) struct CodeByTiles {
-    /// How many neighbouring tiles are taken together.
+    /// Number of neighbouring tiles in a group.
     at_once: u32,
-    /// By neighbours: the number of each item that is there, and where those of its sums
-    /// begin and end that are.
+    /// By group: the number of each item on it, and the range of the item's sums that lie there.
     of_neighbours: Vec<Vec<(u32, Range<u32>)>>,
 }
 
 impl CodeByTiles {
-    /// That of `model`, for so many neighbours together.
+    /// Makes the lists for groups of `at_once` neighbours.
     pub(super) fn new(model: &MemoryModel<'_>, at_once: u32) -> Self {
         let tiles = model.model.target.num_tiles.max(1);
         let sums = model.code.iter().flat_map(|item| &item.bytes);
@@ -33,7 +32,7 @@ impl CodeByTiles {
         }
     }
 
-    /// Notes for each so many neighbours what is there.
+    /// Lists the items on each group of `at_once` neighbours.
     fn noted(model: &MemoryModel<'_>, at_once: u32) -> Self {
         let count = model.model.target.num_tiles.div_ceil(at_once);
         let mut of_neighbours = vec![Vec::new(); count as usize];
@@ -55,7 +54,7 @@ impl CodeByTiles {
         }
     }
 
-    /// The code on `tile` and on those that are taken together with it.
+    /// The code on the group of `tile`, each item with its sums there.
     fn around<'a>(
         &'a self,
         model: &'a MemoryModel<'_>,
@@ -69,21 +68,21 @@ impl CodeByTiles {
     }
 }
 
-/// Where the code of some tiles enters ranges of layers; used again for the next.
+/// At which layers the code of some tiles enters ranges; reused for the next tiles.
 #[derive(Debug, Default)]
 pub(super) struct SweepCode<const N: usize> {
-    /// By kind, then by lane: code that every stage has.
+    /// By kind, then by lane: bytes of code of every stage.
     pub(super) everywhere: [ByLane<u64, N>; 4],
-    /// Kinds of code, and what there is of them in `bytes`.
+    /// Entries with the kind of code and the index in `bytes`.
     pub(super) entries: Entries<(usize, u32)>,
     bytes: Vec<[u64; N]>,
 }
 
 impl<const N: usize> SweepCode<N> {
-    /// Takes the code of `tiles`, of which there are at most `N`.
+    /// Loads the code of `tiles`, which are at most `N`.
     ///
     /// # Errors
-    /// When there is more on them than on any real tile.
+    /// When the tiles have more code than any real tile.
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
@@ -116,7 +115,7 @@ impl<const N: usize> SweepCode<N> {
     }
 }
 
-/// The bytes on `tiles` of the code that has these sums, by lane; `None` if there are none.
+/// By lane, bytes on `tiles` of an item with these sums; `None` if it has none there.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let before = sums.partition_point(|sum| sum.to <= tiles.start);
     let here = sums[before..].iter().take_while(|sum| sum.from < tiles.end);

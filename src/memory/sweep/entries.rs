@@ -1,26 +1,26 @@
-//! At which layers something enters a growing range.
+//! At which layers bytes enter a growing range.
 
-/// Bytes that enter ranges at `layer`.
+/// Something that enters ranges at `layer`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerEntry<What> {
     pub(super) layer: u32,
     pub(super) what: What,
 }
 
-/// Entries by the first start from which they count: one more than the last
-/// layer before theirs that has the same.
+/// Entries by the first start from which they count: the position after the previous layer with the
+/// same entry, so that a range counts it once.
 #[derive(Debug, Default)]
 pub(super) struct Entries<What>(Vec<Vec<LayerEntry<What>>>);
 
 impl<What: Copy> Entries<What> {
-    /// Forgets everything, for so many layers.
+    /// Clears everything, for `layers` layers.
     pub(super) fn restart(&mut self, layers: usize) {
         self.0.resize_with(layers, Vec::new);
         self.0.iter_mut().for_each(Vec::clear);
     }
 
-    /// Enters what all of `layers` have: at each of them, into the ranges that
-    /// start after the one before it.
+    /// Adds what all of `layers` have: at each layer, it enters ranges that start after the layer
+    /// before.
     pub(super) fn enter(&mut self, layers: &[u32], what: What) {
         let mut start = 0;
         for &layer in layers {
@@ -29,8 +29,8 @@ impl<What: Copy> Entries<What> {
         }
     }
 
-    /// Enters what those ranges have that have one of `layers` and `with` too: at the later of
-    /// both. Ranges that start after `with` take it back, by `undo`.
+    /// Adds what ranges have that contain one of `layers`, and `with` too: it enters at the later
+    /// of both. For ranges that start after `with`, `undo` takes it back.
     pub(super) fn enter_with(&mut self, layers: &[u32], with: u32, what: What, undo: What) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut enter = |start: u32, layer: u32, what| {
@@ -50,7 +50,7 @@ impl<What: Copy> Entries<What> {
         }
     }
 
-    /// The sums from `start` on.
+    /// Entries that begin to count at `start`: layer, and what enters there.
     pub(super) fn from(&self, start: usize) -> impl Iterator<Item = (usize, What)> {
         let entries = self.0[start].iter();
         entries.map(|entry| (entry.layer as usize, entry.what))

@@ -1,29 +1,24 @@
 //! The peak of every range of layers that can fit.
 //!
-//! Rebuilding each range from its operations is hundreds of times too slow.
-//! Instead, some neighbouring tiles at a time, side by side:
+//! Rebuilding each range from its operations is hundreds of times too slow. Instead, neighbouring
+//! tiles are swept side by side:
 //!
-//! * A variable that the layers l1 < l2 < ... use enters a growing range once.
-//!   For the consecutive uses (p, n) it enters at layer n of every range that
-//!   starts after p, so uses are sorted by n, and by p the starts from which
-//!   they count.
-//! * A peak can lie only on few steps of a tile: where something ends to be
-//!   live after something began, and at the ends of layers' windows.
-//!   All ranges are kept as places in the list of these steps (`variables`).
-//! * For each layer, what enters there is kept as the changes from place to
-//!   place. They are summed up over blocks of places, which bounds the live
-//!   bytes of a range in each block; only blocks where the bound is above the
-//!   peak that other tiles and blocks have shown are summed place by place
-//!   (`blocks`).
-//! * What every stage needs is where the sums begin: by the full rules, the
-//!   variables that no operation uses and the code that none explains. Code of
-//!   each kind is bounded by what the profile has of it on the tile.
-//! * In a pipeline, each number of stages after a range is a column of its own, with
-//!   what the pipeline adds on the tile (`RangeAdditions`). A tile is looked at
-//!   where it can raise any of them.
-//! * The first layer at which any tile passes the limit ends the range for all
-//!   tiles. The heaviest tiles go first, so that ranges end early and peaks
-//!   are high early.
+//! * A variable that the layers l1 < l2 < ... use enters a growing range once. For two consecutive
+//!   users (p, n) it enters at layer n of every range that starts after p; so entries are kept by
+//!   the first start from which they count, p + 1.
+//! * A peak can lie at few steps of a tile only: where a variable ceases to be live after another
+//!   began, and at the ends of layers' windows. Live ranges are kept as places in the list of these
+//!   steps (`variables`).
+//! * For each layer, the bytes that enter there are kept as changes from place to place. Sums over
+//!   blocks of places bound the live bytes of a range in each block; only blocks whose bound
+//!   exceeds the peak of the tiles and blocks so far are summed place by place (`blocks`).
+//! * Sums begin with the bytes of every stage: by the full rules, variables that no operation uses,
+//!   and code that none explains. Code of each kind is bounded by its recorded bytes on the tile.
+//! * In a pipeline, each number of stages after a range has a column, with the bytes that the
+//!   pipeline adds on the tile (`RangeAdditions`). A tile is examined where it can raise any
+//!   column.
+//! * The first layer at which any tile exceeds the limit ends the range for all tiles. The heaviest
+//!   tiles go first, so that ranges end early and peaks are high early.
 
 mod blocks;
 mod code;
@@ -48,26 +43,25 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tiles::{Entered, OnTiles, sweep};
 use variables::SweepVariables;
 
-/// Of this many tiles one tells roughly what all need.
+/// One tile out of this many gives a rough estimate of the costs.
 const TILES_FOR_ONE: usize = 64;
 
-/// How many sums by layer and step one thread keeps of tiles that are swept together:
-/// more would not be read faster than those of each tile.
+/// Maximum number of sums by layer and place of tiles that are swept together by one thread: with
+/// more, reading them takes as long as sweeping each tile by itself.
 const MAX_CELLS: usize = 1 << 21;
 
 impl MemoryModel<'_> {
-    /// The bytes on the fullest tile of every contiguous range of layers that
-    /// needs at most `limit` bytes on each tile, and in a pipeline what it needs with
-    /// each number of stages after it.
+    /// The bytes on the fullest tile of every contiguous range of layers that needs at most `limit`
+    /// bytes on each tile; in a pipeline, also for each number of stages after the range.
     ///
     /// # Errors
-    /// When there is more on one tile than on any real one.
+    /// When one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
         self.range_costs_with(limit, self.layers(), &Progress::new())
     }
 
-    /// How many stages [`MemoryModel::range_costs`] knows the costs of at most:
-    /// all, or in a pipeline as many as there is room for.
+    /// Maximum number of stages that [`MemoryModel::range_costs`] covers: all, or in a pipeline as
+    /// many as the table has room for.
     pub fn most_stages(&self) -> usize {
         match &self.flows {
             None => usize::MAX,
@@ -75,7 +69,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// [`MemoryModel::range_costs`] for a pipeline of at most `stages` stages, counting tiles.
+    /// [`MemoryModel::range_costs`] for a pipeline of at most `stages` stages; counts tiles in
+    /// `progress`.
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].
@@ -109,8 +104,7 @@ impl MemoryModel<'_> {
         Self::costs_on((order, at_once), pipelines, stages, &task)
     }
 
-    /// Bytes of ranges on a few of the tiles, than which all together need no less: the
-    /// heaviest ones.
+    /// Costs of ranges on the heaviest tiles only: lower bounds on the costs on all tiles.
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].
@@ -122,14 +116,14 @@ impl MemoryModel<'_> {
         let mut order = self.heaviest_first(1);
         order.truncate(order.len().div_ceil(TILES_FOR_ONE));
         let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
-        // All tiles have the same list of code, which takes no time to make.
+        // One list of code for all tiles takes no time to make.
         let tiles = self.model.variables.tiles();
         let costs = Self::costs_on((order, tiles), &[(self, limit)], stages, &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
-    /// The costs on the tiles of `order` in each of these pipelines. Code is sought among
-    /// that of `at_once` neighbours.
+    /// The costs on the tiles of `order` in each pipeline. Code is listed by groups of `at_once`
+    /// neighbours.
     fn costs_on(
         (order, at_once): (Vec<Range<u32>>, u32),
         pipelines: &[(&Self, u64)],
@@ -157,9 +151,8 @@ impl MemoryModel<'_> {
         Ok(costs.collect())
     }
 
-    /// All tiles by what the compiler recorded of them, `at_once` neighbours together.
-    /// The costs are the same in any order, so it does not matter whether that is
-    /// right.
+    /// Groups of `at_once` neighbouring tiles, from the most recorded bytes on. Costs do not depend
+    /// on the order, so the recorded bytes need not be right.
     fn heaviest_first(&self, at_once: u32) -> Vec<Range<u32>> {
         let tiles = self.model.variables.tiles();
         let starts = (0..tiles).step_by(at_once as usize);
@@ -169,32 +162,32 @@ impl MemoryModel<'_> {
         order
     }
 
-    /// Bytes that the compiler recorded of a tile.
+    /// Bytes that the compiler recorded on a tile.
     fn recorded_on(&self, tile: u32) -> u64 {
         let recorded = self.model.recorded.tiles.get(tile as usize);
         recorded.map_or(0, |bytes| bytes.total)
     }
 }
 
-/// Shared by all threads.
+/// State of the sweep that all threads share.
 struct RangeSweep<'a> {
-    /// The model, in any of the pipelines.
+    /// The model in one of the pipelines.
     model: &'a MemoryModel<'a>,
     code: CodeByTiles,
-    /// Tiles that a thread takes together.
+    /// Groups of tiles; a thread takes one at a time.
     order: Vec<Range<u32>>,
-    /// How many of `order` are taken.
+    /// Number of groups that were taken.
     next: AtomicUsize,
-    /// Were neighbours too much to be swept together? Then others mostly are too.
+    /// Was a group too large to be swept together? Then most others are too.
     are_apart: AtomicBool,
-    /// Was there a tile with too much on it?
+    /// Did a tile have too many variables or too much code?
     failed: AtomicBool,
     pipelines: Vec<PipelineSweep<'a>>,
-    /// Which of these are swept together: a list for each time, by pipeline.
+    /// Sets of pipelines that are swept together; each has a flag by pipeline.
     alike: Vec<Vec<bool>>,
 }
 
-/// Which pipelines are swept together: those where the same variables count.
+/// Sets of pipelines in which the same variables count, so that they are swept together.
 fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
     let mut found: Vec<Vec<bool>> = Vec::new();
     for (number, pipeline) in pipelines.iter().enumerate() {
@@ -208,7 +201,7 @@ fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
 
 type SweepScratches = Widths<SweepScratch<i32, LANES>, SweepScratch<i32, 1>, SweepScratch<i64, 1>>;
 
-/// Sums of some tiles. Bytes are by lane.
+/// Buffers for some tiles. Bytes are by lane.
 #[derive(Default)]
 struct SweepScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
@@ -221,7 +214,7 @@ struct SweepScratch<B, const N: usize> {
 }
 
 impl RangeSweep<'_> {
-    /// Takes tiles until none is left.
+    /// Takes groups of tiles until none is left.
     fn work(&self, task: &Task) {
         let mut scratches = SweepScratches::default();
         while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
@@ -235,7 +228,7 @@ impl RangeSweep<'_> {
         }
     }
 
-    /// Sweeps neighbouring tiles: together if they can be, else each of them.
+    /// Sweeps a group of neighbouring tiles: together if possible, else one by one.
     fn neighbours(
         &self,
         tiles: Range<u32>,
@@ -247,7 +240,7 @@ impl RangeSweep<'_> {
             wide,
         } = scratches;
         if tiles.len() > 1 && !self.are_apart.load(Ordering::Relaxed) {
-            // Too much for neighbours together may not be too much for each of them.
+            // What is too much for the group may not be too much for each tile.
             if matches!(self.tiles(tiles.clone(), together), Ok(true)) {
                 return Ok(());
             }
@@ -261,9 +254,8 @@ impl RangeSweep<'_> {
         Ok(())
     }
 
-    /// Sweeps tiles in lanes: once for all pipelines where the same variables count,
-    /// which are fewer where layers are recomputed. Returns whether it did: not if sums
-    /// of `B` do not hold what is there, or `N` lanes of them are too many.
+    /// Sweeps tiles in lanes: once for each set of pipelines in which the same variables count.
+    /// Returns whether it did: not if sums of `B` may overflow, or if `N` lanes have too many sums.
     fn tiles<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -303,7 +295,7 @@ impl RangeSweep<'_> {
         Ok(true)
     }
 
-    /// Takes what each pipeline adds on some tiles.
+    /// Loads what each pipeline adds on some tiles.
     fn load_additions<B: Bytes, const N: usize>(&self, scratch: &mut SweepScratch<B, N>) {
         let SweepScratch {
             uses,

@@ -1,15 +1,15 @@
-//! The peaks of every range of layers, as all threads know them.
+//! The peak of every range of layers, shared by all threads.
 
 use crate::memory::lanes;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ranges with the same start whose numbers are kept together, from when one of them
-/// is looked at: most ranges of large models never are.
+/// Number of ranges with the same start that are allocated together, on first access: most ranges
+/// of large models are never accessed.
 const AT_ONCE: usize = 16;
 
-/// The highest bytes of any tile so far: by first and last layer a number that a
-/// range needs at least, and in a pipeline one for each number of stages after it.
+/// The highest bytes of any tile so far, by first and last layer: the first column is the lower
+/// bound of the range; in a pipeline, more columns follow, one for each number of stages after it.
 pub(super) struct RangePeakTable {
     layers: usize,
     columns: usize,
@@ -17,12 +17,12 @@ pub(super) struct RangePeakTable {
     parts: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// The numbers of one range.
+/// The columns of one range.
 #[derive(Clone, Copy)]
 pub(super) struct RangePeaks<'a>(&'a [AtomicU64]);
 
 impl RangePeakTable {
-    /// Nothing is known of any range; each has `columns` numbers.
+    /// A table of zeros with `columns` columns for each range.
     pub(super) fn new(layers: usize, columns: usize) -> Self {
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
@@ -32,7 +32,7 @@ impl RangePeakTable {
         }
     }
 
-    /// The range from `start` to `last`.
+    /// The columns of the range from `start` to `last` (inclusive).
     pub(super) fn of(&self, start: usize, last: usize) -> RangePeaks<'_> {
         let part = start * self.layers.div_ceil(AT_ONCE) + last / AT_ONCE;
         let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
@@ -42,20 +42,19 @@ impl RangePeakTable {
 }
 
 impl RangePeaks<'_> {
-    /// A number of it, of which 0 is what it needs at least.
+    /// The highest bytes so far in a column; column 0 is the lower bound of the range.
     pub(super) fn get(self, column: usize) -> u64 {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// By lane the bytes that a tile has at least, beside `least`, where it raises what the
-    /// range needs at least.
+    /// By lane, bytes beside `least` above which a tile raises the lower bound of the range.
     pub(super) fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
         let first = self.get(0);
         least.map(|least| first.saturating_sub(least))
     }
 
-    /// By lane the bytes that a tile has at least, beside `least` and what the columns
-    /// add to that, where it raises any of these.
+    /// By lane, bytes beside `least` and the additions in `columns` above which a tile raises any
+    /// of these columns.
     pub(super) fn lowest_column<const N: usize>(
         self,
         least: &[u64; N],
@@ -72,12 +71,12 @@ impl RangePeaks<'_> {
         lowest
     }
 
-    /// By lane, a tile has `least` at least.
+    /// Raises the lower bound of the range to the highest lane of `least`.
     pub(super) fn raise<const N: usize>(self, least: &[u64; N]) {
         raise(&self.0[0], least);
     }
 
-    /// By lane, a tile has what the columns add to `least`.
+    /// Raises each further column to the highest lane of `least` plus its additions in `columns`.
     pub(super) fn raise_columns<const N: usize>(self, least: &[u64; N], columns: &[[u64; N]]) {
         for (peak, added) in self.0[1..].iter().zip(columns) {
             raise(peak, &lanes::plus(least, added));
@@ -87,7 +86,7 @@ impl RangePeaks<'_> {
 
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
-    // Most tiles raise nothing, and to look is much cheaper than to write.
+    // Most tiles raise nothing, and a read is much cheaper than a write.
     if peak.load(Ordering::Relaxed) < highest {
         peak.fetch_max(highest, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The ranges of layers in one pipeline.
+//! The sweep of ranges of layers in one pipeline.
 
 use super::peaks::RangePeakTable;
 use crate::memory::lanes::{self, ByLane, plus};
@@ -9,40 +9,39 @@ use crate::memory::{MemoryModel, RangeCosts};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// One pipeline, as all threads know it.
+/// State of one pipeline that all threads share.
 pub(super) struct PipelineSweep<'a> {
     pub(super) model: &'a MemoryModel<'a>,
-    /// Longer ranges than those that need at most this are not looked at.
+    /// A range that exceeds this is not extended.
     limit: u64,
-    /// By start: the end (exclusive) of the longest range that fits, as far as
-    /// is known.
+    /// By start: upper bound so far on the end (exclusive) of the longest range that fits.
     ends: Vec<AtomicUsize>,
-    /// How many stages a split has at most.
+    /// Maximum number of stages in a split.
     stages: usize,
     patterns: Option<Patterns>,
-    /// The highest bytes on any tile so far that each range needs at least, and in a
-    /// pipeline with 0, 1, ... stages after it.
+    /// The highest bytes of each range on any tile so far: its lower bound, and in a pipeline with
+    /// 0, 1, ... stages after it.
     peaks: RangePeakTable,
 }
 
-/// Bytes that a pipeline adds to the range that grows, by lane.
+/// Bytes that a pipeline adds to the growing range, by lane.
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
-    /// Does the range fit so far?
+    /// Does the range still fit?
     is_on: bool,
-    /// The bytes that are added at least.
+    /// Least bytes that are added, wherever the range is in a split.
     least: ByLane<u64, N>,
-    /// By phase: what is added beside that and the copies.
+    /// By phase: bytes that are added beside `least` and `copies`.
     phases: [ByLane<u64, N>; PHASES],
-    /// By number of stages after the range: all copies of what it stashes.
+    /// By number of stages after the range: all copies of tensors that it stashes.
     copies: Vec<[u64; N]>,
     tile_updates: TileUpdates<N>,
     updates: RangeUpdates<N>,
 }
 
 impl<const N: usize> PipelineScratch<N> {
-    /// What is added beside the least and the copies, in the phase where it is the most.
+    /// Bytes that are added beside `least` and `copies` in the phase with the most.
     fn in_any_phase(&self) -> [u64; N] {
         let mut highest = [0; N];
         self.phases
@@ -68,7 +67,7 @@ impl<'a> PipelineSweep<'a> {
         }
     }
 
-    /// Do the same variables count in the passes, at the same steps?
+    /// Do the same variables count in the passes of both pipelines, at the same steps?
     pub(super) fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         model.flows.is_some() == other.flows.is_some()
@@ -76,7 +75,7 @@ impl<'a> PipelineSweep<'a> {
             && model.is_away_as(other)
     }
 
-    /// Takes what is added on some tiles with these flows.
+    /// Loads what the pipeline adds on some tiles.
     pub(super) fn load<const N: usize>(
         &self,
         (tiles, uses): (&TileFlows<N>, &NeighbourUses<N>),
@@ -108,9 +107,9 @@ impl<'a> PipelineSweep<'a> {
         }
     }
 
-    /// Adds the last position of `range`, which had all before it. Returns by lane the
-    /// bytes that one of `tiles` has at least, without what the pipeline adds, where it changes
-    /// anything of what is known; `None` if the range does not fit.
+    /// Adds the last position of `range`; all positions before it were added. Returns, by lane, the
+    /// bytes without the pipeline's additions above which one of `tiles` raises a peak; `None` if
+    /// the range does not fit.
     pub(super) fn add<const N: usize>(
         &self,
         range: Range<usize>,
@@ -144,13 +143,13 @@ impl<'a> PipelineSweep<'a> {
         Some(std::array::from_fn(|lane| lowest[lane].min(first[lane])))
     }
 
-    /// For how many numbers of stages after a range that ends at `end` its bytes are
-    /// computed: each of these has a position at least.
+    /// Number of columns for a range that ends at `end`: with 0, 1, ... stages after it, each of
+    /// which has at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
 
-    /// Takes by lane what tiles need at least of a range without what the pipeline adds.
+    /// Raises the peaks of a range to `bytes`, by lane, plus the pipeline's additions.
     pub(super) fn take<const N: usize>(
         &self,
         start: usize,
@@ -170,8 +169,8 @@ impl<'a> PipelineSweep<'a> {
         self.stop_beyond_limit((start, last), &least, scratch);
     }
 
-    /// Takes by lane what tiles need of a range in the update, whose code and whose
-    /// variables that are live on every step are `fixed`.
+    /// Raises the peaks of a range to its bytes in the update, by lane; `fixed` has its code and
+    /// its variables that are live on every step.
     pub(super) fn take_update<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -192,7 +191,7 @@ impl<'a> PipelineSweep<'a> {
         self.stop_beyond_limit((start, last), &least, scratch);
     }
 
-    /// Ends the range if a tile needs too much of it at least.
+    /// Ends the range if its least bytes on a tile exceed the limit.
     fn stop_beyond_limit<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -205,14 +204,14 @@ impl<'a> PipelineSweep<'a> {
         }
     }
 
-    /// Is more added in one phase than in another?
+    /// Do the additions differ between phases?
     pub(super) fn has_phases(&self) -> bool {
         let flows = self.model.flows.as_ref();
         flows.is_some_and(|flows| flows.has_phases())
     }
 
-    /// By lane the bytes that a tile has at least in a phase, without what the pipeline
-    /// adds, where it changes anything of what is known.
+    /// By lane, the bytes in a phase, without the pipeline's additions, above which a tile raises a
+    /// peak.
     pub(super) fn known_in<const N: usize>(
         &self,
         (start, last): (usize, usize),
@@ -229,7 +228,7 @@ impl<'a> PipelineSweep<'a> {
         }
     }
 
-    /// Takes by lane what tiles need in a phase, without what the pipeline adds.
+    /// Raises the peaks of a range to `bytes` in a phase, by lane, plus the pipeline's additions.
     pub(super) fn take_in<const N: usize>(
         &self,
         (start, last): (usize, usize),

@@ -1,4 +1,4 @@
-//! All ranges on some tiles, in every pipeline where the same variables count.
+//! All ranges on some tiles, in all pipelines in which the same variables count.
 
 use super::blocks::Blocks;
 use super::code::SweepCode;
@@ -8,14 +8,14 @@ use crate::memory::lanes::{Bytes, add_up};
 use crate::memory::neighbours::NeighbourUses;
 use std::ops::Range;
 
-/// Bytes that entered at each layer up to some start.
+/// Bytes that enter at each layer of ranges from the current start.
 #[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
-    /// Variables that are not live on all steps.
+    /// Variables that are live on some steps.
     pub(super) blocks: Blocks<B, N>,
-    /// By layer: variables that are.
+    /// By layer: variables that are live on every step.
     pub(super) always: Vec<[u64; N]>,
-    /// By layer, then by kind.
+    /// By layer, then by kind of code.
     pub(super) code: Vec<[[u64; N]; 4]>,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) code: &'a SweepCode<N>,
 }
 
-/// Pipelines, each with what it adds.
+/// Pipelines, each with the bytes that it adds.
 pub(super) type InPipelines<'a, 'b, const N: usize> =
     [(&'a PipelineSweep<'b>, &'a mut PipelineScratch<N>)];
 
-/// Goes through all starts, and from each as far as the range fits in any of the
-/// pipelines, which need the same without what they add.
+/// Goes through all starts, and from each as far as the range fits in any of the pipelines, which
+/// have the same bytes but for their additions.
 pub(super) fn sweep<B: Bytes, const N: usize>(
     on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
@@ -50,7 +50,7 @@ pub(super) fn sweep<B: Bytes, const N: usize>(
 }
 
 impl<B: Bytes, const N: usize> Entered<B, N> {
-    /// Begins anew, with what every range has.
+    /// Clears everything, and enters the bytes of every range.
     fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
         for &what in &on_tiles.variables.everywhere {
@@ -63,7 +63,7 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
         self.code.resize(layers, [[0; N]; 4]);
     }
 
-    /// Enters what counts from `start` on.
+    /// Enters the bytes that begin to count at `start`.
     fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
         let OnTiles {
             uses,
@@ -86,7 +86,7 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
     }
 }
 
-/// All ranges from `start`, with what enters at each layer.
+/// Examines all ranges from `start`, adding layer by layer.
 fn ranges_from<B: Bytes, const N: usize>(
     start: usize,
     on_tiles: &OnTiles<'_, N>,
@@ -104,7 +104,7 @@ fn ranges_from<B: Bytes, const N: usize>(
         for (pipeline, scratch) in pipelines.iter_mut() {
             known = lowest(known, pipeline.add(start..last + 1, tiles(), scratch));
         }
-        // No pipeline has this range.
+        // The range fits in no pipeline.
         let Some(known) = known else { break };
         for (sums, added) in code.iter_mut().zip(&entered.code[last]) {
             add_up(sums, added);
@@ -126,7 +126,7 @@ fn ranges_from<B: Bytes, const N: usize>(
         }
         let without_fragmentation = totals;
         model.overhead.add_fragmentation_on(tiles(), &mut totals);
-        // Only more than is known changes anything; of 0 it is not told whether it does.
+        // Only a total above the known peak changes it; a known peak of 0 may be unset.
         let changes = |(&total, &known): (&u64, &u64)| total > known || known == 0;
         if totals.iter().zip(&known).any(changes) {
             for (pipeline, scratch) in pipelines.iter_mut() {
@@ -143,8 +143,8 @@ fn ranges_from<B: Bytes, const N: usize>(
     }
 }
 
-/// Takes what a range needs in each phase: its live variables, and `beside` by lane what
-/// there is in all of them.
+/// Raises the peaks of a range in each phase: by its live variables and `beside`, the bytes of
+/// every phase by lane.
 fn phases<B: Bytes, const N: usize>(
     range: Range<usize>,
     on_tiles: &OnTiles<'_, N>,
@@ -154,7 +154,7 @@ fn phases<B: Bytes, const N: usize>(
 ) {
     let range = (range.start, range.end - 1);
     for (phase, window) in on_tiles.variables.phases.iter().enumerate() {
-        // Without any step there is one phase, in which nothing is live.
+        // Without steps there is only one phase, in which nothing is live.
         let is_only = phase == 0 && on_tiles.variables.places == 0;
         if window.0 == window.1 && !is_only {
             continue;
@@ -176,7 +176,7 @@ fn phases<B: Bytes, const N: usize>(
     }
 }
 
-/// A range in all pipelines that have it.
+/// The lower bytes by lane; `None` for a range that does not fit.
 fn lowest<const N: usize>(a: Option<[u64; N]>, b: Option<[u64; N]>) -> Option<[u64; N]> {
     match (a, b) {
         (Some(a), Some(b)) => Some(std::array::from_fn(|lane| a[lane].min(b[lane]))),

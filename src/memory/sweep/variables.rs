@@ -1,4 +1,4 @@
-//! The variables of neighbouring tiles, in the form that the sweep needs.
+//! Variables of neighbouring tiles, in the form that the sweep needs.
 
 use super::entries::Entries;
 use crate::limits;
@@ -9,7 +9,7 @@ use crate::memory::neighbours::{LiveRanges, NeighbourUses};
 use crate::memory::pipeline::PHASES;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// A stretch of the list of steps on which the variables of a use are live.
+/// Places (end exclusive) in the list of steps at which the variables of a use are live.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub(super) from: u32,
@@ -18,42 +18,41 @@ pub(super) struct Stretch {
     pub(super) row: u32,
 }
 
-/// Where the variables of some tiles enter ranges of layers; used again for the next.
+/// At which layers the variables of some tiles enter ranges; reused for the next tiles.
 #[derive(Debug, Default)]
 pub(super) struct SweepVariables<const N: usize> {
-    /// Rows of the uses, each with where it counts and what position ranges must have too:
-    /// once, or several times where it is live at other steps in some stages.
+    /// Row of each use, the places that count it, and a position that ranges must have too: several
+    /// times where stages differ in when it is live.
     counted: Vec<(u32, (PlaceSet, Option<u32>))>,
-    /// By entry of these.
-    /// First as steps, then as places.
+    /// By entry of `counted`: its ranges, first as steps, then as places.
     live: LiveRanges,
-    /// How many steps can hold a peak.
+    /// Number of steps that can hold a peak.
     pub(super) places: usize,
     begins: StepSet,
     ends: StepSet,
-    /// Where windows begin or end: these steps are kept.
+    /// Steps where windows begin or end, which are always places.
     edges: StepSet,
-    /// By phase of a pipeline: its places, end exclusive.
+    /// By phase, its places, end exclusive.
     pub(super) phases: [(usize, usize); PHASES],
-    /// By step that is marked, how many of those that can hold a peak lie
-    /// before it.
+    /// By step in any of the three sets: number of places before it.
     rank: Vec<u32>,
-    /// Uses that are not live on all steps.
+    /// Uses that are live on some steps.
     pub(super) moving: Entries<Stretch>,
-    /// Uses that are, by row.
+    /// Uses that are live on every step, by row.
     pub(super) always: Entries<u32>,
-    /// Variables that every stage has: live on some steps, and on all, by lane.
+    /// Variables of every stage that are live on some steps; and by lane, bytes of those that are
+    /// live on every step.
     pub(super) everywhere: Vec<Stretch>,
     pub(super) always_everywhere: ByLane<u64, N>,
-    /// The highest bytes of one tile that all stretches have together.
+    /// Bytes of all stretches together on the tile with the most.
     pub(super) most: u64,
 }
 
 impl<const N: usize> SweepVariables<N> {
-    /// Takes the variables of some tiles.
+    /// Loads the variables of some tiles.
     ///
     /// # Errors
-    /// When there is more on them than on any real tile.
+    /// When the tiles have more variables than any real tile.
     pub(super) fn load(
         &mut self,
         model: &MemoryModel<'_>,
@@ -85,9 +84,8 @@ impl<const N: usize> SweepVariables<N> {
         self.enter(model, uses)
     }
 
-    /// Finds the steps that can hold a peak: the last before an end, if
-    /// anything began since the step found before, and both ends of each
-    /// layer's window.
+    /// Finds the steps that can hold a peak: the last before an end, if a variable began since the
+    /// place before, and both ends of each window and phase.
     fn find_places(&mut self, model: &MemoryModel<'_>) {
         let steps = model.model.classes.steps() as usize + 1;
         self.edges.restart(steps);
@@ -120,7 +118,7 @@ impl<const N: usize> SweepVariables<N> {
         }
     }
 
-    /// Enters the uses that a stage can have.
+    /// Adds the entries of the uses that a stage can have.
     fn enter(
         &mut self,
         model: &MemoryModel<'_>,
@@ -157,7 +155,7 @@ impl<const N: usize> SweepVariables<N> {
                 match with {
                     None => self.moving.enter(layers, what),
                     Some(with) => {
-                        // A life that begins where it ended, and the reverse, takes it back.
+                        // A stretch with its ends swapped takes the stretch back.
                         let (from, to) = (to, from);
                         let undo = Stretch { from, to, row };
                         self.moving.enter_with(layers, with, what, undo);
@@ -169,8 +167,8 @@ impl<const N: usize> SweepVariables<N> {
         Ok(())
     }
 
-    /// The window that covers `window` and that of one more layer, in places,
-    /// end exclusive.
+    /// The smallest window (places, end exclusive) that covers `window` and the window of one more
+    /// layer.
     pub(super) fn widened(
         &self,
         window: Option<(usize, usize)>,

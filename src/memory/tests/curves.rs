@@ -5,7 +5,7 @@ use super::*;
 use crate::memory::LiveCurve;
 use std::collections::BTreeSet;
 
-/// Bytes at a step, by the curve's own rules.
+/// Bytes at a step, as [`LiveCurve`] defines them.
 fn at(curve: &LiveCurve, step: u32) -> u64 {
     let behind = curve.points.partition_point(|&(from, _)| from <= step);
     curve.fixed + curve.always_live + curve.points[behind - 1].1

@@ -1,21 +1,19 @@
-//! Nothing counts twice: each variable and each piece of code takes a bit of its
-//! own as its size, so that the bytes of a part say what is in it. What counted
-//! twice would carry into the bit of another.
+//! Nothing counts twice: the size of each variable and each piece of code is a separate bit, so
+//! that the bytes of a part show what is in it. A second count would carry into another bit.
 
 use super::reference_model::{GROUPS, Plain, TILES, VERTEX_TYPES, full, memory, plain};
 use super::*;
 use crate::model::{CodeKind, Layering, NO_LAYER};
 use crate::profile::{RecordedTile, TileBytes};
 
-/// Variables that have a bit each.
+/// Number of variables, which have a bit each.
 const VARIABLES: usize = 20;
 /// The bits of code that no operation explains, by kind.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
-/// The bit of what no variable explains.
+/// The bit of bytes that no variable explains.
 const REST: u64 = 1 << 24;
 
-/// Gives every size its bit. Every group belongs to some operation, as those of
-/// real models do.
+/// Gives every size its bit. Every group belongs to some operation, as in real models.
 fn with_bits(mut plain: Plain) -> Plain {
     plain.variables.truncate(VARIABLES);
     for (bit, variable) in plain.variables.iter_mut().enumerate() {
@@ -35,7 +33,7 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// The model; the compiler recorded of it what the groups have and a bit more.
+/// The model; its recorded code is the code of all groups, and one more bit for each kind.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {
@@ -52,7 +50,7 @@ fn recorded(plain: &Plain) -> (Model, Layering) {
     (model, layering)
 }
 
-/// By kind of code: the bits of what the operations of a stage carry.
+/// By kind of code: the bits of the operations in these layers.
 fn code_bits(plain: &Plain, layers: Range<usize>, tile: u32) -> [u64; 4] {
     let groups = plain.groups_of(layers);
     let of_groups = groups.iter().fold(0, |bits, group| bits | 1 << group);

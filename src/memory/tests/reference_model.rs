@@ -83,7 +83,7 @@ fn variable() -> impl Strategy<Value = PlainVariable> {
     })
 }
 
-/// Of few bytes, or with more on a tile than 32 bits hold.
+/// Variables of few bytes, or with more on a tile than 32 bits hold.
 fn variables() -> impl Strategy<Value = Vec<PlainVariable>> {
     let times = prop_oneof![4 => Just(1), 1 => Just(1 << 27)];
     (vec(variable(), 0..40), times).prop_map(|(mut variables, times)| {
@@ -182,7 +182,7 @@ impl Plain {
         }
     }
 
-    /// docs/model.md, "The memory of a stage", for one tile, word by word.
+    /// A literal form of docs/model.md, "The memory of a stage", for one tile.
     pub(in crate::memory) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.groups_of(layers.clone());
         let layered = self.groups_of(layers.start.max(1)..layers.end);
@@ -252,8 +252,8 @@ impl Plain {
         users.map(|&(_, layer)| layer).collect()
     }
 
-    /// The full rules for one tile, word by word; `recorded` and `explained`
-    /// are bytes of code by kind.
+    /// A literal form of the full rules for one tile; `recorded` and `explained` are bytes of code
+    /// by kind.
     pub(in crate::memory) fn full_stage(
         &self,
         layers: Range<usize>,
@@ -317,7 +317,7 @@ pub(in crate::memory) fn classic(model: &Model, layering: &Layering) -> Placemen
     Placement::classic(model, layering).expect("few places")
 }
 
-/// Places for the full rules, with all that has no layer in one position, so that the literal
+/// Places for the full rules, with everything without a layer in one position, so that the literal
 /// rules stay short.
 pub(in crate::memory) fn full(model: &Model, layering: &Layering) -> Placement {
     let classic = classic(model, layering);

@@ -1,9 +1,9 @@
-//! The update of the weights as a phase of its own, where the state of the optimizer is
-//! away between two updates (docs/model.md, "Optimizer state elsewhere").
+//! The update of the weights as a separate phase, where the state of the optimizer is away between
+//! two updates (docs/model.md, "Optimizer state elsewhere").
 //!
-//! The passes run without the state and without what only updates make. Then the state of
-//! one weight after the other comes: what its update takes (`tile`) is beside what is
-//! always live. For all ranges of layers at once it is told in `ranges`.
+//! The passes run without the state and without variables that only updates make. Then the state of
+//! one weight after the other comes in, and the bytes that its update takes (`tile`) are added to
+//! those of always-live variables. `ranges` does so for all ranges of layers at once.
 
 mod parts;
 mod ranges;
@@ -22,41 +22,42 @@ use crate::model::{Model, PassPlaces, Placement, TooManyPlaces};
 use parts::{Part, Updates};
 use std::sync::Arc;
 
-/// The variables of updates, and those that are off the chip in the passes.
+/// The variables of updates; some are off the chip in the passes.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
-    /// By number of the use.
+    /// By number of the use, its part in the update.
     of_uses: Arc<[InUpdate]>,
-    /// The updates of each use of variables, one after the other.
+    /// The updates of each use, one use after the other.
     updates: Arc<[u32]>,
-    /// Has the profile gradients of several micro-batches? Else what sums them up is taken to
+    /// Does the profile have gradients of several micro-batches? Else accumulators are assumed to
     /// be as large as the weights.
     has_gradients: bool,
-    /// By update: is state of it shared out among replicas?
+    /// By update: is some of its state sharded among replicas?
     is_shared_out: Arc<[bool]>,
     /// By update, the half-open range of its steps.
     steps: Arc<[(u32, u32)]>,
 }
 
-/// The part that the variables of a use have in the update.
+/// The part of a use's variables in the update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct InUpdate {
     part: Option<Part>,
-    /// Are they in no pass?
+    /// Are they absent from both passes?
     is_away: bool,
-    /// Are they parameters that some steps do without? In the update they are all there.
+    /// Are they parameters that some steps do without? In the update all of them are live.
     has_holes: bool,
-    /// Where their updates are in the list, and how many.
+    /// Index of their first update in [`UpdatePhase::updates`], and number of their updates.
     updates: (u32, u32),
 }
 
 impl UpdatePhase {
-    /// The variables that are off the chip in `pipeline`; `None` where there are none.
+    /// Finds the variables that are off the chip in `pipeline`; `None` if the model does not train
+    /// or the pipeline keeps all state on the chip.
     ///
     /// # Errors
-    /// When updates share variables in more ways than those of any real model.
+    /// When more distinct sets of updates share variables than in any real model.
     pub(in crate::memory) fn new(
         model: &Model,
         placement: &Placement,
@@ -104,14 +105,14 @@ impl UpdatePhase {
         }))
     }
 
-    /// Are the variables of a use in no pass?
+    /// Are the variables of a use absent from both passes?
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
         let found = self.of_uses.get(number as usize);
         found.is_some_and(|in_update| in_update.is_away)
     }
 
-    /// Are the same variables in no pass?
+    /// Are the same variables absent from both passes in `other`?
     pub(in crate::memory) fn is_away_as(&self, other: &Self) -> bool {
         let both = self.of_uses.iter().zip(&*other.of_uses);
         self.of_uses.len() == other.of_uses.len()
@@ -125,12 +126,12 @@ impl UpdatePhase {
         self.place.is_off_chip()
     }
 
-    /// The bytes of one replica's share of state.
+    /// The bytes of one replica's share of `bytes`.
     fn share(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.replicas)
     }
 
-    /// The part that the variables of a use have, and the updates that they are in.
+    /// The part of a use's variables in the update, and the numbers of their updates.
     fn of(&self, number: u32) -> (InUpdate, &[u32]) {
         let found = self.of_uses.get(number as usize).copied();
         let found = found.unwrap_or_default();
@@ -141,14 +142,14 @@ impl UpdatePhase {
 }
 
 impl MemoryModel<'_> {
-    /// Are the variables of a use in no pass?
+    /// Are the variables of a use absent from both passes?
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
         let update = self.update.as_ref();
         update.is_some_and(|update| update.is_away(number))
     }
 
-    /// Are the same variables in no pass of another pipeline?
+    /// Are the same variables absent from both passes in another pipeline?
     pub(in crate::memory) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
         match (&self.update, &other.update) {
             (None, None) => true,
@@ -157,7 +158,7 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// The names of the weights of an update, or where it has none, of its state.
+    /// The names of the weights of an update, or of its state if it has no weights.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
         let Some(phase) = &self.update else {
             return Vec::new();

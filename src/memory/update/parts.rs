@@ -1,4 +1,4 @@
-//! Which variables are the state of the optimizer, and which updates belong together.
+//! Which variables are state of the optimizer, and which operations form one update.
 
 use crate::limits;
 use crate::memory::Pipeline;
@@ -6,50 +6,50 @@ use crate::model::{
     Framework, Label, Model, NO_USERS, PassPlaces, TensorKind, TooManyPlaces, VariableUse,
 };
 
-/// The marks of state in front of the name of its weight, in PopART.
+/// Marks of optimizer state before the name of its weight, in PopART.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
-/// Momentum and gradients in one: state where gradients are not summed up.
+/// Mark of momentum and gradients in one tensor: state unless gradients are summed up elsewhere.
 const MOMENTUM_MARK: &str = "Accl___";
-/// PopART leaves a scalar where it is.
+/// PopART leaves tensors with fewer elements (scalars) where they are.
 const FEWEST_ELEMENTS: u64 = 2;
-/// It does not share out tensors with fewer elements.
+/// PopART does not shard tensors with fewer elements.
 const FEWEST_SHARED_ELEMENTS: u64 = 8192;
-/// TensorFlow leaves variables with fewer bytes than this for each replica.
+/// TensorFlow leaves variables with fewer bytes for each replica where they are.
 const FEWEST_BYTES: u64 = 128;
-/// Bytes of an element where no context says it.
+/// Bytes of an element where no context gives them.
 const ELEMENT: u64 = 4;
 
-/// The part that the variables of a use have in the update of a weight.
+/// The part of a use's variables in the update of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// State of the optimizer.
     State(Placed),
-    /// Made and used by updates alone.
+    /// Made and used by updates only.
     Temporary,
     /// A weight.
     Weight,
-    /// The accumulator of its gradients.
+    /// The accumulator of a weight's gradients.
     Gradient,
 }
 
-/// Where state is between two updates.
+/// Where a tensor of state is between two updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) is_shared_out: bool,
 }
 
-/// All updates of a model: operations that update one weight are one update, and so are
-/// those that use the same state.
+/// All updates of a model: operations that update one weight, or that use the same state, form one
+/// update.
 #[derive(Debug)]
 pub(super) struct Updates {
     pipeline: Pipeline,
     /// By use set.
     kinds: Vec<SetKind>,
-    /// By use set, the bytes of the tensor that its variables belong to.
+    /// By use set, bytes of the tensor that its variables belong to.
     tensor_bytes: Vec<u64>,
     /// By operation group, its update; [`NO_UPDATE`] for none.
     of_group: Vec<u32>,
-    /// By use set, the groups of updates that use it.
+    /// By use set, the operation groups of updates that use it.
     groups: Vec<Box<[u32]>>,
     /// By update, the half-open range of its steps.
     pub(super) steps: Vec<(u32, u32)>,
@@ -57,13 +57,13 @@ pub(super) struct Updates {
 
 const NO_UPDATE: u32 = u32::MAX;
 
-/// The part that the variables of a use set have, whether or not they are always live.
+/// What the variables of a use set are in the update, whether or not they are always live.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct SetKind {
     is_state: bool,
     is_weight: bool,
     is_accumulator: bool,
-    /// Do only updates use it?
+    /// Do only updates use them?
     is_of_updates: bool,
 }
 
@@ -88,7 +88,7 @@ impl Updates {
         Ok(found)
     }
 
-    /// The part that the variables of a use have.
+    /// The part of a use's variables in the update; `None` if they have none.
     pub(super) fn part_of(&self, model: &Model, variable: &VariableUse) -> Option<Part> {
         let kind = self.kinds[variable.set as usize];
         let is_parameter = model.classes.lasts(variable.class);
@@ -128,13 +128,13 @@ impl Updates {
         (is_shared_out || is_off).then_some(Placed { is_shared_out })
     }
 
-    /// The elements of the tensor that these variables belong to.
+    /// Number of elements of the tensor that the variables of a use set belong to.
     fn elements(&self, model: &Model, set: u32) -> u64 {
         let element = model.label_of(set).element_bytes.map_or(ELEMENT, u64::from);
         self.tensor_bytes[set as usize] / element.max(1)
     }
 
-    /// The updates that use these variables.
+    /// The updates that use the variables of a use set, ascending.
     pub(super) fn updates_of(&self, set: u32) -> Vec<u32> {
         let groups = self.groups[set as usize].iter();
         let mut updates: Vec<u32> = groups.map(|&group| self.of_group[group as usize]).collect();
@@ -143,11 +143,11 @@ impl Updates {
         updates
     }
 
-    /// Numbers the updates.
+    /// Joins operation groups to updates, and numbers the updates.
     fn join(&mut self, model: &Model, is_update: &[bool]) {
         let mut joined = Joined::new(is_update.len());
         let mut has_weight = vec![false; is_update.len()];
-        // Scalars are of no weight, and sets without variables of none.
+        // Scalars belong to no weight, nor do sets without variables.
         let is_large = |set: &usize| self.elements(model, *set as u32) >= FEWEST_ELEMENTS;
         let sets = || {
             (0..self.groups.len())
@@ -163,7 +163,7 @@ impl Updates {
             weights.retain(|&first| has_weight[first as usize]);
             weights.sort_unstable();
             weights.dedup();
-            // Several weights have what belongs to none, such as a learning rate.
+            // A tensor of several weights, such as a learning rate, joins none of them.
             if weights.len() < 2 {
                 joined.join_all(groups);
                 let first = joined.first(groups[0]) as usize;
@@ -191,7 +191,7 @@ impl Updates {
     }
 }
 
-/// By operation group: is it of an operation that updates weights?
+/// By operation group: does it belong to an operation that updates weights?
 fn update_groups(model: &Model) -> Vec<bool> {
     let mut is_update = vec![false; model.operation_groups.len()];
     for operation in &model.operations {
@@ -200,7 +200,7 @@ fn update_groups(model: &Model) -> Vec<bool> {
     is_update
 }
 
-/// By use set: the groups of updates among its groups, ascending.
+/// By use set: its operation groups that belong to updates, ascending.
 fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>>, TooManyPlaces> {
     let mut left = limits::ENTRIES;
     let mut groups: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
@@ -218,7 +218,7 @@ fn kinds(
     by_pass: &PassPlaces,
     (is_update, groups): (&[bool], &[Box<[u32]>]),
 ) -> Vec<SetKind> {
-    // An operation that only copies to the host does not tell the part of a variable.
+    // An operation that only copies to the host does not change the part of a variable.
     let mut of_updates = vec![true; model.use_sets.len()];
     for (set, smaller, group) in model.use_sets.iter() {
         let operations = &model.operation_groups[group as usize];
@@ -255,7 +255,7 @@ fn has_mark(label: &Label, accumulates: bool) -> bool {
         || (!accumulates && name.starts_with(MOMENTUM_MARK))
 }
 
-/// By use set: the bytes of all variables with its label, or without one, with that set.
+/// By use set: bytes of all parameters with its label, or if it has none, with this set.
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
@@ -274,7 +274,7 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
     (0..model.use_sets.len() as u32).map(of).collect()
 }
 
-/// Groups that belong together, each with one before it.
+/// Sets of groups as a union-find: each group has one at or before it.
 struct Joined(Vec<u32>);
 
 impl Joined {
@@ -282,7 +282,7 @@ impl Joined {
         Self((0..count as u32).collect())
     }
 
-    /// The first group that a group belongs to.
+    /// The first group of the set that a group is in.
     fn first(&mut self, group: u32) -> u32 {
         let mut first = group;
         while self.0[first as usize] != first {

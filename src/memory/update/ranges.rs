@@ -7,20 +7,20 @@ use crate::memory::{MemoryModel, Overhead};
 use crate::model::EVERYWHERE;
 use std::ops::Range;
 
-/// The sums of the range that grows, by lane; its memory is used again for the next.
+/// Sums of the growing range, by lane; reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct RangeUpdates<const N: usize> {
     shares: ByPosition<N>,
     holes: ByPosition<N>,
-    /// By position: the update that takes most of those that have all in the same places.
+    /// By position: the highest bytes of an update with all variables in one place set.
     apart: Vec<[u64; N]>,
-    /// Those that have some in one place and some in another: by position what enters
-    /// there, with the place before it that has the same.
+    /// Updates with variables in several place sets, by position: the bytes that enter there, with
+    /// the index in `common` and the previous position that has them.
     joined: Vec<Vec<(Option<u32>, u32, Amounts<N>)>>,
-    /// By number of these: the update, with what every stage has, and with what the range has.
+    /// The number of each such update and the bytes of every stage; and the bytes of the range.
     common: Vec<(u32, Amounts<N>)>,
     sums: Vec<(u32, Amounts<N>)>,
-    /// The update of every stage that takes most.
+    /// The highest bytes of an update in every stage.
     everywhere: ByLane<u64, N>,
     start: usize,
     taken: ByLane<u64, N>,
@@ -62,19 +62,19 @@ impl<const N: usize> ByPosition<N> {
     }
 }
 
-/// Each place with the one before it.
+/// Each place with the place before it.
 fn with_before(places: &[u32]) -> impl Iterator<Item = (Option<u32>, usize)> + '_ {
     let before = [None].into_iter().chain(places.iter().copied().map(Some));
     before.zip(places.iter().map(|&place| place as usize))
 }
 
-/// Does a range from `start` not have it yet, whose place before is this?
+/// Does a range from `start` lack an entry whose previous position is `before`?
 fn is_new(before: Option<u32>, start: usize) -> bool {
     before.is_none_or(|before| (before as usize) < start)
 }
 
 impl<const N: usize> RangeUpdates<N> {
-    /// Takes what updates take on some tiles.
+    /// Loads the bytes of updates on some tiles.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -106,7 +106,7 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// Takes an update that has some in one place and some in another.
+    /// Loads an update with variables in several place sets.
     fn join(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, same: &[Entry<N>]) {
         let number = self.common.len() as u32;
         let mut common = Amounts::NONE;
@@ -146,8 +146,8 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// The bytes of the range on `tiles` in the passes and in the update alike: shares of state,
-    /// which fragment as state does.
+    /// By lane, bytes of the range on `tiles` in both the passes and the update: shares of state
+    /// with their fragmentation.
     pub(in crate::memory) fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
         let mut always = *self.shares.sum;
         for (shares, tile) in always.iter_mut().zip(tiles) {
@@ -156,12 +156,12 @@ impl<const N: usize> RangeUpdates<N> {
         always
     }
 
-    /// Parameters that some steps do without.
+    /// By lane, bytes of parameters that some steps do without.
     pub(in crate::memory) fn holes(&self) -> &[u64; N] {
         &self.holes.sum
     }
 
-    /// The bytes of the update beside that.
+    /// By lane, the bytes that the update takes beside always-live variables.
     pub(in crate::memory) fn taken(&self) -> &[u64; N] {
         &self.taken
     }

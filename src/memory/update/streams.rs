@@ -1,4 +1,4 @@
-//! The bytes of state that stages load from memory outside the IPUs, and store there.
+//! Bytes of state that stages load from memory outside the IPUs and store there.
 
 use super::UpdatePhase;
 use super::parts::Part;
@@ -6,11 +6,11 @@ use crate::memory::{MemoryModel, Pipeline, StatePlace};
 use crate::model::TooManyPlaces;
 
 impl MemoryModel<'_> {
-    /// By position, bytes over all tiles of state of the optimizer that a pipeline which trains
-    /// would stream if it were off the chip; what several positions have is at the first of them.
+    /// By position, bytes over all tiles of optimizer state that a training pipeline would stream
+    /// if the state were off the chip; state of several positions counts at the first of them.
     ///
     /// # Errors
-    /// When layers share variables in more ways than those of any real model.
+    /// When more distinct sets of layers share variables than in any real model.
     pub fn streamed_state(&self) -> Result<Vec<u64>, TooManyPlaces> {
         let mut found = vec![0u64; self.layers()];
         let elsewhere = Pipeline {

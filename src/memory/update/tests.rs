@@ -1,4 +1,4 @@
-//! The update as a phase of its own, against the rule word by word.
+//! The update as a separate phase, against the literal rule.
 
 use crate::memory::tests::reference_model::{Plain, PlainVariable, STEPS, TILES, full, plain};
 use crate::memory::tests::reference_model::{memory, ranges};
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 const REPLICAS: u64 = 3;
 
-/// A model whose operations are in any pass, and what of it updates.
+/// A model whose operations are in any pass, with its updates.
 struct Case {
     plain: Plain,
     model: Model,
@@ -20,7 +20,7 @@ struct Case {
     place: StatePlace,
 }
 
-/// Is it live on the first and on the last step?
+/// Is a variable live on the first and on the last step?
 fn lasts(plain: &Plain, v: &PlainVariable) -> bool {
     plain.live(v.class, 0) && plain.live(v.class, STEPS - 1)
 }
@@ -30,13 +30,13 @@ impl Case {
         lasts(&self.plain, v) && self.is_of_updates(v)
     }
 
-    /// Do only updates use it?
+    /// Do only updates use a variable?
     fn is_of_updates(&self, v: &PlainVariable) -> bool {
         !v.users.is_empty() && v.users.is_subset(&self.updates)
     }
 
-    /// Does it leave the chip, or a part of it? Scalars stay, and only large tensors are
-    /// shared out.
+    /// Does a variable leave the chip, in whole or in part? Scalars stay, and only large tensors
+    /// are sharded.
     fn is_away(&self, v: &PlainVariable) -> bool {
         let elements = v.bytes / 4;
         let is_large = elements >= 8192 && self.place.is_sharded();
@@ -152,7 +152,7 @@ impl Case {
         kept + passes.max(update)
     }
 
-    /// Made bytes, where they are most: by places, which count one beside the other.
+    /// The highest bytes of tensors that an update makes: the sum over place sets.
     fn temporaries(
         &self,
         groups: &BTreeSet<u32>,
@@ -204,7 +204,7 @@ proptest! {
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = PassPlaces::new(&model, &placement);
-        // A set for each variable, the last of those that it is made up of.
+        // Each variable has a use set: the last of the sets that its users were pushed to.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {
             sets += v.users.len() as u32;
@@ -222,7 +222,7 @@ proptest! {
         for range in ranges(memory.layers()) {
             let [stage] = <[_; 1]>::try_from(memory.stages(std::slice::from_ref(&range))).unwrap();
             for tile in 0..TILES {
-                // Code is none of the update.
+                // Code does not count in the update.
                 let parts = &stage.tiles[tile as usize];
                 let code = parts.vertex_code + parts.vertex_state + parts.exchange_code + parts.control_code;
                 let found = parts.total() - code;

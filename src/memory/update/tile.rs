@@ -8,33 +8,33 @@ use crate::memory::neighbours::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 
-/// Bytes with the places where they count, by lane.
+/// Bytes by lane, with the places that count them.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
-/// The sums of updates on up to `N` neighbouring tiles; used again for the next.
+/// Sums of updates on up to `N` neighbouring tiles; reused for the next tiles.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct TileUpdates<const N: usize> {
-    /// By update, then by places.
+    /// By update, then by place set.
     pub(super) entries: Vec<Entry<N>>,
-    /// State that stays on the chip, as the share of one replica.
+    /// State that stays on the chip: the share of one replica.
     pub(super) shares: Vec<Placing<N>>,
     /// Parameters that some steps do without.
     pub(super) holes: Vec<Placing<N>>,
     rows: Vec<Row>,
 }
 
-/// A row of variables, as part of an update.
+/// A row of variables as part of an update.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     update: u32,
     set: PlaceSet,
     part: Part,
-    /// That of the uses.
+    /// Row in [`NeighbourUses`].
     row: u32,
     number: u32,
 }
 
-/// The bytes of one update in some places.
+/// Bytes of one update in one place set.
 #[derive(Debug)]
 pub(super) struct Entry<const N: usize> {
     pub(super) update: u32,
@@ -47,14 +47,14 @@ pub(super) struct Entry<const N: usize> {
 pub(super) struct Amounts<const N: usize> {
     /// State that is loaded whole.
     whole: [u64; N],
-    /// Shares of state.
+    /// Shares of state that is sharded.
     shares: [u64; N],
     /// The largest variable of state that is loaded, or its share.
     largest: [u64; N],
     weights: [u64; N],
     weight_shares: [u64; N],
     gradient_shares: [u64; N],
-    /// Bytes that it makes, where they are most.
+    /// Tensors that the update makes, at their peak.
     temporaries: [u64; N],
 }
 
@@ -69,7 +69,7 @@ impl<const N: usize> Amounts<N> {
         temporaries: [0; N],
     };
 
-    /// Adds what the same update has in other places.
+    /// Adds bytes of the same update in other places.
     pub(super) fn add(&mut self, other: &Self) {
         add_up(&mut self.whole, &other.whole);
         add_up(&mut self.shares, &other.shares);
@@ -82,8 +82,8 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// The bytes of an update beside all that is always live: at most, and where only one
-    /// tensor of state at a time has a landing pad.
+    /// By lane, the bytes of an update beside always-live variables: with landing pads for all
+    /// state, and with a pad for only one tensor of state at a time.
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
@@ -111,7 +111,7 @@ impl UpdatePhase {
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// Takes the variables of some tiles.
+    /// Loads the variables of some tiles.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -208,7 +208,7 @@ fn add_row<const N: usize>(
     }
 }
 
-/// The most of what an update makes that is live at one of its steps.
+/// By lane, the highest live bytes of tensors that an update makes, over its steps.
 fn highest<const N: usize>(
     memory: &MemoryModel<'_>,
     rows: &[Row],
@@ -224,7 +224,7 @@ fn highest<const N: usize>(
             }
         }
     }
-    // Ranges that end at a step end before any begins there.
+    // At one step, ends sort before begins.
     changes.sort_unstable();
     let (mut live, mut highest) = ([0i64; N], [0u64; N]);
     for (_, sign, row) in changes {
@@ -240,25 +240,25 @@ fn highest<const N: usize>(
     highest
 }
 
-/// The memory of a stage in the update that takes the most, on one tile.
+/// A stage on one tile in the update that takes the most bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Updating {
-    /// Parameters that some steps do without.
+    /// Bytes of the stage's parameters that some steps do without.
     pub(in crate::memory) holes: u64,
-    /// Parameters of every stage that some steps do without.
+    /// Bytes of every stage's parameters that some steps do without.
     pub(in crate::memory) common_holes: u64,
-    /// State that stays on the chip.
+    /// Bytes of sharded state that stay on the chip.
     pub(in crate::memory) shares: u64,
-    /// The bytes of the update beside that.
+    /// The bytes of the update beside always-live variables.
     pub(in crate::memory) taken: u64,
-    /// Its bytes where only one tensor of state at a time has a landing pad.
+    /// The highest bytes of any update if one tensor of state at a time has a landing pad.
     pub(in crate::memory) taken_at_least: u64,
-    /// That update, and its first step.
+    /// Number and first step of the update that takes the most.
     pub(in crate::memory) update: Option<(u32, u32)>,
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// By lane what a stage with these positions takes in the update.
+    /// By lane, the memory in the update of a stage with these positions (end exclusive).
     pub(in crate::memory) fn in_stage(
         &self,
         memory: &MemoryModel<'_>,
@@ -319,8 +319,8 @@ mod tests {
         }
     }
 
-    /// The embedding of BERT-Large has two moments of 32 bits: published configurations
-    /// serialise it, since all of them come on chip at once.
+    /// The embedding of BERT-Large has two moments of 32 bits: published configurations serialise
+    /// it, since both come on chip at once.
     #[test]
     fn a_large_embedding_defeats_what_state_off_chip_brings() {
         let moment = 30_522 * 1024 * 4;

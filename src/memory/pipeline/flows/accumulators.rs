@@ -1,24 +1,24 @@
-//! Which weights get an accumulator: those that something updates.
+//! Which weights get an accumulator: weights that an operation updates.
 
 use crate::model::{Framework, Model, PassPlaces, TensorKind};
 
-/// For a weight: the bytes of its elements, if they are known.
+/// Bytes of one element of a weight; `None` if they are unknown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AccumulatorSize(pub(super) Option<u8>);
 
-/// Memory that a pipeline that trains adds for persistent variables.
+/// Memory that a training pipeline adds for a variable that is live throughout.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lasting {
-    /// An accumulator.
+    /// An accumulator for a weight.
     Accumulated(AccumulatorSize),
-    /// Nothing: it is a weight that no operation updates.
+    /// Nothing, for a weight that no operation updates.
     NotUpdated,
-    /// Nothing: it is no weight, or the profile has its accumulator.
+    /// Nothing, for a variable that is no weight or whose accumulator is in the profile.
     Other,
 }
 
-/// By use set: what is added for its parameters. Nothing where the profile has
-/// accumulators or gradients are not summed up.
+/// By use set, what is added for its parameters: nothing where the profile has accumulators or
+/// gradients are not summed up.
 pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
     let sets = model.use_sets.len();
     if model.backward_start.is_none() || model.recording.accumulates {
@@ -31,7 +31,7 @@ pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
         let label = model.label_of(set);
         let (forward, _) = by_pass.places(set);
         let may_be_weight = if has_kinds {
-            // The optimiser's state has these marks in front of the weight.
+            // Names of optimizer state have these marks before the name of the weight.
             let is_state = ["Accum___", "Accl"]
                 .iter()
                 .any(|mark| label.tensor.starts_with(mark));

@@ -1,4 +1,4 @@
-//! When variables are live in a stage, where that is not as in the profile.
+//! When variables are live in a stage, where that differs from the profile.
 
 use super::own_steps::{OfPosition, together};
 use super::reruns::{Segments, Steps};
@@ -7,17 +7,17 @@ use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
-/// When the variables of uses are live in stages.
+/// When the variables of each use are live in stages.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct StageLives {
-    /// By number of the use: where its parts are, if that is not as in the profile.
+    /// By number of the use: its parts; none if it is live as in the profile.
     of_uses: Vec<Parts>,
     parts: Vec<StoredPart>,
-    /// Those of all parts.
+    /// Live ranges of all parts, one part after the other.
     steps: Vec<(u32, u32)>,
 }
 
-/// The parts of one life, one after the other; none where it is as in the profile.
+/// Index of the first part of a use, and number of its parts; 0 if it is live as in the profile.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     first: u32,
@@ -28,12 +28,12 @@ struct Parts {
 struct StoredPart {
     places: Option<PlaceSet>,
     with: Option<u32>,
-    /// Where its steps end; they begin where those before end.
+    /// End of its ranges in `steps`; they begin where the ranges of the previous part end.
     end: u32,
 }
 
-/// Half-open steps at which variables are live in the stages with one of these places; `None`
-/// for all that count them.
+/// Half-open steps at which variables are live in stages that have one of `places`, or (`None`) in
+/// all stages that count the variables.
 #[derive(Debug)]
 pub(in crate::memory) struct PartOfLife<'l> {
     pub(in crate::memory) places: Option<PlaceSet>,
@@ -42,7 +42,7 @@ pub(in crate::memory) struct PartOfLife<'l> {
     pub(in crate::memory) steps: &'l [(u32, u32)],
 }
 
-/// The same with the places as a list.
+/// A [`PartOfLife`] with its places as a list.
 struct PartInPlaces {
     places: Option<Vec<u32>>,
     with: Option<u32>,
@@ -58,13 +58,13 @@ impl PartInPlaces {
         }
     }
 
-    /// Is it in all places what was recorded?
+    /// Is the part live on the recorded steps in all stages?
     fn is_as(&self, recorded: &[(u32, u32)]) -> bool {
         self.places.is_none() && self.with.is_none() && self.steps[..] == *recorded
     }
 }
 
-/// These steps as far as they are before one.
+/// Cuts `steps` off at the step `end`, if there is one.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
     let steps = steps.iter().map(|&(from, to)| (from, to.min(end)));
@@ -72,10 +72,11 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Those of `model`, whose `sets` get what is needed for that.
+    /// Computes when the variables of `model` are live, and adds the place sets that this needs to
+    /// `sets`.
     ///
     /// # Errors
-    /// When layers share variables in more ways than those of any real model.
+    /// When more distinct sets of layers share variables than in any real model.
     pub(super) fn new(
         (model, placement): (&Model, &Placement),
         flows: &Flows,
@@ -100,7 +101,7 @@ impl StageLives {
         Ok(lives)
     }
 
-    /// When the variables of a use are live, if that is not as in the profile.
+    /// The parts of the life of a use's variables; `None` if they are live as in the profile.
     #[inline]
     pub(in crate::memory) fn of(
         &self,
@@ -126,24 +127,23 @@ impl StageLives {
     }
 }
 
-/// Finds when variables are live, each kind of them once.
+/// Computes when variables are live, once for uses that are alike.
 struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// What runs again, if anything does.
+    /// The segments of layers that run again, if any do.
     again: Option<&'l Segments>,
     sets: &'l mut PlaceSets,
-    /// By class, flow and where gradients end.
+    /// Parts by class, flow, [`Flow::is_layered`] and the step where gradients end.
     known: FxHashMap<(u32, u32, bool, Option<u32>), Parts>,
     parts: &'l mut Vec<StoredPart>,
     steps: &'l mut Vec<(u32, u32)>,
-    /// How many more steps there may be.
+    /// Number of step ranges that may still be added.
     left: usize,
 }
 
 impl Loading<'_> {
-    /// The parts of the variables of a use.
     fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<Parts, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
@@ -177,7 +177,7 @@ impl Loading<'_> {
         Ok(found)
     }
 
-    /// Those of variables that are live at these steps; none if that comes to what is recorded.
+    /// Parts of variables that are live at `steps`; empty if that equals the recorded ranges.
     fn parts(
         &self,
         of_flow: (&Flow, bool),
@@ -194,7 +194,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Those of variables that positions need at steps of their own.
+    /// Parts of variables that positions need at different steps.
     fn own_parts(&self, of_flow: (&Flow, bool), own: &[OfPosition]) -> Vec<PartInPlaces> {
         match self.again {
             None => listed(together(own)).collect(),
@@ -202,7 +202,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Takes these parts.
+    /// Stores parts.
     fn add(&mut self, parts: Vec<PartInPlaces>) -> Result<Parts, TooManyPlaces> {
         let found = Parts {
             first: self.parts.len() as u32,
@@ -223,7 +223,7 @@ impl Loading<'_> {
 }
 
 impl Flows {
-    /// When variables are live where layers run again.
+    /// Parts of variables that are live on `ranges`, where layers run again.
     fn again(
         &self,
         runs: &Segments,
@@ -247,7 +247,7 @@ impl Flows {
         parts
     }
 
-    /// The same where positions need the variables at steps of their own.
+    /// As [`Flows::again`], for variables that positions need at different steps.
     fn own_again(
         &self,
         runs: &Segments,
@@ -263,7 +263,7 @@ impl Flows {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // A tensor that the maker needs only beside another one counts where the others are.
+        // More steps count only in stages that have a user beside the maker.
         let beside = |(places, steps): (Vec<u32>, Steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)

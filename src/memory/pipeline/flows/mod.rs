@@ -1,4 +1,4 @@
-//! Which stages a tensor is made in, used in, kept in and passed through.
+//! Which stages make, use, keep and forward a tensor.
 
 mod accumulators;
 mod lives;
@@ -27,48 +27,48 @@ use summed::Summed;
 pub(super) use users::PassWindows;
 use users::{KnownFlows, OfSet};
 
-/// All flows of a model, which are shared with the same model in other pipelines.
+/// All flows of a model, shared by the pipelines that are tried for it.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct Flows {
     pub(super) pipeline: Pipeline,
     /// Is there a backward pass?
     pub(super) is_training: bool,
-    /// The places: those of In, of each layer, and of Out.
+    /// Number of places: In, each layer, and Out.
     pub(super) places: u32,
     /// Is Out, the last place, in one position with In?
     pub(super) out_is_first: bool,
     /// The flows by number.
     pub(super) list: Arc<[Flow]>,
-    /// By number of the use.
+    /// By number of the use: its role in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
-    /// When each place runs.
+    /// Steps at which each place runs.
     pub(super) windows: Arc<PassWindows>,
-    /// By number of the use, where positions need its variables at different steps.
+    /// By number of the use: steps at which each position needs its variables, where these differ.
     own_steps: Arc<FxHashMap<u32, Vec<OfPosition>>>,
-    /// What may run again.
+    /// Segments of layers that may run again.
     segments: Arc<Segments>,
-    /// The gradients that accumulators take the place of.
+    /// Gradients that end where accumulators take their values.
     summed: Arc<Summed>,
-    /// When variables are live in stages of the pipeline; `None` until there is one.
+    /// When variables are live in stages of the pipeline; `None` before [`Flows::in_pipeline`].
     lives: Option<Arc<StageLives>>,
 }
 
-/// The variables of a use in a pipeline.
+/// The role of a use's variables in a pipeline.
 #[derive(Debug, Clone, Copy)]
 enum UseInPipeline {
-    /// They flow between stages, or are kept.
+    /// They flow between stages or are kept; the number of their flow.
     Flow(u32),
     /// They are parameters.
     Lasting(Lasting),
-    /// Nothing: they are constants, or what no operation with a place uses.
+    /// None: they are constants, or no operation with a place uses them.
     Other,
 }
 
 impl Flows {
-    /// Those of `model` in `pipeline`, whose passes end before the step `end`.
+    /// Finds the flows of `model` in `pipeline`; its passes end before the step `end`.
     ///
     /// # Errors
-    /// When layers share variables in more ways than those of any real model.
+    /// When more distinct sets of layers share variables than in any real model.
     pub(in crate::memory) fn new(
         (model, placement): (&Model, &Placement),
         pipeline: Pipeline,
@@ -106,11 +106,11 @@ impl Flows {
         })
     }
 
-    /// The same tensors flow in every pipeline that is on. `sets` get what is needed to say when
-    /// they are live, which depends on whether layers run again.
+    /// The flows in another pipeline: only when tensors are live differs, by whether layers run
+    /// again. The place sets that this needs are added to `sets`.
     ///
     /// # Errors
-    /// When layers share variables in more ways than those of any real model.
+    /// When more distinct sets of layers share variables than in any real model.
     pub(in crate::memory) fn in_pipeline(
         &self,
         pipeline: Pipeline,
@@ -126,7 +126,7 @@ impl Flows {
         Ok(flows)
     }
 
-    /// When the variables of a use are live in a stage, if that is not as in the profile.
+    /// The parts of the life of a use's variables; `None` if they are live as in the profile.
     #[inline]
     pub(in crate::memory) fn lives(
         &self,
@@ -135,7 +135,7 @@ impl Flows {
         self.lives.as_ref()?.of(number)
     }
 
-    /// The positions of places, ascending.
+    /// The positions of `places`, ascending, each once.
     fn positions_of(&self, mut places: Vec<u32>) -> Vec<u32> {
         for place in &mut places {
             if self.out_is_first && *place == self.places - 1 {
@@ -147,7 +147,7 @@ impl Flows {
         places
     }
 
-    /// The variables of a use in this pipeline.
+    /// The role of a use's variables in this pipeline.
     #[inline]
     fn of_use(&self, number: u32) -> UseInPipeline {
         let found = self.of_uses.get(number as usize);
@@ -163,13 +163,13 @@ impl Flows {
         }
     }
 
-    /// How many places there are.
+    /// Number of places.
     pub(in crate::memory) fn places(&self) -> usize {
         self.places as usize
     }
 
-    /// The pass in which stages send on the variables of a use (0 forward, 1 backward), and the
-    /// first and the last place that they are sent between; `None` for what is not sent.
+    /// The pass in which stages send the variables of a use (0 forward, 1 backward), and the first
+    /// and the last place between which they are sent; `None` if they are not sent.
     pub(in crate::memory) fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -179,7 +179,7 @@ impl Flows {
         Some((pass, [*users.first()?, *users.last()?]))
     }
 
-    /// Are the variables of a use weights, and if so, does something update them?
+    /// Does an operation update the variables of a use? `None` if they are not weights.
     pub(super) fn updates(&self, number: u32) -> Option<bool> {
         match self.of_use(number) {
             UseInPipeline::Lasting(Lasting::Accumulated(_)) => Some(true),
@@ -188,12 +188,12 @@ impl Flows {
         }
     }
 
-    /// How many flows there are.
+    /// Number of flows.
     pub(in crate::memory) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// By lane the bytes of the accumulators that are added for the variables of a use.
+    /// By lane, bytes of the accumulators that are added for a use's variables; `None` if none are.
     pub(in crate::memory) fn accumulators_of<const N: usize>(
         &self,
         number: u32,
@@ -216,8 +216,8 @@ impl Flows {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
-    /// Forward pipeline stages after a stage with these positions, which has
-    /// `after` stages after it. Out is one more where it is on the first IPU.
+    /// Number of forward pipeline stages after a stage with these positions (end exclusive) and
+    /// `after` stages after it. Out counts as one more where it is on the first IPU.
     pub(in crate::memory) fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
         match self.out_is_first {
@@ -226,7 +226,7 @@ impl Flows {
         }
     }
 
-    /// How many more copies of what it stashes a stage keeps.
+    /// Number of additional copies of a stashed tensor that a stage keeps.
     pub(in crate::memory) fn copies(&self, depth: usize) -> u64 {
         match self.is_training {
             true => self.pipeline.schedule.copies(depth),
@@ -234,12 +234,12 @@ impl Flows {
         }
     }
 
-    /// Has a place a backward pass? Frozen layers at the start of a model have none.
+    /// Does a place have a backward pass? Frozen layers at the start of a model have none.
     pub(super) fn goes_back(&self, place: u32) -> bool {
         self.windows.goes_back(place)
     }
 
-    /// Does a place run again in a stage with these places, where each layer does? In runs
+    /// Does a place run again in a stage with these places, where each layer runs again? In runs
     /// with the first layer.
     pub(super) fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = match place {
@@ -251,13 +251,13 @@ impl Flows {
         self.goes_back(place) || with.is_some_and(|with| self.goes_back(with))
     }
 
-    /// Are transfer buffers more in one phase than in another?
+    /// Do transfer buffers differ between phases?
     pub(in crate::memory) fn has_phases(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }
 }
 
-/// The use of data in a pipeline, for each; flows that are not known yet become known.
+/// By number of the use, the role of its variables in a pipeline; adds new flows to `known`.
 fn of_uses(
     model: &Model,
     windows: &PassWindows,
@@ -284,7 +284,7 @@ fn of_uses(
     model.variables.uses().iter().map(flow).collect()
 }
 
-/// By number of the use, when positions need its variables, where that is not alike in all.
+/// By number of the use, steps at which each position needs its variables, where these differ.
 fn own_steps(
     model: &Model,
     placement: &Placement,
@@ -303,8 +303,8 @@ fn own_steps(
     uses.filter_map(of_use).collect()
 }
 
-/// Does the host send a variable of this class, which an operation of this use set copies
-/// from or to it? Then it begins to be live as it is copied.
+/// Does the host send variables of this class? Then an operation of the use set copies from the
+/// host at the step where they begin to be live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let Some((begin, _)) = model.classes.ranges(class).first() else {
         return false;
@@ -316,7 +316,7 @@ fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
 
 #[cfg(test)]
 impl Flows {
-    /// Those that a test made, of a training model.
+    /// Flows of a test, as of a training model.
     pub(super) fn made(
         list: Vec<Flow>,
         pipeline: Pipeline,

@@ -1,21 +1,21 @@
-//! When the operations of each position need a variable, of which a stage has only some
-//! (docs/model.md, "Pipelines").
+//! Steps at which the operations of each position need a variable. A stage has only some of the
+//! positions (docs/model.md, "Pipelines").
 //!
-//! * The variables of a body are live at each call of it, in a stage at its own calls.
-//! * A tensor that is kept for the backward pass is live until the last operation of the
-//!   stage that uses it. If it leaves the stage, it is until the end of the forward pass.
+//! * Variables of a body are live at each call of it; in a stage, at the calls of the stage.
+//! * A tensor that is kept for the backward pass is live until the last operation of the stage that
+//!   uses it; if it leaves the stage, at least until the end of the forward pass.
 
 use super::reruns::Steps;
 use super::{Flow, Life};
 use crate::model::{Model, PassPlaces, PlaceSet, Placement, VariableUse};
 
-/// The steps of an operation, half-open, and the places of its own.
+/// The half-open steps of an operation, and its places if they are its own.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// The steps at which one position needs a variable.
+/// A position, and the steps at which it needs a variable.
 pub(super) type OfPosition = (u32, Steps);
 
-/// When operations run, by group.
+/// When and where operations run, by group.
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -41,8 +41,8 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// By position that counts the variables of a use: when it needs them; none where all
-    /// need them whenever they are live.
+    /// Steps at which each position that counts the variables of a use needs them; empty if all
+    /// positions need them whenever they are live.
     pub(super) fn of(&self, variable: &VariableUse, flow: &Flow) -> Vec<OfPosition> {
         let counted = self.placement.counted[variable.set as usize];
         let positions = self.placement.sets.places(counted);
@@ -68,8 +68,8 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// By live range, where the last operation of each of these positions ends that uses
-    /// variables of a set in it.
+    /// By live range, then by index in `positions`: end of the position's last operation in the
+    /// range that uses variables of the set; `None` if it has none.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
         let groups = self.model.use_sets.groups(set);
@@ -88,14 +88,14 @@ impl<'a> OwnSteps<'a> {
         ends
     }
 
-    /// Where the positions of some places are in a list.
+    /// Indices in `positions` of the positions that `places` are in.
     fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
         let places = self.by_pass.sets.places(places).iter();
         let found = places.map(move |&place| self.placement.positions.of_place(place) as u32);
         found.filter_map(move |position| positions.binary_search(&position).ok())
     }
 
-    /// Until when one of the positions needs a variable of a live range.
+    /// The end (exclusive) until which one position needs a variable of a live range.
     fn end(
         &self,
         (from, to): (u32, u32),
@@ -119,8 +119,8 @@ impl<'a> OwnSteps<'a> {
     }
 }
 
-/// The same by the positions that need the variables together: with each of these sets the
-/// steps at which one of it, and no other, needs them.
+/// Groups steps by the positions that need the variables together: each set of positions has the
+/// steps at which exactly its positions need them.
 pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
     let mut changes = Vec::new();
     for (number, (_, steps)) in own.iter().enumerate() {
@@ -133,7 +133,7 @@ pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
     let mut active = vec![false; own.len()];
     let mut here = changes.chunk_by(|a, b| a.0 == b.0).peekable();
     while let Some(at) = here.next() {
-        // A life that ends and one that begins at a step come in both orders.
+        // At one step, ends come before begins.
         for is_begin in [false, true] {
             let changed = at.iter().filter(|change| change.2 == is_begin);
             changed.for_each(|&(_, number, _)| active[number] = is_begin);

@@ -1,11 +1,11 @@
-//! The part of a stage in a flow: makes, uses, stashes or passes on its tensor.
+//! The part of a stage in a flow: whether it makes, uses, stashes or forwards the tensors.
 
 use super::Flows;
 use crate::memory::pipeline::Recompute;
 use crate::model::{Model, Placement};
 use std::ops::Range;
 
-/// Are two places of the same layer? In is a part of the first one.
+/// Do two places belong to one layer? In belongs to the first layer.
 pub(in crate::memory::pipeline) fn are_of_one_layer(place: u32, other: u32) -> bool {
     place.max(1) == other.max(1)
 }
@@ -13,12 +13,11 @@ pub(in crate::memory::pipeline) fn are_of_one_layer(place: u32, other: u32) -> b
 /// When a variable that is no parameter is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Life {
-    /// In the forward pass alone, or in both without a step at the start of the backward pass.
+    /// Only in the forward pass, or in both passes but not over the start of the backward pass.
     Forward,
-    /// Over the start of the backward pass: on its last step of the forward pass and on the first of the
-    /// backward pass.
+    /// On the last step of the forward pass and on the first step of the backward pass.
     AcrossPasses,
-    /// From some step after the start of the backward pass on.
+    /// Only from the start of the backward pass on.
     Backward,
 }
 
@@ -26,8 +25,8 @@ impl Life {
     pub(in crate::memory::pipeline) const ALL: [Life; 3] =
         [Life::Forward, Life::AcrossPasses, Life::Backward];
 
-    /// That of a class; `None` for parameters, which are live on the first and on
-    /// the last step, and for what is never live.
+    /// The life of a class; `None` for parameters, which are live on the first and on the last
+    /// step, and for a class that is never live.
     pub(in crate::memory::pipeline) fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
@@ -45,45 +44,45 @@ impl Life {
     }
 }
 
-/// Variables that are alike in where and when they are used.
+/// Variables that the same places use and that have the same life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Flow {
-    /// The places that use it in the forward pass, ascending. Out is the last.
+    /// The places that use the tensor in the forward pass, ascending. Out is the last place.
     pub(in crate::memory::pipeline) forward: Box<[u32]>,
-    /// The same for the backward pass and updates.
+    /// The places that use the tensor in the backward pass and in updates, ascending.
     pub(in crate::memory::pipeline) backward: Box<[u32]>,
     pub(in crate::memory::pipeline) life: Life,
-    /// Does the host send it?
+    /// Does the host send the tensor?
     pub(in crate::memory::pipeline) is_streamed: bool,
 }
 
-/// The part of a stage in a flow.
+/// What a stage does with the tensors of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Part {
-    /// Kept from its forward to its backward pass.
+    /// The stage keeps it from its forward to its backward pass.
     pub(in crate::memory::pipeline) kept: bool,
-    /// Made before it, and used in its forward pass.
+    /// An earlier stage makes it, and this stage's forward pass uses it.
     pub(in crate::memory::pipeline) enters: bool,
-    /// A copy of it is kept for each micro-batch that is under way.
+    /// The stage keeps a copy for each micro-batch in flight.
     pub(in crate::memory::pipeline) stashed: bool,
-    /// Made in it or received by it, and used after it.
+    /// The stage makes or receives it, and a later stage uses it.
     pub(in crate::memory::pipeline) leaves: bool,
-    /// A gradient that comes from a later stage.
+    /// A gradient from a later stage.
     pub(in crate::memory::pipeline) gradient_in: bool,
     /// A gradient for an earlier stage.
     pub(in crate::memory::pipeline) gradient_out: bool,
-    /// On its way to another stage, without being used here.
+    /// It passes through the stage without being used there.
     pub(in crate::memory::pipeline) passes: bool,
 }
 
 impl Flow {
-    /// The place that makes it in the forward pass, if the host does not send it.
+    /// The place that makes the tensor in the forward pass; `None` if the host sends it.
     pub(in crate::memory::pipeline) fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Do only places that use it, in both passes, count what of it is of `set`? Then it
-    /// is known which of them make it again where layers run again.
+    /// Is the tensor live across the passes, and do all places that count variables of `set` use
+    /// it? Then the place that makes it again is known, where layers run again.
     pub(in crate::memory::pipeline) fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -98,8 +97,8 @@ impl Flow {
             && counted.iter().all(|&place| is_used(place))
     }
 
-    /// The part of a stage with these places in it: the definitions of
-    /// docs/model.md, "Pipelines", word by word.
+    /// The part of a stage with these places: the definitions of docs/model.md, "Pipelines", in
+    /// their literal form.
     pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>, flows: &Flows) -> Part {
         let (before, after) = (places.start, places.end);
         let met = |users: &[u32]| users.iter().any(|user| places.contains(user));
@@ -130,8 +129,8 @@ impl Flow {
         }
     }
 
-    /// Is it what a layer runs again from, or kept for the backward pass by a place that does
-    /// not run again, where layers of the stage run again?
+    /// Where layers of the stage run again: does a layer run again from this tensor, or does a
+    /// place that does not run again keep it for the backward pass?
     fn is_checkpoint(
         &self,
         places: &Range<u32>,
@@ -147,7 +146,7 @@ impl Flow {
         let layers = users.iter().copied().filter(|&user| user > 0);
         let is_made_once =
             |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
-        // What ends a layer is a checkpoint.
+        // The output of a layer is a checkpoint.
         let is_end = |maker: u32| {
             let mut users = users.iter();
             places.contains(&maker) && users.any(|&user| !are_of_one_layer(maker, user))

@@ -1,58 +1,59 @@
 //! When variables are live where segments of layers run again for their backward pass.
 //!
-//! A segment is some neighbouring places whose forward pass runs again, right before
-//! their backward pass, from what they were given; what is not in one is kept. The steps
-//! of the forward pass stand for both runs of it:
-//! * What a segment makes for itself alone is free between the end of its forward pass
-//!   and its backward pass: the *gap*.
-//! * What others in the stage use too, or came from before it, is a checkpoint: it stays
-//!   as in the one-IPU compilation, and where only forward passes use it, until
-//!   the first of these has run again.
-//! * What is kept over the first step of a segment's backward pass is live on all steps of
+//! A segment is some neighbouring places whose forward pass runs again from its inputs, right
+//! before their backward pass; tensors of places outside of segments are kept. The steps of the
+//! forward pass stand for both of its runs:
+//! * A tensor that only its segment uses is free between the end of the segment's forward pass and
+//!   its backward pass: the *gap*.
+//! * A tensor that other places of the stage use too, or that came from before the segment, is a
+//!   checkpoint: it stays as in the one-IPU compilation, and where only forward passes use it,
+//!   until the first of them has run again.
+//! * A tensor that is kept over the first step of a segment's backward pass is live on all steps of
 //!   its forward pass, in stages that have the segment.
 //!
-//! Whether something is a checkpoint depends on the stage, but only on which of the places
-//! that use it are there: so each use is parted in two, which count in different places.
+//! Whether a tensor is a checkpoint depends on the stage, but only on which of its users the stage
+//! has: so each use is parted in two, which count in different places.
 
 use super::own_steps::{OfPosition, together};
 use super::{Flow, Life, PassWindows};
 use rustc_hash::FxHashSet;
 
-/// Half-open ranges of steps, ascending and apart: mostly one or two.
+/// Half-open ranges of steps, ascending and disjoint: mostly one or two.
 pub(super) type Steps = Vec<(u32, u32)>;
 
-/// A run of a place for the backward pass.
+/// A run of a forward pass right before the backward pass of `place`.
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
     place: u32,
-    /// Whose forward pass that is: In runs with the first layer.
+    /// The place whose forward pass runs: In runs with the first layer.
     of: u32,
-    /// The first step of the backward pass that follows.
+    /// The first step of the backward pass of `place`.
     before: u32,
-    /// The steps of the forward pass; half-open.
+    /// The half-open steps of the forward pass.
     steps: (u32, u32),
-    /// Has no other run any of these steps?
+    /// Does no run of another place have any of these steps?
     is_apart: bool,
 }
 
-/// The segments that run again where each layer does: each layer, and In with the first one,
-/// which runs with it. Out is kept.
+/// The segments where each layer runs again: each layer is one, and In runs with the first layer.
+/// Out is kept.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    /// By place, on which steps what its segment makes for itself is free; `None` where
+    /// By place, steps at which tensors that only its segment uses are free; `None` where
     /// everything is kept.
     gaps: Vec<Option<Steps>>,
-    /// By place: the first step of its backward pass, if it runs again before that.
+    /// By place, the first step of its backward pass; `None` if it does not run again.
     first_steps: Vec<Option<u32>>,
     reruns: Vec<Rerun>,
 }
 
 impl Segments {
-    /// Those of a model with so many places, of which Out is the last, if there is any.
+    /// Finds the segments of a model with `places` places; the last one is Out if `has_out`.
     pub(super) fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| Some((windows.forward(place)?, windows.backward(place)?));
-        // Where steps of a place are listed elsewhere, those of the next one tell.
+        // A place may have steps that the profile lists elsewhere: they last until the next place
+        // starts.
         let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
             let ((first, last), _) = known(place)?;
@@ -98,9 +99,9 @@ impl Segments {
         self.gaps.get(place as usize)?.as_deref()
     }
 
-    /// The steps that run again while what has these ranges is kept, beside these, for the
-    /// backward passes `is_of`: in stages with the place whose steps they are, `None` where
-    /// they are those of several.
+    /// Steps that run again, for backward passes of places that satisfy `is_of`, while variables
+    /// that are live on `ranges` are kept, without `ranges` themselves. Each entry has the place
+    /// whose steps they are, which a stage must have; `None` where several places share the steps.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let (mut apart, mut shared) = (Vec::new(), Vec::new());
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
@@ -128,8 +129,8 @@ impl Segments {
         apart.chain(shared).collect()
     }
 
-    /// When variables with this flow are live in every stage that counts them, and in
-    /// those with certain places of theirs.
+    /// When variables of a flow are live: in every stage that counts them, and in stages that have
+    /// certain users of the flow.
     pub(super) fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         match flow.life {
@@ -184,7 +185,7 @@ impl Segments {
         }
     }
 
-    /// When variables are live that backward passes alone free.
+    /// When variables are live that stay as recorded, since only backward passes free them.
     fn held_alone(&self, ranges: &[(u32, u32)]) -> Lives {
         Lives {
             always: ranges.into(),
@@ -193,8 +194,8 @@ impl Segments {
         }
     }
 
-    /// These steps of a position, with those before it runs again where it was given the
-    /// variable for its forward pass.
+    /// The steps of a position, until its second run if the variable is an input of its forward
+    /// pass.
     pub(super) fn until_rerun(&self, flow: &Flow, (position, steps): &OfPosition) -> Steps {
         let is_given = flow.forward.contains(position) && flow.maker() != Some(*position);
         let until = self.first_step(*position).filter(|_| is_given);
@@ -203,13 +204,13 @@ impl Segments {
         joined(steps.iter().copied().chain(kept))
     }
 
-    /// The first step of the backward pass of a place that runs again.
+    /// The first step of the backward pass of a place, if the place runs again.
     fn first_step(&self, place: u32) -> Option<u32> {
         *self.first_steps.get(place as usize)?
     }
 }
 
-/// Finds out which places have steps that others have too.
+/// Finds out which places have steps that other places have too.
 fn tell_apart(reruns: &mut [Rerun]) {
     reruns.sort_by_key(|rerun| rerun.steps);
     let mut shared = FxHashSet::default();
@@ -228,8 +229,8 @@ fn tell_apart(reruns: &mut [Rerun]) {
     }
 }
 
-/// Steps at which variables are kept while a place runs again that a stage must have too, if one
-/// is told.
+/// Steps at which variables are kept while a place runs again, with that place if a stage must have
+/// it.
 pub(super) type Held = (Option<u32>, Steps);
 
 /// When variables are live.
@@ -237,14 +238,14 @@ pub(super) type Held = (Option<u32>, Steps);
 pub(super) struct Lives {
     pub(super) always: Steps,
     pub(super) held: Vec<Held>,
-    /// Only in stages with any of `others`.
+    /// Live only in stages with any of `others`.
     pub(super) more: Steps,
     pub(super) more_held: Vec<Held>,
     pub(super) others: Vec<u32>,
 }
 
 impl Lives {
-    /// The same in stages with whatever places run again.
+    /// Merges the held steps into the others, for stages that have all places that run again.
     pub(super) fn anywhere(self) -> Self {
         let all = |steps: Steps, held: Vec<Held>| {
             let held = held.into_iter().flat_map(|(_, steps)| steps);
@@ -259,7 +260,7 @@ impl Lives {
     }
 }
 
-/// The same steps as ranges that ascend and are apart.
+/// Sorts and merges ranges, so that they ascend and are disjoint.
 pub(super) fn joined(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
     ranges.sort_unstable();
@@ -273,7 +274,7 @@ pub(super) fn joined(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     joined
 }
 
-/// Ranges without the steps of others; both ascend and are apart.
+/// `ranges` without the steps of `others`; both ascend and are disjoint.
 fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
     let mut left = Steps::new();

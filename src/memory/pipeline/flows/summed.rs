@@ -4,17 +4,17 @@
 use super::{Flow, Life};
 use crate::model::Model;
 
-/// Which variables the backward pass makes for what runs after it, such as an update or a norm.
+/// Variables that the backward pass makes for operations after it, such as an update or a norm.
 #[derive(Debug, Default)]
 pub(super) struct Summed {
-    /// By use set: does an operation after the passes compute with it?
+    /// By use set: does an operation after both passes compute with it?
     is_used_after: Vec<bool>,
-    /// The step after the last one of both passes.
+    /// The first step after both passes.
     end: u32,
 }
 
 impl Summed {
-    /// Those of a model with accumulators that it was not recorded with.
+    /// Finds them for a model that gets accumulators which it was not recorded with.
     pub(super) fn new(model: &Model, end: u32) -> Self {
         let mut is_after = vec![false; model.operation_groups.len()];
         for operation in &model.operations {
@@ -29,8 +29,8 @@ impl Summed {
         }
     }
 
-    /// The step before which variables of a set end that are live on these ranges in the
-    /// profile; `None` where they are none of these.
+    /// The step before which variables of a use set end that the profile has live on `ranges`;
+    /// `None` if no accumulator takes their values.
     pub(super) fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let is_gradient = flow.life == Life::Backward;
         let is_gradient = is_gradient && self.is_used_after.get(set as usize) == Some(&true);

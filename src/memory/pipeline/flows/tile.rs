@@ -6,14 +6,14 @@ use crate::memory::lanes;
 use crate::memory::neighbours::NeighbourUses;
 use crate::model::PlaceSet;
 
-/// The flows of up to `N` neighbouring tiles; used again for the next. Bytes are by lane.
+/// The bytes of flows on up to `N` neighbouring tiles, by lane; reused for the next tiles.
 #[derive(Debug, Clone)]
 pub(in crate::memory) struct TileFlows<const N: usize> {
     /// By flow.
     bytes: Vec<FlowBytes<N>>,
-    /// The flows that one of the tiles has.
+    /// Flows that any of the tiles has.
     pub(in crate::memory::pipeline) met: Vec<u32>,
-    /// Bytes of accumulators, with the places where they count.
+    /// Bytes of accumulators, with the places whose stages count them.
     pub(in crate::memory::pipeline) accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
@@ -21,7 +21,7 @@ pub(in crate::memory) struct TileFlows<const N: usize> {
 struct FlowBytes<const N: usize> {
     is_met: bool,
     all: [u64; N],
-    /// Those of the largest variable.
+    /// Bytes of the largest variable.
     largest: [u64; N],
 }
 
@@ -44,8 +44,8 @@ impl<const N: usize> Default for TileFlows<N> {
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Takes the variables of some tiles. Parameters, constants, and what no operation
-    /// with a place uses have no flow.
+    /// Sums up the uses of some tiles. Parameters, constants, and variables that no operation with
+    /// a place uses have no flow.
     pub(in crate::memory) fn load(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -67,7 +67,6 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
-    /// Adds an accumulator.
     fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
         match self.accumulators.last_mut() {
             Some((last, sums)) if *last == places => lanes::add_up(sums, &bytes),
@@ -75,7 +74,6 @@ impl<const N: usize> TileFlows<N> {
         }
     }
 
-    /// Adds a variable.
     fn add(&mut self, flow: u32, bytes: &[u64; N]) {
         let sums = &mut self.bytes[flow as usize];
         if !sums.is_met {
@@ -86,12 +84,12 @@ impl<const N: usize> TileFlows<N> {
         lanes::raise(&mut sums.largest, bytes);
     }
 
-    /// All bytes of a flow.
+    /// The bytes of all variables of a flow, by lane.
     pub(in crate::memory::pipeline) fn bytes(&self, flow: u32) -> [u64; N] {
         self.bytes[flow as usize].all
     }
 
-    /// Those of its largest variable.
+    /// The bytes of a flow's largest variable, by lane.
     pub(in crate::memory::pipeline) fn largest(&self, flow: u32) -> [u64; N] {
         self.bytes[flow as usize].largest
     }

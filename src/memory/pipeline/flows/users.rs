@@ -7,29 +7,29 @@ use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Which flow a use set has.
+/// Which flow the variables of a use set have.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum OfSet {
     /// None: it holds weights or constants, or no operation with a place uses it.
     None,
-    /// By life from this one on.
+    /// The flow of the first [`Life`]; those of the other lives follow.
     First(u32),
     /// It depends on the class.
     ByClass,
 }
 
-/// Flows of one set: by life, streamed or not.
+/// Number of flows with the same places: one for each life, streamed or not.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
-/// Values by places, which are asked for without a copy of these.
+/// Values by list of places, looked up by a slice without a copy.
 type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
 
-/// Flows, each pair of forward and backward places once.
+/// All flows, with each pair of forward and backward places once.
 pub(super) struct KnownFlows {
     pub(super) list: Vec<Flow>,
-    /// By forward places, then by backward places: the first flow with these.
+    /// By forward places, then by backward places: number of the first flow with them.
     numbers: ByPlaces<ByPlaces<u32>>,
-    /// The place of Out, where it is on the first IPU.
+    /// The place of Out if it is on the first IPU.
     out: Option<u32>,
 }
 
@@ -42,7 +42,7 @@ impl KnownFlows {
         }
     }
 
-    /// The first of the flows with these places.
+    /// The number of the first flow with these places, which are added if they are new.
     pub(super) fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         let backward = &*self.own_backward(forward, backward);
         let known = self.numbers.get(forward);
@@ -61,9 +61,9 @@ impl KnownFlows {
         first
     }
 
-    /// Without Out, where the forward pass does not use a variable there: then the
-    /// backward pass that does is that of In, which has the same weights. So it is with
-    /// the gradient of these, which stays on their IPU.
+    /// Removes Out from backward places where the forward pass does not use the variable in Out:
+    /// then the backward operation there belongs to In, which has the same weights. The gradient of
+    /// the shared weights stays on their IPU likewise.
     fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
         let is_in = self.out.is_some_and(|out| {
             let is_gradient = forward.is_empty() && backward == [0, out];
@@ -96,17 +96,17 @@ impl KnownFlows {
     }
 }
 
-/// The steps at which the operations of each place run, by pass, as far as they
-/// run in one place alone.
+/// The steps at which operations of each place run, by pass; only operations that run in a single
+/// place count.
 #[derive(Debug, Default)]
 pub(in crate::memory::pipeline) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
-    /// By place: has it any backward operation, and any in a body that is listed for
-    /// several calls?
+    /// By place: does it have a backward operation, and (`in_functions`) an operation in a body
+    /// that is listed for several calls?
     go_back: Vec<bool>,
     in_functions: Vec<bool>,
-    /// By place: the half-open steps of such bodies in the backward pass.
+    /// By place: half-open steps in the backward pass of bodies that are listed for several calls.
     bodies: Vec<Steps>,
 }
 
@@ -118,7 +118,7 @@ impl PassWindows {
                 .entry((operation.group, operation.window))
                 .or_default() += 1;
         }
-        // Out may be a place more than there are positions.
+        // Out may be a place beyond all positions.
         let places = placement.positions.len() + 1;
         let (mut forward, mut backward) = (vec![None; places], vec![None; places]);
         let (mut go_back, mut in_functions) = (vec![false; places], vec![false; places]);
@@ -161,36 +161,36 @@ impl PassWindows {
         }
     }
 
-    /// Has a place any backward operation? So has one that is not known.
+    /// Does a place have a backward operation? A place that is out of range counts as having one.
     pub(in crate::memory::pipeline) fn goes_back(&self, place: u32) -> bool {
         let goes_back = self.go_back.get(place as usize);
         goes_back.is_none_or(|&goes_back| goes_back)
     }
 
-    /// The half-open steps of bodies that the backward pass of a place shares with others.
+    /// Half-open steps of bodies that the backward pass of a place shares with other calls.
     pub(super) fn bodies(&self, place: u32) -> &[(u32, u32)] {
         self.bodies.get(place as usize).map_or(&[], |steps| steps)
     }
 
-    /// Has a place any operation in a body that is listed for several calls?
+    /// Does a place have an operation in a body that is listed for several calls?
     pub(in crate::memory::pipeline) fn is_in_functions(&self, place: u32) -> bool {
         let is_inside = self.in_functions.get(place as usize);
         is_inside.is_some_and(|&is_inside| is_inside)
     }
 
-    /// The first and the last step of a place in the forward pass, if they are known.
+    /// The first and the last step (inclusive) of a place in the forward pass, if they are known.
     pub(in crate::memory::pipeline) fn forward(&self, place: u32) -> Option<(u32, u32)> {
         *self.forward.get(place as usize)?
     }
 
-    /// The same in the backward pass.
+    /// The first and the last step (inclusive) of a place in the backward pass, if they are known.
     pub(in crate::memory::pipeline) fn backward(&self, place: u32) -> Option<(u32, u32)> {
         *self.backward.get(place as usize)?
     }
 
-    /// Those of the users of a variable, by pass, that use it in one and the same
-    /// live range, as one of a function is used in all that call it, but live in one
-    /// call: the range that is in most places, or the one that is live into the backward pass.
+    /// The users of a variable, by pass, during one of its live ranges: the range that is live into
+    /// the backward pass, else the range with the most users. All callers of a function use its
+    /// variables, but a live range belongs to one call.
     pub(super) fn users(
         &self,
         model: &Model,

@@ -1,5 +1,5 @@
-//! When variables are live in stages, against the rules applied to each variable, stage and
-//! step by themselves.
+//! When variables are live in stages, against the rules applied to each variable, stage and step
+//! one by one.
 
 use super::*;
 use crate::analysis::Analysis;
@@ -17,14 +17,14 @@ struct Again<'a> {
     memory: &'a MemoryModel<'a>,
     /// Do layers run again at all?
     is_again: bool,
-    /// Places that run again: all but Out, as far as it is known when they run.
+    /// Places that run again: all but Out whose steps are known.
     places: Vec<u32>,
     by_pass: PassPlaces,
     /// The first step after both passes.
     end: u32,
-    /// By use set, where accumulators are added: does an operation after that compute with it?
+    /// By use set, if accumulators are added: does an operation after `end` compute with it?
     is_used_after: Vec<bool>,
-    /// By class and use set: [`Again::own_ranges`] of each position that counts it.
+    /// By class and use set: [`Again::own_ranges`] of each position that counts the variable.
     known: RefCell<FxHashMap<(u32, u32), OwnRanges>>,
 }
 
@@ -84,13 +84,13 @@ impl<'a> Again<'a> {
         self.places.contains(&place)
     }
 
-    /// Is it known when a place runs?
+    /// Are the steps of a place known in both passes?
     fn is_known(&self, place: u32) -> bool {
         let windows = &self.flows().windows;
         windows.forward(place).is_some() && windows.backward(place).is_some()
     }
 
-    /// The steps of a place in the forward pass; none of one that is not there.
+    /// The steps of a place in the forward pass; empty if they are unknown.
     fn forward(&self, place: u32) -> Steps {
         let known = self.flows().windows.forward(place);
         known.map_or(0..0, |(first, last)| first..last + 1)
@@ -101,14 +101,14 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// The steps on which a place runs again: up to those of the next one, since some may
-    /// be listed elsewhere.
+    /// The steps on which a place runs again: until the next place starts, since some steps may be
+    /// listed elsewhere.
     fn again(&self, place: u32) -> Steps {
         let window = self.forward(place);
         window.start..window.end.max(self.forward(place + 1).start)
     }
 
-    /// The steps between both passes of a place, of In with the first layer.
+    /// The steps between both passes of a place; In goes with the first layer.
     fn gap(&self, place: u32) -> Steps {
         let positions = &self.memory.placement.positions;
         let has_layers = !positions.layers().is_empty();
@@ -126,8 +126,7 @@ impl<'a> Again<'a> {
         from..starts.expect("one").min(self.backward(next).end)
     }
 
-    /// Is a variable live at a step in a stage with these positions, by the rules word
-    /// by word?
+    /// Is a variable live at a step in a stage with these positions, by the literal rules?
     fn is_live(&self, stage: &Range<usize>, (class, set): (u32, u32), step: u32) -> bool {
         let (memory, classes) = (self.memory, &self.memory.model.classes);
         let counted = memory.counted(set);
@@ -188,8 +187,8 @@ impl<'a> Again<'a> {
         lives.iter().any(is_always) || is_more
     }
 
-    /// The steps of a variable, which end with the passes if the backward pass makes it and an
-    /// operation after both computes with it.
+    /// The steps of a variable. They end with the passes if the backward pass makes it and an
+    /// operation after both passes computes with it.
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
@@ -201,9 +200,9 @@ impl<'a> Again<'a> {
         steps.filter(|(from, to)| from < to).collect()
     }
 
-    /// When a position needs a variable: of its live ranges those in which operations of the
-    /// position use it, if any do, up to the last of these if it is kept for the backward
-    /// pass, or up to the end of the forward pass where it goes on to another place.
+    /// When a position needs a variable: in the live ranges in which operations of the position use
+    /// it, if any do. If it is kept for the backward pass, a range ends after the last of these
+    /// operations, or after the forward pass if the variable goes on to another place.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -244,9 +243,9 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Is what is live at these steps live at a step where layers run again: in every stage,
-    /// or only in those with others of its users than the maker? What is kept while one place
-    /// runs again is in those with that place, if the stage is told.
+    /// Is a variable with these live ranges live at a step where layers run again: in every stage,
+    /// and else in stages with another user than its maker? A variable that is kept while one place
+    /// runs again is live in a given `stage` only if that has the place.
     fn lives(
         &self,
         flow: &Flow,
@@ -290,8 +289,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// The users beside the one that makes it; of what the forward pass alone uses, those
-    /// that run again.
+    /// The users other than the maker; for a flow of the forward pass, only users that run again.
     fn others(&self, flow: &Flow) -> Vec<u32> {
         let is_forward = flow.life == Life::Forward;
         let backward = flow.backward.iter().filter(|_| !is_forward);
@@ -305,14 +303,14 @@ impl<'a> Again<'a> {
         self.others(flow).iter().any(|&user| self.has(stage, user))
     }
 
-    /// Has a stage this place?
+    /// Does a stage have this place?
     fn has(&self, stage: &Range<usize>, place: u32) -> bool {
         let is_out = self.flows().out_is_first && place == self.flows().places - 1;
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// The places that run again at a step, for the backward passes `is_of`, while what has
-    /// these live ranges is kept.
+    /// The places that run again at a step, for backward passes of places that satisfy `is_of`,
+    /// while a variable with these live ranges is kept.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
@@ -330,7 +328,7 @@ impl<'a> Again<'a> {
         again
     }
 
-    /// By tile: the most that is live of a stage, with what every stage has.
+    /// The highest live bytes of a stage on a tile, with the variables of every stage.
     fn most(&self, stage: &Range<usize>, tile: u32) -> u64 {
         let mut live = vec![0; self.memory.model.steps() as usize];
         for variable in self.memory.uses.on_tile(tile) {
@@ -342,7 +340,7 @@ impl<'a> Again<'a> {
         live.into_iter().max().unwrap_or(0)
     }
 
-    /// Holds one stage of `every[0]`, on one tile of `every[1]`, against the rules.
+    /// Compares one stage of `every[0]`, on one tile of `every[1]`, with the rules.
     fn check(&self, every: [usize; 2]) {
         let stages = ranges(self.memory.layers());
         let found = stages.iter().zip(self.memory.stages(&stages));
@@ -403,7 +401,7 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
             .map(|recompute| recomputing(recompute, &model, &placement));
         Again::new(&kept).check([share(5), 29]);
         Again::new(&again).check([share(3), 29]);
-        // And a part is free while other layers run, where the peak is in their passes.
+        // Some bytes are free while other layers run, where the peak is in the passes.
         let whole = std::slice::from_ref(&(0..again.layers())).to_vec();
         let [kept, free] = [kept, again].map(|memory| {
             let peak = memory.stages(&whole).remove(0);
