@@ -1,4 +1,5 @@
-//! Does a `debug.cbor` belong to a profile, and has it all that the profile refers to?
+//! Does a `debug.cbor` belong to a profile, and does it have all contexts that the profile refers
+//! to?
 
 use crate::debug_info::{Damage, DebugInfo};
 use crate::profile::Programs;
@@ -6,49 +7,47 @@ use rustc_hash::FxHashSet;
 
 /// How well the contexts fit the programs that refer to them.
 ///
-/// Programs refer to contexts by numbers that every compilation counts from 1, so
-/// those of another compilation are there too, but are about something else. There are
-/// two witnesses:
-/// * *Programs.* On the real files all 35 ids lead to a context that Poplar wrote for a
-///   program or for the compilation, and with contexts of other compilations at most 4
-///   in 10 do. In generated files at least 85 % do, and of others at most 57 %.
-/// * *Names.* On the real files all compute sets with a name have that of their
-///   context, and with contexts of other compilations none has. In generated files all
-///   have it, and with others of the same framework at most half. A file that was cut
-///   off has no names.
+/// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
+/// another compilation have the same ids but are about something else. There are two witnesses:
+/// * *Programs.* On the real files all 35 ids lead to a context that Poplar wrote for a program or
+///   for the compilation; with contexts of other compilations at most 4 in 10 do. In generated
+///   files at least 85 % do, and with contexts of others at most 57 %.
+/// * *Names.* On the real files all compute sets with a name have the name of their context; with
+///   contexts of other compilations none has. In generated files all have it, and with others of
+///   the same framework at most half. A file that was cut off has no names.
 ///
-/// A whole file that belongs to the profile has all contexts that programs and compute
-/// sets refer to, and the name of each compute set: so do the real file and all generated
-/// ones. They have all parents, too. Anything else is [damage](Self::damage); a parent may be
-/// missing in a whole file, where its object outlives the file.
+/// A whole file that belongs to the profile has all contexts that programs and compute sets refer
+/// to, all their parents, and the name of each compute set: so do the real file and all generated
+/// ones. Anything else is [damage](Self::damage); a parent may be missing in a whole file, where
+/// its object outlives the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Belonging {
-    /// How many ids of contexts the programs have.
+    /// Number of distinct context ids that programs have.
     pub ids: usize,
-    /// How many of them the file has.
+    /// Number of `ids` that the file has.
     pub found: usize,
-    /// How many of those are of programs.
+    /// Number of `found` contexts that Poplar wrote for a program or the compilation.
     pub of_programs: usize,
-    /// How many compute sets have a name, and a context with one.
+    /// Number of compute sets with a name whose context has a name too.
     pub named: usize,
-    /// How many of these have the same name as their context.
+    /// Number of `named` compute sets with the name of their context.
     pub same_names: usize,
-    /// How many ids of contexts programs and compute sets have.
+    /// Number of distinct context ids that programs and compute sets have.
     pub all_ids: usize,
-    /// How many of these the file has.
+    /// Number of `all_ids` that the file has.
     pub all_found: usize,
-    /// How many of those are below a context that the file lacks, or on or below a circle of
-    /// parents.
+    /// Number of `all_found` contexts that are below a context which the file lacks, or on or below
+    /// a circle of parents.
     pub orphans: usize,
-    /// How many compute sets have a name, and a context without one.
+    /// Number of compute sets with a name whose context has no name.
     pub nameless: usize,
 }
 
-/// So many contexts tell enough.
+/// Minimum number of contexts that a verdict is based on.
 const ENOUGH: usize = 8;
 
 impl Belonging {
-    /// Looks up all ids that programs and compute sets have.
+    /// Looks up all context ids of programs and compute sets.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let is_id = |id: &u64| *id != 0;
         let ids = programs.all.iter().map(|program| program.debug_id);
@@ -82,10 +81,10 @@ impl Belonging {
         }
     }
 
-    /// Are the contexts those of another compilation? Not where three of four names are
-    /// the same. Else it is so where too few of the contexts that are there are of
-    /// programs: fewer than three of four, or than nine of ten where names speak
-    /// against it. A few of many tell nothing: a damaged file may have lost the others.
+    /// Are the contexts of another compilation? Not if three of four names agree. Otherwise, if too
+    /// few contexts were written for programs: fewer than three of four, or than nine of ten where
+    /// names speak against it. A small part of all contexts decides nothing, since a damaged file
+    /// may have lost the others.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= ENOUGH;
         if has_names && self.same_names * 4 >= self.named * 3 {

@@ -1,4 +1,4 @@
-//! Calls of functions that are called from several places.
+//! Calls of functions that have several call sites.
 
 use super::Operation;
 use super::operations::UnnamedOperations;
@@ -6,13 +6,13 @@ use super::walk::Path;
 use crate::profile::{Profile, ProgramKind};
 use rustc_hash::FxHashMap;
 
-/// Means no call.
+/// Marks an operation that is part of no call.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// All call paths, with those that end with a call of such a function.
+/// All call paths, with the function that each calls if it has several call sites.
 pub(super) struct CallSites {
-    /// The path, the one without its innermost Call, and the body of the function if it
-    /// is called from several places.
+    /// The path, the path without its innermost Call, and the body of the function if it has
+    /// several call sites.
     all: Vec<(Path, Path, Option<u32>)>,
 }
 
@@ -36,8 +36,8 @@ impl CallSites {
         }
     }
 
-    /// By call path: the outermost path on the way to it that ends with a call of such a
-    /// function.
+    /// By call path: the outermost path on the way to it that ends with a call of a function with
+    /// several call sites.
     pub(super) fn outermost(&self) -> Vec<Option<Path>> {
         let mut sites = vec![None];
         for &(path, outer, function) in &self.all {
@@ -47,9 +47,9 @@ impl CallSites {
         sites
     }
 
-    /// Gives each operation the innermost call that it is part of where no context says
-    /// which operation stood there. `has_pairs` says of a call path whether contexts do.
-    /// By call comes back the function: a number that all calls of it share.
+    /// Gives each operation the innermost call that it is part of, where contexts do not say which
+    /// operation the call replaced; `has_pairs` says of a call path whether they do. Returns the
+    /// function by call: a number that all calls of it share.
     pub(super) fn unnamed(
         &self,
         found: &UnnamedOperations,

@@ -33,9 +33,8 @@ impl CodeKind {
         CodeKind::ControlCode,
     ];
 
-    /// The categories of lowered variables that hold it. On a real profile the
-    /// four of vertex state add up to `memory_by_compute_set` on every tile
-    /// (checked).
+    /// Categories of lowered variables with this kind of memory. On a real profile the four
+    /// categories of vertex state add up to `memory_by_compute_set` on every tile (checked).
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             CodeKind::VertexCode => &["vertexCode"],
@@ -50,24 +49,24 @@ impl CodeKind {
         }
     }
 
-    /// The kind that a category of lowered variables holds, if any.
+    /// The kind of memory in a category of lowered variables; `None` for data.
     pub fn of_category(category: &str) -> Option<CodeKind> {
         let holds = |kind: &CodeKind| kind.categories().contains(&category);
         CodeKind::ALL.into_iter().find(holds)
     }
 }
 
-/// Bytes of the programs of one operation group on each tile, besides variables.
+/// Bytes of the programs of one operation group on each tile, without variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
     /// The vertex types that its compute sets instantiate (positions in
-    /// [`Model::vertex_code`](super::Model::vertex_code)), each with 1 on
-    /// every tile that has an instance. Their code counts once in a stage.
+    /// [`Model::vertex_code`](super::Model::vertex_code)), each with 1 on every tile with an
+    /// instance. The code of a type counts once in a stage.
     pub vertex_types: Vec<(u32, TileBytes)>,
     /// Bytes of vertex state: instances times size, over its compute sets.
     pub vertex_state: TileBytes,
-    /// Exact bytes of its vertices, over its distinct compute sets; the same
-    /// as `vertex_state` when the profile does not say.
+    /// Recorded bytes of its vertices, over its distinct compute sets; the same as `vertex_state`
+    /// if the profile does not record them.
     pub vertex_memory: TileBytes,
     /// Bytes of internal exchange code, over its `DoExchange` programs.
     pub exchange_code: TileBytes,
@@ -76,7 +75,7 @@ pub struct GroupCode {
 }
 
 impl GroupCode {
-    /// Sums over `group`, distinct programs of the operation context `uid`.
+    /// Sums up `group`, distinct programs of the operation context `uid`.
     fn new(
         programs: &Programs,
         group: &[u32],
@@ -122,12 +121,12 @@ impl GroupCode {
     }
 }
 
-/// How many operation groups' code is summed up side by side before it is counted: with
-/// more of them, more than the budget could come together.
+/// Number of operation groups whose code is summed up in parallel before the budget is checked:
+/// with more, the sums of one round could exceed the budget by far.
 const AT_ONCE: usize = 16;
 
-/// The code of each of `groups`: operation groups, or clusters of them, each with
-/// its uid and its distinct programs.
+/// The code of each of `groups`, which are operation groups or clusters, each with its uid and its
+/// distinct programs.
 pub(super) fn of_all(
     programs: &Programs,
     groups: &[(u64, &[u32])],
@@ -159,9 +158,8 @@ pub struct ProgramCluster {
 /// The number of no cluster.
 pub(super) const NO_CLUSTER: u32 = u32::MAX;
 
-/// By operation group: its clusters; none where all of its programs use the same
-/// sets. With that, by program its number among the clusters of its group, or
-/// [`NO_CLUSTER`].
+/// By operation group, its clusters; empty if all its programs use the same sets. And by program,
+/// the index of its cluster in its group, or [`NO_CLUSTER`].
 pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -197,7 +195,7 @@ pub(super) fn clusters(
     Ok((found.collect(), cluster_of))
 }
 
-/// Programs by the sets that they use.
+/// Programs by the use sets of their variables.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
 fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
@@ -215,7 +213,7 @@ fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -
     split
 }
 
-/// How many more runs the code of operation groups may have.
+/// Number of runs that the code of operation groups may still have.
 pub(super) struct Budget {
     max: usize,
     left: usize,
@@ -248,7 +246,7 @@ impl Budget {
     }
 }
 
-/// The recorded memory of each distinct compute set; `None` when one has none.
+/// The recorded memory of each distinct compute set; `None` if any has none.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();
     sets.sort_unstable_by_key(|set| set.id);
@@ -256,7 +254,7 @@ fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&
     sets.into_iter().map(|set| set.memory.as_ref()).collect()
 }
 
-/// Each vertex type that has an instance, with 1 on the tiles where.
+/// Each vertex type with an instance, with 1 on the tiles that have one.
 fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,
@@ -274,7 +272,7 @@ fn instantiated<'a>(
     types
 }
 
-/// 1 on every tile where any of `parts` is not 0.
+/// 1 on every tile where any of `parts` is not 0, else 0.
 fn present(parts: &[&TileBytes], tiles: u32) -> TileBytes {
     let mut any = vec![0u32; tiles as usize];
     for run in parts.iter().flat_map(|part| part.runs()) {

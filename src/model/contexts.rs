@@ -6,14 +6,14 @@ use rustc_hash::FxHashMap;
 /// The operation context of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OperationContext {
-    /// The context whose id is the operation's uid.
+    /// The context whose id is the uid of the operation.
     pub(super) position: Position,
-    /// Made by the compiler: the chain has no context of the operation layer,
+    /// Did the compiler make the operation? Then the chain has no context of the operation layer,
     /// and the operation has no name of its own.
     pub(super) is_anonymous: bool,
 }
 
-/// The layer that operations are told apart by; `None` for plain Poplar.
+/// The software layer whose contexts distinguish operations; `None` for plain Poplar.
 pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     [
         SoftwareLayer::Popart,
@@ -24,8 +24,7 @@ pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Finds operation contexts, remembering those that were found: many programs
-/// share one debug id.
+/// Finds operation contexts by debug id, once for each id: many programs share one.
 pub(super) struct OperationContexts<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
@@ -41,8 +40,8 @@ impl<'a> OperationContexts<'a> {
         }
     }
 
-    /// The operation context of a program with this debug id; `None` for 0
-    /// and for ids that the file does not have.
+    /// The operation context of a program with this debug id; `None` for 0 and for ids that the
+    /// file lacks.
     pub(super) fn of(&mut self, debug_id: u64) -> Option<OperationContext> {
         if let Some(&known) = self.found.get(&debug_id) {
             return known;

@@ -1,20 +1,19 @@
 //! Cycles of operations.
 //!
-//! Both sources count the same work: compute sets and exchanges between tiles,
-//! each step as long as its slowest tile. Stream copies wait for the host and
-//! syncs for other tiles, so what executions say of them is kept apart and
-//! belongs to no layer. Exchanges are a part of the sums that is known.
+//! Both sources count the same work: compute sets and exchanges between tiles, each step as long as
+//! its slowest tile. Stream copies wait for the host, and syncs for other tiles, so their executed
+//! cycles are kept apart and belong to no layer. Cycles of exchanges are also summed by themselves.
 //!
-//! A program that several operations run (an outlined body) is shared out by
-//! how often each of them runs it in the walk over the program tree. The body
-//! of a Repeat counts as often as `program_type_repeat` says, and once when the
-//! count is not fixed; bodies of `while` loops and all branches count once.
+//! The cycles of a program that several operations run (an outlined body) are divided by how often
+//! each operation runs it in the walk over the program tree. The body of a Repeat counts as often
+//! as `program_type_repeat` says, and once if the count is not fixed; bodies of `while` loops and
+//! all branches count once.
 //!
-//! Clusters, the programs of an operation that use the same variables, have sums of their own:
-//! an operation over the whole model counts with what each of its programs touches.
+//! Clusters, the programs of an operation that use the same variables, have separate sums: an
+//! operation that reaches over the whole model counts with the places of each program.
 //!
-//! Those of an operation that runs before and after the start of the backward pass are parted
-//! by its steps.
+//! Cycles of an operation that runs before and after the start of the backward pass are divided by
+//! its steps.
 
 use super::code::NO_CLUSTER;
 use super::operations::{NO_OPERATION, UnnamedOperations};
@@ -25,16 +24,16 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where cycles come from.
+/// The source of cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CycleSource {
-    /// Measured: the steps that were executed in this number of calls of
-    /// `Engine::run`; 0 when the profile does not say, which counts as one.
+    /// Measured: the steps that were executed in this number of calls of `Engine::run`; 0 if the
+    /// profile does not say, which counts as one call.
     Executed {
         /// Rows of the table `runs`.
         runs: u64,
     },
-    /// The compiler's estimates, for one run of every control program.
+    /// Estimates of the compiler, for one run of every control program.
     Estimated,
 }
 
@@ -51,44 +50,42 @@ impl fmt::Display for CycleSource {
 /// The cycles of every operation. Sums stop at `u64::MAX`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
-    /// Where they come from.
+    /// The source of all cycles here.
     pub source: CycleSource,
-    /// By position in [`Model::operations`](super::Model::operations): cycles of its compute sets and
-    /// exchanges, over all runs if they were executed.
+    /// By position in [`Model::operations`](super::Model::operations): cycles of its compute sets
+    /// and exchanges, over all runs if executed.
     pub by_operation: Vec<u64>,
-    /// The part of each of `by_operation` that exchanges take; the rest is of compute
-    /// sets.
+    /// Part of each of `by_operation` that exchanges take; the rest is of compute sets.
     pub exchange_by_operation: Vec<u64>,
-    /// The part of each of `by_operation` from the start of the backward pass on; 0 in
-    /// inference.
+    /// Part of each of `by_operation` from the start of the backward pass on; 0 in inference.
     pub later_by_operation: Vec<u64>,
-    /// Those of clusters of programs, which are a part of `by_operation`; by operation and
+    /// Cycles of clusters of programs, which are part of `by_operation`, by operation, then
     /// cluster.
     pub by_cluster: Vec<ClusterCycles>,
-    /// Those of compute sets and exchanges that belong to no operation.
+    /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: u64,
-    /// The part of `unexplained` that exchanges take.
+    /// Part of `unexplained` that exchanges take.
     pub unexplained_exchange: u64,
     /// Executed cycles of everything else: stream copies, syncs, control flow.
     pub other: u64,
 }
 
-/// The cycles of those programs of an operation that use the same variables.
+/// The cycles of one cluster: programs of an operation that use the same variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterCycles {
     /// Position in [`Model::operations`](super::Model::operations).
     pub operation: u32,
     /// Position in the [clusters](super::OperationGroup::clusters) of its group.
     pub cluster: u32,
-    /// All of them.
+    /// All cycles of the cluster.
     pub cycles: u64,
-    /// The part that exchanges take.
+    /// Part of `cycles` that exchanges take.
     pub exchange: u64,
-    /// The part from the start of the backward pass on.
+    /// Part of `cycles` from the start of the backward pass on.
     pub later: u64,
 }
 
-/// `part` of `whole` of these cycles, rounded down; none of nothing.
+/// `part` / `whole` of `cycles`, rounded down; 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
     let share = share.checked_div(u128::from(whole)).unwrap_or(0);
@@ -120,10 +117,10 @@ pub(super) fn of_operations(
     Some(sums.finished())
 }
 
-/// Which steps are from the start of the backward pass on.
+/// Determines which steps are from the start of the backward pass on.
 struct LaterSteps<'a> {
     backward: Option<(&'a StepIndex, u32)>,
-    /// By step, the call path that it is on.
+    /// By step, the call path that leads to it.
     paths: Vec<Option<Path>>,
 }
 
@@ -136,8 +133,9 @@ impl<'a> LaterSteps<'a> {
         }
     }
 
-    /// The part of the cycles of a visit that is later: by how many of its steps are. A
-    /// body that is listed once for several calls is told by all steps of the program.
+    /// The part of a visit's cycles from the start of the backward pass on, by the number of its
+    /// steps there. All steps of the program count if none is on the path, as for a body that is
+    /// listed once for several calls.
     fn part(&self, (path, program): (Path, u32), cycles: u64) -> u64 {
         let Some((steps, start)) = self.backward else {
             return 0;
@@ -158,7 +156,7 @@ impl<'a> LaterSteps<'a> {
     }
 }
 
-/// The work of a program that counts in a layer; `None` for any other.
+/// The work of a program that counts in a layer; `None` for any other program.
 fn work(programs: &Programs, program: usize) -> Option<Work> {
     match programs.all[program].kind {
         ProgramKind::OnTileExecute(_) => Some(Work::Compute),
@@ -167,7 +165,7 @@ fn work(programs: &Programs, program: usize) -> Option<Work> {
     }
 }
 
-/// The work of tiles in a step that counts.
+/// The work of tiles in a step that counts in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// They run a compute set.
@@ -176,7 +174,7 @@ enum Work {
     Exchange,
 }
 
-/// Has any program whose work counts any cycles?
+/// Does any program whose work counts have cycles?
 fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
     let mut all = cycles.iter().enumerate();
     all.any(|(program, &cycles)| cycles > 0 && work(programs, program).is_some())
@@ -201,8 +199,8 @@ fn add_up(
     sums
 }
 
-/// Executed cycles are of all executions: each visit of a program gets its
-/// part, and together they get all of it.
+/// Executed cycles are of all executions: each visit of a program gets its part, and all visits
+/// together get all cycles.
 fn share_out(
     programs: &Programs,
     executed: &Executed,
@@ -243,13 +241,13 @@ fn share_out(
     sums
 }
 
-/// The visits of the walk, with how often each runs and what of it is later.
+/// The visits of the walk, with how often each runs, and the steps of the backward pass.
 type Visits<'a> = (&'a UnnamedOperations, &'a [u64], &'a LaterSteps<'a>);
 
 /// Cycles while they are summed up.
 struct Sums {
     all: OperationCycles,
-    /// By operation and cluster, where in the list.
+    /// By operation and cluster: index in `by_cluster`.
     numbers: FxHashMap<(u32, u32), usize>,
 }
 

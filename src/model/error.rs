@@ -25,7 +25,7 @@ pub enum ModelError {
          {program}, deeper than in any real model; {OVER_BOUND}"
     )]
     NestedTooDeep {
-        /// The Call that is one too many.
+        /// The Call that exceeds the maximum.
         program: u64,
         /// How deep Calls may be nested.
         max: usize,
@@ -36,7 +36,7 @@ pub enum ModelError {
          than {max} different groups of operations, more than in any real model; {OVER_BOUND}"
     )]
     TooManySets {
-        /// How many variables there are.
+        /// Number of variables.
         variables: usize,
         /// The maximum number of groups that they may have.
         max: usize,
@@ -47,7 +47,7 @@ pub enum ModelError {
          more than {max} times, more often than in any real model; {OVER_BOUND}"
     )]
     TooManyUses {
-        /// How many variables there are.
+        /// Number of variables.
         variables: usize,
         /// How often they may be used.
         max: usize,

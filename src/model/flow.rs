@@ -1,9 +1,8 @@
 //! Which way the data flows (docs/model.md, "The flow of data").
 //!
-//! A live range begins where its variable is written and ends where it was read
-//! last. So the first user of a range is its producer and the others are its
-//! consumers: what the tool knows of dependencies between operations, whatever
-//! the framework calls them.
+//! A live range begins where its variable is written and ends where it was read last. So the first
+//! user of a range is its producer and the others are its consumers: that is all the tool knows of
+//! dependencies between operations, whatever the framework calls them.
 
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_set_index::{Role, UseSetIndex};
@@ -16,45 +15,44 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 
-/// Runs of steps without a break, and the data that flows between them.
+/// Runs of consecutive steps, and the data that flows between them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     /// In the order of their first steps.
     pub nodes: Vec<FlowNode>,
-    /// Live ranges, those with the same producer and consumers joined.
+    /// Live ranges; ranges with the same producer and consumers are one edge.
     pub edges: Vec<FlowEdge>,
-    /// By use set with parameters, ascending: the nodes that use them. These have no
-    /// producer.
+    /// By use set with parameters, ascending: the nodes that use them. Parameters have no producer.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
 
-/// Steps that follow each other and belong to one operation, or to one call of a
-/// function that several places call, with the copies of its arguments and results.
+/// Consecutive steps of one operation, or of one call of a function that several places call, with
+/// the copies of its arguments and results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowNode {
     /// Index of the first step.
     pub first: u32,
-    /// Its operations, as positions in [`Model::operations`](super::Model),
-    /// ascending; empty for programs that belong to none.
+    /// Its operations, as positions in [`Model::operations`](super::Model), ascending; empty for
+    /// programs that belong to no operation.
     pub operations: Box<[u32]>,
 }
 
 /// Variables that one node writes and others use later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// The node that writes them, as a position in [`Flow::nodes`]; [`NO_NODE`] when
-    /// none of the first steps of the range tells.
+    /// The node that writes them, as a position in [`Flow::nodes`]; [`NO_NODE`] if the steps of the
+    /// range do not show it.
     pub from: u32,
-    /// The nodes that use them, ascending; those of a producer come after it.
+    /// The nodes that use them, ascending; they come after the producer if there is one.
     pub to: Box<[u32]>,
-    /// Bytes over all tiles, of all ranges.
+    /// Bytes over all tiles, summed over all ranges.
     pub bytes: u64,
 }
 
-/// The node that writes, and those that use what it wrote.
+/// The node that writes variables, and the nodes that use them.
 type Edge = (u32, Box<[u32]>);
 
-/// Means that no node is known to write a variable.
+/// Marks an edge whose producer is unknown.
 pub const NO_NODE: u32 = u32::MAX;
 
 /// A step that uses a variable of a use set.
@@ -65,15 +63,15 @@ struct Use {
     role: Role,
 }
 
-/// The nodes, and by use set where its variables are used, in the order of steps.
+/// The nodes, and by use set the steps that use its variables, ascending.
 pub(super) struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
 }
 
 impl FlowUses {
-    /// Looks at every step. `sites` has by call path the outermost call of a function
-    /// which is called from several places.
+    /// Collects the uses of every step. `sites` has, by call path, the outermost call of a function
+    /// with several call sites.
     pub(super) fn new(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -105,7 +103,7 @@ impl FlowUses {
         Ok(uses)
     }
 
-    /// The flow, by the live ranges of all variables that some operation uses.
+    /// Builds the flow from the live ranges of all variables that some operation uses.
     pub(super) fn flow(
         self,
         classes: &LiveClasses,
@@ -156,9 +154,9 @@ impl FlowUses {
     }
 }
 
-/// The edges of one live range, from the steps that use it, each with the number of steps
-/// that were looked at. A later destination of an exchange writes to it as well: what
-/// follows depends on both.
+/// The edges of one live range, from the steps that use it, each with the number of steps that were
+/// examined for it. A later destination of an exchange writes the variable as well: users after it
+/// depend on both writers.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (Edge, usize)> {
     let is_hosts = users.first().is_some_and(|user| user.role == Role::Host);
     let first = users.first().filter(|_| !is_hosts);
@@ -179,7 +177,7 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (Edge, usize)> {
     })
 }
 
-/// All of these, ascending, each once.
+/// All numbers, ascending, each once.
 pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
     let mut all: Vec<u32> = all.into_iter().collect();
     all.sort_unstable();
@@ -191,12 +189,12 @@ pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The call that it is part of: the first step in it, and the operation of the Call.
+    /// The call that it is part of: the first step of the call, and the operation of the Call.
     call: Option<(u32, u32)>,
 }
 
 impl UsedStep {
-    /// Is the step after this one part of the same node?
+    /// Is the next step part of the same node?
     fn is_with(&self, next: &Self) -> bool {
         self.call == next.call && (self.call.is_some() || self.operation == next.operation)
     }
@@ -210,10 +208,10 @@ fn node(steps: &[UsedStep]) -> FlowNode {
     }
 }
 
-/// All steps that use variables, in their order.
+/// All steps that use variables, ascending.
 struct UsedSteps<'a> {
     profile: &'a Profile,
-    /// By program that a step runs: the use sets that it uses.
+    /// By program that a step runs: its use sets and their roles.
     sets: FxHashMap<u32, Box<[(u32, Role)]>>,
     all: Vec<UsedStep>,
 }
@@ -251,8 +249,8 @@ impl UsedSteps<'_> {
         }
     }
 
-    /// Gives each call the steps next to it of the operation that calls: these copy its
-    /// arguments and results.
+    /// Adds to each call the neighbouring steps of the calling operation: these copy its arguments
+    /// and results.
     fn join_copies(&mut self) {
         let mut end = 0;
         while end < self.all.len() {
@@ -295,7 +293,7 @@ mod tests {
         });
         let edges: Vec<Edge> = edges_of(&users).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [1, 2].into()), (1, [2].into())]);
-        // A node that writes it in several steps writes it once.
+        // A node that writes the variable in several steps has one edge.
         let again = [users[0], users[0], users[2]];
         let edges: Vec<Edge> = edges_of(&again).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [2].into())]);

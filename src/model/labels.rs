@@ -4,14 +4,14 @@ use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
 use crate::profile::VariableLabel;
 use serde::{Deserialize, Serialize};
 
-/// The names of accumulators of gradients in PopART and TensorFlow.
+/// Marks of gradient accumulators in names of PopART and of TensorFlow.
 const POPART_ACCUMULATOR: &str = "Accum___";
 const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 
-/// The kind of tensor that a variable holds, by the contexts of the framework.
+/// The kind of tensor that a variable holds, according to the contexts of the framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
-    /// No context says so.
+    /// No context gives the kind.
     #[default]
     Unknown,
     /// A weight, or other state that training changes.
@@ -37,16 +37,16 @@ impl TensorKind {
 pub struct Label {
     /// The base name of the variables.
     pub name: Box<str>,
-    /// The tensor's id in the framework; empty when no context says it.
+    /// The tensor's id in the framework; empty if no context gives it.
     pub tensor: Box<str>,
     /// The kind of tensor.
     pub kind: TensorKind,
-    /// Bytes of an element; `None` when no context says it.
+    /// Bytes of one element; `None` if no context gives them.
     pub element_bytes: Option<u8>,
 }
 
 impl Label {
-    /// The label of a profile with what its contexts say of it.
+    /// The label of a profile, with what its contexts say about the tensor.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
         let tensors = label.debug_ids.iter().flat_map(|&id| debug_info.chain(id));
         let tensors = tensors.filter(|&context| debug_info.layer(context) == SoftwareLayer::Popart);
@@ -72,8 +72,8 @@ impl Label {
         }
     }
 
-    /// Its name as a weight: that of its tensor, or else of its variables,
-    /// without the mark of a part.
+    /// Its name as a weight: the tensor's id, or else the name of its variables without the mark of
+    /// a part.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')
@@ -82,14 +82,14 @@ impl Label {
         }
     }
 
-    /// Is it of what sums up the gradients of a weight?
+    /// Is it the label of an accumulator of gradients?
     pub fn is_accumulator(&self) -> bool {
         let name = self.weight_name();
         name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
     }
 }
 
-/// Bytes of an element, by what PopART calls its type.
+/// Bytes of one element of a type, by its name in PopART.
 fn element_bytes(name: &str) -> Option<u8> {
     match name {
         "BOOL" | "INT8" | "UINT8" | "FLOAT8_143" | "FLOAT8_152" => Some(1),

@@ -1,7 +1,6 @@
-//! Cycles of layers, by pass: those of operations where a placement puts these.
-//!
-//! Each operation's cycles are of its pass. A norm over all gradients, and what else reaches
-//! over the layers after the backward pass, is of the update (docs/model.md, "Time").
+//! Cycles of layers, by pass: each operation's cycles count at its places, in its pass. A norm over
+//! all gradients, and any other operation that reaches over the layers after the backward pass,
+//! counts in the update (docs/model.md, "Time").
 
 use super::cycles::{ClusterCycles, CycleSource, OperationCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
@@ -22,8 +21,9 @@ pub struct PassCycles {
 }
 
 impl PassCycles {
-    /// Those of an operation in this pass. Where a profile was recorded with recomputation,
-    /// those from the start of the backward pass on are recomputed.
+    /// Cycles of an operation in this pass. In a profile that was recorded with recomputation,
+    /// cycles of an operation in both passes count as recomputed from the start of the backward
+    /// pass on.
     fn of(pass: Pass, Counted { all, later, .. }: Counted, is_recomputed: bool) -> Self {
         let mut passes = Self::default();
         match pass {
@@ -38,14 +38,13 @@ impl PassCycles {
         passes
     }
 
-    /// All of them.
+    /// The sum over all passes.
     pub fn total(self) -> u64 {
         self.running_sums()[3]
     }
 
-    /// The sums of the first one, two, three and all passes. Shares and means of these
-    /// never fall from one to the next, so those of the passes add up to that of the
-    /// whole.
+    /// Sums of the first one, two, three and all passes. Shares and means of these sums never fall
+    /// from one to the next, so the passes add up to the share or mean of the whole.
     fn running_sums(self) -> [u64; 4] {
         let mut sum = 0u64;
         [self.forward, self.backward, self.recomputed, self.update].map(|cycles| {
@@ -64,37 +63,36 @@ impl PassCycles {
     }
 }
 
-/// The cycles of every layer, of one run: the mean, rounded up, where several
-/// were executed.
+/// The cycles of every layer in one run; where several runs were executed, their mean, rounded up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CyclesByLayer {
-    /// Where they come from.
+    /// The source of all cycles here.
     pub source: CycleSource,
     /// By position of the layer order.
     pub by_layer: Vec<u64>,
-    /// The part of each of `by_layer` that exchanges take; the rest is of compute sets.
+    /// Part of each of `by_layer` that exchanges take; the rest is of compute sets.
     pub exchange_by_layer: Vec<u64>,
-    /// The passes of each of `by_layer`.
+    /// Each of `by_layer`, divided into passes.
     pub passes_by_layer: Vec<PassCycles>,
-    /// The part of the first position that is Out's, where Out runs on the first IPU.
+    /// Part of the first position that belongs to Out, where Out runs on the first IPU.
     pub out_in_first: PassCycles,
-    /// Those of operations that the placement leaves out or puts into every
-    /// stage, and of compute sets and exchanges that belong to no operation.
+    /// Cycles of operations that the placement leaves out or puts into every stage, and of compute
+    /// sets and exchanges that belong to no operation.
     pub unplaced: u64,
-    /// The part of `unplaced` that exchanges take.
+    /// Part of `unplaced` that exchanges take.
     pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow.
     pub other: u64,
-    /// Cycles of a tile in a second, if the profile has them.
+    /// Clock of a tile in Hz; `None` if the profile lacks it.
     pub clock_hertz: Option<u64>,
 }
 
 impl Model {
-    /// The cycles of each layer when operations count where `placement` puts
-    /// them; `None` when the profile says nothing of cycles ([`NoCycles`](super::NoCycles)).
+    /// The cycles of each layer, where operations count at the places in `placement`; `None` if the
+    /// profile has no cycles ([`NoCycles`](super::NoCycles)).
     ///
-    /// Those of several places are shared out: programs that are known to work for some of
-    /// these count there, and each in equal parts (docs/model.md, "Time").
+    /// Cycles of several places are divided: programs that work for some of these places count
+    /// there, and the rest is shared in equal parts (docs/model.md, "Time").
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let runs = match cycles.source {
@@ -107,7 +105,7 @@ impl Model {
             let is_after = self.starts_after(operation, end);
             let is_own = placement.operations[operation].reason.is_own();
             let pass = match self.operations[operation].pass {
-                // Over all gradients, before the weights are updated.
+                // It works on all gradients, before the weights are updated.
                 Pass::Backward if is_after && !is_own => Pass::Update,
                 pass => pass,
             };
@@ -128,8 +126,8 @@ impl Model {
         })
     }
 
-    /// The last step of the backward operations that take time and have places of their own;
-    /// none without any.
+    /// The last step of the backward operations that take time and have places of their own; `None`
+    /// without such operations.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         let operations = self.operations.iter().enumerate();
         let alone = operations.filter(|&(number, operation)| {
@@ -146,8 +144,7 @@ impl Model {
         start.zip(end).is_some_and(|(start, end)| start > end)
     }
 
-    /// The cycles of those programs of an operation of several places of which it is known for
-    /// which of these they work.
+    /// For an operation of several places: the clusters whose places are known, with their cycles.
     fn of_clusters<'a>(
         &self,
         (cycles, placement): (&'a OperationCycles, &'a Placement),
@@ -166,11 +163,11 @@ impl Model {
     }
 }
 
-/// Cycles of an operation, or of a part of it.
+/// Cycles of an operation or of a part of it.
 #[derive(Clone, Copy)]
 struct Counted {
     all: u64,
-    /// Those from the start of the backward pass on.
+    /// Cycles from the start of the backward pass on.
     later: u64,
     exchange: u64,
 }
@@ -201,12 +198,12 @@ impl Counted {
     }
 }
 
-/// Cycles of operations, by layer and in none of them, over all runs.
+/// Cycles of operations over all runs, by layer and in none.
 struct LayerSums {
-    /// By layer, the running sums of the passes.
+    /// By layer, running sums of the passes.
     passes: Vec<[u64; 4]>,
     exchange: Vec<u64>,
-    /// Those of Out, where it is in one position with In.
+    /// Running sums of Out, where it is in one position with In.
     out: [u64; 4],
     unplaced: u64,
     unplaced_exchange: u64,
@@ -223,7 +220,7 @@ impl LayerSums {
         }
     }
 
-    /// Adds cycles of these places, in equal parts.
+    /// Adds cycles to these places, in equal parts.
     fn add(&mut self, placement: &Placement, set: PlaceSet, (passes, exchange): ([u64; 4], u64)) {
         let places = placement.sets.places(set);
         if places.is_empty() {
@@ -232,7 +229,7 @@ impl LayerSums {
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
-            // The first places get what cannot be shared out evenly.
+            // The first places get the remainder.
             let part = |cycles: u64| cycles / count + u64::from(number < cycles % count);
             add_all(&mut self.passes[place as usize], passes.map(part));
             let sum = &mut self.exchange[place as usize];
@@ -245,8 +242,8 @@ impl LayerSums {
         }
     }
 
-    /// The means of the runs. Those of a smaller number are never above those of a
-    /// larger one: passes and exchanges stay parts of the whole.
+    /// The means over the runs. The mean of a smaller sum never exceeds that of a larger one, so
+    /// passes and exchanges stay parts of the whole.
     fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
         let mean = |sum: u64| sum.div_ceil(runs);
         let passes = |sums: &[u64; 4]| PassCycles::from_running_sums(sums.map(mean));

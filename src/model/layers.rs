@@ -1,4 +1,4 @@
-//! Operations to layers (docs/model.md, "Layers").
+//! Assigns operations to layers (docs/model.md, "Layers").
 
 use super::modules::{ModuleCalls, ModuleLayers, ModuleRow};
 use super::recording::Framework;
@@ -8,10 +8,10 @@ use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
-/// The regex for layer names that the original tool had.
+/// The regex for layer names of the original tool.
 pub const DEFAULT_LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
 
-/// The regex for inputs of the first layer that the original tool had.
+/// The regex for inputs of the first layer of the original tool.
 pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 
 /// The order of the layers.
@@ -74,23 +74,23 @@ impl LayerOptions {
     }
 }
 
-/// A regex that stands in this program.
+/// Compiles a regex constant of this program.
 fn own_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a regex of this program")
 }
 
-/// Why an operation got its layer, or none.
+/// Why an operation got its layer or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// Its name says it.
+    /// Its name gives the layer.
     Name,
     /// It only makes a tensor.
     TensorFilter,
-    /// Its inputs say it.
+    /// Its inputs give the layer.
     InputNames,
     /// A Call goes with the operation that follows it.
     FollowingOperation,
-    /// Its inputs are those of the first layer.
+    /// Its inputs match the regex for inputs of the first layer.
     InputsRegexLayer0,
     /// Its inputs name this number of layers.
     InputLayers(usize),
@@ -109,8 +109,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// The position of the pseudo-layer in the layer order: that of the
-/// operations without a layer.
+/// The position of the pseudo-layer in the layer order, which has the operations without a layer.
 pub const NO_LAYER: u32 = 0;
 
 /// Which layer each operation of a model is in.
@@ -119,31 +118,31 @@ pub struct Layering {
     /// The names of the layers in their order. Position 0 is the pseudo-layer
     /// of the operations without a layer, which has no name.
     pub names: Vec<String>,
-    /// By operation: its layer's position, [`NO_LAYER`] for none.
+    /// By operation: the position of its layer, [`NO_LAYER`] for none.
     pub layers: Vec<u32>,
-    /// By operation: why.
+    /// By operation: why it got this layer.
     pub notes: Vec<Note>,
-    /// By layer, without the pseudo-layer: the path of the module that it is, with the names of containers that
-    /// are not called; empty where no module is known.
+    /// By layer, without the pseudo-layer: the path of its module, with the names of containers
+    /// that are never called; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The modules of the model, where they were looked at and a regex found the layers.
+    /// The modules of the model, if they were compared with a regex that found the layers.
     tree: Option<Box<ModuleLayers>>,
     finder: Finder,
 }
 
-/// Finds layers in other texts than those of operations.
+/// Finds layers in texts other than names of operations.
 #[derive(Debug, Clone, Default)]
 enum Finder {
     /// No text names a layer.
     #[default]
     Nothing,
-    /// A regex, and by what it captures the position of the layer.
+    /// A regex, and the position of each layer by its capture groups.
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
     /// The modules of the model.
     Modules(Box<ModuleLayers>),
 }
 
-/// A layer is known by the capture groups of its match, not by its name.
+/// The capture groups of a match, which identify a layer; its name does not.
 type CaptureGroups = Vec<String>;
 
 impl Layering {
@@ -152,8 +151,8 @@ impl Layering {
         Self::find(&model.operations, options, || ModuleLayers::new(model))
     }
 
-    /// Finds the layer of every operation where only names are known. What describes a program
-    /// best cannot be judged then: the default regex is taken where it finds any layer.
+    /// Finds the layer of every operation from names only. Which layers describe the program best
+    /// cannot be computed then: the default regex is used if it finds any layer.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         let modules = || ModuleLayers::of_names(operations);
         if let LayerSource::Best = options.source {
@@ -221,7 +220,7 @@ impl Layering {
         }
     }
 
-    /// The layers that the modules of a model are.
+    /// Layers that are the modules of a model.
     fn by_modules(operations: &[Operation], modules: ModuleLayers) -> Self {
         let layers = modules.layers(operations).into_iter();
         let layers: Vec<u32> = layers
@@ -243,8 +242,8 @@ impl Layering {
         }
     }
 
-    /// Operations with these layers, by position in `names`, where the first
-    /// means no layer. No text names any of them.
+    /// Operations with given layers, by position in `names`, where position 0 means no layer. No
+    /// text names any of these layers.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -264,8 +263,8 @@ impl Layering {
         }
     }
 
-    /// The layers with those at these positions cut into their parts; `None` where none of them
-    /// is a module with parts.
+    /// The layers with those at `positions` cut into their parts; `None` if none of them is a
+    /// module with parts.
     pub(crate) fn refined(&self, operations: &[Operation], positions: &[usize]) -> Option<Self> {
         let mut refined: Option<ModuleLayers> = None;
         let layers = 1..self.names.len();
@@ -280,8 +279,8 @@ impl Layering {
         Some(Self::by_modules(operations, refined?))
     }
 
-    /// The modules of the model down to its layers; where a regex found these, down to those that
-    /// modules would be.
+    /// The modules of the model down to its layers; if a regex found the layers, down to the
+    /// modules that would be layers.
     pub(crate) fn outline(&self, model: &Model) -> Vec<ModuleRow> {
         match self.modules() {
             Some(modules) => modules.outline(),
@@ -289,8 +288,8 @@ impl Layering {
         }
     }
 
-    /// The value for PopART's `POPART_POPLINER_OUTLINER_REGEX` with which code of these layers is
-    /// not outlined together.
+    /// The value of PopART's `POPART_POPLINER_OUTLINER_REGEX` that keeps code of different layers
+    /// from being outlined together.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
         let by_modules = self
             .modules()
@@ -301,15 +300,15 @@ impl Layering {
             .unwrap_or_else(|| DEFAULT_LAYER_REGEX.to_string())
     }
 
-    /// The layers without the operations at both ends that share a weight; `None` where layers are
-    /// no modules, or where that frees none.
+    /// The layers without the operations at both ends that share a weight; `None` if the layers are
+    /// not modules, or if no operation is released.
     pub(crate) fn without_tied_ends(&self, model: &Model, ties: &[WeightTie]) -> Option<Self> {
         let modules = self.modules()?.without_tied_ends(model, ties)?;
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// The layers with the named parts of layers as layers of their own, where modules have
-    /// such parts.
+    /// The layers, with each named part of a layer as a separate layer if the modules have such a
+    /// part.
     pub(crate) fn with_parts(self, operations: &[Operation], names: &[&str]) -> Self {
         let with_part = |layers: Self, name: &&str| {
             let is_known = layers.names.iter().any(|layer| layer == name);
@@ -320,8 +319,8 @@ impl Layering {
         names.iter().fold(self, with_part)
     }
 
-    /// The modules of the model's code that each place calls: what runs before the layers, each
-    /// layer, and what runs after them.
+    /// The modules of the model's code that are called by the operations before the layers, by each
+    /// layer, and by the operations after them.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
         let layers = self.layers_by_name();
         let calls = |modules: &ModuleLayers| modules.calls(&layers, self.names.len() - 1);
@@ -335,7 +334,7 @@ impl Layering {
         calls
     }
 
-    /// The modules that the layers are, if they were found so.
+    /// The modules, if the layers are modules.
     pub(crate) fn modules(&self) -> Option<&ModuleLayers> {
         match &self.finder {
             Finder::Modules(modules) => Some(modules),
@@ -343,14 +342,14 @@ impl Layering {
         }
     }
 
-    /// The layer that the name or the inputs of an operation say. What only
-    /// has inputs of the first layer is part of what runs before it.
+    /// The layer that the name or the inputs of an operation give. An operation that only has
+    /// inputs of the first layer belongs to In.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let is_own = self.notes[operation] != Note::InputsRegexLayer0;
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
     }
 
-    /// By operation: the position of the layer that its name says, or [`NO_LAYER`].
+    /// By operation: the position of the layer that its name gives, or [`NO_LAYER`].
     pub(crate) fn layers_by_name(&self) -> Vec<u32> {
         let by_name = |(&layer, &note)| match note {
             Note::Name => layer,
@@ -359,7 +358,7 @@ impl Layering {
         self.layers.iter().zip(&self.notes).map(by_name).collect()
     }
 
-    /// The position of the one layer that a variable's label names.
+    /// The position of the single layer that a variable's label names.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,
@@ -372,7 +371,7 @@ impl Layering {
         layer(&label.tensor).or_else(|| layer(&label.name))
     }
 
-    /// How many positions the layer order has, the pseudo-layer included.
+    /// Number of positions in the layer order, the pseudo-layer included.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -383,11 +382,11 @@ impl Layering {
     }
 }
 
-/// Means the first layer while the order is not known.
+/// Stands for the first layer until the order of layers is known.
 const FIRST_LAYER: u32 = u32::MAX;
 
-/// Applies the rules from the last operation to the first. Layers are numbered
-/// from 1 as they are met, and noted in `found`.
+/// Applies the rules from the last operation to the first. Layers are numbered from 1 in this order
+/// and added to `found`.
 fn assign(
     operations: &[Operation],
     (layer_regex, inputs_regex): (&Regex, &Regex),
@@ -427,11 +426,11 @@ fn assign(
     (layers, notes)
 }
 
-/// The distinct matches in `text`, by their capture groups (a group that took
-/// no part is empty; without groups, the whole match).
+/// The distinct matches in `text`, by their capture groups (a group without a match is empty; a
+/// regex without groups has the whole match).
 fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     let mut distinct: Vec<CaptureGroups> = Vec::new();
-    // Many inputs can name many layers.
+    // Long lists of inputs can name many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     for captures in regex.captures_iter(text) {
         let from = usize::from(captures.len() > 1);
@@ -450,8 +449,8 @@ fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
 }
 
-/// Brings the layers into their order, renumbers `layers` from 1 by it, and
-/// gives the layers' groups in that order.
+/// Sorts the layers, renumbers `layers` from 1 in their order, and returns the capture groups of
+/// the layers in that order.
 fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],

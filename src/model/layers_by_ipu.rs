@@ -11,14 +11,14 @@ use crate::profile::{Ipus, ProgramKind, Programs};
 pub struct LayersByIpu {
     /// The names of the layers, in their order.
     pub names: Vec<String>,
-    /// By IPU: its layers, as positions in `names`, ascending. A layer is on the IPU
-    /// that has most vertices of its operations.
+    /// By IPU: its layers, as positions in `names`, ascending. A layer is on the IPU with most
+    /// vertices of its operations.
     pub ipus: Vec<Vec<usize>>,
 }
 
 impl LayersByIpu {
-    /// Names the operations by their contexts, and sees from the tiles of their
-    /// compute sets where they run. Layers without vertices are on no IPU.
+    /// Names the operations by their contexts, and finds where they run by the tiles of their
+    /// compute sets. Layers without vertices are on no IPU.
     ///
     /// # Errors
     /// [`ModelError`] when the program tree is cyclic or cannot be walked.
@@ -54,7 +54,7 @@ impl LayersByIpu {
     }
 }
 
-/// By layer and IPU: how many vertices its operations have there.
+/// By layer and IPU: number of vertices of its operations there.
 fn vertices(
     programs: &Programs,
     found: &UnnamedOperations,
@@ -80,7 +80,7 @@ fn vertices(
     vertices
 }
 
-/// Adds `value` on each of the tiles `from..to` to their IPUs.
+/// Adds `value` for each of the tiles `from..to` to its IPU.
 fn add_run(by_ipu: &mut [u64], (from, to): (u32, u32), value: u32, ipus: Ipus) {
     let mut from = from;
     while from < to {

@@ -1,4 +1,4 @@
-//! The tile and the step where the whole model takes most memory.
+//! The tile and the step at which the whole model takes most memory.
 
 use super::VariableGroup;
 use super::profile_lookup::ProfileLookup;
@@ -7,36 +7,35 @@ use crate::profile::{LiveClasses, ProfileError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Where execution takes most memory: no tile holds more at any step, by the lowered
-/// variables of the profile (code is among them).
+/// Where execution takes most memory: no tile holds more at any step, counting the lowered
+/// variables of the profile (code included).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
     /// The tile; the first of several.
     pub tile: u32,
-    /// The index of the step; the first of several on this tile.
+    /// Index of the step; the first of several on this tile.
     pub step: u32,
-    /// Bytes that are live there.
+    /// Bytes that are live on this tile at this step.
     pub bytes: u64,
-    /// Every variable that is live there, the largest first.
+    /// Every variable that is live there, from the largest on.
     pub variables: Vec<NamedVariable>,
 }
 
-/// A lowered variable by its name.
+/// A lowered variable with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedVariable {
     /// Its name, such as `weights#0`.
     pub name: Box<str>,
     /// The name of its category, such as `variable`.
     pub category: Box<str>,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u32,
-    /// The operation groups that use it, as a set of
-    /// [`Model::use_sets`](super::Model).
+    /// The operation groups that use it, as a set of [`Model::use_sets`](super::Model).
     pub set: u32,
 }
 
 impl MemoryPeak {
-    /// The tile and step; what is live there has no names yet.
+    /// Finds the tile and the step; `variables` stays empty until [`MemoryPeak::name`].
     pub(super) fn find(variables: &LoweredVariables, classes: &LiveClasses) -> Self {
         let peaks =
             (0..variables.data.tiles())
@@ -54,7 +53,7 @@ impl MemoryPeak {
         }
     }
 
-    /// Names what is live there.
+    /// Names the variables that are live there.
     pub(super) fn name(
         &mut self,
         lookup: &ProfileLookup,
@@ -72,7 +71,7 @@ impl MemoryPeak {
     }
 }
 
-/// The highest sum of live bytes on one tile, and its first step.
+/// The highest sum of live bytes on one tile, and the first step that has it.
 pub(super) fn peak(
     items: impl Iterator<Item = VariableGroup>,
     classes: &LiveClasses,

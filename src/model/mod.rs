@@ -1,9 +1,9 @@
-//! Profile and contexts to a [`Model`]: operations in the order of the
-//! program, what memory each owns, and (with regexes) their layers.
+//! Builds a [`Model`] from a profile and its contexts: operations in the order of the program, the
+//! memory that each owns, and (with regexes) their layers.
 //!
-//! [`Model::build`] follows docs/model.md, "Contexts and names" to "Operations",
-//! "Passes" and "The flow of data"; nothing of it depends on how layers are named,
-//! so one model serves any number of [`Layering`]s ("Layers").
+//! [`Model::build`] follows docs/model.md, "Contexts and names" to "Operations", "Passes" and "The
+//! flow of data"; it does not depend on how layers are named, so one model serves any number of
+//! [`Layering`]s ("Layers").
 
 mod belonging;
 mod call_sites;
@@ -86,59 +86,58 @@ use crate::witnesses::{Contradiction, of_profile};
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 
-/// A model as it was compiled: operations and what each costs.
+/// A model as it was compiled: operations and the cost of each.
 ///
-/// A deserialized model may have references without a target:
-/// [`from_bytes`](crate::saved::from_bytes) checks that.
+/// A deserialized model may have dangling references: [`from_bytes`](crate::saved::from_bytes)
+/// checks for them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     /// The machine that it was compiled for.
     pub target: Target,
     /// Every operation, in the order of its first program in the walk.
     pub operations: Vec<Operation>,
-    /// Operation groups: operations of one context share one, such as all calls
-    /// of an outlined body.
+    /// Operation groups: operations of one context share a group, such as all calls of an outlined
+    /// body.
     pub operation_groups: Vec<OperationGroup>,
-    /// On which steps each equivalence class is live.
+    /// The steps at which each equivalence class is live.
     pub classes: LiveClasses,
-    /// The lowered variables that hold data, by tile, equal ones joined.
-    /// Those that no operation uses are among them. They are far more than all
-    /// else, so [`saved`](crate::saved) keeps them apart.
+    /// The lowered variables that hold data, by tile, equal ones joined. Variables that no
+    /// operation uses are included. They are by far the largest part, so [`saved`](crate::saved)
+    /// stores them apart.
     #[serde(skip)]
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state and that some
-    /// operation uses all the same: the targets of code copies.
+    /// The lowered variables that hold code or vertex state but are used by an operation all the
+    /// same: the targets of code copies.
     pub code_variables: VariableGroups,
-    /// By [`CodeKind`]: the bytes of all lowered variables that hold it.
+    /// By [`CodeKind`]: bytes by tile of all lowered variables of this kind.
     pub recorded_code: [TileBytes; 4],
     /// The use sets that `variables` refers to.
     pub use_sets: UseSets,
-    /// Labels of weights and other persistent variables, as `use_sets` refers
-    /// to them. The first is empty.
+    /// Labels of weights and other persistent variables, which `use_sets` refers to. The first is
+    /// empty.
     pub labels: Vec<Label>,
-    /// By call of a function that is called from several places without saying what
-    /// for: a number that all calls of the function share.
+    /// By call of a function with several call sites that does not say which operation it replaced:
+    /// a number that all calls of the function share.
     pub calls: Vec<u32>,
     /// The tensors that flow between operations.
     pub flow: Flow,
-    /// Bytes of code by tile of each vertex type that `operation_groups` refer
-    /// to.
+    /// Bytes of code by tile of each vertex type that `operation_groups` refer to.
     pub vertex_code: Vec<TileBytes>,
-    /// The programs that run compute sets or exchanges, and who owns them.
+    /// The programs that run compute sets or exchanges, each with the group that owns it.
     pub programs: Vec<OwnedProgram>,
-    /// The compiler's own record of memory.
+    /// The memory that the compiler recorded.
     pub recorded: Recorded,
-    /// The index of the first step of the backward pass; `None` for inference.
+    /// Index of the first step of the backward pass; `None` for inference.
     pub backward_start: Option<u32>,
-    /// How it was recorded, as far as a pipeline depends on it.
+    /// Properties of the recorded compilation that a pipeline depends on.
     pub recording: Recording,
-    /// The cycles of the operations, if the profile says anything of them.
+    /// The cycles of the operations; `None` if the profile has none.
     pub cycles: Option<OperationCycles>,
     /// The report format of the profile.
     pub version: FormatVersion,
-    /// How the profile came about.
+    /// Versions and options that the profile was made with.
     pub made: BuildInfo,
-    /// Where the whole model takes most memory, if that was requested.
+    /// Where the whole model takes most memory; `None` unless it was requested.
     pub memory_peak: Option<MemoryPeak>,
     /// Warnings about unusual content.
     pub warnings: Vec<Warning>,
@@ -157,59 +156,56 @@ pub struct Operation {
     pub inputs: Box<str>,
     /// Does it only make a tensor? Such an operation never has a layer.
     pub is_tensor: bool,
-    /// Did the compiler make it, so that no context says what it is for
-    /// (docs/model.md, "Contexts and names")?
+    /// Did the compiler make it, so that no context says what it is for (docs/model.md, "Contexts
+    /// and names")?
     pub is_anonymous: bool,
     /// Is it part of the backward pass (docs/model.md, "Passes")?
     pub is_backward: bool,
-    /// Does it update weights? By its name or, where no operation has such a name, by
-    /// what it does.
+    /// Does it update weights? By its name or, if no operation has such a name, by what it does.
     pub is_update: bool,
-    /// The pass that it is part of.
+    /// The pass that it belongs to.
     pub pass: Pass,
     /// Is it in the body of a function?
     pub is_nested: bool,
-    /// Index of its first and last step, inclusive; `None` when no step runs it. A body
-    /// that is listed under another call alone has the steps there.
+    /// Index of its first and last step, both inclusive; `None` if no step runs it. A body that is
+    /// listed under another call only has the steps there.
     pub window: Option<(u32, u32)>,
     /// The call that it is part of, as a position in [`Model::calls`], or
     /// [`NO_CALL`].
     pub call: u32,
 }
 
-/// Code and state of the operations of one uid (docs/model.md, "Operations"):
-/// the first of them in the walk defines it.
+/// Code and state of the operations of one uid (docs/model.md, "Operations"), defined by the first
+/// of them in the walk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
     /// The id of the operation context.
     pub uid: u64,
-    /// That of its first operation.
+    /// Window of its first operation: first and last step, both inclusive.
     pub window: Option<(u32, u32)>,
     /// Code and vertex state by tile.
     pub code: GroupCode,
     /// The steps at which it copies from or to the host, ascending.
     pub host_copies: Vec<u32>,
-    /// Its programs by the variables that they use, where they use different
-    /// ones; empty where it has only one cluster.
+    /// Its programs by the use sets of their variables; empty if all programs use the same.
     pub clusters: Vec<ProgramCluster>,
 }
 
 impl OperationGroup {
-    /// Does it copy from or to the host, and compute nothing?
+    /// Does it copy from or to the host and compute nothing?
     pub fn only_streams(&self) -> bool {
         !self.host_copies.is_empty() && !self.computes()
     }
 
-    /// Does it run vertices, and not only move data?
+    /// Does it run vertices, rather than only move data?
     pub fn computes(&self) -> bool {
         !self.code.vertex_types.is_empty()
     }
 }
 
 impl Model {
-    /// Builds the model of a profile and its debug contexts. With
-    /// `with_memory_peak` that is found, and the variables that are live there
-    /// are looked up by name in the profile.
+    /// Builds the model of a profile and its debug contexts. With `with_memory_peak`, the memory
+    /// peak is found, and the variables that are live there get their names from the profile.
     ///
     /// # Errors
     /// [`ModelError`] when the program tree is cyclic or cannot be walked.
@@ -222,9 +218,9 @@ impl Model {
         Ok(model)
     }
 
-    /// Builds the model and keeps what finds single variables and programs by name: some
-    /// 20 bytes for each lowered variable. Contexts that are given away are freed as
-    /// soon as they are no longer needed.
+    /// Builds the model, and keeps an index to look up single variables and programs by name: some
+    /// 20 bytes for each lowered variable. Contexts that are passed by value are freed as soon as
+    /// they are no longer needed.
     ///
     /// # Errors
     /// As [`Model::build`].
@@ -307,8 +303,8 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// The operation groups, and the users of each variable; and by program the cluster of its
-    /// group that it is in.
+    /// The operation groups, the users of each variable, an index of use sets, and the cluster of
+    /// each program in its group.
     fn groups(
         profile: &Profile,
         found: &operations::UnnamedOperations,
@@ -343,7 +339,7 @@ impl Model {
         Ok((groups, users, index, cluster_of))
     }
 
-    /// Do contexts tell which variables are the framework's own, such as weights?
+    /// Do contexts say which variables are the framework's own, such as weights?
     pub(crate) fn tells_weights(&self) -> bool {
         let mut labels = self.labels.iter();
         labels.any(|label| label.kind == TensorKind::Variable)
@@ -359,7 +355,7 @@ impl Model {
         layer_warnings::find(self, layering, rules)
     }
 
-    /// By use set: how many updates use its variables, up to 2.
+    /// By use set: number of updates that use its variables, at most 2.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let mut is_update = vec![false; self.operation_groups.len()];
         for operation in &self.operations {
@@ -368,7 +364,8 @@ impl Model {
         self.users_by_set(|group| is_update[group])
     }
 
-    /// By use set: how many of the operation groups that count use its variables, up to 2.
+    /// By use set: number of operation groups that satisfy `counts` and use its variables, at most
+    /// 2.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         let mut of_set = vec![0u8; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
@@ -378,7 +375,7 @@ impl Model {
         of_set
     }
 
-    /// By use set: do updates alone use its variables, or nothing?
+    /// By use set: are its variables used by updates only, or by nothing?
     pub(crate) fn sets_of_updates_alone(&self) -> Vec<bool> {
         let mut is_update = vec![true; self.operation_groups.len()];
         for operation in &self.operations {
@@ -391,13 +388,13 @@ impl Model {
         of_set
     }
 
-    /// How many liveness steps the program has.
+    /// Number of liveness steps of the program.
     pub fn steps(&self) -> u32 {
         self.classes.steps()
     }
 }
 
-/// The steps at which these programs copy from or to the host.
+/// The steps at which these programs copy from or to the host, ascending.
 fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
     let is_copy = |&&program: &&u32| programs.all[program as usize].kind.is_stream_copy();
     let copies = group.iter().filter(is_copy);

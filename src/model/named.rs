@@ -1,4 +1,4 @@
-//! Operations with their names and passes, before any variable is looked at.
+//! Operations with their names and passes, before variables are examined.
 
 use super::contexts::OperationContexts;
 use super::operations::{self, UnnamedOperations};
@@ -10,20 +10,20 @@ use crate::message::Warning;
 use crate::profile::Profile;
 use rustc_hash::FxHashSet;
 
-/// The operations with their names. Nothing else of the contexts is needed later.
+/// The operations with their names. Later stages need nothing else of the contexts.
 pub(super) struct Named {
     pub(super) found: UnnamedOperations,
     pub(super) steps: StepIndex,
-    /// As in `found`.
+    /// In the order of `found`.
     pub(super) operations: Vec<Operation>,
-    /// The call paths whose contexts tell what their operations replace.
+    /// The call paths whose contexts say which operations the outlined ones replace.
     pub(super) with_pairs: FxHashSet<Path>,
     /// The index of the first step of the backward pass; `None` for inference.
     pub(super) backward_start: Option<u32>,
-    /// By the labels of the profile.
+    /// By label of the profile.
     pub(super) labels: Vec<Label>,
     pub(super) recording: Recording,
-    /// Said where the two witnesses of the backward pass disagree.
+    /// Warning if the two witnesses of the backward pass disagree.
     pub(super) disagreement: Option<Warning>,
 }
 

@@ -9,8 +9,8 @@ use crate::limits;
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Names all operations, in order. With them come the call paths on which
-/// contexts say which operations outlined ones replace.
+/// Names all operations, in order. Also returns the call paths whose contexts say which operations
+/// the outlined ones replace.
 pub(super) fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
@@ -48,7 +48,7 @@ pub(super) fn name_all(
     Ok((operations, with_pairs.map(|(path, _)| path).collect()))
 }
 
-/// The outlined operations of a Call, each with the one it replaced.
+/// The outlined operations of a Call, each with the operation that it replaced.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
@@ -57,9 +57,9 @@ struct Namer<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
     pairs: FxHashMap<Position, Pairs>,
-    /// By debug id of a Call: the first context of its chain that has pairs.
+    /// By debug id of a Call: the first context in its chain that has pairs.
     with_pairs: FxHashMap<u64, Option<Position>>,
-    /// By call path, the contexts whose pairs count, the innermost first.
+    /// By call path: the contexts whose pairs count, the innermost first.
     bases: FxHashMap<Path, Vec<Position>>,
 }
 
@@ -96,7 +96,7 @@ impl Namer<'_> {
         }
     }
 
-    /// Is the operation part of the backward pass (docs/model.md, "Passes")?
+    /// Does the operation belong to the backward pass (docs/model.md, "Passes")?
     fn is_backward(&self, context: Position, name: &str) -> bool {
         match self.layer {
             Some(SoftwareLayer::Popart) => {
@@ -110,7 +110,7 @@ impl Namer<'_> {
         }
     }
 
-    /// Does it update weights (docs/model.md, "Passes")?
+    /// Does the operation update weights (docs/model.md, "Passes")?
     fn is_update(&self, context: Position, name: &str) -> bool {
         let text = |field| self.debug_info.text(context, field).unwrap_or("");
         match self.layer {
@@ -123,7 +123,7 @@ impl Namer<'_> {
         }
     }
 
-    /// The name that the contexts give; empty when they give none.
+    /// The name that the contexts give; empty if they give none.
     fn context_name(&mut self, operation: &UnnamedOperation) -> String {
         let context = operation.context.position;
         let uid = self.debug_info.id(context);
@@ -162,8 +162,7 @@ impl Namer<'_> {
         }
     }
 
-    /// The first text that is not empty of this field, among the contexts of
-    /// this layer in a chain.
+    /// The first non-empty text of this field among the contexts of this layer in a chain.
     fn first_text(&self, named_by: u64, layer: SoftwareLayer, field: Field) -> String {
         self.debug_info
             .chain(named_by)
@@ -194,8 +193,8 @@ impl Namer<'_> {
             .to_string()
     }
 
-    /// The operation that stood where the outlined operation `uid` is called
-    /// from on this path: the innermost Call that has a pair for it decides.
+    /// The operation that the outlined operation `uid` replaced on this call path: the innermost
+    /// Call with a pair for it decides.
     fn replaced(&mut self, path: Path, uid: u64) -> Option<u64> {
         self.find_bases(path);
         let bases = self.bases.get(&path)?;
@@ -204,10 +203,10 @@ impl Namer<'_> {
             .find_map(|base| self.pairs.get(base)?.get(&uid).copied())
     }
 
-    /// Finds the context of each Call on the path whose pairs count: the first
-    /// in its chain that has pairs, or, where an enclosing Call's pairs replace
-    /// that very context, the replaced one. A Call in an outlined body may be a
-    /// copy without pairs of its own: then what it replaces has them.
+    /// Finds the context of each Call on the path whose pairs count: the first in its chain that
+    /// has pairs, or the context that replaced it according to the pairs of an enclosing Call. A
+    /// Call in an outlined body may be a copy without pairs; then the context that it replaces has
+    /// them.
     fn find_bases(&mut self, path: Path) {
         if self.bases.contains_key(&path) {
             return;
@@ -263,8 +262,8 @@ impl Namer<'_> {
     }
 }
 
-/// Components of TensorFlow's names in the backward pass, and beginnings of
-/// those in updates (the latter assumed).
+/// Components of TensorFlow's names in the backward pass, and prefixes of components in updates
+/// (the latter assumed).
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
@@ -272,8 +271,8 @@ fn components(name: &str) -> impl Iterator<Item = &str> {
     name.split('/')
 }
 
-/// Is this what PopART's clipping makes of one gradient, its norm or what is scaled by that of
-/// all (`ClipWeightGradientsByNorm`)? Both run after the backward pass.
+/// Does PopART's clipping of gradients make this tensor: the norm of one gradient, or the gradient
+/// scaled by the norm of all (`ClipWeightGradientsByNorm`)? Both run after the backward pass.
 fn is_of_clipping(op_type: &str, made: &str) -> bool {
     let (base, number) = made.rsplit_once("__t").unwrap_or((made, ""));
     let is_numbered = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -285,7 +284,7 @@ fn is_of_clipping(op_type: &str, made: &str) -> bool {
         }
 }
 
-/// `ai.onnx.Add:6` is of type `Add`.
+/// The type of an operation: `Add` for `ai.onnx.Add:6`.
 pub(super) fn op_type(opid: &str) -> &str {
     let without_version = opid.split(':').next().unwrap_or(opid);
     without_version

@@ -1,6 +1,6 @@
-//! Persistent variables that are not counted as always live, because steps that only
-//! copy from or to the host leave them out. That is seen in the field with large
-//! weights (docs/model.md, "Variables").
+//! Persistent variables that do not count as always live, because steps that only copy from or to
+//! the host leave them out. Large weights are seen to do so in practice (docs/model.md,
+//! "Variables").
 
 use super::VariableGroups;
 use crate::message::Warning;
@@ -8,11 +8,11 @@ use crate::profile::{LiveClasses, Profile};
 use crate::wording::grouped;
 use std::ops::Range;
 
-/// Fewer bytes than this part of all variables change no split that anybody sees.
+/// Less than 1/`MIN_SHARE` of the bytes of all variables changes no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// A sentence about such variables, where they have much of the memory of `data`,
-/// the variables that hold no code. `is_training` says that there is a backward pass.
+/// Warns about persistent variables that are not always live, if they have much of the memory of
+/// `data`, the variables that hold no code. `is_training`: is there a backward pass?
 pub(super) fn warning(
     profile: &Profile,
     data: &VariableGroups,
@@ -41,21 +41,21 @@ pub(super) fn warning(
     Some(sentence(bytes, &sum, classes.steps(), is_training))
 }
 
-/// The steps that a variable is not live at.
+/// The steps at which a variable is not live.
 struct MissedSteps {
     count: u32,
     first: u32,
     last: u32,
 }
 
-/// The steps that the variables miss together.
+/// The steps at which any of several variables is not live.
 #[derive(Default)]
 struct MissedByAll {
     variables: usize,
-    /// How many variables miss the first or the last step of the program.
+    /// Number of variables that miss the first or the last step of the program.
     at_ends: usize,
     max_count: u32,
-    /// The first of all steps that are missed, and the last.
+    /// The first and the last of all missed steps.
     ends: Option<(u32, u32)>,
 }
 
@@ -90,10 +90,10 @@ fn sentence(bytes: u64, all: &MissedByAll, steps: u32, is_training: bool) -> War
     ))
 }
 
-/// Finds the steps that classes miss.
+/// Finds the steps at which classes are not live.
 struct Missed<'a> {
     classes: &'a LiveClasses,
-    /// By step: how many of those before it copy from or to the host.
+    /// By step: number of steps before it that copy from or to the host.
     copies_before: Vec<u32>,
 }
 
@@ -112,8 +112,8 @@ impl<'a> Missed<'a> {
         }
     }
 
-    /// The steps that a class misses, where all of them copy from or to the host and
-    /// it is live at more steps than these.
+    /// The steps at which a class is not live, if all of them copy from or to the host and the
+    /// class is live at more steps than it misses.
     fn of_class(&self, class: u32) -> Option<MissedSteps> {
         let mut gaps = self.gaps(class);
         let first = gaps.next()?;
@@ -133,7 +133,7 @@ impl<'a> Missed<'a> {
         (missed.count < self.classes.steps() - missed.count).then_some(missed)
     }
 
-    /// The ranges of steps at which a class is not live, in their order.
+    /// The ranges of steps at which a class is not live, ascending.
     fn gaps(&self, class: u32) -> impl Iterator<Item = Range<u32>> {
         let ranges = self.classes.ranges(class);
         let ends = std::iter::once(0).chain(ranges.iter().map(|range| range.1));

@@ -1,5 +1,5 @@
-//! Programs to operations (docs/model.md, "Operations"), and which of those that
-//! own memory belong to none.
+//! Sorts programs into operations (docs/model.md, "Operations"), and finds which programs that own
+//! memory belong to none.
 
 use super::ModelError;
 use super::contexts::{OperationContext, OperationContexts};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The operations of a program tree, without names.
 pub(super) struct UnnamedOperations {
     pub(super) walk: Walk,
-    /// By visit of the walk: the operation, or [`NO_OPERATION`].
+    /// By visit of the walk: its operation, or [`NO_OPERATION`].
     pub(super) operation_of: Vec<u32>,
     pub(super) operations: Vec<UnnamedOperation>,
     pub(super) groups: Vec<UnnamedGroup>,
@@ -20,7 +20,7 @@ pub(super) struct UnnamedOperations {
 /// Marks visits of programs that belong to no operation.
 pub(super) const NO_OPERATION: u32 = u32::MAX;
 
-/// One (call path, operation context).
+/// An operation is identified by call path and operation context.
 pub(super) struct UnnamedOperation {
     pub(super) path: Path,
     pub(super) context: OperationContext,
@@ -30,7 +30,7 @@ pub(super) struct UnnamedOperation {
     pub(super) programs: Vec<u32>,
 }
 
-/// A group of operations, as the first operation of its uid defines it.
+/// A group of operations, defined by the first operation of its uid.
 pub(super) struct UnnamedGroup {
     pub(super) uid: u64,
     /// Its first operation, as a position in [`UnnamedOperations::operations`].
@@ -38,8 +38,7 @@ pub(super) struct UnnamedGroup {
     pub(super) programs: Vec<u32>,
 }
 
-/// Walks the tree and sorts its programs into operations, in the order of the
-/// first program of each.
+/// Walks the tree and sorts its programs into operations, in the order of their first programs.
 pub(super) fn find(
     programs: &Programs,
     mut contexts: OperationContexts<'_>,
@@ -103,14 +102,12 @@ pub struct OwnedProgram {
     pub id: u64,
     /// Its kind.
     pub kind: OwnedKind,
-    /// The name of its compute set, or its own.
+    /// The name of its compute set, or else of the program.
     pub name: Box<str>,
-    /// Bytes over all tiles: vertex state of a compute set, code of an
-    /// exchange.
+    /// Bytes over all tiles: vertex state of a compute set, code of an exchange.
     pub bytes: u64,
-    /// The operation group that it is part of, as a position in
-    /// [`Model::operation_groups`](super::Model); `None` when no operation
-    /// explains it.
+    /// The operation group that it belongs to, as a position in
+    /// [`Model::operation_groups`](super::Model); `None` if it belongs to no operation.
     pub group: Option<u32>,
 }
 
@@ -123,7 +120,7 @@ pub enum OwnedKind {
     DoExchange,
 }
 
-/// All such programs, in the order of the profile.
+/// All programs that own code or state, in the order of the profile.
 pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
     let mut group_of = vec![None; programs.all.len()];
     for (number, group) in (0u32..).zip(groups) {

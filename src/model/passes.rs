@@ -1,13 +1,13 @@
-//! The pass of each operation: forward, backward or update (docs/model.md,
-//! "Passes"). Contexts tell which operations of the main graph are backward; the first
-//! of them is the start of the backward pass, and all others are told by their steps:
-//! inside the body of a function contexts do not tell, but the steps of its calls do.
+//! The pass of each operation: forward, backward or update (docs/model.md, "Passes"). Contexts say
+//! which operations of the main graph are backward; the first of them is the start of the backward
+//! pass. Steps decide on all other operations, because contexts say nothing inside the body of a
+//! function but the steps of its calls do.
 
 use super::Operation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The pass that an operation is part of.
+/// The pass that an operation belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pass {
     /// Before the start of the backward pass; everything in inference.
@@ -17,8 +17,8 @@ pub enum Pass {
     Backward,
     /// It updates weights.
     Update,
-    /// Its steps are before and after the start of the backward pass: a body that is
-    /// listed once for calls in both, or what is recomputed for the backward pass.
+    /// It has steps before and after the start of the backward pass: a body that is listed once for
+    /// calls in both passes, or an operation that is recomputed for the backward pass.
     Both,
 }
 
@@ -33,8 +33,8 @@ impl fmt::Display for Pass {
     }
 }
 
-/// Gives each operation its pass. Returns the first step of the backward pass;
-/// `None` for inference.
+/// Gives each operation its pass. Returns the first step of the backward pass; `None` for
+/// inference.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let of_main_graph = operations.iter().filter(|operation| !operation.is_nested);
     let backward = of_main_graph.filter(|operation| operation.is_backward);

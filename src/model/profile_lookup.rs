@@ -6,7 +6,7 @@ use crate::profile::{NEVER_LIVE, ProfileError, VariableNames, Variables};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Finds lowered variables by where and when they are live, and what runs then.
+/// Finds lowered variables by tile and step, and the program of a step.
 #[derive(Debug)]
 pub struct ProfileLookup {
     variables: Variables,
@@ -17,7 +17,7 @@ pub struct ProfileLookup {
     pub programs: StepPrograms,
 }
 
-/// A tile and a step to look at.
+/// A tile and a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LivePlace {
     /// The tile.
@@ -29,26 +29,26 @@ pub struct LivePlace {
 /// The variables that are live on a tile at a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveVariables {
-    /// How many variables are live there.
+    /// Number of variables that are live there.
     pub count: u64,
     /// The bytes of all of them.
     pub bytes: u64,
-    /// These bytes by category, most first.
+    /// Bytes by category, the largest first.
     pub categories: Vec<(Box<str>, u64)>,
-    /// The largest of them, the largest first.
+    /// The largest variables, the largest first.
     pub largest: Vec<NamedVariable>,
 }
 
 /// A lowered variable on a tile, without its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileVariable {
-    /// Its place in the order of the profile.
+    /// Its position in the order of the profile.
     position: u32,
     /// Its equivalence class.
     pub class: u32,
     /// Its use set in the model.
     pub set: u32,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// Its category, as a position in [`ProfileLookup::category_names`].
     pub category: u8,
@@ -66,7 +66,7 @@ pub struct TileLists<'a> {
 #[derive(Clone, Default)]
 struct Largest {
     positions: Vec<u32>,
-    /// Variables without more bytes are not among them.
+    /// A variable with at most these bytes is not among the largest.
     too_few: Option<u32>,
 }
 
@@ -85,8 +85,8 @@ impl ProfileLookup {
         }
     }
 
-    /// The largest variables of tiles, from one pass over all of them, in parts side by side:
-    /// a large model has 10^7. `wanted` says of each tile how many at most.
+    /// The largest variables of tiles, from one parallel pass over all variables: a large model has
+    /// 10^7. `wanted` has tiles and the maximum number of variables on each.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         let mut max_counts = vec![0; highest.unwrap_or(0)];
@@ -113,8 +113,8 @@ impl ProfileLookup {
         }
     }
 
-    /// By tile: the positions of some of the variables in a part of them, the largest
-    /// `max_counts` of the tile among them.
+    /// By tile: positions of some of the variables in a part of all, with the largest `max_counts`
+    /// of the tile among them.
     fn of_part(&self, part: Range<usize>, max_counts: &[usize]) -> Vec<Vec<u32>> {
         let mut found = vec![Largest::default(); max_counts.len()];
         let tiles = self.variables.tiles[part.clone()].iter();
@@ -141,7 +141,7 @@ impl ProfileLookup {
     /// The names of these variables, in the same order.
     ///
     /// # Errors
-    /// When the profile cannot be read again, or is not what it was.
+    /// When the profile cannot be read again, or has changed.
     pub fn names<'a>(
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
@@ -160,13 +160,13 @@ impl ProfileLookup {
         }
     }
 
-    /// Leaves the largest `max_count`, the largest first.
+    /// Keeps the largest `max_count`, sorted from the largest on.
     fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
         positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
         positions.truncate(max_count);
     }
 
-    /// Adds a variable that is ever live where it may be among the largest `max_count`.
+    /// Adds a variable that is ever live, if it may be among the largest `max_count`.
     fn add(&self, largest: &mut Largest, position: u32, max_count: usize) {
         let bytes = Some(self.variables.bytes[position as usize]);
         let is_never_live = || self.variables.classes[position as usize] == NEVER_LIVE;
@@ -183,8 +183,8 @@ impl ProfileLookup {
 }
 
 impl TileLists<'_> {
-    /// The variables of a tile that are ever live, the largest first. Equal ones are in the
-    /// order of the profile.
+    /// The variables of a tile that are ever live, the largest first; equal ones in the order of
+    /// the profile.
     pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
         let variables = &self.lookup.variables;
         let positions = self.by_tile.get(tile as usize).into_iter().flatten();
@@ -199,7 +199,7 @@ impl TileLists<'_> {
 }
 
 impl LiveVariables {
-    /// The sums of all that is `live`; nothing is listed yet.
+    /// The sums over `live`; `largest` is empty.
     pub fn of(live: &[TileVariable], lookup: &ProfileLookup) -> Self {
         let mut sums = vec![0; lookup.category_names().len()];
         for variable in live {

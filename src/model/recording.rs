@@ -1,5 +1,4 @@
-//! How the profile was recorded, as far as a pipeline depends on it (docs/model.md,
-//! "Passes").
+//! Properties of the recorded compilation that a pipeline depends on (docs/model.md, "Passes").
 
 use super::names::op_type;
 use super::operations::UnnamedOperations;
@@ -76,8 +75,8 @@ pub struct Recording {
 
 /// The part of the program that runs once for all micro-batches.
 const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
-/// The operation of PopART that loads from memory outside the IPUs, and what its tensors, and
-/// those of a gather from replicas, end with.
+/// The operation of PopART that loads from memory outside the IPUs, and the suffixes of tensors
+/// that are loaded and of tensors that are gathered from replicas.
 const REMOTE_LOAD: &str = "RemoteLoad";
 const LOADED_END: &str = "__l0";
 const GATHERED_END: &str = "__g0";
@@ -85,7 +84,7 @@ const GATHERED_END: &str = "__g0";
 const CHECKPOINT: &str = "Checkpoint";
 
 impl Recording {
-    /// Reads it from contexts, names and passes.
+    /// Derives the properties from contexts, names and passes.
     pub(super) fn new(
         debug_info: &DebugInfo,
         found: &UnnamedOperations,
@@ -102,7 +101,7 @@ impl Recording {
                 .iter()
                 .any(|label| label.weight_name().ends_with(end))
         };
-        // Operations that the compiler makes may run anywhere.
+        // Operations that the compiler makes may run in both passes anyway.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
@@ -124,9 +123,8 @@ impl Recording {
     }
 }
 
-/// Says where the two witnesses of the backward pass disagree: its operations
-/// have gradients among their outputs, and PopART (2.6 and later) never runs them
-/// again.
+/// Warns if the two witnesses of the backward pass disagree: backward operations have gradients
+/// among their outputs, and PopART (2.6 and later) never marks them to run again.
 pub(super) fn disagreement(
     debug_info: &DebugInfo,
     found: &UnnamedOperations,

@@ -1,6 +1,5 @@
-//! Use sets told apart by what their variables are called and by what
-//! they are paired with (docs/model.md, "Variables"): only then can a variable
-//! count where its name or its partner says.
+//! Splits use sets by the labels and the partners of their variables (docs/model.md, "Variables"):
+//! only then can a variable count where its name or its partner says.
 
 use super::operations::UnnamedGroup;
 use super::use_set_index::UseSetIndex;
@@ -10,9 +9,8 @@ use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Gives variables with different labels or partners different sets; gives
-/// back which sets each compute set and region has then. `computes` says of an
-/// operation group whether it computes.
+/// Gives variables with different labels or partners different sets, and returns the sets that each
+/// compute set and region then has. `computes` says of an operation group whether it computes.
 pub(super) fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -38,8 +36,8 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// Gives variables sets of their own by what is said of each, which with the label of its
-/// set makes its new label and partner.
+/// Gives variables separate sets by a value for each in `said`; `mark` makes the new label and
+/// partner from the label of the old set and this value.
 fn tell_apart(
     said: Vec<(u32, u32)>,
     (set_of, sets): (&mut [u32], &mut UseSets),
@@ -58,17 +56,17 @@ fn tell_apart(
 /// A variable, and the set of its partner.
 type Pair = (u32, u32);
 
-/// A compute set over the whole model uses variables of at least this number of
-/// other sets; that of an operation of a layer mostly has fewer.
+/// A compute set over the whole model uses variables of at least this number of other sets; a
+/// compute set of a layer mostly has fewer.
 const MIN_PARTNERS: usize = 8;
 
-/// An operation over the whole model has at least this number of compute sets,
-/// where it has one for each weight; that of a layer has fewer.
+/// An operation over the whole model with a compute set for each weight has at least this number of
+/// compute sets; an operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// For each variable that a compute set over the whole model has for itself,
-/// such as a moment: the set of a variable with as many elements on the same
-/// tile that others compute with too, such as its weight. In their order.
+/// Pairs each variable that only one compute set over the whole model uses, such as a moment, with
+/// the set of a variable with equally many elements on the same tile that other operations compute
+/// with too, such as its weight. In ascending order.
 fn partners(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -91,17 +89,17 @@ fn partners(
         .collect();
     pairs.par_sort_unstable();
     pairs.dedup();
-    // A variable that has different partners in several compute sets, such as a norm, has none.
+    // A variable with different partners in several compute sets, such as a norm, has none.
     let by_variable = pairs.chunk_by(|a, b| a.0 == b.0);
     let only = by_variable.filter_map(|pairs| <[Pair; 1]>::try_from(pairs).ok());
     only.flatten().collect()
 }
 
-/// All that pairing looks at.
+/// Data that pairing needs.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
-    /// By set: how many groups compute with its variables.
+    /// By set: number of groups that compute with its variables.
     users: Vec<u8>,
     use_set_index: &'a UseSetIndex,
 }
@@ -120,8 +118,8 @@ impl Pairing<'_> {
         compute_sets.flat_map_iter(move |program| self.of_compute_set(program, count))
     }
 
-    /// The partners of what a program, one of `compute_sets` of an operation, has for
-    /// itself.
+    /// Pairs for the variables that only this program uses, which is one of `compute_sets` compute
+    /// sets of an operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<Pair> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -160,13 +158,13 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Is it state, such as a moment?
+    /// Is a variable state, such as a moment?
     fn lasts(&self, variable: u32) -> bool {
         self.profile.variables.label(variable) != 0
     }
 
-    /// Pairs the variables of each tile, those of one size in turn. State and
-    /// temporaries take turns apart from each other.
+    /// Pairs the variables of each tile; variables of one size get the partners of this size in
+    /// turn, state and temporaries separately.
     fn pair(&self, program: u32) -> Vec<Pair> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -199,13 +197,13 @@ impl Pairing<'_> {
 /// Tile and bytes.
 type TileAndBytes = (u16, u32);
 
-/// Bytes of an element against those of its partner's, as (times, parts): a
-/// moment is as wide as its weight, or twice or half as wide.
+/// Width of an element relative to its partner's, as (times, parts): a moment is as wide as its
+/// weight, or twice or half as wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// For each place those of `others`, which are in order, on the same tile with
-/// as many elements, of the width that most places find some of: another weight
-/// of the tile may by chance have the size that is looked for.
+/// For each place: the entries of `others` (sorted) on the same tile with equally many elements, of
+/// the width for which most places have some: another weight on the tile may have the size by
+/// chance.
 fn partners_of<'a>(
     places: &[TileAndBytes],
     others: &'a [(TileAndBytes, u32)],
@@ -223,8 +221,8 @@ fn partners_of<'a>(
     (0..places.len()).map(first).collect()
 }
 
-/// Those of `others`, which are in order, that have as many
-/// elements of this width as a variable of `bytes` bytes has there.
+/// The entries of `others` (sorted) on a tile that have equally many elements, at this width, as a
+/// variable of `bytes` bytes.
 fn alike(
     others: &[(TileAndBytes, u32)],
     (tile, bytes): TileAndBytes,

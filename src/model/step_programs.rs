@@ -3,10 +3,10 @@
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use crate::profile::{ProgramKind, Programs, Step};
 
-/// The program of each liveness step, with what it is called.
+/// The program of each liveness step, with its name.
 #[derive(Debug)]
 pub struct StepPrograms {
-    /// By step: a position in `programs`.
+    /// By step: position in `programs`.
     of_step: Vec<u32>,
     programs: Vec<StepProgram>,
 }
@@ -16,12 +16,12 @@ pub struct StepPrograms {
 pub struct StepProgram {
     /// Its kind, such as `OnTileExecute` (`program_types`).
     pub kind: Box<str>,
-    /// The name of its compute set, or its own; mostly empty where it has none.
+    /// The name of its compute set, or else of the program; often empty.
     pub name: Box<str>,
     /// The first operation that it belongs to, as a position in
-    /// [`Model::operations`](super::Model::operations).
+    /// [`Model::operations`](super::Model::operations); `None` if it belongs to none.
     pub operation: Option<u32>,
-    /// How many operations it belongs to: several where its code was outlined.
+    /// Number of operations that it belongs to: several if its code was outlined.
     pub operations: u32,
 }
 

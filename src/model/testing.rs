@@ -3,7 +3,7 @@
 use super::{Label, Model, NO_CALL, Operation, Pass, UseSets, VariableGroups};
 use crate::profile::{LiveClasses, Recorded, Target};
 
-/// An operation of an operation group, which no context says anything of.
+/// An operation of an operation group, without anything from contexts.
 pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     Operation {
         group,

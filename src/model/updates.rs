@@ -1,17 +1,18 @@
-//! Which operations update weights where no name tells.
+//! Finds the operations that update weights if no name says so.
 
 use super::{Label, Operation, OperationGroup, Pass, UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
 
-/// Fewer bytes than this on each tile are a number that several operations share, such as the
+/// A variable with fewer bytes on each tile is a number that several operations share, such as the
 /// scale of all gradients.
 pub(super) const NUMBER_BYTES: u64 = 16;
 
-/// Marks the operations that update weights by what they do, where none has a name that
-/// tells: after the start of the backward pass they use a parameter and what is none, which
-/// another operation uses too, or what sums up gradients, but nothing that the forward pass made,
-/// and only parameters outlive them. What they do would be lost otherwise.
+/// Marks the operations that update weights by what they do, if no operation has a name of an
+/// update. After the start of the backward pass, they use a parameter; they also use an accumulator
+/// or a variable that is no parameter and that another operation uses too; they use nothing that
+/// the forward pass made; and only parameters outlive them, since otherwise their result would be
+/// lost.
 pub(super) fn mark(
     (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
     (variables, classes): (&VariableGroups, &LiveClasses),
@@ -39,17 +40,17 @@ pub(super) fn mark(
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
     has_parameter: bool,
-    /// Something that is none, and that another operation uses too, or that sums up gradients.
+    /// Does it use an accumulator, or a variable that is no parameter and that others use too?
     has_other: bool,
-    /// Bytes of what is no parameter and lives on after its last step.
+    /// Bytes of variables that are no parameters and live on after its last step.
     outliving: u64,
-    /// Bytes of what is none and was made in the forward pass: only gradients are computed
-    /// from that.
+    /// Bytes of variables that are no parameters and that the forward pass made: only gradients are
+    /// computed from them.
     from_forward: u64,
 }
 
 impl Uses {
-    /// Those of each group; nothing of those that run before or copy to the host.
+    /// By group; zero for groups that run before the backward pass or copy to the host.
     fn of_groups(
         (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
         (variables, classes): (&VariableGroups, &LiveClasses),
@@ -75,7 +76,7 @@ impl Uses {
             let is_accumulator = labels[sets.label(variable_use.set) as usize].is_accumulator();
             let is_of_others = sets.groups(variable_use.set).nth(1).is_some();
             for group in sets.groups(variable_use.set) {
-                // Of a file that is made to take long, no update is found.
+                // A file that was made to take long gets no updates.
                 let Some(rest) = left.checked_sub(1) else {
                     return vec![Self::default(); groups.len()];
                 };

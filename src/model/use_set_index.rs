@@ -4,9 +4,8 @@ use super::variables::lists_of;
 use crate::profile::{Profile, VariableLists};
 use rayon::prelude::*;
 
-/// For each compute set and each region: the use sets that its variables
-/// have. There are some thousand times fewer of these than of variables, which
-/// are looked at once here.
+/// By compute set and by region: the use sets of its variables. There are some thousand times fewer
+/// lists than variables, so each variable is looked up once here.
 pub(super) struct UseSetIndex {
     /// By position in [`Profile::compute_set_variables`], ascending.
     of_compute_sets: Vec<Box<[u32]>>,
@@ -15,7 +14,7 @@ pub(super) struct UseSetIndex {
 }
 
 impl UseSetIndex {
-    /// `set_of` has the set of each variable, of `sets` that there are.
+    /// `set_of` has the set of each variable; there are `sets` sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let of = |lists: &VariableLists| {
             let positions = (0..lists.len() as u32).into_par_iter();
@@ -31,7 +30,7 @@ impl UseSetIndex {
         }
     }
 
-    /// Looks again at the lists with variables of a set that `is_changed`.
+    /// Recomputes the lists with variables of a set that `is_changed`.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -51,8 +50,8 @@ impl UseSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
-    /// The sets that a program uses, with what it does with each: where it is several things, the
-    /// one that writes.
+    /// The sets that a program uses, each with its role; if a set has several roles, the one that
+    /// writes.
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = lists_of(profile, &[program]);
         let program = &profile.programs.all[program as usize];
@@ -108,9 +107,9 @@ pub(super) enum Role {
     Host,
 }
 
-/// Which sets were met in the list at hand.
+/// Which sets were found in the current list.
 struct Seen {
-    /// By set: the last look at a list that met it.
+    /// By set: number of the last list that has it.
     last: Vec<u32>,
     look: u32,
 }
@@ -147,7 +146,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    /// By program: the sets of its variables, looked at one by one.
+    /// By program: the sets of its variables, looked up one by one.
     fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
         let of_program = |program: u32| -> Vec<u32> {
             let used = members(profile, &[program]).into_iter().flatten();
@@ -174,7 +173,7 @@ mod tests {
         let before = plain(&profile, &set_of);
         assert_eq!(indexed(&profile, &index), before);
         assert!(before.iter().any(Vec::is_empty) && before.iter().any(|list| list.len() == 7));
-        // Half of a set becomes a new one.
+        // Half of a set becomes a new set.
         let changed = set_of.iter_mut().filter(|set| **set == 3);
         changed.step_by(2).for_each(|set| *set = 7);
         index.renew(&profile, &set_of, 8, |set| set == 3);

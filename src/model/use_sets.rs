@@ -11,17 +11,16 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Sets of operation groups that use variables, each kept once for each label
-/// and partner of the variables that it stands for. Set 0 is empty;
-/// any other is a smaller one and one more group, which comes later in the order
-/// than all of that.
+/// Sets of operation groups that use variables, each stored once for each label and partner of its
+/// variables. Set 0 is empty; any other is a smaller set plus one group, which comes later in the
+/// order than all groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
-    /// By set: the set without its last group, and that group.
+    /// By set: the set without its last group, and this group.
     nodes: Vec<(u32, u32)>,
-    /// By set: what the variables are called; see [`UseSets::label`].
+    /// By set: the label of its variables; see [`UseSets::label`].
     labels: Vec<u32>,
-    /// By set: the set that they are paired with, [`NO_USERS`] for none.
+    /// By set: the set that its variables are paired with, [`NO_USERS`] for none.
     partners: Vec<u32>,
 }
 
@@ -29,7 +28,7 @@ pub struct UseSets {
 pub const NO_USERS: u32 = 0;
 
 impl Default for UseSets {
-    /// The empty set alone.
+    /// Only the empty set.
     fn default() -> Self {
         Self {
             nodes: vec![(NO_USERS, u32::MAX)],
@@ -40,8 +39,8 @@ impl Default for UseSets {
 }
 
 impl UseSets {
-    /// Adds a set: `smaller`, which must be there, and `group`, which must come
-    /// after all groups of it.
+    /// Adds the set of `smaller`, which must exist, and `group`, which must come after all groups
+    /// of `smaller`.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -49,7 +48,7 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds the same set for variables with a label and a partner.
+    /// Adds a copy of a set for variables with a label and a partner.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -57,7 +56,7 @@ impl UseSets {
         added
     }
 
-    /// Says that all variables of a set have this label and partner.
+    /// Sets the label and partner of all variables of a set.
     pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
         self.labels[set as usize] = label;
         self.partners[set as usize] = partner;
@@ -69,15 +68,15 @@ impl UseSets {
         self.labels[set as usize]
     }
 
-    /// The set of variables that they are paired with: those of the same tile
-    /// and as many elements in a compute set over the whole model.
+    /// The set of the variables that they are paired with: variables on the same tile with equally
+    /// many elements in a compute set over the whole model. `None` if there are none.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
     }
 
-    /// Is the first set the empty one, does each other consist of a smaller one
-    /// that stands before it and a later one of `groups`, and has each of them
-    /// one of `labels` and a partner that is there?
+    /// Is the first set the empty one, does each other set consist of an earlier smaller one and a
+    /// later group below `groups`, and does each have a label below `labels` and an existing
+    /// partner?
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
@@ -96,18 +95,18 @@ impl UseSets {
             && (self.labels[0], self.partners[0]) == (0, NO_USERS)
     }
 
-    /// How many sets there are, the empty one included.
+    /// Number of sets, the empty one included.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Is there no set? Never so: the empty set is always there.
+    /// Always false for a sound list: the empty set is there.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Every set but the empty one, in an order in which smaller sets come
-    /// first: (set, the set without its last group, that group).
+    /// Every set but the empty one, smaller sets first: (set, the set without its last group, this
+    /// group).
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
         let nodes = (0..self.nodes.len() as u32).zip(&self.nodes).skip(1);
         nodes.map(|(set, &(smaller, group))| (set, smaller, group))
@@ -158,15 +157,15 @@ pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, 
     })
 }
 
-/// The variables that each of some groups uses, in lists.
+/// The variables that each group uses, in lists.
 struct Used<Lists> {
     groups: u32,
     lists: Lists,
 }
 
-/// The use sets of `count` variables by the variables that each group uses, found in so
-/// many parts of these; `None` if there are more than `max`. Sets have their numbers in
-/// the order in which one part alone would find them.
+/// The use sets of `count` variables by the variables that each group uses, computed in `parts`
+/// parts in parallel; `None` if there are more than `max`. The numbers of the sets do not depend on
+/// `parts`.
 fn of_variables<'a>(
     count: usize,
     used: &Used<impl Fn(u32) -> Vec<&'a [u32]> + Sync>,
@@ -192,20 +191,19 @@ fn of_variables<'a>(
     (sets.len() <= max).then_some((set_of, sets))
 }
 
-/// The sets that some of the variables have. Numbers are those of these sets alone.
+/// The sets of some of the variables, numbered within this part.
 struct SetsOfPart {
-    /// By set but the empty one, in the order in which they were found.
+    /// By set, without the empty one, in the order in which they were found.
     found: Vec<FoundSet>,
-    /// By set: the one that it becomes with a group more, and that group, for the
-    /// group that was added last.
+    /// By set: the last group that was added to it, and the set that resulted.
     grown: Vec<(u32, u32)>,
 }
 
-/// A set: a smaller one, and one group more.
+/// A set: a smaller one, and one more group.
 struct FoundSet {
     smaller: u32,
     group: u32,
-    /// How many variables all groups used before the one that has it first.
+    /// Number of uses by all groups before the first variable that has the set.
     uses_before: usize,
 }
 
@@ -239,7 +237,7 @@ impl SetsOfPart {
         Some(sets)
     }
 
-    /// The set with `group` in it, which no set has a later one than.
+    /// The set with `group` added, which is not before any group of `set`.
     #[inline]
     fn with(&mut self, set: u32, group: u32, uses_before: usize) -> u32 {
         let of_set = (set as usize)
@@ -264,7 +262,7 @@ impl SetsOfPart {
     }
 }
 
-/// The sets of all parts, each once, and by part the numbers that its sets have there.
+/// The sets of all parts, each once, and by part the numbers of its sets in this list.
 fn joined(parts: &[SetsOfPart]) -> (UseSets, Vec<Vec<u32>>) {
     let all = parts.iter().enumerate();
     let all = all.flat_map(|(part, sets)| sets.found.iter().map(move |set| (part, set)));
@@ -310,7 +308,7 @@ mod tests {
                 let expected: Vec<u32> = (0..used.len() as u32).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
-            // Numbers are in the order of the first use, and no set comes twice.
+            // Numbers are in the order of the first use, and no set is there twice.
             let nodes: Vec<_> = sets.iter().map(|(_, smaller, group)| (smaller, group)).collect();
             prop_assert!(nodes.iter().is_sorted_by_key(|node| node.1));
             let mut distinct = nodes.clone();

@@ -1,4 +1,4 @@
-//! The lowered variables of all tiles, those that are alike joined.
+//! The lowered variables of all tiles, equal ones joined.
 
 use super::NO_USERS;
 use super::variable_uses::{ByUse, TileUse, VariableUse};
@@ -7,13 +7,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Lowered variables of one tile that are alike in all that matters.
+/// Lowered variables of one tile with the same class and use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VariableGroup {
     /// Their equivalence class, as a position in the profile's classes.
     pub class: u32,
-    /// The operation groups that use them, as a set of
-    /// [`UseSets`](super::UseSets); [`NO_USERS`] when none does.
+    /// The operation groups that use them, as a set of [`UseSets`](super::UseSets); [`NO_USERS`] if
+    /// none does.
     pub set: u32,
     /// Their bytes together.
     pub bytes: u32,
@@ -25,14 +25,14 @@ pub struct VariableGroup {
 pub struct VariableGroups {
     /// By class, then by set.
     uses: Vec<VariableUse>,
-    /// By tile, where its groups begin in `groups`; one more at the end.
+    /// By tile, start of its groups in `groups`; one more at the end.
     starts: Vec<u32>,
-    /// On each tile by the number of their use.
+    /// On each tile, ascending by number of the use.
     groups: Vec<TileUse>,
 }
 
 impl Default for VariableGroups {
-    /// On no tile.
+    /// No tiles.
     fn default() -> Self {
         Self {
             uses: Vec::new(),
@@ -43,8 +43,8 @@ impl Default for VariableGroups {
 }
 
 impl VariableGroups {
-    /// Sorts `groups` (with the tile of each) by tile, class and set, and
-    /// joins equal ones. What would pass 4 GiB stays apart.
+    /// Sorts `groups` (with the tile of each) by tile, class and set, and joins equal ones. Groups
+    /// that would exceed 4 GiB together are not joined.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups.iter().map(|(_, group)| group.class as usize + 1);
@@ -54,8 +54,8 @@ impl VariableGroups {
         Self::sorted((tiles, classes), groups.len(), tile, group)
     }
 
-    /// Sorts groups by their positions below `count`, each with a tile; some are
-    /// none. There are so many tiles and classes.
+    /// Sorts groups by their positions below `count`; `tile` and `group` return the tile and the
+    /// group at a position, if there is a group. `tiles` and `classes` are their numbers.
     pub(super) fn sorted(
         (tiles, classes): (u32, usize),
         count: usize,
@@ -84,9 +84,8 @@ impl VariableGroups {
         }
     }
 
-    /// Takes groups that are in order already: by tile the number of its groups,
-    /// and the groups of all tiles, on each by class, then by set. `None` when
-    /// the numbers do not add up or a tile is not in order.
+    /// Takes groups in order: by tile the number of its groups, and the groups of all tiles, on
+    /// each by class, then by set. `None` if the numbers do not add up or a tile is not in order.
     pub fn from_sorted(counts: &[u32], groups: &[VariableGroup]) -> Option<Self> {
         let key = |group: &VariableGroup| (group.class, group.set);
         let mut uses: Vec<_> = groups.iter().map(key).collect();
@@ -100,8 +99,8 @@ impl VariableGroups {
         Self::from_numbered(&uses, counts, groups)
     }
 
-    /// From groups by the numbers of their uses, each a class and a use set.
-    /// `None` also when the uses are not in order or a group has one that is not there.
+    /// Takes groups by the numbers of their uses, each of which is a class and a use set. `None`
+    /// also if the uses are not in order or a group has a use that does not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -122,7 +121,7 @@ impl VariableGroups {
         })
     }
 
-    /// The groups with other bytes on each tile, by the number of the use and its bytes.
+    /// The groups with other bytes: `bytes` gets the number of the use and its bytes on a tile.
     pub fn with_bytes(&self, bytes: impl Fn(u32, u32) -> u32) -> Self {
         let mut changed = self.clone();
         changed.uses.iter_mut().for_each(|sum| sum.bytes = 0);
@@ -133,7 +132,7 @@ impl VariableGroups {
         changed
     }
 
-    /// Those that some operation uses.
+    /// Only groups that some operation uses.
     pub(super) fn used(&self) -> Self {
         let tiles = 0..self.tiles();
         let groups =
@@ -144,8 +143,7 @@ impl VariableGroups {
         )
     }
 
-    /// The classes and sets of all groups, by class, then by set, with their bytes over
-    /// all tiles.
+    /// The class and use set of all groups, by class, then by set, with the bytes over all tiles.
     pub fn uses(&self) -> &[VariableUse] {
         &self.uses
     }
@@ -157,7 +155,7 @@ impl VariableGroups {
         found.ok().map(|number| number as u32)
     }
 
-    /// How many tiles there are.
+    /// Number of tiles.
     pub fn tiles(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
@@ -171,7 +169,7 @@ impl VariableGroups {
         self.uses_on_tile(tile).iter().map(group)
     }
 
-    /// These groups by the numbers of their uses, in the order of these.
+    /// The uses on `tile` with their bytes, ascending by number of the use.
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
@@ -209,8 +207,8 @@ impl TryFrom<StoredGroups> for VariableGroups {
     }
 }
 
-/// In how many parts `count` items are taken: one for each thread where there are many
-/// more than values in the list that each part has.
+/// Number of parts in which `count` items are processed in parallel: one for each thread, unless
+/// the list of `values` that each part needs would be large compared with its items.
 fn parts(count: usize, values: usize) -> usize {
     let parts = count / (4 * values.max(1));
     parts.clamp(1, rayon::current_num_threads())
@@ -218,7 +216,7 @@ fn parts(count: usize, values: usize) -> usize {
 
 /// Sums over groups before they are sorted.
 struct SumsOfGroups {
-    /// By tile, how many are there.
+    /// By tile: number of groups.
     counts: Vec<u32>,
     bytes: ByUse<u64>,
 }
@@ -249,7 +247,7 @@ impl SumsOfGroups {
     }
 }
 
-/// By tile where its groups begin, of which it has so many; one more at the end.
+/// By tile, start of its groups from the number of groups; one more at the end.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
     let ends = counts.iter().map(|&count| {
@@ -259,8 +257,8 @@ fn starts(counts: &[u32]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// By use its bytes over all tiles, of groups that begin on each tile where `starts` says;
-/// `None` if a tile is not in order or has a use that is not there.
+/// By use, bytes over all tiles; groups of each tile begin where `starts` says. `None` if a tile is
+/// not in order or has a use that does not exist.
 fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     let sum_up = |tiles: Range<usize>| {
         let mut sums = vec![0u64; uses];
@@ -286,8 +284,8 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     found.unwrap_or_else(|| Some(vec![0; uses]))
 }
 
-/// Those of the groups at the positions below `count` that are there, by `tile`, of which
-/// each begins where `starts` says.
+/// The groups at positions below `count`, if they exist, by tile; groups of each tile begin where
+/// `starts` says.
 fn by_tile(
     starts: &[u32],
     count: usize,
@@ -313,8 +311,7 @@ fn by_tile(
     sorted
 }
 
-/// A part of the tiles for each thread, with their groups; `starts` says by tile where
-/// these begin.
+/// A part of the tiles for each thread, with their groups; `starts` has, by tile, where they begin.
 fn parts_of_tiles<'a>(
     starts: &[u32],
     groups: &'a mut [TileUse],
@@ -351,8 +348,7 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     groups.shrink_to_fit();
 }
 
-/// Joins equal ones of a tile that is in order. Returns how many are left, which are the
-/// first.
+/// Joins equal groups of a sorted tile. Returns how many are left, at the front.
 fn join_neighbours(tile: &mut [TileUse]) -> usize {
     let mut kept = 0usize;
     for position in 0..tile.len() {

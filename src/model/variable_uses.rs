@@ -1,19 +1,18 @@
-//! The uses that variables have: of what class they are, and which operations use them.
+//! The uses of variables: their class, and which operations use them.
 //!
-//! There are millions of variables, and some hundred thousand of these: what follows from
-//! class and use set alone is looked up once for each.
+//! There are millions of variables and some hundred thousand uses, so what depends only on class
+//! and use set is looked up once for each use.
 
 use rustc_hash::FxHashMap;
 
-/// A class and a use set that variables have.
+/// A class and a use set that some variables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
     /// The equivalence class, as a position in the profile's classes.
     pub class: u32,
-    /// The operation groups that use them, as a set of
-    /// [`UseSets`](super::UseSets).
+    /// The operation groups that use the variables, as a set of [`UseSets`](super::UseSets).
     pub set: u32,
-    /// Their bytes over all tiles.
+    /// Bytes of the variables over all tiles.
     pub bytes: u64,
 }
 
@@ -26,12 +25,11 @@ pub struct TileUse {
     pub bytes: u32,
 }
 
-/// A value for each use. Most classes have one use set, for which this is one look into
-/// a list.
+/// A value for each use. Most classes have only one use set, so that a lookup is one access to a
+/// list.
 #[derive(Debug, Clone)]
 pub(super) struct ByUse<T> {
-    /// By class: the set that was met with it first, [`NO_SET`] before that, and the
-    /// value of both.
+    /// By class: its first use set ([`NO_SET`] before there is one), and the value of both.
     first: Vec<(u32, T)>,
     /// Values of other sets, by class and set.
     others: FxHashMap<(u32, u32), T>,
@@ -40,7 +38,7 @@ pub(super) struct ByUse<T> {
 const NO_SET: u32 = u32::MAX;
 
 impl<T: Copy + Default> ByUse<T> {
-    /// For classes below `classes`.
+    /// Values for classes below `classes`.
     pub(super) fn new(classes: usize) -> Self {
         Self {
             first: vec![(NO_SET, T::default()); classes],
@@ -48,7 +46,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// The value of a use, which is the default before the first change.
+    /// The value of a use, which is the default until it is changed.
     #[inline]
     pub(super) fn of_mut(&mut self, class: u32, set: u32) -> &mut T {
         let (first, value) = &mut self.first[class as usize];
@@ -62,7 +60,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// The value of a class and a use set; the default where there is none.
+    /// The value of a class and a use set; the default if there is none.
     #[inline]
     pub(super) fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];
@@ -74,7 +72,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// All uses, in no order, with their values.
+    /// All uses with their values, in no order.
     fn into_all(self) -> impl Iterator<Item = ((u32, u32), T)> {
         let first = (0u32..).zip(self.first);
         let first = first.filter(|&(_, (set, _))| set != NO_SET);
@@ -103,7 +101,7 @@ impl ByUse<u64> {
 }
 
 impl ByUse<u32> {
-    /// By use its number among `uses`.
+    /// By use: its index in `uses`.
     pub(super) fn numbers(uses: &[VariableUse], classes: usize) -> Self {
         let mut numbers = Self::new(classes);
         for (number, variable_use) in (0u32..).zip(uses) {

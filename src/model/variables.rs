@@ -6,22 +6,22 @@ use rayon::prelude::*;
 
 /// The lowered variables of a profile, sorted by what they hold.
 pub(super) struct LoweredVariables {
-    /// Those that hold data, whichever operations use them.
+    /// Variables that hold data, whichever operations use them.
     pub(super) data: VariableGroups,
-    /// Those of the categories of [`CodeKind`].
+    /// Variables of the categories of [`CodeKind`].
     pub(super) code: VariableGroups,
-    /// By kind of code: the bytes of its variables by tile.
+    /// By kind of code: bytes of its variables by tile.
     pub(super) recorded_code: [TileBytes; 4],
 }
 
 impl LoweredVariables {
-    /// The variables on `tile`, whatever they hold.
+    /// The variables on `tile`, of data and of code.
     pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> {
         self.data.on_tile(tile).chain(self.code.on_tile(tile))
     }
 }
 
-/// Joins the variables that are alike; `set_of` has the use set of each.
+/// Joins equal variables; `set_of` has the use set of each.
 pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, ModelError> {
     let variables = &profile.variables;
     let names = variables.category_names.iter();
@@ -60,8 +60,8 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     })
 }
 
-/// By kind of code: the bytes of its variables, which are at `code`, by tile. `kinds` has
-/// the kind of each category.
+/// By kind of code: bytes by tile of the variables at positions `code`. `kinds` has the kind of
+/// each category.
 fn recorded_code(
     profile: &Profile,
     kinds: &[Option<CodeKind>],
@@ -86,12 +86,12 @@ fn recorded_code(
     Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
 
-/// The variables of all these programs, list by list, each once.
+/// The lists of variables of all these programs, each list once.
 pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
     members_of(profile, &lists_of(profile, programs))
 }
 
-/// The variables of these lists.
+/// The variables of lists at these positions.
 pub(super) fn members_of<'a>(
     profile: &'a Profile,
     (of_sets, of_regions): &(Vec<u32>, Vec<u32>),
@@ -108,7 +108,7 @@ pub(super) fn members_of<'a>(
     found
 }
 
-/// The distinct lists of compute sets and of regions, by position.
+/// The distinct lists of compute sets and of regions that programs use, by position.
 pub(super) fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let Programs {
         all, compute_sets, ..

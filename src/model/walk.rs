@@ -5,18 +5,17 @@ use crate::limits;
 use crate::profile::{ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 
-/// A list of Call programs from the outermost to the innermost, as an index
-/// into [`CallPaths`].
+/// A list of Call programs from the outermost to the innermost, as an index into [`CallPaths`].
 pub(super) type Path = u32;
 
 /// The path of programs that no Call leads to.
 pub(super) const NO_CALL: Path = 0;
 
-/// Call paths, each kept once: a path is another one and one more Call.
+/// Call paths, each stored once: a path is another path and one more Call.
 #[derive(Debug)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
-    /// By path: how many Calls it has.
+    /// By path: number of Calls.
     depths: Vec<usize>,
     longer: FxHashMap<(Path, u32), Path>,
 }
@@ -39,18 +38,18 @@ impl CallPaths {
         })
     }
 
-    /// `path` with `call` appended, if that is there.
+    /// `path` with `call` appended; `None` if there is no such path.
     pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
-    /// How many Calls `path` has.
+    /// Number of Calls in `path`.
     pub(super) fn depth(&self, path: Path) -> usize {
         self.depths[path as usize]
     }
 
-    /// Every path but that without Calls, shorter ones first on their way: the
-    /// path, the one without its innermost Call, and that Call.
+    /// Every path with Calls, after all its prefixes: the path, the path without its innermost
+    /// Call, and that Call.
     pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
         let paths = (0..).zip(&self.nodes).skip(1);
         paths.map(|(path, &(outer, call))| (path, outer, call))
@@ -69,20 +68,20 @@ impl CallPaths {
     }
 }
 
-/// A walk that was made: every visit, in order.
+/// A completed walk: every visit, in order.
 pub(super) struct Walk {
     pub(super) paths: CallPaths,
-    /// The call path and the program (a position in `Programs::all`) of each.
+    /// The call path and the program (a position in `Programs::all`) of each visit.
     pub(super) visits: Vec<(Path, u32)>,
-    /// The position of each in `visits`.
+    /// The position of each visit in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
-    /// Places in `visits`, in the order in which the visits ended: children
-    /// before all of their parents.
+    /// Positions in `visits`, in the order in which the visits ended: children before all their
+    /// parents.
     ended: Vec<u32>,
 }
 
 impl Walk {
-    /// Notes a visit and gives its place; `None` if it was made before.
+    /// Adds a visit and returns its position; `None` if it was made before.
     fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<Option<u32>, ModelError> {
         let number = self.visits.len() as u32;
         if self.numbers.contains_key(&(path, program)) {
@@ -96,15 +95,14 @@ impl Walk {
         Ok(Some(number))
     }
 
-    /// The place of the visit of a program on a call path.
+    /// The position of the visit of a program on a call path.
     pub(super) fn visit(&self, path: Path, program: u32) -> Option<u32> {
         self.numbers.get(&(path, program)).copied()
     }
 
-    /// How often each visit's program runs on its call path when every root
-    /// runs once: the body of a Repeat as often as `repeats` says (by program;
-    /// once when it does not), every other child once for each place that it
-    /// has, be it in a branch. No count is larger than [`limits::EXECUTIONS`].
+    /// How often each visit's program runs on its call path if every root runs once: the body of a
+    /// Repeat as often as `repeats` says (by program; once if it has no entry), every other child
+    /// once for each occurrence, even in a branch. Counts stop at [`limits::EXECUTIONS`].
     pub(super) fn executions(
         &self,
         programs: &Programs,
@@ -132,8 +130,8 @@ impl Walk {
         counts
     }
 
-    /// The visits below a visit: the children of its program, or the body of a
-    /// Call on a longer path.
+    /// The programs below a visit and their call path: the children of its program, or the body of
+    /// a Call on a longer path.
     fn below<'a>(&self, programs: &'a Programs, path: Path, program: u32) -> (Path, &'a [u32]) {
         let found = &programs.all[program as usize];
         match &found.kind {
@@ -150,14 +148,13 @@ impl Walk {
 struct OpenProgram {
     program: u32,
     path: Path,
-    /// Its place in [`Walk::visits`].
+    /// Its position in [`Walk::visits`].
     number: u32,
     next_child: usize,
 }
 
-/// Calls `visit` with each program and its call path, depth first, parents
-/// before children. On one call path a program is visited once: a second
-/// visit would add nothing to any operation.
+/// Calls `visit` with each program and its call path, depth first, parents before children. On one
+/// call path a program is visited once: a second visit would add nothing to any operation.
 pub(super) fn walk(
     programs: &Programs,
     mut visit: impl FnMut(Path, u32),
@@ -203,7 +200,7 @@ pub(super) fn walk(
     Ok(walk)
 }
 
-/// Is this no Call in too many Calls?
+/// Checks that Calls are not nested too deep.
 fn check_nesting(
     programs: &Programs,
     paths: &CallPaths,
@@ -222,8 +219,7 @@ fn check_nesting(
     }
 }
 
-/// The next program below `frame`: a child, or the body of a Call (which has
-/// no children of its own).
+/// The next program below `frame`: a child, or the body of a Call (which has no children).
 fn next_child(
     programs: &Programs,
     paths: &mut CallPaths,

@@ -6,7 +6,7 @@ use crate::profile::{ProgramKind, Programs, Step};
 
 /// The steps of each program, and the Calls above each step.
 pub(super) struct StepIndex {
-    /// By program, where its steps begin in `steps`; one more at the end.
+    /// By program, start of its steps in `steps`; one more at the end.
     starts: Vec<u32>,
     steps: Vec<u32>,
     /// By step, the Calls that lead to it.
@@ -45,7 +45,7 @@ impl StepIndex {
         &self.steps[self.starts[program] as usize..self.starts[program + 1] as usize]
     }
 
-    /// By step: its Calls as a path of a walk; `None` where that did not come by.
+    /// By step: its Calls as a path of a walk; `None` if the walk did not take this path.
     pub(super) fn walk_paths(&self, walked: &CallPaths) -> Vec<Option<Path>> {
         let mut of_path = vec![Some(NO_CALL)];
         for (_, outer, call) in self.paths.all() {
@@ -58,8 +58,7 @@ impl StepIndex {
             .collect()
     }
 
-    /// By operation: its first and last step (inclusive); `None` when no step runs
-    /// its programs.
+    /// By operation: its first and last step, both inclusive; `None` if no step runs its programs.
     pub(super) fn windows(&self, found: &UnnamedOperations) -> Vec<Option<(u32, u32)>> {
         let operations = found.operations.iter();
         let windows = operations
@@ -67,9 +66,9 @@ impl StepIndex {
         windows.collect()
     }
 
-    /// First and last step (inclusive) of an operation with these programs on
-    /// this call path. A body may be listed once or once for each call: the
-    /// steps count whose Calls end with the longest part of the path.
+    /// First and last step (both inclusive) of an operation with these programs on this call path.
+    /// A body may be listed once, or once for each call: the steps count whose Calls end with the
+    /// longest part of the path.
     fn window(&self, programs: &[u32], paths: &CallPaths, path: Path) -> Option<(u32, u32)> {
         let mut longest = 0;
         let mut window: Option<(u32, u32)> = None;
@@ -92,8 +91,7 @@ impl StepIndex {
     }
 }
 
-/// The call path of each step, from its parents. A chain of parents that is a
-/// cycle counts as one that ends there.
+/// The call path of each step, from its parents. A circle of parents ends where it closes.
 fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     const UNKNOWN: Path = Path::MAX;
     let mut paths = CallPaths::new();

@@ -6,7 +6,7 @@ mod outlined;
 use super::{Layering, Model, Rules};
 use crate::message::Warning;
 
-/// All of it.
+/// All warnings about the layers.
 pub(super) fn find(model: &Model, layering: &Layering, rules: Rules) -> Vec<Warning> {
     let better = modules::better_modules(model, layering);
     let all = [

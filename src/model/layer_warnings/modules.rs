@@ -4,7 +4,7 @@ use crate::message::Warning;
 use crate::model::{Layering, Model, ModuleLayers, NO_LAYER};
 use crate::wording::grouped;
 
-/// Says how much better the modules describe the model than the regex that was given.
+/// Warns if the modules describe the model better than the given regex does.
 pub(super) fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
     let modules = ModuleLayers::new(model);

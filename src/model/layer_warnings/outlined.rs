@@ -4,7 +4,7 @@ use crate::message::Warning;
 use crate::model::{Framework, Layering, Model, NO_CALL, Note};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A call has inputs of several layers.
+/// Warns if a call has inputs of several layers.
 pub(super) fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
     let operations = model.operations.iter().zip(&layering.notes);
     let mut calls = operations.filter(|(operation, note)| {
@@ -20,9 +20,9 @@ pub(super) fn outlined_across_layers(model: &Model, layering: &Layering) -> Opti
     )))
 }
 
-/// A function that is called from several places keeps the names of the layer that
-/// it was made of. Where nothing else has such a layer's name, and there are fewer
-/// layers than calls, the layers of the other calls were lost.
+/// Warns if layers were lost in a function. A function with several call sites keeps the names of
+/// the layer that it was made from. If no operation outside has such a layer's name, and there are
+/// fewer layers than calls, the layers of the other calls were lost.
 pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
     for &function in &model.calls {
@@ -59,8 +59,8 @@ pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Wa
     })
 }
 
-/// How to compile without outlining, or with that of the layers apart. (The names
-/// are from the sources of the frameworks.)
+/// How to compile without outlining, or so that layers are outlined apart, with names from the
+/// sources of the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {
     let (outliner, off) = match framework {
         Framework::Popart => (true, "enableOutlining to False in popart.SessionOptions"),

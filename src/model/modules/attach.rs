@@ -1,18 +1,18 @@
-//! Small pieces between blocks join the block beside them.
+//! Joins small pieces between blocks to a neighbouring block.
 
 use super::cover::Sums;
 use super::tree::Tree;
 use std::ops::Range;
 
-/// A run with at most this part of the operations of a typical run, as a divisor, is small.
+/// A run is small if its operations are at most 1/`FEW_OPERATIONS` of those of a typical run.
 const FEW_OPERATIONS: usize = 6;
 
-/// A small run has at most this part of the bytes of a typical run, as a divisor.
+/// A run is small if its bytes are at most 1/`FEW_BYTES` of those of a typical run.
 const FEW_BYTES: u64 = 4;
 
-/// Joins small runs, such as a cast or a shortcut, to the run beside them in the same module; between two modules
-/// to the one that their data flows to. `is_used(run, next)` says whether data of the first
-/// flows to the second. Returns the nodes of each joined run.
+/// Joins small runs, such as a cast or a shortcut, to the neighbouring run in the same module, or
+/// between two modules to the run that their data flows to. `is_used(run, next)` says whether data
+/// flows from the first to the second. Returns the nodes of each joined run.
 pub(super) fn attach(
     tree: &Tree,
     sums: &Sums,
@@ -31,7 +31,7 @@ pub(super) fn attach(
         let pairs = tree.path(chosen[a]).iter().zip(tree.path(chosen[b]));
         pairs.take_while(|(a, b)| a == b).count()
     };
-    // By run: does it belong with the run before it?
+    // By run: does it join the run before it?
     let mut is_joined = vec![false; chosen.len()];
     for at in (0..chosen.len()).filter(|&at| is_small(at)) {
         let before = at.checked_sub(1).map(|before| shared(before, at));
@@ -56,7 +56,7 @@ pub(super) fn attach(
     joined
 }
 
-/// The size for which half of everything is in smaller runs.
+/// The size for which half of the total is in runs of at most this size.
 fn typical(sizes: &[u64]) -> u64 {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();

@@ -1,13 +1,13 @@
-//! Runs of the program between which little data flows, where names tell no modules.
+//! Layers as runs of the program between which little data flows, for names that show no modules.
 
 use super::cover::Sums;
 use super::tree::{Node, Tree};
 use std::ops::Range;
 
-/// The number of runs of equal bytes that layers would be.
+/// Number of layers if all runs had equal bytes.
 const RUNS: u64 = 32;
 
-/// The tree whose nodes are cut in two where least data flows, not far from half of their bytes.
+/// A tree whose nodes are cut in two where least data flows, not far from half of their bytes.
 pub(super) fn tree(sums: &Sums, flow: &[(usize, usize)], operations: usize) -> Tree {
     let crossing = crossing(flow, operations);
     let mut tree = Tree {
@@ -29,7 +29,7 @@ pub(super) fn tree(sums: &Sums, flow: &[(usize, usize)], operations: usize) -> T
     tree
 }
 
-/// The largest nodes that have at most their part of all bytes, in the order of the program.
+/// The largest nodes with at most 1/`RUNS` of all bytes, in the order of the program.
 pub(super) fn layers(tree: &Tree, sums: &Sums) -> Vec<Vec<usize>> {
     let mut layers = Vec::new();
     let mut left = vec![0];
@@ -44,7 +44,7 @@ pub(super) fn layers(tree: &Tree, sums: &Sums) -> Vec<Vec<usize>> {
     layers
 }
 
-/// By operation: how many flows from an operation before it end there or later.
+/// By operation: number of flows from an operation before it to it or a later one.
 fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
     let mut change = vec![0i64; operations + 1];
     for &(from, to) in flow {
@@ -61,8 +61,8 @@ fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
         .collect()
 }
 
-/// Where a run of two operations or more is cut: in the middle half of its bytes where fewest flows
-/// cross; the earliest of several such places.
+/// Where to cut a run of two operations or more: within the middle half of its bytes, where fewest
+/// flows cross; the earliest of several such places.
 fn cut(sums: &Sums, crossing: &[i64], run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {

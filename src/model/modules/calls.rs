@@ -1,4 +1,4 @@
-//! The modules of the model's code with which a run of operations begins and ends.
+//! The modules of the model's code at the start and the end of a run of operations.
 
 use super::ModuleLayers;
 use super::paths::ModulePath;
@@ -33,18 +33,18 @@ pub struct ModuleCalls {
     pub top: Vec<String>,
 }
 
-/// Is it left out of JSON?
+/// Should the field be left out of JSON?
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// By operation of the forward pass: the modules that are being called, from the outside in.
+/// By operation of the forward pass: the modules that are being called, from the outermost in.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     of_operations: Vec<Vec<u32>>,
-    /// By module: its path; empty where it is not certain.
+    /// By module: its path; empty if it is uncertain.
     paths: Vec<Box<str>>,
-    /// By module: how many runs of operations are calls of it.
+    /// By module: number of runs of operations that are calls of it.
     runs: Vec<u32>,
 }
 
@@ -52,7 +52,7 @@ impl Calls {
     pub(super) fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), u32> = FxHashMap::default();
-        // Only the first operation that uses a parameter has it.
+        // Only the first operation that uses a parameter is listed with it.
         let owners = paths.iter().filter_map(|path| path.elsewhere);
         let last = |owner: &'_ str| owner.rsplit('.').next().unwrap_or(owner).to_string();
         let owners: FxHashMap<String, &str> = owners.map(|owner| (last(owner), owner)).collect();
@@ -83,14 +83,14 @@ impl Calls {
         calls
     }
 
-    /// The modules of an operation; none before the first operation and after the last.
+    /// The modules of an operation; empty before the first operation and after the last.
     fn at(&self, operation: Option<usize>) -> &[u32] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
 
-    /// The modules of an operation that its neighbour is not in, those of them that run once and
-    /// have a path, from the outside in.
+    /// The modules of an operation that its neighbour is not in and that run once and have a path,
+    /// from the outermost in.
     fn changed(&self, operation: usize, neighbour: Option<usize>) -> Vec<u32> {
         let called = self.at(Some(operation));
         let changed = called[shared(self.at(neighbour), called)..].iter();
@@ -100,8 +100,8 @@ impl Calls {
         changed.copied().filter(is_whole).collect()
     }
 
-    /// The outermost of some modules that are not called outside of a run of operations; else
-    /// the innermost.
+    /// The path of the outermost of `modules` that is not called outside of `run`; else of the
+    /// innermost.
     fn outermost(&self, modules: &[u32], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
         let is_inside = |module: &&u32| !outside.iter().any(|&at| self.at(at).contains(module));
@@ -138,7 +138,7 @@ impl Calls {
         }
     }
 
-    /// The first modules below the model, which is the first module where there are several.
+    /// The first modules below the model, which is the first module if there are several.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let modules = run.filter_map(|at| self.at(Some(at)).iter().take(2).next_back());
@@ -151,15 +151,15 @@ impl Calls {
     }
 }
 
-/// The number of modules that two operations are both in.
+/// Number of outer modules that two operations share.
 fn shared(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 impl ModuleLayers {
-    /// By position: the modules that it calls. The first position is what runs before the layers, the
-    /// last what runs after them. `layers` has the layer of each operation of the model, counted
-    /// from 1 up to `count`, or 0.
+    /// By position: the modules that it calls. The first position has the operations before the
+    /// layers, the last those after them. `layers` has the layer of each operation of the model,
+    /// from 1 to `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let mut runs = vec![forward.len()..0; count + 2];

@@ -1,20 +1,20 @@
-//! Which modules are layers: the cover of the module tree that describes the program in the
-//! fewest words (docs/model.md, "Layers from modules").
+//! Which modules are layers: the cover of the module tree that describes the program in the fewest
+//! words (docs/model.md, "Layers from modules").
 
 use super::tree::{Node, Tree};
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 
-/// The cost of naming one layer, in operations: with less, the parts of blocks become layers, with
-/// more, whole stages of blocks.
+/// Cost of naming one layer, in operations: with less, parts of blocks become layers, with more,
+/// whole stages of blocks.
 pub(super) const WORD: f64 = 1.5;
 
-/// A module with more than this part of all bytes, as a divisor, is cut into its parts if no other
-/// is like it.
+/// A module with more than 1/`LARGE` of all bytes is cut into its parts if no other module is like
+/// it.
 pub(super) const LARGE: u64 = 4;
 
-/// A number for a type of operations, such that sums of different types are different.
+/// A hash of an operation type; sums of different types are different.
 fn hash(kind: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(kind)
 }
@@ -22,9 +22,9 @@ fn hash(kind: &str) -> u64 {
 /// Sums over any run of operations.
 #[derive(Debug)]
 pub(super) struct Sums {
-    /// By operation: the bytes of all operations before it.
+    /// By operation: bytes of all operations before it.
     bytes: Vec<u64>,
-    /// By operation: the sum of the hashes of the types of all operations before it.
+    /// By operation: sum of the hashes of the types of all operations before it.
     types: Vec<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Sums {
         sums
     }
 
-    /// The bytes of these operations.
+    /// Bytes of a run of operations.
     pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
@@ -55,12 +55,12 @@ impl Sums {
         self.bytes[self.bytes.len() - 1]
     }
 
-    /// A number that is the same for runs with the same types of operations, each as often.
+    /// A number that is equal for runs with the same types of operations, each equally often.
     fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
-    /// By run: is another one like it?
+    /// By run: does another run have the same types of operations?
     pub(super) fn have_likes(&self, runs: &[Range<usize>]) -> Vec<bool> {
         let mut alike: FxHashMap<u64, u32> = FxHashMap::default();
         for run in runs {
@@ -70,14 +70,14 @@ impl Sums {
         runs.iter().map(has_like).collect()
     }
 
-    /// Has a run more than its share of all bytes?
+    /// Does a run have more than 1/[`LARGE`] of all bytes?
     pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
         self.bytes(operations) > self.all_bytes() / LARGE
     }
 }
 
-/// Lengths of the descriptions of runs: each costs a word, and the operations of runs that are alike
-/// are written once.
+/// Lengths of descriptions of runs: each costs a word, and the operations of runs that are alike
+/// are described once.
 pub(super) struct Lengths<'a> {
     sums: &'a Sums,
     alike: FxHashMap<u64, u32>,
@@ -104,20 +104,20 @@ impl<'a> Lengths<'a> {
             .is_none_or(|&count| count < 2)
     }
 
-    /// The length of the description of a run.
+    /// Length of the description of a run, in operations.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
         let alike = self.alike.get(&self.sums.likeness(run)).copied();
         self.word + run.len() as f64 / f64::from(alike.unwrap_or(1))
     }
 }
 
-/// The nodes that cover the tree in the fewest words, in the order of the program.
+/// The nodes that cover the tree in the shortest description, in the order of the program.
 pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
     let runs = tree.nodes.iter().map(|node| &node.operations);
     let described = Lengths::new(sums, runs, word);
     let mut is_cut = vec![false; tree.nodes.len()];
     let mut lengths = vec![0.0; tree.nodes.len()];
-    // Parts stand after the modules that they are part of.
+    // Parts come after the modules that they belong to.
     for (number, node) in tree.nodes.iter().enumerate().rev() {
         let whole = described.of(&node.operations);
         let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
@@ -125,7 +125,7 @@ pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
         lengths[number] = if is_cut[number] { parts } else { whole };
     }
     let mut chosen = Vec::new();
-    // Parts of a large module stay whole where they are not large themselves.
+    // Parts of a large module stay whole unless they are large themselves.
     let mut left = vec![(0, false)];
     while let Some((number, is_part)) = left.pop() {
         let node = &tree.nodes[number];
@@ -146,7 +146,7 @@ pub(super) fn cover(tree: &Tree, sums: &Sums, word: f64) -> Vec<usize> {
     chosen
 }
 
-/// Cuts a module too where most of its siblings with the same parts, by their operations, are cut:
+/// Also cuts a module if most of its siblings with the same parts, weighted by operations, are cut:
 /// the first stage of blocks is often shorter than the others.
 fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     let parts = |node: &Node| {

@@ -1,21 +1,22 @@
-//! Parameters, bytes and data flow of the operations of the forward pass, which decide on layers beside names.
+//! Parameters, bytes and data flow of the operations of the forward pass, which decide on layers
+//! besides names.
 
 use crate::model::placement::bytes_of_sets;
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 
-/// By operation of the forward pass.
+/// Evidence by operation of the forward pass.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
     /// The parameters that it is the first to use.
     pub(super) parameters: Vec<Vec<&'a str>>,
     /// The bytes of the variables that it is the first to use.
     pub(super) bytes: Vec<u64>,
-    /// Where data flows from one operation to a later one, ascending.
+    /// Pairs of an operation and a later one that data flows to, ascending.
     pub(super) flow: Vec<(usize, usize)>,
 }
 
-/// The operations of the forward pass, in the order of the program; with `named` those that the
-/// framework gave a name.
+/// The operations of the forward pass, in the order of the program; if `named`, only those that the
+/// framework named.
 pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     let is_forward = |operation: &Operation| {
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
@@ -30,7 +31,7 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Nothing is known of this number of operations.
+    /// No evidence, for this number of operations.
     pub(super) fn nothing(operations: usize) -> Self {
         Self {
             parameters: vec![Vec::new(); operations],
@@ -73,8 +74,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Where data flows between operations of the forward pass. `position` has their positions there
-/// by operation of the model.
+/// Pairs of operations of the forward pass between which data flows. `position` has the position of
+/// each operation of the model in the forward pass.
 fn flow(model: &Model, position: &[usize]) -> Vec<(usize, usize)> {
     let of_node = |node: u32| {
         let operations = model.flow.nodes[node as usize].operations.iter();

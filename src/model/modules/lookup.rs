@@ -1,13 +1,13 @@
-//! Forward operations by the beginnings of their paths.
+//! Finds forward operations by the beginnings of their paths.
 
 use super::paths::{bare, components};
 use rustc_hash::FxHashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// Upper bound on the components before a path, such as those that name a gradient.
+/// Upper bound on the components before a path, such as a prefix for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
-/// By the beginning of a path: the first and the last operation whose path begins so.
+/// By hash of the beginning of a path: the first and the last operation whose path begins with it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lookup {
     operations: FxHashMap<u64, (u32, u32)>,
@@ -24,8 +24,8 @@ impl Lookup {
         }
     }
 
-    /// The operations of the path that a text has, at its beginning or after some components: the
-    /// first and the last. Of several paths the one that shares most components decides.
+    /// The first and the last operation of the path that `text` contains, at its beginning or after
+    /// some components. Of several paths, the one that shares most components decides.
     pub(super) fn find(&self, text: &str) -> Option<(u32, u32)> {
         let components: Vec<&str> = components(text).collect();
         let mut best = (0, None);
@@ -45,8 +45,8 @@ impl Lookup {
     }
 }
 
-/// The number of a beginning that has one component more. Frameworks write the separators of one path in
-/// different ways.
+/// The hash of a beginning with one more component. Frameworks write the separators of one path in
+/// different ways, so they do not count.
 fn longer(beginning: u64, component: &str) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one((beginning, bare(component)))
 }

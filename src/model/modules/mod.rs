@@ -1,10 +1,10 @@
 //! Layers from the modules of the model (docs/model.md, "Layers from modules").
 //!
-//! A layer is a run of operations that follow each other in the forward pass and that one module
-//! of the model calls. `paths` gives each operation its place in the module tree, `tree` builds
-//! the tree, `cover` chooses the modules that are layers by one measure, `attach` joins small
-//! pieces to their neighbours, and `names` gives short names. Where names tell nothing, `by_flow`
-//! builds the tree from the flow of data.
+//! A layer is a run of consecutive operations of the forward pass that one module of the model
+//! calls. `paths` gives each operation its place in the module tree, `tree` builds the tree,
+//! `cover` chooses the modules that are layers by one measure, `attach` joins small pieces to their
+//! neighbours, and `names` gives short names. Where names show no modules, `by_flow` builds the
+//! tree from the flow of data.
 
 mod attach;
 mod by_flow;
@@ -34,10 +34,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use tree::Tree;
 
-/// With more layers than this, which are more than anybody reads, coarser ones are preferred.
+/// If there are more layers than this, which nobody reads, coarser ones are preferred.
 const MANY: usize = 64;
 
-/// The modules of a model as they run, whichever of them are layers.
+/// The modules of a model as they run, whether they are layers or not.
 #[derive(Debug)]
 struct Modules {
     /// Operations of the forward pass, in the order of the program.
@@ -52,9 +52,10 @@ struct Modules {
     lookup: Lookup,
     /// By operation of the forward pass: the modules that are being called.
     calls: Calls,
-    /// Where data flows from one operation to a later one, as positions in `forward`, ascending.
+    /// Pairs of an operation and a later one that data flows to, as positions in `forward`,
+    /// ascending.
     flow: Vec<(usize, usize)>,
-    /// By operation in `forward`: its first and last step, where no names tell modules.
+    /// By operation in `forward`: its first and last step, if names show no modules.
     steps: Option<Vec<(u32, u32)>>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct ModuleLayers {
     pub(crate) names: Vec<String>,
     /// By layer: the path of its module, as the framework writes it.
     pub(crate) paths: Vec<String>,
-    /// By operation of the forward pass: is it in In or Out, not in the layer that runs it?
+    /// By operation of the forward pass: is it in In or Out instead of the layer that runs it?
     is_released: Vec<bool>,
 }
 
@@ -77,14 +78,14 @@ pub(crate) struct ModuleLayers {
 pub(crate) struct Description {
     /// The length of the description, in operations.
     pub(crate) length: f64,
-    /// Operations of the longest layer, or of what runs before or after all layers.
+    /// Operations of the longest layer, or of the run before or after all layers.
     pub(crate) longest: usize,
-    /// Bytes of the largest of these.
+    /// Bytes of the largest layer, or of the run before or after all layers.
     pub(crate) largest: u64,
 }
 
 impl Modules {
-    /// The modules that names tell.
+    /// The modules that names show.
     fn by_names(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
         let names = forward
             .iter()
@@ -125,7 +126,7 @@ impl Modules {
         }
     }
 
-    /// Runs of the program between which little data flows.
+    /// Runs of the program between which little data flows, as modules.
     fn by_flow(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
         let sums = Sums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
@@ -142,7 +143,7 @@ impl Modules {
         }
     }
 
-    /// The nodes that are layers.
+    /// The nodes of each layer.
     fn choose(&self) -> Vec<Vec<usize>> {
         if self.forward.is_empty() {
             return Vec::new();
@@ -162,7 +163,7 @@ impl Modules {
         }
     }
 
-    /// The layers where naming one costs `word`.
+    /// The layers if naming one costs `word`.
     fn cover(&self, word: f64) -> Vec<Vec<usize>> {
         let chosen = cover(&self.tree, &self.sums, word);
         attach::attach(&self.tree, &self.sums, &chosen, |from, to| {
@@ -178,13 +179,13 @@ impl Modules {
         of_run.any(|edge| to.contains(&edge.1))
     }
 
-    /// The operations of some nodes that follow each other.
+    /// The run of consecutive nodes.
     fn run(&self, nodes: &[usize]) -> Range<usize> {
         let operations = |node: usize| &self.tree.nodes[node].operations;
         operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
     }
 
-    /// The paths of layers that follow each other.
+    /// The paths of consecutive layers.
     fn paths(&self, layers: &[Vec<usize>]) -> Vec<String> {
         let path = |at: usize| {
             let before = at.checked_sub(1).and_then(|before| layers.get(before));
@@ -194,8 +195,8 @@ impl Modules {
         (0..layers.len()).map(path).collect()
     }
 
-    /// The path of the module that a layer is: the one that all its nodes share, if no
-    /// neighbour is in it; else that of the node with most operations.
+    /// The path of a layer's module: the path that all its nodes share if no neighbour is in it,
+    /// else the path of the node with most operations.
     fn path(&self, nodes: &[usize], neighbours: &[&Vec<usize>]) -> String {
         if let Some(steps) = &self.steps {
             let steps = &steps[self.run(nodes)];
@@ -264,8 +265,8 @@ impl ModuleLayers {
         }
     }
 
-    /// The modules of other layers, of which there are `count`: those that all operations of a
-    /// layer are in. `layers` is as for [`description_by`](Self::description_by).
+    /// The modules of other layers, of which there are `count`: for each, the modules that all its
+    /// operations are in. `layers` is as for [`description_by`](Self::description_by).
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared: Vec<Option<&[u32]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
@@ -281,17 +282,17 @@ impl ModuleLayers {
         shared.into_iter().map(path).collect()
     }
 
-    /// Were the layers found by the flow of data, since names tell nothing?
+    /// Do the layers come from the flow of data, since names show no modules?
     pub(crate) fn are_by_flow(&self) -> bool {
         self.modules.steps.is_some()
     }
 
-    /// The layers with one of them cut into its parts, which are named after it; `None` where it
-    /// has none.
+    /// The layers with one of them cut into its parts, which are named after it; `None` if it has
+    /// no parts.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
         let parts_of = |&node: &usize| match self.modules.tree.nodes[node].children.as_slice() {
             [] => vec![node],
-            // Small pieces that are joined to a module are parts beside those of the module.
+            // Small pieces joined to a module are parts beside the parts of the module.
             _ if self.modules.path(&[node], &[]) != self.paths[layer] => vec![node],
             children => children.to_vec(),
         };
@@ -309,8 +310,8 @@ impl ModuleLayers {
         Some(refined)
     }
 
-    /// The layers with a part of one of them as a layer of its own, by its name; `None` where
-    /// there is no such part.
+    /// The layers with the named part of a layer as a separate layer; `None` if there is no such
+    /// part.
     pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &String| {
             let rest = name.strip_prefix(&**layer);
@@ -324,8 +325,8 @@ impl ModuleLayers {
             .or_else(|| refined.with_part(name))
     }
 
-    /// By operation of the model: its layer, counted from 0. Operations of the forward pass are
-    /// in the layer that runs them, others in that of the module that their name says.
+    /// By operation of the model: its layer, from 0. Operations of the forward pass are in the
+    /// layer that runs them, others in the layer of the module that their name gives.
     pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<u32>> {
         let by_name = |operation: &Operation| {
             let is_named = !operation.is_tensor && !operation.is_anonymous;
@@ -341,7 +342,7 @@ impl ModuleLayers {
         layers
     }
 
-    /// The layer of a parameter, or of a variable that is named after one or after a module.
+    /// The layer of a parameter, or of a variable that is named after a parameter or a module.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
         let parameter = self.modules.parameters.get(variable);
         let layer = parameter.and_then(|&operation| self.layer_at(operation));
@@ -364,7 +365,7 @@ impl ModuleLayers {
         (is_inside && !self.is_released[at]).then_some(layer as u32)
     }
 
-    /// Describes the model by these layers.
+    /// Describes the model by its modules as layers.
     pub(crate) fn description(&self) -> Description {
         let runs: Vec<Range<usize>> = self
             .layers
@@ -375,13 +376,14 @@ impl ModuleLayers {
     }
 
     /// Describes the model by other layers: `layers` has the layer of each operation of the model,
-    /// counted from 1, or 0. Operations between layers go with the layer before them.
+    /// from 1, or 0 for none. Operations between layers go with the layer before them.
     pub(crate) fn description_by(&self, layers: &[u32]) -> Description {
         let runs = self.runs_of(layers);
         self.describe(&runs.into_iter().map(|(_, run)| run).collect::<Vec<_>>())
     }
 
-    /// The runs of such layers, each with its layer.
+    /// The runs of other layers (as in [`description_by`](Self::description_by)), each with its
+    /// layer.
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
         let layer = |at: usize| layers[forward[at] as usize];
@@ -407,8 +409,9 @@ impl ModuleLayers {
         }
     }
 
-    /// Do other layers describe the model as well as the modules? Each must be one run, they must be
-    /// as short, and none of them long or large where the modules have smaller ones.
+    /// Do other layers describe the model as well as the modules? Each must be one run, the
+    /// description must be as short, and no layer may be longer or much larger than the modules'
+    /// ones.
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let mut runs = self.runs_of(layers).into_iter();
@@ -416,7 +419,8 @@ impl ModuleLayers {
             return false;
         }
         let (own, other) = (self.description(), self.description_by(layers));
-        // The largest piece of the regex may be half as large again: less is not worth more layers.
+        // The largest piece may be half as large again: a smaller difference is not worth more
+        // layers.
         let allowed = own.largest.saturating_add(own.largest / 2);
         let allowed = allowed.max(self.modules.sums.all_bytes() / LARGE);
         other.length <= own.length && other.longest <= own.longest && other.largest <= allowed

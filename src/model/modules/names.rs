@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The name of each layer with this path, in the order of the program: the shortest end of its
-/// path that no other layer has. Paths that only differ in their numbers have ends of the same number of
-/// modules. Modules without a number in the middle are left out where names stay unique. Layers with the
-/// same path, the calls of one module, are numbered.
+/// The names of layers with these paths, in the order of the program: the shortest end of its path
+/// that no other layer has. Paths that differ only in their numbers have ends of the same number of
+/// modules. Modules without a number in the middle are left out if names stay unique. Layers with
+/// the same path, the calls of one module, are numbered.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
@@ -40,7 +40,7 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
     numbered(paths.iter().map(name).collect())
 }
 
-/// A path with a mark for each number.
+/// The path with a mark in place of each number.
 fn shape(path: &str) -> String {
     let mut shape = String::new();
     for character in path.chars() {
@@ -56,7 +56,7 @@ fn shape(path: &str) -> String {
     shape
 }
 
-/// The name of each part of a layer: that of the layer, and where its path goes on below the
+/// The name of each part of a layer: the layer's name, and the rest of the part's path below the
 /// path of the layer.
 pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
     let named = parts.iter().map(|part| {
@@ -72,7 +72,7 @@ pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String>
     numbered(named.collect())
 }
 
-/// The ends of a path at the beginnings of its modules, the shortest first.
+/// The ends of a path that start at one of its modules, the shortest first.
 fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     let inner = path
         .rmatch_indices(['/', '.'])
@@ -80,7 +80,7 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     inner.filter(|end| !end.is_empty()).chain([path])
 }
 
-/// The first and the last module of a path, if none between them has a number.
+/// The first and the last module of a path, if no module between them has a number.
 fn without_middle(path: &str) -> String {
     let (first, last) = (path.find(['/', '.']), path.rfind(['/', '.']));
     match (first, last) {
@@ -91,7 +91,7 @@ fn without_middle(path: &str) -> String {
     }
 }
 
-/// Adds the number of its call to each name that several layers have.
+/// Appends the number of the call to each name that several layers have.
 fn numbered(names: Vec<String>) -> Vec<String> {
     let mut all: FxHashMap<String, u32> = FxHashMap::default();
     for name in &names {

@@ -1,4 +1,4 @@
-//! The module tree for people and for PopART's outliner.
+//! The module tree, to be shown and as a regex for PopART's outliner.
 
 use super::ModuleLayers;
 use crate::model::Operation;
@@ -7,25 +7,25 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A module of the tree, as `--list-layers` shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ModuleRow {
-    /// How many modules it is inside of.
+    /// Number of modules that it is inside of.
     pub(crate) depth: usize,
     /// Its path below the module that it is part of.
     pub(crate) name: String,
     /// Operations of the forward pass.
     pub(crate) operations: usize,
-    /// Bytes of the variables that these are the first to use, over all tiles.
+    /// Bytes over all tiles of the variables that these operations are the first to use.
     pub(crate) bytes: u64,
     /// How often a module of this path runs.
     pub(crate) runs: usize,
-    /// The layer that it is, or is joined to.
+    /// The layer that it is or belongs to.
     pub(crate) layer: Option<String>,
 }
 
-/// Upper bound on the alternatives of a regex, above which it has one for everything.
+/// Upper bound on the alternatives of a regex; with more, there is no regex.
 const ALTERNATIVES: usize = 64;
 
 impl ModuleLayers {
-    /// The modules that are layers, and those that these are part of, in the order of the program.
+    /// The modules that are layers, and the modules that contain them, in the order of the program.
     pub(crate) fn outline(&self) -> Vec<ModuleRow> {
         let tree = &self.modules.tree;
         let mut layer_of: FxHashMap<usize, usize> = FxHashMap::default();
@@ -62,7 +62,8 @@ impl ModuleLayers {
     }
 
     /// A regex whose group is the scope of a layer, for the environment variable
-    /// `POPART_POPLINER_OUTLINER_REGEX`. Numbers stand for all numbers.
+    /// `POPART_POPLINER_OUTLINER_REGEX`; `None` if it needs too many alternatives. A number in a
+    /// scope stands for all numbers.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
@@ -79,7 +80,7 @@ impl ModuleLayers {
     }
 }
 
-/// The modules that all names begin with, without the type of an operation.
+/// The scope that all names begin with, without the types of the operations.
 fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
     let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();

@@ -1,20 +1,19 @@
-//! Names of operations and parameters to paths in the module tree.
+//! Turns names of operations and parameters into paths in the module tree.
 //!
 //! A framework names an operation `scope/type`, where the scope lists the modules that are being
-//! called. Containers that are never called themselves, such as a list of blocks, are
-//! missing there; the names of parameters have them. So a scope is aligned to the path of a
-//! parameter that its operation uses, and other operations of the scope take over the alignment.
+//! called. Containers that are never called themselves, such as a list of blocks, are missing
+//! there; names of parameters have them. So a scope is aligned to the path of a parameter that its
+//! operation uses, and other operations of the scope take over the alignment.
 
 use rustc_hash::FxHashMap;
 
 /// Characters that separate components of a path.
 const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 
-/// Upper bound on the components of a path; what follows is one component. Real paths have at
-/// most 20.
+/// Upper bound on the components of a path; the rest is one component. Real paths have at most 20.
 const COMPONENTS: usize = 48;
 
-/// Texts by number.
+/// Numbers texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts<'a> {
     numbers: FxHashMap<&'a str, u32>,
@@ -22,7 +21,7 @@ pub(super) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The number of a text, which is the same for equal texts.
+    /// The number of a text; equal texts have the same number.
     pub(super) fn number(&mut self, text: &'a str) -> u32 {
         let next = self.all.len() as u32;
         let number = *self.numbers.entry(text).or_insert(next);
@@ -32,7 +31,7 @@ impl<'a> Texts<'a> {
         number
     }
 
-    /// By number: the text.
+    /// The texts by number.
     pub(super) fn into_all(self) -> Vec<Box<str>> {
         self.all.into_iter().map(Box::from).collect()
     }
@@ -88,11 +87,11 @@ fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// By module of the scope: where its path ends in `parameter`, in bytes.
+    /// By module of the scope: end of its path in `parameter`, in bytes.
     ends: Vec<usize>,
 }
 
-/// Finds the modules of a scope, in their order, among those of the path of a parameter.
+/// Finds the modules of a scope, in order, in the path of a parameter.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
@@ -115,30 +114,30 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 
-/// Where an operation is in the module tree.
+/// The place of an operation in the module tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ModulePath<'a> {
     pub(super) text: String,
-    /// By module that is being called: where its path ends in `text`, in bytes.
+    /// By module that is being called: end of its path in `text`, in bytes.
     pub(super) ends: Vec<usize>,
-    /// The first modules of these, whose paths the path of a parameter has.
+    /// Number of outer modules in `ends` whose paths come from the path of a parameter.
     pub(super) aligned: usize,
-    /// The first modules of these, whose paths are attributes of the model. A number after them may be
-    /// in a list that neither scopes nor parameters name.
+    /// Number of outer modules in `ends` whose paths are certainly attributes of the model. A
+    /// number after them may be in a list that neither scopes nor parameters name.
     pub(super) certain: usize,
-    /// The path of the last module that is being called, where it is elsewhere in the model than the
-    /// modules that call it, such as an embedding that encoder and decoder share.
+    /// The path of the innermost called module if it is not inside the modules that call it, such
+    /// as an embedding that encoder and decoder share.
     pub(super) elsewhere: Option<&'a str>,
 }
 
-/// The module that has a parameter, if it has the last name of a scope.
+/// The path of the module that has a parameter, if its last name is also the last of the scope.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// By path of a module whose parts have numbers: are they its own, not those of a list in it that is
-/// never called?
+/// By path of a module with numbered parts: are the parts its own, rather than in a list inside it
+/// that is never called?
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -156,9 +155,9 @@ fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The path of each operation in the module tree, from its scope and the names of the
-/// parameters that it uses. Operations are in the order of the program. An operation
-/// without parameters is aligned as the nearest one with parameters whose scope begins alike.
+/// The path of each operation in the module tree, from its scope and the names of the parameters
+/// that it uses. Operations are in the order of the program. An operation without parameters is
+/// aligned like the nearest one with parameters whose scope begins alike.
 pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
     let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
         let found = used.iter().filter_map(|parameter| align(scope, parameter));
@@ -180,7 +179,7 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
             let pairs = modules(scopes[number]).zip(modules(scopes[other]));
             pairs.take_while(|(a, b)| a == b).count()
         };
-        // Of two that share as much the earlier one.
+        // Of two neighbours that share equally many modules, the earlier one.
         let best = neighbours.rev().max_by_key(shared);
         let best = best.and_then(|other| Some((aligned[other].as_ref()?, shared(&other))));
         let path = joined(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
@@ -196,7 +195,7 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
     (0..scopes.len()).map(path).collect()
 }
 
-/// The path of a scope: the aligned path of its first modules, then its remaining modules unchanged.
+/// The path of a scope: the aligned path of its first modules, then its other modules unchanged.
 fn joined<'a>(
     alignment: Option<(&Alignment<'_>, usize)>,
     scope: &str,
@@ -238,7 +237,7 @@ fn joined<'a>(
     }
 }
 
-/// The number of modules before the first that is a number.
+/// Number of modules before the first one that is a number.
 fn names<'a>(modules: impl Iterator<Item = &'a str>) -> usize {
     modules.take_while(|module| !is_number(module)).count()
 }
@@ -292,7 +291,8 @@ mod tests {
         let texts: Vec<&str> = paths.iter().map(|path| &*path.text).collect();
         assert_eq!(texts, expected);
         assert_eq!(paths[2].ends, [6, 19, 24]);
-        // A number without parameters may be in a list; below a module with such parts it is none.
+        // A number without parameters may be in a list; below a module with numbered parts it is
+        // not.
         let scopes = ["a/0", "a/1", "b/0", "b/1"];
         let parameters = [vec!["a.0.weight"], vec![], vec!["b.list.0.weight"], vec![]];
         let certain = full_paths(&scopes, &parameters).into_iter();

@@ -154,7 +154,7 @@ fn a_regex_matches_modules_where_it_finds_the_same_blocks() {
     let found = ModuleLayers::of_names(&all);
     let by = |layer: fn(usize) -> u32| (0..all.len()).map(|at| layer(at / 11)).collect::<Vec<_>>();
     assert!(found.are_matched_by(&by(|block| block as u32 + 1)));
-    // Decoders are in Out, both lists are counted alike, or two blocks are one layer.
+    // Decoders in Out, both lists numbered alike, or two blocks in one layer do not match.
     assert!(!found.are_matched_by(&by(|block| if block < 3 { block as u32 + 1 } else { 0 })));
     assert!(!found.are_matched_by(&by(|block| block as u32 / 2 + 1)));
 }

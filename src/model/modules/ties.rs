@@ -1,7 +1,7 @@
 //! Operations at the ends of a model that share a weight, such as an embedding and the head.
 //!
-//! Frameworks keep a weight on one IPU, and In and Out may be together on the first. So operations
-//! that use a shared weight are in In or Out instead of in layers, which could not be apart.
+//! Frameworks keep a weight on one IPU, and In and Out may share the first. So operations that use
+//! a shared weight are in In or Out; in layers, they would bind these layers to one IPU.
 
 use super::ModuleLayers;
 use crate::model::{Model, WeightTie};
@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl ModuleLayers {
-    /// The layers without the operations that are in In or Out, so that ties do not bind layers;
-    /// `None` where there is no such operation.
+    /// The layers without operations that are in In or Out, so that ties do not bind layers; `None`
+    /// if there is no such operation.
     pub(crate) fn without_tied_ends(&self, model: &Model, ties: &[WeightTie]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
@@ -33,7 +33,7 @@ impl ModuleLayers {
         (is_released != self.is_released).then(|| self.released(is_released))
     }
 
-    /// The layers that have operations left.
+    /// The layers that still have operations.
     fn released(&self, is_released: Vec<bool>) -> Self {
         let mut left = Self {
             layers: Vec::new(),

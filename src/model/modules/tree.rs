@@ -1,22 +1,22 @@
-//! The module tree: runs of forward operations that share the beginning of their paths.
+//! The module tree: runs of forward operations whose paths begin alike.
 
 use std::ops::Range;
 
-/// Means that a node is no child of the component of a path, as the root.
+/// Marks a node that does not belong to a component of a path, as the root.
 const NO_COMPONENT: u32 = u32::MAX;
 
-/// A module while it runs: operations that follow each other in the forward pass and whose
-/// paths begin alike. A module that runs again later is another node.
+/// A module while it runs: consecutive operations of the forward pass whose paths begin alike. A
+/// module that runs again later is another node.
 #[derive(Debug)]
 pub(super) struct Node {
     /// Its operations, as positions in the forward pass.
     pub(super) operations: Range<usize>,
-    /// The number of components that all paths of its operations share.
+    /// Number of components that the paths of all its operations share.
     pub(super) depth: usize,
-    /// The first component below its parent's path, by which siblings are compared.
+    /// The first component below the path of its parent, by which siblings are compared.
     pub(super) component: u32,
-    /// Its parts, as positions in [`Tree::nodes`], in the order of the program; together they
-    /// have all its operations. Empty, or two and more.
+    /// Its parts, as positions in [`Tree::nodes`], in the order of the program; together they have
+    /// all its operations. Either empty, or at least two.
     pub(super) children: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Node {
     }
 }
 
-/// All nodes; the first is the root.
+/// All nodes; the first one is the root.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
@@ -40,7 +40,7 @@ pub(super) struct Tree {
     pub(super) paths: Vec<Vec<u32>>,
 }
 
-/// Children while they are found: operations, and the component that they share.
+/// A child in the making: its operations, and the component that they share.
 struct Run {
     operations: Range<usize>,
     component: Option<u32>,
@@ -57,13 +57,14 @@ impl Tree {
         tree
     }
 
-    /// Adds the node of these operations, whose paths share `depth` components, with all below it.
+    /// Adds the node of these operations, whose paths share `depth` components, and all nodes
+    /// below.
     fn add(&mut self, operations: Range<usize>, mut depth: usize, component: u32) -> usize {
-        // The path ends where an operation of the module itself is.
+        // The node's path ends where an operation belongs to the module itself.
         let mut path_depth = None;
         let runs = loop {
             let runs = self.runs(operations.clone(), depth);
-            // A module with one part is that part.
+            // A module with one part is merged with that part.
             let [
                 Run {
                     component: Some(_), ..
@@ -115,9 +116,9 @@ impl Tree {
         number
     }
 
-    /// Splits operations where the component at `depth` of their paths changes. An operation
-    /// whose path ends before, such as an addition after all parts of a module, goes with the
-    /// part before it.
+    /// Splits operations where the component at `depth` of their paths changes. An operation whose
+    /// path ends before, such as an addition after all parts of a module, goes with the part before
+    /// it.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for operation in operations {
@@ -150,8 +151,8 @@ impl Tree {
     }
 }
 
-/// The length of the sequence of parts that a module repeats, at least twice; the number of its
-/// parts where it repeats none. Computed from the longest border of each prefix.
+/// Length of the sequence of parts that a module repeats at least twice; the number of all parts if
+/// it repeats none. Computed from the longest border of each prefix.
 fn period(runs: &[Run]) -> usize {
     let mut borders = vec![0; runs.len()];
     for at in 1..runs.len() {

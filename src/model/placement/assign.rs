@@ -12,7 +12,7 @@ use super::{
 use crate::model::flow::ascending;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
 
-/// Gives everything its places.
+/// Places all operations, variables and code.
 pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOptions) -> Placement {
     let out = layering.names.len() as u32;
     let mut sets = PlaceSets::new(out);
@@ -44,7 +44,7 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
         named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
         by_touch: variables.by_touch,
-        // Then Out is read as In everywhere.
+        // In these sets, the place of Out is that of In.
         sets: if out_is_first {
             sets.moved(out, IN)
         } else {
@@ -54,8 +54,7 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
     }
 }
 
-/// Does Out run on the first IPU? With `Auto` it does where In and Out share a
-/// weight.
+/// Does Out run on the first IPU? With `Auto`, it does if In and Out share a weight.
 fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
     let joins =
         |tie: &WeightTie| !tie.is_untied && tie.places.contains(&IN) && tie.places.contains(&out);
@@ -66,17 +65,17 @@ fn out_is_first(out_on: OutOn, ties: &[WeightTie], out: u32) -> bool {
     }
 }
 
-/// The layers that names say, and where the flow of data puts the other operations.
+/// The layers that names give, and the places where the flow of data puts other operations.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// By operation: where its nodes run.
+    /// By operation: the level that the flow of data puts it at.
     of_operation: Vec<Reach>,
     /// By parameter: the levels that share it.
     shared: Vec<Vec<Level>>,
-    /// From the first operation of a layer to the last before the backward pass.
+    /// From the first operation of a layer to the last one before the backward pass.
     layers: std::ops::RangeInclusive<usize>,
-    /// By level: the place. In and Out are the first and the last of both.
+    /// By level: its place. In is the first and Out the last of both levels and places.
     places: Vec<u32>,
 }
 
@@ -106,7 +105,7 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// By operation its place.
+    /// The place of each operation.
     fn operations(&self, isolated: &[bool], sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut operations = Vec::new();
@@ -131,20 +130,20 @@ impl<'a> FoundPlaces<'a> {
         let group = operation.group as usize;
         let is_called = operation.call != NO_CALL;
         let found = self.of_operation[number];
-        // Inputs of a layer are also those of what comes after it, such as a pooler: the
-        // flow of data knows better.
+        // An operation after a layer, such as a pooler, has inputs of the layer too: the flow of
+        // data is more reliable than inputs.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self.layering.own_layer(number);
         let layer = layer.filter(|_| !is_called && is_certain);
         let is_compilers = isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
-            // It counts with what it touches.
+            // Its programs count with the variables that they touch.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
-                // Updates are of no pass.
+                // Updates belong to no pass.
                 let is_update = operation.pass == Pass::Update
                     || operation.pass == Pass::Backward && !operation.is_backward;
                 let reason = match level {
@@ -164,7 +163,7 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
-            // A body may be listed for one of its calls alone.
+            // A body may be listed for only one of its calls.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -173,8 +172,8 @@ impl<'a> FoundPlaces<'a> {
         OperationPlace { places, reason }
     }
 
-    /// Where an operation outside the layers is that no data flows through: before or after
-    /// them, if it computes in the forward pass.
+    /// The place of an operation outside the layers that no data flows through: before or after the
+    /// layers if it computes in the forward pass.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
@@ -187,9 +186,9 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// By use set: the places of the operations that may use its variables as a weight:
-    /// those of layers and ends, and others of the forward pass, such as casts. An
-    /// operation on every IPU advances a state, of which each IPU has its own.
+    /// By use set: the places of the operations that may use its variables as a weight: operations
+    /// of layers and ends, and others of the forward pass, such as casts. An operation on every IPU
+    /// advances a state, of which each IPU has a copy.
     fn users_of_weights(
         &self,
         operations: &[OperationPlace],
@@ -206,9 +205,9 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// By operation: the layer that its own name says. What only has inputs of one layer may
-/// as well be what comes after it, such as a pooler; where no names say anything, inputs
-/// must do. Names in functions are those of the first call.
+/// By operation: the layer that its name gives. An operation that only has inputs of a layer may as
+/// well come after it, such as a pooler; but if no name gives a layer, inputs decide. Names in
+/// functions are those of the first call.
 fn named(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: &dyn Fn(Note) -> bool| -> Vec<Option<u32>> {
         let layer = |(number, operation): (usize, &crate::model::Operation)| {
@@ -225,7 +224,7 @@ fn named(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     }
 }
 
-/// By level its place: layers by their first steps, whatever their order is otherwise.
+/// By level: its place. Layers are in the order of their first steps, whatever their layer order.
 fn places_by_level(model: &Model, layering: &Layering, named: &[Option<u32>]) -> Vec<u32> {
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];

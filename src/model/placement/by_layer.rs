@@ -1,11 +1,11 @@
-//! Places by layer alone, in the classic model.
+//! Places by layer only, for the classic model.
 
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets};
 use super::{OperationPlace, Placement, Positions, Reason, Rules};
 use crate::model::{Layering, Model, NO_LAYER, UseSets};
 
-/// Every operation in its layer, and every variable in the layers of those that use it: those
-/// without a layer are a pseudo-layer whose variables are only counted with those of layers.
+/// Puts every operation into its layer, and every variable into the layers of its users. Operations
+/// without a layer form a pseudo-layer, whose variables count only if layers use them too.
 pub(super) fn classic(model: &Model, layering: &Layering) -> Placement {
     let mut sets = PlaceSets::new(layering.names.len() as u32);
     let place = |&layer: &u32| OperationPlace {
@@ -60,7 +60,7 @@ pub(super) fn of_sets(
     of_set
 }
 
-/// By operation group: the places of its operations, of which `places` has those of each.
+/// By operation group: the union of the places of its operations; `places` has those of each.
 pub(super) fn places_of_groups(
     model: &Model,
     places: impl Iterator<Item = PlaceSet>,

@@ -1,28 +1,27 @@
 //! Where operations, variables and code count (docs/model.md, "Positions" and "What
 //! variables count in").
 //!
-//! A [`Layering`] gives a layer to the operations whose names say one. All
-//! others must count somewhere too: embedding and head, optimiser, what the
-//! compiler makes. In the full model they get places by these rules:
+//! A [`Layering`] gives a layer to the operations whose names contain one. All others must count
+//! somewhere too: embedding and head, optimiser, operations that the compiler makes. In the full
+//! model they get places by these rules:
 //!
 //! 1. *Layered operations* have the place of their layer.
-//! 2. *All others* have that of the data that flows through them: between what
-//!    makes it and what uses it, in the forward pass up from In over the layers
-//!    to Out, in the backward pass down again. Updates are where the weights are
-//!    that they change (`levels`).
-//! 3. *Operations that reach over the model*, such as a norm of all gradients, leave no
-//!    place between what they use and what uses them. They have none of their own and
-//!    add none to a variable. The same holds for those that only copy from and to the
-//!    host or make a tensor.
-//! 4. *Where no data flows*, it is every stage for what the compiler makes and
-//!    nothing else uses, and else the order of the program (`assign`).
-//! 5. *Variables* have the places of the operations of 1, 2 and 4 that use them. What
-//!    only those of 3 use goes by its name, by the variables it is used with, or
-//!    to all places touched (`variables`); their code counts program by
-//!    program with what each touches.
+//! 2. *All other operations* have the place of the data that flows through them: between its
+//!    producer and its users, in the forward pass up from In over the layers to Out, in the
+//!    backward pass down again. Updates are where the weights are that they change (`levels`).
+//! 3. *Operations that reach over the model*, such as a norm of all gradients, leave no place
+//!    between the variables that they use and their users. They have no place of their own and add
+//!    none to a variable. The same holds for operations that only copy from and to the host or make
+//!    a tensor.
+//! 4. *Where no data flows*, an operation of the compiler whose variables nothing else uses is in
+//!    every stage, and any other goes by the order of the program (`assign`).
+//! 5. *Variables* have the places of the operations of 1, 2 and 4 that use them. A variable that
+//!    only operations of 3 use goes by its name, by the variables that it is used with, or to all
+//!    places touched (`variables`); the code of these operations counts program by program at the
+//!    places that each touches.
 //! 6. *Weights that several places share* keep these on one IPU (`weights`).
 //!
-//! The classic model knows only the layers and one pseudo-layer for all else.
+//! The classic model has only the layers and one pseudo-layer for everything else.
 
 mod assign;
 mod by_layer;
@@ -57,7 +56,7 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// As the option and reports have it.
+    /// The name as in the option and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Rules::Full => "full",
@@ -78,7 +77,7 @@ pub enum OutOn {
     Last,
 }
 
-/// How places are found.
+/// Options of a placement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
     /// On which IPU Out runs.
@@ -87,35 +86,34 @@ pub struct PlacementOptions {
     pub untie: Untied,
 }
 
-/// Why an operation counts where it does.
+/// Why an operation counts at its places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Its name or inputs say its layer.
+    /// Its name or inputs give its layer.
     Layer,
-    /// It is part of a function that several places call, and this call of it is
-    /// there by what flows through it.
+    /// It is in a function that several places call, and the data that flows through this call puts
+    /// it there.
     Call,
-    /// Data flows through it before the layers, or it is the backward pass of such.
+    /// Data flows through it before the layers, or it is the backward pass of such an operation.
     BeforeLayers,
     /// Data flows through it after the layers, and before it returns to them.
     AfterLayers,
-    /// Data flows through it there; between several places it is where most bytes of
-    /// its variables are.
+    /// Data flows through it there; between several places, it is where most bytes of its variables
+    /// are.
     Variables,
     /// No data flows through it, and the operation before it is there.
     Neighbour,
-    /// It updates weights that are there or, without a place, it reaches over the
-    /// model or only copies from and to the host: its programs count with what they
-    /// touch.
+    /// It updates weights that are there; or, without a place, it reaches over the model or only
+    /// copies from and to the host, and its programs count at the places that they touch.
     Touched,
     /// The compiler makes it for every IPU.
     EveryStage,
-    /// It has no layer, and all such operations are one pseudo-layer.
+    /// It has no layer, and all such operations form one pseudo-layer.
     Pseudo,
 }
 
 impl Reason {
-    /// Has an operation a place of its own for this reason?
+    /// Does an operation with this reason have a place of its own?
     pub(crate) fn is_own(self) -> bool {
         match self {
             Reason::Layer
@@ -146,53 +144,53 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Where an operation counts.
+/// The places where an operation counts, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationPlace {
     /// Its places, as a set of [`Placement::sets`].
     pub places: PlaceSet,
-    /// The rule that says so.
+    /// The rule that decides.
     pub reason: Reason,
 }
 
 impl OperationPlace {
-    /// Has it no place of its own, so that its programs count with what they touch?
+    /// Does it have no place, so that its programs count at the places that they touch?
     pub(crate) fn is_open(&self) -> bool {
         self.reason == Reason::Touched && self.places == NOWHERE
     }
 }
 
-/// Where everything of a model counts, in positions of the layer order.
+/// The positions of the layer order at which everything in a model counts.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// The rules that it was made by.
+    /// The rules that decided.
     pub rules: Rules,
     /// The layer order.
     pub positions: Positions,
-    /// By operation.
+    /// By operation: where it counts.
     pub operations: Vec<OperationPlace>,
     /// Weights that several places use.
     pub ties: Vec<WeightTie>,
-    /// The sets that everything else refers to.
+    /// The place sets that all other fields refer to.
     pub sets: PlaceSets,
-    /// The sets with Out apart, where it is in one position with In.
+    /// The sets with Out as a separate place, if it is in one position with In.
     pub(crate) apart: Option<PlaceSets>,
     /// By operation group: where its code counts.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// By operation group: where the code of each of its clusters counts; empty
-    /// where it counts as a whole.
+    /// By operation group: where the code of each of its clusters counts; empty if the code counts
+    /// as a whole.
     pub(crate) of_piece: Vec<Vec<PlaceSet>>,
     /// By use set: where its variables count.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By use set: the places that use its variables, where that is more than
-    /// where it counts (classic model).
+    /// By use set: the places that use its variables, if these are more than `counted` (classic
+    /// model).
     pub(crate) sharing: Option<Vec<PlaceSet>>,
-    /// By operation group: does an operation of it have a layer by its name?
+    /// By operation group: does any of its operations have a layer by its name?
     pub(crate) named_groups: Vec<bool>,
-    /// By use set: has any of its groups?
+    /// By use set: does any of its groups have a layer by its name?
     pub(crate) named_sets: Vec<bool>,
-    /// By use set: does it count in several places only because an
-    /// operation that reaches over the model touches these?
+    /// By use set: does it count in several places only because an operation that reaches over the
+    /// model touches them?
     pub(crate) by_touch: Vec<bool>,
 }
 
@@ -200,7 +198,7 @@ impl Placement {
     /// Where everything counts in the classic model.
     ///
     /// # Errors
-    /// When layers share variables in more ways than those of any real model.
+    /// When more distinct sets of layers share variables than in any real model.
     pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
         by_layer::classic(model, layering).checked()
     }
@@ -221,14 +219,13 @@ impl Placement {
         self.sets.check().map(|()| self)
     }
 
-    /// The places of an operation, ascending; none where it counts in every
-    /// stage or in no stage.
+    /// The places of an operation, ascending; empty if it counts in every stage or in none.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// How many of these places that are in the first position, In and Out, are Out: 0 or 1,
-    /// of at most 2.
+    /// Of `places` that are in the first position (In and Out, at most 2): how many are Out (0 or
+    /// 1), and how many there are.
     pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
         let Some(apart) = &self.apart else {
             return (0, 1);

@@ -5,21 +5,21 @@ use super::by_layer::of_sets;
 use super::place_sets::{NOWHERE, PlaceSet, PlaceSets};
 use crate::model::{Model, Pass};
 
-/// By use set: the places that use its variables, by pass. Only operations with
-/// a place of their own count, and no copies from or to the host.
+/// By use set: the places that use its variables, by pass. Only operations with a place of their
+/// own count, and no copies from or to the host.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
-    /// The sets that the others refer to. Out is a place of its own, after the
-    /// last layer, even where it is in one position with In.
+    /// The sets that the other fields refer to. Out is a separate place after the last layer, even
+    /// if it is in one position with In.
     pub sets: PlaceSets,
-    /// Those of the forward pass.
+    /// By use set: places of the forward pass.
     pub forward: Vec<PlaceSet>,
-    /// Those of the backward pass and of updates.
+    /// By use set: places of the backward pass and of updates.
     pub backward: Vec<PlaceSet>,
 }
 
 impl PassPlaces {
-    /// Gathers them.
+    /// Gathers the places of all operations of `model`.
     pub fn new(model: &Model, placement: &Placement) -> Self {
         let apart = placement.apart.as_ref();
         let mut sets = apart.unwrap_or(&placement.sets).clone();
@@ -49,8 +49,8 @@ impl PassPlaces {
         }
     }
 
-    /// The places that use the variables of a set, in the forward pass, and in the
-    /// backward pass or an update.
+    /// The places that use the variables of a set: (in the forward pass, in the backward pass or an
+    /// update), both ascending.
     pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
         let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
         (places(&self.forward), places(&self.backward))

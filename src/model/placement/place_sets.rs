@@ -1,4 +1,4 @@
-//! Sets of places, each kept once.
+//! Sets of places, each stored once.
 
 use crate::limits;
 use crate::model::flow::ascending;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// The position of In.
 pub(super) const IN: u32 = 0;
 
-/// A set of places, as a position in [`PlaceSets`]. A type of its own, since
-/// use sets are numbers too and one is mostly looked up by the other.
+/// A set of places, as a position in [`PlaceSets`]. It has its own type because use sets are
+/// numbers too, and are often used to look up place sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 
@@ -20,22 +20,22 @@ impl PlaceSet {
     }
 }
 
-/// The set without a place: what has it counts in no stage.
+/// The set without a place, which counts in no stage.
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
-/// Variables and code with this set count in every stage, whatever its places.
+/// The set that counts in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
-/// Sets of places (positions of the layer order), in ascending order.
+/// Sets of places (positions of the layer order), each in ascending order.
 ///
-/// Who asks for more than any real model has gets [`EVERYWHERE`] from then on, and
-/// [`PlaceSets::check`] tells when all are found.
+/// When there are more places than in any real model, every further set becomes [`EVERYWHERE`], and
+/// [`PlaceSets::check`] returns an error.
 #[derive(Debug, Clone)]
 pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// How many more places the sets may have together; `None` once there were too many.
+    /// Number of places that the sets may still have together; `None` once there were too many.
     left: Option<usize>,
     out: u32,
 }
@@ -49,11 +49,10 @@ pub struct PlaceSets {
 pub struct TooManyPlaces;
 
 impl PlaceSets {
-    /// No sets yet. `out` is the place after all layers, which shares weights
-    /// with place 0 in many models: these two count as neighbours.
+    /// Only [`NOWHERE`] and [`EVERYWHERE`]. `out` is the place after all layers.
     pub fn new(out: u32) -> Self {
         let nowhere: Arc<[u32]> = [].into();
-        // No list of places means every stage.
+        // [`EVERYWHERE`] has no list of places either.
         Self {
             sets: vec![nowhere.clone(), nowhere.clone()],
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
@@ -63,20 +62,20 @@ impl PlaceSets {
         }
     }
 
-    /// Are these all sets that were asked for?
+    /// Were all sets stored that were added?
     ///
     /// # Errors
-    /// When they share more than the layers of any real model do.
+    /// When the sets have more places than in any real model.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
         self.left.map(drop).ok_or(TooManyPlaces)
     }
 
-    /// Gives up: layers share more than those of any real model do.
+    /// Makes [`PlaceSets::check`] fail: there are more places than in any real model.
     pub(super) fn give_up(&mut self) {
         self.left = None;
     }
 
-    /// The number of a set of places, which must ascend.
+    /// Stores a set of places, which must ascend, and returns it.
     pub fn intern(&mut self, places: &[u32]) -> PlaceSet {
         if let Some(&id) = self.ids.get(places) {
             return id;
@@ -102,7 +101,7 @@ impl PlaceSets {
         &self.sets[set.index()]
     }
 
-    /// The only place of a set.
+    /// The place of a set that has only one.
     pub fn only(&self, set: PlaceSet) -> Option<u32> {
         match *self.places(set) {
             [place] => Some(place),
@@ -110,7 +109,7 @@ impl PlaceSets {
         }
     }
 
-    /// All places of both sets. Every stage and some places are every stage.
+    /// The union of both sets; [`EVERYWHERE`] if either is.
     pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> PlaceSet {
         let (a, b) = (a.min(b), a.max(b));
         if a == NOWHERE || a == b {
@@ -128,8 +127,7 @@ impl PlaceSets {
         union
     }
 
-    /// All places of many sets; as [`PlaceSets::union`], without keeping what
-    /// lies between.
+    /// The union of many sets, as [`PlaceSets::union`], without storing intermediate sets.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         distinct.sort_unstable();
@@ -142,9 +140,9 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// The places that something touches which uses variables of these sets: fewest
-    /// first. What has one of these places already tells nothing more, such as a number
-    /// that many places share.
+    /// The places of an operation that uses variables with these sets, from the smallest set on. A
+    /// set that has one of the places already adds nothing, such as that of a number that many
+    /// places share.
     pub(super) fn touched(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -166,13 +164,13 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// All sets, by number.
+    /// The places of all sets, by number of the set.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// The sets, by their numbers, with place `from` read as `to`.
-    /// Sets that become equal stay apart.
+    /// The sets, by their numbers, with place `from` replaced by `to`. Sets that become equal keep
+    /// separate numbers.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             let place = |&place: &u32| if place == from { to } else { place };
@@ -180,7 +178,7 @@ impl PlaceSets {
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();
-        // Of several that are equal the first serves for new ones.
+        // If several sets are equal, new ones get the number of the first.
         let numbered = (0..).map(PlaceSet).zip(&sets);
         for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
             ids.entry(set.clone()).or_insert(id);

@@ -1,12 +1,12 @@
-//! The order of the layers, with what runs before and after them.
+//! The order of the layers, with the pseudo-layers before and after them.
 
 use crate::model::Layering;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The positions of the layer order: everything that computes memory, splits or shows
-/// ranges of layers counts in these.
+/// The positions of the layer order, which computing memory, splitting and showing ranges of layers
+/// refer to.
 ///
 /// | position | classic model | full model | full model, Out with In |
 /// |---|---|---|---|
@@ -17,7 +17,7 @@ use std::fmt;
 pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
-    /// By layer: its module; empty where none is known.
+    /// By layer: the path of its module; empty if unknown.
     modules: Vec<String>,
 }
 
@@ -69,8 +69,8 @@ impl Positions {
         Self::new(layering, PseudoLayers::NoneFirst)
     }
 
-    /// The order of the full model, with Out after the layers or, where
-    /// `out_is_first`, in one position with In.
+    /// The order of the full model, with Out after the layers or, if `out_is_first`, in one
+    /// position with In.
     pub fn full(layering: &Layering, out_is_first: bool) -> Self {
         let pseudo_layers = if out_is_first {
             PseudoLayers::OutWithIn
@@ -89,12 +89,12 @@ impl Positions {
         }
     }
 
-    /// How many positions there are.
+    /// Number of positions.
     pub fn len(&self) -> usize {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Is there no position? Never so: the first one is always there.
+    /// Always false: there is at least the first position.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -104,17 +104,17 @@ impl Positions {
         &self.layers
     }
 
-    /// The position of Out, where it has one of its own.
+    /// The position of Out, if it has one of its own.
     pub fn out(&self) -> Option<usize> {
         (self.pseudo_layers == PseudoLayers::InAndOut).then_some(self.layers.len() + 1)
     }
 
-    /// Are In and Out one position?
+    /// Are In and Out in one position?
     pub fn out_is_first(&self) -> bool {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
 
-    /// Which pseudo-layers are around the layers.
+    /// The pseudo-layers around the layers.
     pub fn pseudo_layers(&self) -> PseudoLayers {
         self.pseudo_layers
     }
@@ -122,7 +122,7 @@ impl Positions {
     /// The meaning of a position.
     ///
     /// # Panics
-    /// When there is no such position.
+    /// When the position does not exist.
     pub fn name(&self, position: usize) -> PositionName<'_> {
         match (position, self.pseudo_layers) {
             (0, PseudoLayers::NoneFirst) => PositionName::None,
@@ -139,8 +139,8 @@ impl Positions {
         names.collect()
     }
 
-    /// The position of a place. That of Out is after all layers, even where Out
-    /// shares a position with In.
+    /// The position of a place. The place of Out is after all layers, even if Out shares a position
+    /// with In.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
         if self.out_is_first() && place > self.layers.len() {
@@ -159,13 +159,13 @@ impl Positions {
         }
     }
 
-    /// The module that the layer at a position is, by its path; `None` where it is not known.
+    /// The path of the module of the layer at a position; `None` if unknown.
     pub(crate) fn module(&self, position: usize) -> Option<&str> {
         let module = self.modules.get(position.checked_sub(1)?)?;
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// The position of the only layer whose path has this end.
+    /// The layer (from 0) that is the only one whose path ends with these modules.
     fn find_by_path(&self, end: &str) -> Option<usize> {
         let ends = |path: &String| {
             let before = path.strip_suffix(end);
@@ -177,9 +177,9 @@ impl Positions {
             .filter(|_| !end.is_empty() && found.next().is_none())
     }
 
-    /// The position with this name: that of a layer, also by another end of its module's
-    /// path that no other layer has, or `In`, `Out` or `None` where there is one. A layer of such
-    /// a name comes first.
+    /// The position with this name: a layer, also by another end of its module's path that no other
+    /// layer has, or `In`, `Out` or `None` where it exists. A layer with such a name comes before
+    /// the pseudo-layer.
     pub fn find(&self, name: &str) -> Option<usize> {
         let layer = self.layers.iter().position(|layer| layer == name);
         let pseudo_layer = || match (name, self.pseudo_layers) {

@@ -1,4 +1,4 @@
-//! Which places an operation touches with its variables.
+//! The places that an operation touches through its variables.
 
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use crate::limits;
@@ -10,12 +10,11 @@ use rustc_hash::FxHashSet;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::model) struct SetBytes {
     pub(in crate::model) all: u64,
-    /// Those of parameters: live on the first and on the last step, or a
-    /// variable of the framework by its context (docs/model.md, "Variables").
+    /// Bytes of parameters: live on the first and on the last step, or a variable of the framework
+    /// by its context (docs/model.md, "Variables").
     pub(super) parameters: u64,
 }
 
-/// By use set: its bytes.
 pub(in crate::model) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     let classes = &model.classes;
     let is_weight = |set: u32| model.label_of(set).kind == TensorKind::Variable;
@@ -30,11 +29,11 @@ pub(in crate::model) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
     sums
 }
 
-/// By operation group: does it use nothing that another operation computes with? It has
-/// no part in the model, but is made for the machine that runs it.
+/// By operation group: does it use no variable that another operation computes with? Then it is no
+/// part of the model but made for the machine that runs it.
 pub(super) fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // Of the set, and of all that have it as their smaller part.
+    // Maximum over the set and all sets that extend it.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -45,9 +44,9 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
     isolated
 }
 
-/// By operation group that is wanted: the places that it touches with its variables, when use
-/// sets have the places `of_set`. A number, such as the scale of all gradients, tells nothing
-/// beside others. Gives up where places are more than in any real model.
+/// By operation group that is wanted: the places that it touches through its variables, where
+/// `of_set` has the places of each use set. A number, such as the scale of all gradients, counts
+/// only if there is no other variable. Gives up if there are more places than in any real model.
 pub(super) fn touched(
     model: &Model,
     bytes: &[SetBytes],

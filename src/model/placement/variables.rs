@@ -10,28 +10,28 @@ use rustc_hash::FxHashMap;
 /// By use set: where its variables count.
 #[derive(Debug)]
 pub(super) struct VariablePlaces {
-    /// Where it counts.
+    /// The places where its variables count.
     pub(super) counted: Vec<PlaceSet>,
-    /// Is that only because these places are touched?
+    /// Does it count there only because an operation touches these places?
     pub(super) by_touch: Vec<bool>,
-    /// By operation group: has an operation of it no place of its own, since it reaches
-    /// over the model or copies from and to the host?
+    /// By operation group: does any of its operations have no place, since it reaches over the
+    /// model or copies from and to the host?
     pub(super) is_reaching: Vec<bool>,
 }
 
 impl VariablePlaces {
-    /// The places of all operations that have one and use it. What has none then goes, by
-    /// the first rule that applies,
+    /// By use set: the places of all operations that have one and use it. A use set without such an
+    /// operation goes, by the first rule that applies,
     ///
-    /// 1. to the layer that its own name gives, or the place of the weight that
-    ///    it is named after;
-    /// 2. to the place of the other variables of an operation that uses it, or else of
-    ///    one of its programs, when these have one place;
-    /// 3. to that of the variables that a compute set over the model pairs it with;
-    /// 4. to all places that operations which use it touch;
+    /// 1. to the layer that its own name gives, or the place of the weight that it is named after;
+    /// 2. to the place of the other variables of an operation that uses it, or else of one of its
+    ///    programs, if these have one place;
+    /// 3. to the place of the variables that a compute set over the model pairs it with;
+    /// 4. to all places that its operations touch;
     /// 5. to every stage.
     ///
-    /// Variables that rules 1 to 3 decide tell of those that they are used with: the rules come twice.
+    /// Variables that rules 1 to 3 place help to place others that they are used with, so the rules
+    /// are applied twice.
     pub(super) fn new(
         model: &Model,
         layering: &Layering,
@@ -62,7 +62,7 @@ impl VariablePlaces {
             if *counted == NOWHERE {
                 by_touch[set] = sets.places(all_touched[set]).len() > 1;
                 *counted = match all_touched[set] {
-                    // Nothing that is known uses it or what it is used with.
+                    // No placed operation or variable is related to it.
                     NOWHERE => EVERYWHERE,
                     touched => touched,
                 };
@@ -76,8 +76,8 @@ impl VariablePlaces {
     }
 }
 
-/// Decides by rules 1 to 3 for the use sets that are counted nowhere yet. `touched` has by
-/// operation group that reaches over the model all places of the variables that it uses.
+/// Applies rules 1 to 3 to the use sets that count nowhere yet. `touched` has, by operation group
+/// that reaches over the model, all places of the variables that it uses.
 fn decide(
     (model, layering): (&Model, &Layering),
     is_reaching: &[bool],
@@ -105,8 +105,8 @@ fn decide(
     }
 }
 
-/// By label: the places of the weight that it is named after. Optimiser state
-/// is called `Accl1___weight` by PopART and `weight/Adam` by TensorFlow.
+/// By label: the places of the weight that it is named after. Optimiser state is called
+/// `Accl1___weight` by PopART and `weight/Adam` by TensorFlow.
 fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let mut of_label = vec![NOWHERE; model.labels.len()];
     for (set, &places) in (0u32..).zip(seeded) {
@@ -129,7 +129,7 @@ fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<
     model.labels.iter().map(places).collect()
 }
 
-/// The names of weights that a name of state can come from, longer ones first.
+/// Names of weights that a name of state can come from, longer ones first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name
         .match_indices("___")
@@ -138,8 +138,8 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
     marked.chain(nested)
 }
 
-/// By use set: the place of the other variables of operations that reach over the model, or
-/// of their programs, of those that have one place.
+/// By use set: the place of the other variables of the operations that reach over the model, or of
+/// their programs, where these variables have one place.
 fn used_with(
     model: &Model,
     seeded: &[PlaceSet],
@@ -164,9 +164,9 @@ fn used_with(
     places
 }
 
-/// By operation group where its code counts, and where that of each of its
-/// clusters does, if it reaches over the model. Code that nothing places is in
-/// every stage: never too little.
+/// By operation group: where its code counts, and for a group that reaches over the model, where
+/// the code of each of its clusters counts. Code without a place is in every stage, so that it is
+/// never underestimated.
 pub(super) fn code_places(
     model: &Model,
     operations: &[OperationPlace],

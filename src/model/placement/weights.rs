@@ -1,4 +1,4 @@
-//! Weights that several places use: no framework puts one on two IPUs.
+//! Weights that several places use: no framework puts a weight on two IPUs.
 
 use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
@@ -8,25 +8,24 @@ use crate::model::{Model, TensorKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A weight that several places use, so that these must be on one IPU
-/// (docs/model.md, "Shared weights").
+/// A weight that several places use, so that these places must be on one IPU (docs/model.md,
+/// "Shared weights").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightTie {
-    /// The name of the weight: that of its tensor, or of its variable.
+    /// The name of the weight: its tensor's id, or the name of its variable.
     pub weight: String,
     /// Its bytes over all tiles.
     pub bytes: u64,
-    /// The places that use it, ascending; two or more. Out is a place of its
-    /// own here, also where it is in one position with In:
-    /// [`Positions::of_place`].
+    /// The places that use it, ascending; at least two. Out is a separate place here, even if it is
+    /// in one position with In: [`Positions::of_place`].
     pub places: Vec<u32>,
-    /// Is it as if each place had a weight of its own?
+    /// Is it treated as if each place had its own weight?
     pub is_untied: bool,
 }
 
 impl WeightTie {
-    /// The first and the last position of those that must be on one IPU;
-    /// `None` where that is one position, or nothing need be.
+    /// The first and the last of the positions that must be on one IPU; `None` if that is only one
+    /// position, or if the weight is untied.
     pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
         if self.is_untied {
             return None;
@@ -37,13 +36,13 @@ impl WeightTie {
     }
 }
 
-/// Weights that are treated as if each place had one of its own.
+/// Weights that are treated as if each place had its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Untied {
     /// None.
     #[default]
     Nothing,
-    /// Those with these names.
+    /// The weights with these names.
     Weights(Vec<String>),
     /// All.
     All,
@@ -59,11 +58,10 @@ impl Untied {
     }
 }
 
-/// The weights that several places use, the largest first. A weight is a
-/// variable of the framework by its context or, in profiles without such
-/// contexts, an always-live variable that one update uses, or that none does and
-/// that the host both gives and takes. Of the last kind numbers that each tile has are
-/// none, such as a learning rate.
+/// The weights that several places use, the largest first. A weight is a variable of the framework
+/// by its context. In profiles without such contexts, it is an always-live variable that one update
+/// uses, or that no update uses and that the host both gives and takes; the latter must be larger
+/// than a number on each tile, such as a learning rate.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -73,7 +71,7 @@ pub(super) fn ties(
     let has_kinds = model.tells_weights();
     let updates = model.updates_by_set();
     let number = NUMBER_BYTES * u64::from(model.variables.tiles());
-    // The host gives inputs alone, and no constants.
+    // The host only gives inputs, and gives no constants.
     let copies = model.users_by_set(|group| model.operation_groups[group].only_streams());
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in (0u32..)
@@ -89,7 +87,7 @@ pub(super) fn ties(
             updates => updates == 1,
         };
         let name = label.weight_name();
-        // Others of the same name are not the same weight.
+        // A variable of the same name that only one place uses is not the same weight.
         let places = sets.places(of_set[set as usize]);
         if !is_weight || name.is_empty() || places.len() < 2 {
             continue;

@@ -10,29 +10,29 @@ use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// A position in the order in which layers run first: In is 0, and Out comes after all
-/// of them.
+/// An index into the layers in the order in which they first run: In is 0, and Out comes after all
+/// layers.
 pub(super) type Level = u32;
 
-/// How far it is known where something runs.
+/// What is known about the level of a node, an operation or a parameter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
-    /// There.
+    /// It is at this level.
     At(Level),
-    /// At those levels that share a parameter, by its position in
+    /// It is at the levels that share a parameter, given by position in
     /// [`Flow::parameters`](crate::model::Flow).
     Shared(u32),
-    /// At several levels: it reaches over the model.
+    /// It is at several levels: it reaches over the model.
     Several,
-    /// On every IPU: it advances what several levels use, such as a random state.
+    /// It is on every IPU: it advances a state that several levels use, such as a random state.
     Everywhere,
 }
 
 impl Reach {
-    /// Where it is, if that is known and one place.
+    /// The level, if it is known and the only one.
     fn level(self) -> Option<Level> {
         match self {
             Reach::At(level) => Some(level),
@@ -45,15 +45,15 @@ impl Reach {
     }
 }
 
-/// Which way levels run where a node is.
+/// The direction in which levels run where a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// From In up to Out.
     Forward,
     /// From Out down to In.
     Backward,
-    /// After the start of the backward pass, but of no layer's backward pass: updates, and what is
-    /// recomputed.
+    /// After the start of the backward pass, but in no layer's backward pass: updates, and
+    /// recomputed operations.
     Late,
 }
 
@@ -61,27 +61,27 @@ enum Phase {
 pub(super) struct Levels<'a> {
     model: &'a Model,
     out: Level,
-    /// By node: the level that names say, or what it uses.
+    /// By node: the level that names give, or the variables that it uses.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
     /// By node: the edges that lead to it or have no direction, and its parameters.
     incoming: Vec<Vec<u32>>,
     parameters: Vec<Vec<u32>>,
-    /// By parameter, as in [`Flow::parameters`](crate::model::Flow): where it is, at first
-    /// by its name.
+    /// By parameter, as in [`Flow::parameters`](crate::model::Flow): where it is, at first by its
+    /// name.
     parameter_found: Vec<Reach>,
-    /// The levels of those that several levels share, ascending; of others none.
+    /// By parameter: the levels that share it, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// By node, from what comes before it and from what comes after it, in its phase.
+    /// By node: the nearest level before it and after it in its phase.
     before: Vec<Option<Level>>,
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
 }
 
 impl<'a> Levels<'a> {
-    /// Finds by operation where it is, and by parameter the levels that share it. `levels`
-    /// has by operation the level that its name says, and `weight_level` by use set that of
-    /// the weight's name.
+    /// Finds where each operation is, and for each parameter the levels that share it. `levels`
+    /// has, by operation, the level that its name gives; `weight_level` returns, by use set, the
+    /// level that the name of the weight gives.
     pub(super) fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
@@ -150,7 +150,7 @@ impl<'a> Levels<'a> {
         edges.flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Both, where the levels that share a parameter are one place.
+    /// Combines all into one; a parameter's shared levels absorb any of these levels.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -166,7 +166,7 @@ impl<'a> Levels<'a> {
         all.fold(Reach::Unknown, both)
     }
 
-    /// Gives the nodes of a phase the nearest levels before and after them.
+    /// Finds the nearest levels before and after each node of a phase.
     fn spread(&mut self, phase: Phase) {
         let nodes = (0..self.found.len()).filter(|&node| self.phases[node] == phase);
         let nodes: Vec<usize> = nodes.collect();
@@ -181,7 +181,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// The nearest level in a phase, of nodes that all come before another one or after it.
+    /// The nearest level in a phase, of nodes that all come before a node or all come after it.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -196,21 +196,21 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// The nodes of a phase that no name places.
+    /// The nodes of a phase without a level by name.
     fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let is_open = |&node: &usize| self.phases[node] == phase && self.seeds[node].is_none();
         let open: Vec<usize> = (0..self.found.len()).filter(is_open).collect();
         open.into_iter()
     }
 
-    /// A node of the backward pass without a name runs where its parameters are and the
-    /// variables of the forward pass that it uses: where these all agree, and nothing that
-    /// it uses comes from beyond.
+    /// Gives a node of the backward pass without a name the level of its parameters and of the
+    /// variables of the forward pass that it uses, if all of them agree and no later level comes
+    /// before it.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self.inputs(node);
         let stash = stash.map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // Users that several share do not tell them apart.
+        // Parameters and variables that several levels share decide nothing.
         let single = used.filter(|found| found.level().is_some());
         let found = self.join(single);
         if let Reach::At(level) = found
@@ -221,7 +221,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Where the parameters are that a node uses.
+    /// Where the parameters of a node are.
     fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
         let parameters = self.parameters[node].iter();
         parameters.map(|&parameter| self.parameter_found[parameter as usize])
@@ -253,24 +253,25 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Places the backward pass of layers and ends.
+    /// Places the backward pass of layers, In and Out.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
-                // It is where the last of them is made.
+                // It is where the last of the gradients is made.
                 (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
-                // Next to In, it is part of In if it uses what In keeps.
+                // Next to In, it belongs to In if it uses tensors that In keeps.
                 (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
-                // Without any before, the backward pass of Out, or of a head between layers.
+                // Without a level before it, it is in the backward pass of Out or of a head between
+                // layers.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // The gradient of a weight leads to nothing but an accumulator: `updates`.
+                // The gradient of a weight leads only to an accumulator: `updates` places it.
                 (_, None) => Reach::Unknown,
             };
         }
     }
 
-    /// Between the levels that come before a node and after it: at that with the maximum of
-    /// bytes among what the node uses and makes, or else at *before*.
+    /// A level between those before and after a node: the level with most bytes among the variables
+    /// that the node uses and makes, else *before*.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -302,8 +303,8 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Can a node run at a level, by the shared parameters that it uses and, after the
-    /// forward pass, by what that makes or uses there?
+    /// Can a node run at a level, given the shared parameters that it uses and, after the forward
+    /// pass, the levels that make or use its variables?
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere = |found| match found {
             Reach::Shared(parameter) => !self.shared[parameter as usize].contains(&level),
@@ -311,20 +312,21 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // A node of the forward pass is one of these itself, and at no level yet.
+            // A node of the forward pass is an end itself, and at no level yet.
             let is_there = |found: Reach| found.level().is_none_or(|found| found == level);
             ends.peek().is_none() || ends.any(is_there)
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }
 
-    /// Does a node use what the forward pass makes or uses in In?
+    /// Does a node use variables that the forward pass makes or uses in In?
     fn uses_stash_of_in(&self, node: usize) -> bool {
         let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
         found.any(|found| found == Reach::At(0))
     }
 
-    /// Does a node join gradients that nothing uses later? A norm leaves them to the updates.
+    /// Does a node add up gradients that nothing else uses later? A norm leaves them to the
+    /// updates.
     fn sums_gradients(&self, node: usize) -> bool {
         let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
         let mut edges = self.inputs(node);
@@ -332,14 +334,15 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// By operation: where its nodes are in the forward pass or, without any there, after it.
+    /// By operation: where its nodes are in the forward pass, or after it if none is there.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
         let mut is_forward = vec![false; found.len()];
         for (node, &at) in self.model.flow.nodes.iter().zip(&self.found) {
             for operation in node.operations.iter().map(|&operation| operation as usize) {
-                // Recomputed operations, in the order of steps after the forward pass.
+                // Recomputed operations run again after the forward pass, and stay where they ran
+                // first.
                 if node.first < backward_start || !is_forward[operation] {
                     found[operation] = self.join([found[operation], at].into_iter());
                     is_forward[operation] |= node.first < backward_start && !at.is_unknown();
@@ -350,7 +353,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// By node: which of these lists have it.
+/// By node: indices of the lists that contain it.
 fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<u32>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
     for (number, nodes) in (0..).zip(lists) {

@@ -1,13 +1,14 @@
-//! Where parameters are, and what is made of them alone.
+//! Where parameters are, and tensors that are made of parameters only.
 
 use super::{Levels, Phase, Reach};
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// A tensor that is made of parameters alone, such as a weight that is cast, goes with what
-    /// uses it, where that is in one place.
+    /// Puts a tensor that is made only of parameters, such as a weight that is cast, where its
+    /// users are, if these are in one place.
     pub(super) fn made_of_parameters(&mut self) {
-        // Where no context says what is a weight, and what the host gives, any parameter is one.
+        // If no context distinguishes weights from inputs of the host, any parameter counts as a
+        // weight.
         let tells_weights = self.model.tells_weights();
         let is_weight = |&parameter: &u32| {
             let (set, _) = self.model.flow.parameters[parameter as usize];
@@ -31,8 +32,8 @@ impl Levels<'_> {
         }
     }
 
-    /// Parameters are where the nodes of the forward pass use them, which may share them, or
-    /// where any do.
+    /// Puts parameters where nodes use them: with `is_forward`, nodes of the forward pass, which
+    /// may share a parameter; else all nodes, for parameters without a place.
     pub(super) fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let nodes = nodes.iter().map(|&node| node as usize);
@@ -51,8 +52,8 @@ impl Levels<'_> {
         }
     }
 
-    /// Do updates alone use it? Those that a name places tell nothing of what all share,
-    /// such as a learning rate.
+    /// Do only updates use a parameter? An update that a name places says nothing about a parameter
+    /// that all updates share, such as a learning rate.
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];
@@ -62,11 +63,11 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// A node that no data of a layer flows through, and that changes a parameter which
-    /// several levels use, works for all of them: every IPU has a state of its own.
+    /// Puts a node on every IPU if no data of a layer flows through it and it changes a parameter
+    /// that several levels use: every IPU has its own state.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A parameter of its own, such as a constant, tells nothing.
+            // A parameter with one user, such as a constant, decides nothing.
             let users = |parameter: u32| self.model.flow.parameters[parameter as usize].1.len();
             let parameters = self.parameters[node].iter().copied();
             let mut shared = parameters

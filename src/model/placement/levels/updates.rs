@@ -1,26 +1,27 @@
-//! Updates, and all else that follows the backward pass of the layers.
+//! Updates, and other operations after the backward pass of the layers.
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::NO_NODE;
 use crate::model::updates::NUMBER_BYTES;
 
 impl Levels<'_> {
-    /// An operation after the backward pass of the layers is where the parameters are whose
-    /// updates descend from it. One that changes none, such as the gradient of a weight that
-    /// the host reads, is between In and the nearest gradient that it uses.
+    /// Puts an operation after the backward pass of the layers where the parameters are whose
+    /// updates depend on it. An operation that changes no parameter, such as the gradient of a
+    /// weight that the host reads, is between In and the nearest gradient that it uses.
     pub(super) fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
-                // A name is that of one of the levels that share a parameter.
+                // A name gives only one of the levels that share a parameter.
                 (Phase::Late, Some(_)) => {
                     let shared = self.parameters_of(node);
                     let shared = shared.filter(|found| matches!(found, Reach::Shared(_)));
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // What is at several levels after the forward pass alone tells nothing.
+                    // A parameter that is at several levels only after the forward pass decides
+                    // nothing.
                     let parameters = self.parameters_of(node);
                     let parameters = parameters.filter(|&found| found != Reach::Several);
                     match self.join(parameters) {
@@ -47,7 +48,7 @@ impl Levels<'_> {
         }
     }
 
-    /// The nodes that use the same gradients later: a node may change them in place, but not a
+    /// The nodes that use the same gradients later: a node may change gradients in place, but not a
     /// number that scales all of them.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
@@ -57,7 +58,7 @@ impl Levels<'_> {
         backward.flat_map(ends).filter(move |&to| to > node)
     }
 
-    /// Nodes that nothing else places are where the variables are that they share.
+    /// Puts nodes without a place where the variables are that they share with other nodes.
     pub(super) fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

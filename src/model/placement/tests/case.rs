@@ -10,11 +10,11 @@ use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
 
 pub(super) const STEPS: u32 = 10;
-/// The classes of variables that are always live, and of those that are not.
+/// Classes of variables that are always live, and of variables that are not.
 pub(super) const LASTING: u32 = 0;
 pub(super) const PASSING: u32 = 1;
 
-/// A model in the making: every operation has a group of its own.
+/// A model in the making; each operation has its own group.
 #[derive(Default)]
 pub(super) struct Case {
     pub(super) operations: Vec<Operation>,
@@ -23,14 +23,14 @@ pub(super) struct Case {
     /// By operation: the variables of each of its programs, if it has more than one.
     pub(super) programs: Vec<(usize, Vec<Vec<usize>>)>,
     pub(super) partners: Vec<(usize, usize)>,
-    /// How layers are ordered.
+    /// The order of the layers.
     pub(super) order: LayerOrder,
     /// Operations that run once more, after all others.
     pub(super) recomputed: Vec<usize>,
 }
 
 impl Case {
-    /// An operation that runs as the one with this number from the start, in place of the last.
+    /// Adds an operation at `place` in the order of the program, and returns its group.
     pub(super) fn operation_at(&mut self, place: usize, name: &str) -> usize {
         let number = self.operation(name);
         let operation = self.operations.remove(number);
@@ -38,9 +38,9 @@ impl Case {
         number
     }
 
-    /// Adds an operation by its name; `layer/1/x` is one of layer 1. It
-    /// computes unless its name begins with `move`, the compiler made it when
-    /// it begins with `made`, and `grad` and `update` are what they say.
+    /// Adds an operation by its name; `layer/1/x` belongs to layer 1. It computes unless the name
+    /// begins with `move`; the compiler made it if the name begins with `made`; `grad` and `update`
+    /// mark the pass.
     pub(super) fn operation(&mut self, name: &str) -> usize {
         let computes = !name.starts_with("move");
         let present = [u32::from(computes)].into_iter().collect::<TileBytes>();
@@ -72,12 +72,12 @@ impl Case {
         names.map(|name| self.operation(name))
     }
 
-    /// Adds a variable of 100 bytes that these operations use, by its name.
+    /// Adds a variable of 100 bytes that these operations use.
     pub(super) fn passing(&mut self, users: &[usize], name: &'static str) -> usize {
         self.variable(users, PASSING, 100, name)
     }
 
-    /// The same, always live.
+    /// Adds an always-live variable of 100 bytes.
     pub(super) fn lasting(&mut self, users: &[usize], name: &'static str) -> usize {
         self.variable(users, LASTING, 100, name)
     }
@@ -93,7 +93,7 @@ impl Case {
         self.variables.len() - 1
     }
 
-    /// The model, and the set of each variable.
+    /// The model, and the use set of each variable.
     pub(super) fn model(&self) -> (Model, Vec<u32>) {
         let mut sets = UseSets::default();
         let mut labels = vec![Label::default()];
@@ -156,8 +156,8 @@ impl Case {
         (model, set_of)
     }
 
-    /// Each operation is a node, a body in its first call alone; who uses a variable first
-    /// writes it, but for what the host gives.
+    /// Each operation is a node, a body only in its first call; the first user of a variable writes
+    /// it, except for inputs of the host.
     pub(super) fn flow(&self, set_of: &[u32]) -> Flow {
         let mut flow = Flow {
             nodes: (0u32..)
@@ -260,9 +260,8 @@ impl Placed {
     }
 }
 
-/// Embedding, three layers and a head, forward and backward, then what a test
-/// adds. Gives the operations and, for In, layers and Out, their weights and
-/// gradients.
+/// A model with embedding, three layers and a head, forward and backward, to which tests add. By
+/// place (In, layers, Out), `weights` and `gradients` have the variables.
 pub(super) struct Training {
     pub(super) case: Case,
     pub(super) embedding: usize,
@@ -305,7 +304,7 @@ impl Training {
         }
     }
 
-    /// Lets an operation use what is there already.
+    /// Lets an operation use existing variables.
     pub(super) fn uses(&mut self, operation: usize, variables: &[usize]) {
         for &variable in variables {
             self.case.variables[variable].0.push(operation);

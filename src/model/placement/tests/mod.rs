@@ -231,7 +231,7 @@ fn without_kinds_a_weight_is_what_one_update_uses() {
     let ties = &placed.placement.ties;
     assert_eq!(ties.len(), 1);
     assert_eq!(ties[0].places, [1, 2, 3]);
-    // A learning rate is used by several.
+    // Several updates use a learning rate.
     let other = training.case.operation("update");
     training.uses(other, &[tied]);
     assert_eq!(training.placed().placement.ties, []);
@@ -281,7 +281,7 @@ fn a_function_and_its_arguments_are_where_its_calls_are() {
         training.case.operations.insert(place, nested);
     }
     let placed = training.placed();
-    // The gradients of layers 3 and 2 call it; only that of 3 reads a name.
+    // The gradients of layers 3 and 2 call it; only the call of layer 3 gets a place from data.
     assert_eq!(placed.operation(7), ("3".into(), Reason::Variables));
     assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
     assert_eq!(placed.variable(argument), "2 3");

@@ -4,7 +4,7 @@ use super::case::{Case, Training};
 use crate::model::LayerOrder;
 use crate::model::placement::*;
 
-/// As many bytes come from layer 1 as lead to layer 2, where it would be without the weight.
+/// As many bytes come from layer 1 as lead to layer 2; the weight decides against layer 2.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
@@ -20,7 +20,7 @@ fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     assert_eq!(placed.operation(dense), ("2".into(), Reason::Variables));
 }
 
-/// Such as metrics, or all of a head where the profile has no classes of variables.
+/// As for metrics, or a whole head if the profile has no classes of variables.
 #[test]
 fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     let mut case = Case::default();
@@ -46,7 +46,7 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
-/// Contexts say which parameters are weights: it is none that the host gives, such as a mask.
+/// Contexts say which parameters are weights; inputs of the host, such as a mask, are not.
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
@@ -60,7 +60,7 @@ fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     assert_eq!(placed.operation(1), ("In".into(), Reason::BeforeLayers));
 }
 
-/// As in a model whose layers all have the same weights: the embedding has one of its own.
+/// As in a model whose layers all share their weights while the embedding has its own.
 #[test]
 fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     let mut training = Training::new();
@@ -82,19 +82,19 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     assert_eq!(placed.operation(scale).0, "In 1 2 3");
 }
 
-/// Where each loss begins a backward pass of its own, such as a fill with ones, nothing
-/// leads there from Out.
+/// Each loss begins a backward pass, such as with a fill with ones, which no data from Out leads
+/// to.
 #[test]
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
     let ones = training.case.operation_at(5, "ones of a loss grad");
-    // That of layer 2.
+    // The gradient of layer 2.
     training.case.passing(&[ones, 7], "");
     let placed = training.placed();
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
 }
 
-/// It joins what layer 1 and In make, which tells nothing after the forward pass.
+/// It adds outputs of layer 1 and In, which decides nothing after the forward pass.
 #[test]
 fn what_is_recomputed_is_where_it_ran_first() {
     let mut training = Training::new();
@@ -109,7 +109,7 @@ fn what_is_recomputed_is_where_it_ran_first() {
     assert_eq!(placed.operation(2), ("1".into(), Reason::Variables));
 }
 
-/// Its gradient is used by layer 1 too.
+/// Layer 1 uses the derivative too.
 #[test]
 fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     let mut training = Training::new();
@@ -124,8 +124,8 @@ fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     assert_eq!(placed.variable(derivative), "1 2");
 }
 
-/// It joins what Out hands back with what layer 3 took from layer 2: more bytes come from
-/// Out, but Out does not know what layer 2 made.
+/// It joins a gradient from Out with a tensor that layer 3 took from layer 2: more bytes come from
+/// Out, but Out does not know the tensor of layer 2.
 #[test]
 fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     let mut training = Training::new();
@@ -140,7 +140,7 @@ fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     assert_eq!(placed.operation(6), ("3".into(), Reason::Variables));
 }
 
-/// As where an exporter names weights alone.
+/// As if an exporter named only weights.
 #[test]
 fn inputs_tell_the_layer_where_no_name_does() {
     let mut case = Case::default();
@@ -156,7 +156,7 @@ fn inputs_tell_the_layer_where_no_name_does() {
     assert_eq!(place, ("In".into(), Reason::BeforeLayers));
 }
 
-/// As where an encoder is numbered after the decoder that it leads to.
+/// As if an encoder had a higher number than the decoder that it leads to.
 #[test]
 fn layers_are_passed_in_the_order_in_which_they_run() {
     let mut case = Case {
@@ -173,7 +173,7 @@ fn layers_are_passed_in_the_order_in_which_they_run() {
     assert_eq!(place, ("2".into(), Reason::Variables));
 }
 
-/// As where the loss is the mean of what the layers make.
+/// As if the loss were the mean of the outputs of the layers.
 #[test]
 fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let mut training = Training::new();
