@@ -1,21 +1,18 @@
-//! Why there are not enough IPUs, in a form that can be checked by hand.
+//! Proofs that there are too few IPUs, in a form that can be checked by hand.
 //!
-//! A range of positions that is over the limit must be cut somewhere inside.
-//! When ranges have no boundary inside in common that may be cut, each needs a
-//! cut of its own: m of them prove that there are m + 1 stages at least. Without
-//! constraints such ranges meet only at their end positions: each starts with
-//! the position that the one before ends with. Where cuts are forbidden, the
-//! positions that stay together take the place of a position, and ranges may
-//! share that many. Where a cut is required, it counts on its own; no range
-//! reaches over it.
+//! A range of positions that is over the limit must be cut somewhere inside. If ranges have no
+//! common boundary inside that may be cut, each needs a separate cut: m ranges prove that at least
+//! m + 1 stages are needed. Without constraints such ranges meet only at their end positions: each
+//! starts with the last position of the one before. If cuts are forbidden, positions that stay
+//! together act as one position, and ranges may share that many. A required cut counts by itself;
+//! no range reaches over it.
 //!
-//! A range over the limit without any boundary inside that may be cut, such as
-//! a single position, is enough alone: no number of IPUs helps.
+//! A range over the limit without any boundary inside that may be cut, such as a single position,
+//! is enough by itself: no number of IPUs helps.
 //!
-//! Pins, and limits that differ from IPU to IPU, are left out: what a
-//! certificate proves, it proves for the highest limit. Hence a problem may
-//! have no split although its certificate says nothing against its number of
-//! IPUs.
+//! Pins, and limits that differ between IPUs, are ignored: a certificate proves its number for the
+//! highest limit. Hence a problem may have no split although its certificate needs no more stages
+//! than there are IPUs.
 
 use std::ops::Range;
 
@@ -28,12 +25,11 @@ use super::problem::Problem;
 pub struct Certificate {
     /// The highest limit of any IPU in bytes.
     pub limit: u64,
-    /// Ranges of positions (ends exclusive) in rising order. Each alone is over
-    /// the limit.
+    /// Ranges of positions (ends exclusive), ascending. Each by itself is over the limit.
     pub ranges: Vec<Range<usize>>,
-    /// Positions after which a cut is required by a constraint, rising.
+    /// Positions after which a constraint requires a cut, ascending.
     pub cuts_after: Vec<usize>,
-    /// The number of stages that they prove.
+    /// The number of stages that ranges and required cuts prove.
     pub needed: Needed,
 }
 
@@ -48,10 +44,10 @@ pub enum Needed {
     Unsplittable,
 }
 
-/// Defects of a certificate.
+/// What may be wrong with a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
-    /// It is about other limits or required cuts than the problem's.
+    /// Its limit or required cuts are not the problem's.
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
     /// A range is empty or beyond the last position.
@@ -60,20 +56,20 @@ pub enum CertificateError {
     /// A range is within the limit.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// One cut would be inside two ranges, or is counted already as required.
+    /// One cut would be inside two ranges, or is already counted as required.
     #[error("a cut after position {0} counts twice")]
     CountedTwice(usize),
-    /// It says that it proves something else than it does.
+    /// Its conclusion is not what it proves.
     #[error("it proves {0:?}")]
     Proves(Needed),
 }
 
-/// The tightest certificate: the number it proves is the fewest stages that
-/// are within the highest limit and obey the constraints on cuts.
+/// The tightest certificate: it proves the fewest stages that are within the highest limit and obey
+/// the constraints on cuts.
 ///
 /// # Errors
-/// A problem that contradicts itself; contradictory constraints are for
-/// [`solve`](super::solve) to refuse.
+/// When the problem contradicts itself. Contradictory constraints are not an error here, but in
+/// [`solve`](super::solve).
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
     let limit = problem.highest_limit();
@@ -103,8 +99,8 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     Ok(certificate)
 }
 
-/// The end of the longest stage from `start` that is within `limit`, up to the
-/// next required cut, and the range one step longer when that is over it.
+/// The end of the longest stage from `start` that is within `limit` and has no required cut inside,
+/// and the range one step longer if it is over the limit.
 fn longest(
     problem: &Problem<'_>,
     limit: u64,
@@ -131,10 +127,10 @@ fn longest(
 }
 
 impl Certificate {
-    /// Checks the proof from the costs and constraints of `problem` alone.
+    /// Checks the proof only from the costs and constraints of `problem`.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first defect.
     pub fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_after(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
@@ -152,8 +148,7 @@ impl Certificate {
         }
     }
 
-    /// Checks each range and returns the conclusion. The required cuts are
-    /// there.
+    /// Checks each range, and returns the conclusion. `cuts_after` must be checked already.
     fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
         let mut counted = vec![false; cuts.len()];
         for &position in &self.cuts_after {
@@ -178,7 +173,7 @@ impl Certificate {
     }
 }
 
-/// Checks that `range` is a range of positions, over `limit`.
+/// Checks that `range` is a range of positions, and over `limit`.
 fn check_over(
     problem: &Problem<'_>,
     range: &Range<usize>,

@@ -1,5 +1,4 @@
-//! A problem that was checked, with its constraints in a form that both programs
-//! can ask of each range.
+//! A checked problem, with its constraints in a form in which both programs look up each range.
 
 use std::ops::Range;
 
@@ -11,8 +10,8 @@ use super::plan::Plan;
 use super::problem::Problem;
 use crate::time::StageTimes;
 
-/// With this number of edges the integer program takes some hundredths of a
-/// second; with ten times as many, seconds.
+/// With this number of edges the integer program takes some hundredths of a second; with ten times
+/// as many, seconds.
 const MAX_EDGES: usize = 5_000;
 
 /// A checked problem for some number of IPUs.
@@ -20,16 +19,16 @@ const MAX_EDGES: usize = 5_000;
 pub(super) struct CheckedProblem<'a> {
     pub problem: Problem<'a>,
     pub goal: Goal,
-    /// The highest number of stages that there are IPUs and positions for.
+    /// Maximum number of stages: there must be an IPU and a position for each.
     pub stages: usize,
-    /// Of larger networks, only a part is given to the integer program.
+    /// Of a larger network, the integer program gets only a part.
     pub max_edges: usize,
     cuts_after: Vec<CutRule>,
-    /// Boundaries up to each that must be cut.
+    /// By boundary: number of required cuts up to it, included.
     required_until: Vec<usize>,
-    /// For each position the first pin at or after it: position and IPU.
+    /// By position, the first pin at or after it: position and IPU.
     next_pin: Vec<Option<(usize, usize)>>,
-    /// For each position the last pin at or before it.
+    /// By position, the last pin at or before it: position and IPU.
     last_pin: Vec<Option<(usize, usize)>>,
     has_pins: bool,
 }
@@ -62,8 +61,7 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// The problem with fewer IPUs, whose limits are the first ones. Pins to
-    /// IPUs that are no longer there leave no split.
+    /// The problem with fewer IPUs, which keep their limits. Pins to removed IPUs leave no split.
     pub(super) fn with_ipus(&self, ipus: usize) -> Self {
         let stages = ipus.min(self.stages);
         Self {
@@ -76,7 +74,7 @@ impl<'a> CheckedProblem<'a> {
         self.problem.layers()
     }
 
-    /// Whether it matters which IPU a stage is on.
+    /// Does it matter which IPU a stage is on?
     pub(super) fn is_numbered(&self) -> bool {
         self.has_pins || self.problem.limits.differs()
     }
@@ -87,19 +85,19 @@ impl<'a> CheckedProblem<'a> {
         self.problem.costs.is_by_depth() || times.is_some_and(StageTimes::is_by_depth)
     }
 
-    /// The objectives of the goal of which the numbers are known.
+    /// The objectives of the goal, without cycles if the profile has none.
     pub(super) fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let is_known =
             |&objective: &Objective| objective != Objective::Cycles || self.problem.times.is_some();
         self.goal.order().iter().copied().filter(is_known)
     }
 
-    /// The maximum number of bytes that any stage may take.
+    /// The maximum bytes that any stage may take.
     pub(super) fn highest_limit(&self) -> u64 {
         self.problem.limits.first(self.stages).highest()
     }
 
-    /// Whether the cuts at both ends of `range` and inside it are as the constraints say.
+    /// Do the cuts at both ends of `range` and inside it obey the constraints?
     pub(super) fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| {
             let before = boundary.checked_sub(1);
@@ -109,19 +107,18 @@ impl<'a> CheckedProblem<'a> {
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
     }
 
-    /// Whether a stage `range` of `peak` bytes may be on IPU `stage`.
+    /// May a stage `range` of `peak` bytes be on IPU `stage`?
     pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
         let inside = |pin: Option<(usize, usize)>| pin.filter(|(at, _)| range.contains(at));
         let pinned_here =
             |pin: Option<(usize, usize)>| inside(pin).is_none_or(|(_, ipu)| ipu == stage);
-        // Pins never fall, so those between the first and the last agree.
+        // IPUs of pins never decrease, so all pins between the first and the last agree with them.
         fits && pinned_here(self.next_pin[range.start]) && pinned_here(self.last_pin[range.end - 1])
     }
 
-    /// Whether `plan` is within the limits, has few enough stages and obeys
-    /// every constraint.
+    /// Is `plan` within the limits, with few enough stages, and does it obey every constraint?
     pub(super) fn allows(&self, plan: &Plan) -> bool {
         let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
             let peak = self.problem.costs.peak(range.clone(), after);
@@ -135,8 +132,8 @@ impl<'a> CheckedProblem<'a> {
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
-    /// The number of a stage `range` of `peak` bytes with `after` stages after it
-    /// in `objective`. A stage pays for the cut at its end, the last one for none.
+    /// The value in `objective` of a stage `range` of `peak` bytes with `after` stages after it. A
+    /// stage pays for the cut at its end; the last stage has none.
     pub(super) fn value(
         &self,
         objective: Objective,
@@ -159,7 +156,8 @@ impl<'a> CheckedProblem<'a> {
     }
 }
 
-/// One stage for each position, but a pinned one says how many come before.
+/// Maximum number of stages: one for each position; but the last pin fixes the number of stages
+/// before it.
 fn max_stages(pins: &[Option<usize>]) -> usize {
     let mut pins_and_positions = pins.iter().rev().zip(0..);
     let last = pins_and_positions.find_map(|(pin, behind)| Some((*pin)? + 1 + behind));
@@ -177,7 +175,7 @@ fn pins(problem: &Problem<'_>) -> Vec<Option<usize>> {
     pins
 }
 
-/// For each place on the way the pin met last, with its position.
+/// For each position on the way, the last pin so far, with its position.
 fn nearest(pins: impl Iterator<Item = (usize, Option<usize>)>) -> Vec<Option<(usize, usize)>> {
     let mut met = None;
     let step = |(position, pin): (usize, Option<usize>)| {
@@ -187,7 +185,7 @@ fn nearest(pins: impl Iterator<Item = (usize, Option<usize>)>) -> Vec<Option<(us
     pins.map(step).collect()
 }
 
-/// For each boundary, how many required cuts there are up to and with it.
+/// By boundary: number of required cuts up to it, included.
 fn required_until(cuts_after: &[CutRule]) -> Vec<usize> {
     let count = |count: &mut usize, cut: &CutRule| {
         *count += usize::from(*cut == CutRule::Required);

@@ -1,11 +1,10 @@
 //! Constraints that no split can obey, whatever the memory.
 //!
-//! The stage number of a position is the number of cuts before it. So constraints
-//! can be obeyed exactly when no cut is both required and forbidden, and when
-//! between one pin and the next (the first position counts as pinned to IPU
-//! 0) the stages to pass are at least the required cuts and at most those that
-//! are not forbidden, and when enough IPUs are left for the cuts required
-//! after the last pin.
+//! The stage of a position is the number of cuts before it. So constraints can be obeyed if and
+//! only if no cut is both required and forbidden; between one pin and the next (position 0 counts
+//! as pinned to IPU 0), the number of stages is at least that of the required cuts and at most that
+//! of the cuts that are not forbidden; and enough IPUs are left for the cuts required after the
+//! last pin.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,23 +14,22 @@ use super::constraints::{Constraint, CutRule, Rule, cuts_after, forbidding};
 /// Constraints that cannot all be obeyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// One of the pair that clashes.
+    /// One of the clashing constraints.
     pub first: Constraint,
-    /// The other; `None` when the first clashes with the number of IPUs or
-    /// of layers alone.
+    /// The other one; `None` if the first one clashes with the number of IPUs or of layers.
     pub second: Option<Constraint>,
-    /// Further constraints that take part.
+    /// Further constraints that take part in the clash.
     pub with: Vec<Constraint>,
-    /// The contradiction.
+    /// Why they clash.
     pub kind: ConflictKind,
 }
 
 /// Why constraints cannot all be obeyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConflictKind {
-    /// A pin to an IPU that is not there.
+    /// A pin to an IPU that does not exist.
     NoSuchIpu {
-        /// How many IPUs there are.
+        /// Number of IPUs.
         ipus: usize,
     },
     /// A cut is both required and forbidden.
@@ -100,7 +98,7 @@ impl fmt::Display for ConflictKind {
     }
 }
 
-/// A pin on the way through the positions; the first has no constraint.
+/// A pin on the way through the positions; the implicit first one has no constraint.
 #[derive(Clone, Copy)]
 struct Pinned<'a> {
     position: usize,
@@ -108,8 +106,8 @@ struct Pinned<'a> {
     constraint: Option<&'a Constraint>,
 }
 
-/// The first clash among `constraints`, whose positions are all below `layers`;
-/// `None` when some split into at most `ipus` stages obeys them all.
+/// The first clash among `constraints`, whose positions are all below `layers`; `None` if some
+/// split into at most `ipus` stages obeys all of them.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
@@ -159,7 +157,7 @@ fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
     })
 }
 
-/// A required cut and what forbids it.
+/// A required cut, and a constraint that forbids it.
 fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constraint)> {
     constraints.iter().find_map(|cut| {
         let Rule::CutAfter { position } = cut.rule else {
@@ -172,7 +170,7 @@ fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constra
     })
 }
 
-/// The conflict between two pins that follow each other.
+/// The conflict between two consecutive pins.
 fn between(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -197,7 +195,7 @@ fn between(
         let kind = ConflictKind::TooFewCuts { needed, possible };
         let mut others: Vec<&Constraint> = before.constraint.into_iter().collect();
         if needed <= behind.len() {
-            // There would be positions enough: those who forbid come first.
+            // There are enough positions, so the constraints that forbid cuts come first.
             others.splice(0..0, forbidding(constraints, behind));
         }
         let mut others = others.into_iter();
@@ -212,7 +210,7 @@ fn between(
     )
 }
 
-/// More required cuts after the positions `behind` than are `allowed`.
+/// The conflict if more than `allowed` cuts are required after the positions `behind`.
 fn too_many(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -234,7 +232,7 @@ fn too_many(
         required: required.len(),
         allowed,
     };
-    // The last cut is the one too many; pins come before other cuts.
+    // The last cut exceeds the number; pins come before other cuts.
     let pins = pins.into_iter().flatten();
     let mut all = pins.chain(required.iter().rev().filter_map(asks));
     let (first, second) = (all.next()?, all.next());

@@ -1,4 +1,4 @@
-//! Constraints: what a plan must do besides fitting, and who says so.
+//! Constraints: conditions on a plan besides memory, and where they come from.
 
 use crate::wording::{grouped, listed};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use std::ops::{Range, RangeInclusive};
 pub struct Constraint {
     /// The condition on a plan.
     pub rule: Rule,
-    /// Who says so. No search looks at it.
+    /// Where it comes from; no search uses it.
     pub origin: Origin,
 }
 
@@ -24,7 +24,7 @@ pub enum Origin {
     Weight(TiedWeight),
 }
 
-/// A weight that several positions use, in the words of who found it.
+/// A weight that several positions use, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiedWeight {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct TiedWeight {
     pub bytes: u64,
     /// The names of the positions that use it.
     pub users: Vec<String>,
-    /// The options that lift the constraint; each alone is enough.
+    /// The options that lift the constraint; any one of them is enough.
     pub ways_out: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Constraint {
         Self { rule, origin }
     }
 
-    /// Keeps a weight on one IPU, used by the positions from `first` to `last`.
+    /// Keeps a weight that the positions from `first` to `last` use on one IPU.
     pub fn tie(first: usize, last: usize, weight: TiedWeight) -> Self {
         Self {
             rule: Rule::Together { first, last },
@@ -97,8 +97,7 @@ impl Constraint {
         }
     }
 
-    /// Whether a plan with these stages keeps to it. `stage_of` is the
-    /// stage of each position.
+    /// Does a plan obey it? `stage_of` has the stage of each position.
     pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
         let stage = |position: usize| stage_of.get(position);
         match self.rule {
@@ -109,7 +108,7 @@ impl Constraint {
         }
     }
 
-    /// The last position that it speaks of.
+    /// The last position that it refers to.
     pub(super) fn last_position(&self) -> usize {
         match self.rule {
             Rule::Pin { position, .. } => position,
@@ -121,7 +120,7 @@ impl Constraint {
         }
     }
 
-    /// The positions after which it forbids a cut.
+    /// The positions after which it forbids a cut; `None` if it forbids none.
     pub(super) fn forbidden(&self) -> Option<RangeInclusive<usize>> {
         match self.rule {
             Rule::Together { first, last } if first != last => {
@@ -148,7 +147,7 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Says that it is on one IPU, and which options lift that.
+    /// Says that the weight is on one IPU, and which options lift this.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -165,18 +164,17 @@ impl fmt::Display for TiedWeight {
     }
 }
 
-/// Whether constraints leave a cut free.
+/// Do constraints require or forbid a cut?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
-    /// Nothing.
+    /// Neither.
     #[default]
     Free,
     Forbidden,
     Required,
 }
 
-/// For each position what is said of a cut after it. Where constraints clash,
-/// the cut is required.
+/// By position: the rule for a cut after it. If constraints clash, the cut is required.
 pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers];
     for position in constraints
@@ -194,8 +192,8 @@ pub(super) fn cuts_after(constraints: &[Constraint], layers: usize) -> Vec<CutRu
     cuts
 }
 
-/// Constraints that forbid all the cuts after `positions` that are forbidden:
-/// none that the others make needless, and an option rather than a weight.
+/// A minimal set of constraints that forbids all forbidden cuts after `positions`, with options
+/// rather than weights.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
@@ -207,11 +205,11 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
                 let last = constraint.forbidden().map(|forbidden| *forbidden.end());
                 (constraint.weight().is_none(), last)
             };
-            // Of several that reach as far, the first.
+            // Of several constraints that reach equally far, the first.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // A later one may make an earlier one needless.
+    // A later constraint may make an earlier one redundant.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
         let by_others = |position| found.iter().any(|other| other.forbids(position));

@@ -1,14 +1,13 @@
-//! The question of the integer program answered by an exact dynamic program, in integers.
+//! Solves the integer program's problem by an exact dynamic program, in integers.
 //!
-//! It shares with the integer program only what a range counts and where it may be
+//! It shares with the integer program only the values of ranges and where they may be
 //! ([`CheckedProblem`]): neither the search for bottlenecks nor networks.
 //!
-//! `rest[from]` for stage k is the best of the positions from `from` on when
-//! stage k starts there. Sums may be compared one after the other in one pass,
-//! since the best rest stays the best whatever comes before it. A bottleneck
-//! may only come last in a pass: a rest that is better in it may be no better
-//! in the end, and worse in what follows. So each bottleneck ends a pass, and
-//! from then on caps what a stage may count.
+//! `rest[from]` for stage k is the best split of the positions from `from` on if stage k starts
+//! there. Sums can be compared one after the other in one pass, since the best rest stays the best
+//! whatever comes before it. A bottleneck must come last in a pass: a rest that is better in it may
+//! be no better in the end, and worse in later objectives. So each bottleneck ends a pass, and from
+//! then on caps the value of a stage.
 
 use std::ops::Range;
 
@@ -19,11 +18,11 @@ use super::plan::Plan;
 /// The maximum number of objectives that one pass compares.
 const MAX_OBJECTIVES: usize = 4;
 
-/// One number for each objective of a pass, the rest 0.
+/// One value for each objective of a pass; unused entries are 0.
 type Key = [u128; MAX_OBJECTIVES];
 
-/// The best plan by the question's goal, among equals that with the earliest
-/// cuts; `None` when there is no split.
+/// The best plan by the problem's goal, among equals the one with the earliest cuts; `None` if
+/// there is no split.
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut caps = Vec::new();
     let mut sums = Vec::new();
@@ -40,7 +39,7 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     Plan::new(stages, checked.layers())
 }
 
-/// A range that may be a stage and what it counts.
+/// A range that may be a stage, with its values.
 struct Candidate {
     end: usize,
     peak: u64,
@@ -55,21 +54,20 @@ struct StagePass<'a> {
     checked: &'a CheckedProblem<'a>,
     objectives: &'a [Objective],
     caps: &'a [(Objective, u128)],
-    /// Whether the last objective is a bottleneck, and where it is.
+    /// Index of the last objective if it is a bottleneck.
     bottleneck: Option<usize>,
 }
 
-/// The stages from each position on, as they are found from the last stage to the
-/// first.
+/// The best stages from each position on, found from the last stage to the first.
 struct Rest {
-    /// By start: the best numbers; `None` where there is no split.
+    /// By start: the best values; `None` if there is no split.
     best: Vec<Option<Key>>,
-    /// By stage from the last one, then by start: the end of the stage.
+    /// By stage from the last one, then by start: end of the stage.
     ends: Vec<Vec<usize>>,
 }
 
 impl Rest {
-    /// All positions are placed.
+    /// No stage: all positions are placed.
     fn new(layers: usize) -> Self {
         let mut best = vec![None; layers + 1];
         best[layers] = Some(Key::default());
@@ -77,8 +75,7 @@ impl Rest {
         Self { best, ends }
     }
 
-    /// The stages of the best split from position 0, where `stages` of them, or
-    /// fewer, were found.
+    /// The stages of the best split from position 0 into at most `stages` stages.
     fn stages(&self, stages: usize) -> Vec<Range<usize>> {
         let layers = self.best.len() - 1;
         let mut start = 0;
@@ -95,7 +92,7 @@ impl Rest {
 }
 
 impl<'a> StagePass<'a> {
-    /// A pass over ranges that count at most as much as `caps` allow.
+    /// A pass over ranges whose values are within `caps`.
     fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
@@ -110,7 +107,7 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// The best numbers and the stages that reach them.
+    /// The best values, and the stages that reach them.
     fn run(&self) -> Option<(Key, Vec<Range<usize>>)> {
         if self.checked.layers() == 0 {
             return None;
@@ -126,22 +123,21 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// The best split into at most `total` stages, whose costs are the same
-    /// wherever they are.
+    /// The best split into at most `total` stages, for costs that do not depend on depth.
     fn up_to(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
         let layers = self.checked.layers();
         let candidates = self.candidates(0);
         let mut rest = Rest::new(layers);
         for stage in (0..total).rev() {
-            // Every stage before has a position, and the first has the first.
+            // Every earlier stage has a position, and the first stage has the first position.
             let starts = if stage == 0 { 0..1 } else { stage..layers };
             self.add_stage(Some(stage), &candidates, starts, &mut rest);
         }
         Some((rest.best[0]?, rest.stages(total)))
     }
 
-    /// The best for costs that depend on how many stages come after, and limits or
-    /// pins that depend on how many come before: of exactly `total` stages.
+    /// The best split into exactly `total` stages, for costs that depend on the number of stages
+    /// after a stage, and limits or pins that depend on the number before it.
     fn exactly(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
         let layers = self.checked.layers();
         let mut rest = Rest::new(layers);
@@ -154,8 +150,8 @@ impl<'a> StagePass<'a> {
         Some((rest.best[0]?, rest.stages(total)))
     }
 
-    /// The best for any number of stages at once, where it does not matter how
-    /// many come before.
+    /// The best split into any number of stages, for costs that depend only on the number of stages
+    /// after a stage.
     fn of_any_number(&self) -> Option<(Key, Vec<Range<usize>>)> {
         let layers = self.checked.layers();
         let mut rest = Rest::new(layers);
@@ -170,9 +166,8 @@ impl<'a> StagePass<'a> {
         Some((key, rest.stages(stages)))
     }
 
-    /// Puts a stage before the rest, on this IPU if that matters. Starts rise,
-    /// and a start only looks at the later ones: no number is used after it was
-    /// replaced.
+    /// Puts a stage before the rest, on `ipu` if that matters. Starts ascend, and a start only uses
+    /// values of later starts, so that none is used after it was replaced.
     fn add_stage(
         &self,
         ipu: Option<usize>,
@@ -190,8 +185,8 @@ impl<'a> StagePass<'a> {
         rest.ends.push(ends);
     }
 
-    /// The best stage that starts at `start`: its numbers with the best rest, and
-    /// its end. Among equals the shortest.
+    /// The best stage that starts at `start`: its values with the best rest, and its end. Among
+    /// equals the shortest.
     fn best_from(
         &self,
         ipu: Option<usize>,
@@ -201,8 +196,8 @@ impl<'a> StagePass<'a> {
     ) -> Option<(Key, usize)> {
         let mut best: Option<(Key, usize)> = None;
         for Candidate { end, peak, key } in candidates {
-            // With nothing but a bottleneck to compare, longer stages are no
-            // better, unless they need fewer copies.
+            // If a bottleneck is all that is compared, longer stages are no better, unless they
+            // need fewer copies.
             if self.bottleneck == Some(0)
                 && !self.checked.is_by_depth()
                 && best.is_some_and(|(best, _)| best[0] <= key[0])
@@ -232,8 +227,8 @@ impl<'a> StagePass<'a> {
         sum
     }
 
-    /// By start: the ranges that obey the constraints on cuts and count at most as
-    /// much as the caps allow with `after` stages after them.
+    /// By start: the ranges that obey the constraints on cuts and are within the caps with `after`
+    /// stages after them.
     fn candidates(&self, after: usize) -> Candidates {
         let starts = 0..self.checked.layers();
         starts
@@ -252,7 +247,7 @@ impl<'a> StagePass<'a> {
                     |&(objective, cap)| checked.value(objective, (&range, after), peak) > cap;
                 peak > limit || self.caps.iter().any(over)
             };
-            // So are all longer ones.
+            // All longer ranges are over, too.
             if is_over(least) {
                 break;
             }
@@ -301,7 +296,7 @@ mod tests {
         // 9 | 5 1 | 6 is more even than 9 | 5 | 1 6, whatever the cut sends.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
-        // With 5 for 6 both are as even, and the cut decides.
+        // With 5 instead of 6 both are equally even, and the cut decides.
         let even = additive(&[9, 5, 1, 5], u64::MAX);
         assert_eq!(cuts(&even, &[0, 0, 7], 3, 99), Some(vec![1, 2]));
         assert_eq!(cuts(&even, &[0, 7, 0], 3, 99), Some(vec![1, 3]));

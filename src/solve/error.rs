@@ -7,7 +7,7 @@ use super::constraints::Constraint;
 use super::objectives::Objective;
 use crate::message::{OVER_BOUND, REPORT_THIS};
 
-/// Why no answer is given. A problem without any split is not an error.
+/// Why a problem is not solved. A problem without any split is not an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
     /// `cut_bytes` does not belong to the costs.
@@ -20,14 +20,14 @@ pub enum SolveError {
         /// Length of `cut_bytes`.
         found: usize,
     },
-    /// There are not as many cycles as positions.
+    /// The number of positions with cycles is not that of the costs.
     #[error(
         "internal error: {found} layers have cycles, but the layer order has {expected}; {REPORT_THIS}"
     )]
     CycleCount {
         /// Positions of the costs.
         expected: usize,
-        /// How many have cycles.
+        /// Number of positions with cycles.
         found: usize,
     },
     /// The goal needs cycles, and the problem has none.
@@ -35,15 +35,15 @@ pub enum SolveError {
         "--objective cycles: no layer's cycles are known; choose another objective, or record the profile with cycles"
     )]
     NoCycles,
-    /// There is not one limit for each IPU.
+    /// The number of limits is not that of the IPUs.
     #[error("internal error: {found} limits for {ipus} IPUs; {REPORT_THIS}")]
     LimitCount {
         /// IPUs of the problem.
         ipus: usize,
-        /// How many limits are given.
+        /// Number of limits.
         found: usize,
     },
-    /// A plan was given that is not for this layer order.
+    /// The plan has another layer order.
     #[error(
         "internal error: the split has {end} layers, but the model has {layers}; {REPORT_THIS}"
     )]
@@ -53,8 +53,7 @@ pub enum SolveError {
         /// Positions of the costs.
         layers: usize,
     },
-    /// A constraint speaks of a position, or of a cut after one, that is not
-    /// there.
+    /// A constraint refers to a position, or to a cut after a position, that does not exist.
     #[error("{}: there are {layers} layers, and no cut after the last; name an earlier layer", constraint.origin)]
     NoSuchPosition {
         /// The constraint.
@@ -65,7 +64,7 @@ pub enum SolveError {
     /// No split obeys the constraints, whatever the memory.
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
-    /// A range costs less than a range inside it, which no stage memory does
+    /// A range costs less than a range inside it, which is impossible for memory of a stage
     /// (docs/model.md, "The memory of a stage").
     #[error(
         "internal error: the layers at positions {}..{} need {peak} bytes, but those at {}..{} \
@@ -79,7 +78,7 @@ pub enum SolveError {
         peak: u64,
         /// The range inside it.
         inner: Range<usize>,
-        /// The peak of that in bytes; `None`: it is over the limit.
+        /// The peak of the inner range in bytes; `None` if it is over the limit.
         inner_peak: Option<u64>,
     },
     /// A sum of squared peaks would not fit in 128 bits.
@@ -90,7 +89,7 @@ pub enum SolveError {
     TooLarge {
         /// The range with the highest peak.
         range: Range<usize>,
-        /// That peak in bytes.
+        /// Its peak in bytes.
         peak: u64,
     },
     /// The integer program and the dynamic program found different optima.
@@ -100,7 +99,7 @@ pub enum SolveError {
         or_none(.integer_program), or_none(.dynamic_program)
     )]
     Disagreement {
-        /// The first objective they differ in.
+        /// The first objective in which they differ.
         objective: Objective,
         /// The integer program's number; `None`: it found no split.
         integer_program: Option<u128>,
@@ -110,7 +109,7 @@ pub enum SolveError {
     /// The integer program could not be solved to a proven optimum.
     #[error("internal error: no proven {objective}: {reason}; {REPORT_THIS}")]
     Unproven {
-        /// The objective it was solved for.
+        /// The objective that was minimised.
         objective: Objective,
         /// The message of the solver, or the defect of its answer.
         reason: String,
@@ -118,7 +117,7 @@ pub enum SolveError {
 }
 
 impl SolveError {
-    /// Is it an error in this program, which no profile and no option causes?
+    /// Is it an error in this program, rather than in a profile or an option?
     pub fn is_internal(&self) -> bool {
         match self {
             Self::CutBytes { .. }

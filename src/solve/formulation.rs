@@ -1,5 +1,5 @@
-//! The integer program as microlp sees it: which ranges may be chosen at which
-//! cost, and the cheapest path of them.
+//! The integer program in the form of microlp: ranges that may be chosen, their costs, and the
+//! cheapest path of them.
 
 use good_lp::solvers::{SolutionStatus, microlp::microlp};
 use good_lp::{
@@ -13,15 +13,14 @@ use std::ops::Range;
 use super::network::Network;
 use super::potentials::Potentials;
 
-/// How far a binary may be off 0 or 1 and still be read as that.
+/// How far a binary may be off 0 or 1 and still be read as 0 or 1.
 const INTEGRALITY: f64 = 1e-6;
 
-/// Shifted costs are cut off here. A path that has a cost this high cannot
-/// be best while a path below it exists, and one always does: the best path
-/// costs 0.
+/// Shifted costs are capped here. A path with such a high cost cannot be the best if a cheaper path
+/// exists, and one always does: the best path costs 0.
 const COST_CAP: u128 = 1 << 20;
 
-/// A range to choose or not, between two nodes, with its shifted cost.
+/// A range that may be chosen, between two nodes, with its shifted cost.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub from: usize,
@@ -30,12 +29,12 @@ pub(super) struct Choice {
     pub cost: u128,
 }
 
-/// The edges with their shifted costs, without those that no path has.
-/// Without any path there is nothing to shift by: all edges, at no cost.
+/// The edges on some path with their shifted costs. Without any path there is nothing to shift by:
+/// all edges, at no cost.
 ///
-/// Of more than `max_edges` only those with the best paths are taken. The
-/// optimum of these is that of all: shifted costs are never negative, so that
-/// no edge that is left out can lower a sum of 0.
+/// If there are more than `max_edges`, only the edges of the best paths are taken. Their optimum is
+/// the optimum of all: shifted costs are never negative, so that no other edge can lower a sum of
+/// 0.
 pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<Choice> {
     let max_excess = sums.map(|sums| max_excess(&sums.excess, network.checked.max_edges));
     let edges = network.edges().enumerate();
@@ -57,8 +56,8 @@ pub(super) fn choices(network: &Network<'_>, sums: Option<&Potentials>) -> Vec<C
     choices.collect()
 }
 
-/// The excess up to which there are at most `max_edges` edges; 0 when even those
-/// without any excess are more.
+/// The excess up to which there are at most `max_edges` edges; 0 if even the edges without any
+/// excess are more.
 fn max_excess(excess: &[Option<u128>], max_edges: usize) -> u128 {
     let mut excess: Vec<u128> = excess.iter().flatten().copied().collect();
     if excess.len() <= max_edges {
@@ -68,11 +67,11 @@ fn max_excess(excess: &[Option<u128>], max_edges: usize) -> u128 {
     first_out.saturating_sub(1)
 }
 
-/// The cheapest path of `choices` from node 0 to `sink`, as ranges in order;
-/// `None` when there is none.
+/// The cheapest path of `choices` from node 0 to `sink`, as ranges in order; `None` if there is no
+/// path.
 ///
-/// A binary for each choice; at every node as many chosen ranges end as
-/// start, and one starts at the first.
+/// There is a binary for each choice; at every node equally many chosen ranges end and start, and
+/// one starts at the first node.
 pub(super) fn cheapest_path(
     sink: usize,
     choices: &[Choice],
@@ -93,9 +92,8 @@ pub(super) fn cheapest_path(
     Ok(Some(ranges))
 }
 
-/// One row for each node that a choice meets, but for the last node, whose row
-/// follows from the others: edges that leave it minus edges that enter it, 1
-/// at the first node.
+/// One row for each node on a choice, except the last node, whose row follows from the others:
+/// edges that leave it minus edges that enter it; the sum is 1 at the first node, else 0.
 fn conservation(sink: usize, edges: &[Variable], choices: &[Choice]) -> Vec<Constraint> {
     let mut rows = BTreeMap::from([(0, Expression::default())]);
     for (&edge, choice) in edges.iter().zip(choices) {
@@ -116,8 +114,8 @@ fn weighted(variables: &[Variable], weights: impl Iterator<Item = f64>) -> Expre
     sum
 }
 
-/// Minimises `objective` to proven optimality and reads the binaries;
-/// `None` when the program is infeasible.
+/// Minimises `objective` to proven optimality and reads the binaries; `None` if the program is
+/// infeasible.
 fn solve(
     variables: ProblemVariables,
     objective: Expression,

@@ -13,14 +13,14 @@ const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// The result of the greedy search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
-    /// Whether every position is in one of at most as many stages as were
-    /// allowed. Otherwise this is the best effort.
+    /// Is every position in one of at most `max_stages` stages? Otherwise `stages` is the best
+    /// effort.
     pub fits: bool,
     /// The stages (ends exclusive) in order from position 0, without a gap.
     ///
-    /// A best effort is the last attempt as far as it came: it may end before
-    /// the last layer (even be empty), at the layer that alone overflows the
-    /// tile memory, or have more stages than were allowed.
+    /// The best effort is the last attempt as far as it got: it may end before the last layer (or
+    /// be empty), where the next layer by itself exceeds the tile memory, or have more stages than
+    /// allowed.
     pub stages: Vec<Range<usize>>,
     /// Share of the tile memory that stages were filled up to.
     pub proportion: f64,
@@ -29,9 +29,8 @@ pub struct Greedy {
 }
 
 /// Searches as the original does (docs/model.md, "The original's search"), with at most
-/// `max_stages` stages on tiles of `mem_per_tile` bytes. Ranges that are
-/// missing from `costs` are over the limit.
-/// The pseudo-layer is a layer like others.
+/// `max_stages` stages on tiles of `mem_per_tile` bytes. Ranges missing from `costs` are over the
+/// limit. The pseudo-layer is treated as a layer.
 pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
     let mut last = None;
     for min_layers in MIN_LAYERS {
@@ -54,8 +53,8 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
     last.expect("both lists of attempts have entries")
 }
 
-/// One attempt: stages up to the end, or up to one that overflows `target`
-/// (bytes) with the layers it starts with.
+/// One attempt: stages up to the end, or up to a stage that exceeds `target` (bytes) with its first
+/// layers.
 fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
     let fits = |range: Range<usize>| costs.least(range).is_some_and(|peak| peak as f64 <= target);

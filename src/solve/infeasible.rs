@@ -14,56 +14,53 @@ use super::{Solution, dynamic_program, solve};
 pub struct Infeasible {
     /// Why there is no plan.
     pub cause: Cause,
-    /// The proof. It says nothing of pins and of limits that differ; see
-    /// [`Cause::PinsOrLimits`].
+    /// The proof. It ignores pins and limits that differ; see [`Cause::PinsOrLimits`].
     pub certificate: Certificate,
-    /// The constraints that keep the positions together that are too large;
-    /// empty when that is a single position, and for other causes.
+    /// The constraints that keep positions together that are too large together; empty if a single
+    /// position is too large, and for other causes.
     pub kept_together: Vec<Constraint>,
-    /// The plan with the lowest peak when every stage may take any number of
-    /// bytes, with the same constraints on the same IPUs: its peak is the
-    /// smallest tile memory that is enough. `None` without IPUs or positions,
-    /// and when the range costs were computed for a limit.
+    /// The plan with the lowest peak if every stage may take any number of bytes, with the same
+    /// constraints on the same IPUs: its peak is the least tile memory that is enough. `None`
+    /// without IPUs or positions, and if the range costs were computed for a limit.
     pub lowest_peak: Option<Solution>,
-    /// The fewest IPUs that would be enough, at most one for each position;
-    /// `None` when no number is. With limits by IPU only as many IPUs as have
-    /// one are considered.
+    /// The fewest IPUs that would be enough, at most one for each position; `None` if no number is.
+    /// With limits by IPU, only IPUs with a limit are considered.
     pub fewest: Option<usize>,
-    /// Constraints without which there is a plan: options alone, weights alone,
-    /// or, when neither is enough, some of both.
+    /// Sets of constraints without which there is a plan: only options, only weights, or, if
+    /// neither is enough, some of both.
     pub relaxations: Vec<Relaxation>,
 }
 
-/// Constraints that prevent a plan, and what there is without them.
+/// Constraints that prevent a plan, and the best plan without them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relaxation {
-    /// The constraints. None of them can be kept unless another one goes; of
-    /// very many, that is not looked at for all.
+    /// The constraints. None of them can be kept unless another one goes; if there are very many,
+    /// this is not checked for all.
     pub without: Vec<Constraint>,
-    /// The best plan by the same goal and limits that keeps to all others.
+    /// The best plan by the same goal and limits that obeys all other constraints.
     pub solution: Solution,
 }
 
 /// Why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A single position, or several that constraints keep together, is over
-    /// every limit: no number of IPUs helps. The certificate's only range is it.
+    /// A single position, or several that constraints keep together, exceeds every limit: no number
+    /// of IPUs helps. It is the only range of the certificate.
     TooLarge,
     /// More stages are needed than there are IPUs, as the certificate shows.
     TooFewIpus,
-    /// There are IPUs enough for the highest limit and the constraints on cuts:
-    /// pins or the lower limits of some IPUs prevent a plan.
+    /// There are enough IPUs for the highest limit and the constraints on cuts: pins, or the lower
+    /// limits of some IPUs, prevent a plan.
     PinsOrLimits,
-    /// The stages would fit with the least that each needs. The rest, such as the
-    /// tensors that a pipeline keeps, prevents a plan.
+    /// The stages would fit with the lower bound on the bytes of each. The rest, such as tensors
+    /// that a pipeline keeps, prevents a plan.
     Pipeline,
 }
 
-/// Explains why `problem` has no plan; `None` when it has one.
+/// Explains why `problem` has no plan; `None` if it has one.
 ///
 /// # Errors
-/// As those of [`solve`].
+/// As [`solve`].
 pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> {
     if solve(problem)?.is_some() {
         return Ok(None);
@@ -89,7 +86,7 @@ pub fn explain(problem: &Problem<'_>) -> Result<Option<Infeasible>, SolveError> 
     }))
 }
 
-/// Is there a plan when every range takes what it needs at least?
+/// Is there a plan if every range takes only the lower bound on its bytes?
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.costs.is_by_depth() {
         return Ok(false);
@@ -109,7 +106,7 @@ fn relaxations(problem: &Problem<'_>) -> Result<Vec<Relaxation>, SolveError> {
     Ok(found)
 }
 
-/// How many constraints are tried to keep, each with a search of its own.
+/// Maximum number of constraints that are tested for being kept, each by a search.
 const MAX_TRIED: usize = 100;
 
 /// A plan without as few as possible of the constraints that `may_go`.
@@ -160,10 +157,10 @@ fn with<'a>(problem: &Problem<'a>, constraints: &'a [Constraint]) -> Problem<'a>
     }
 }
 
-/// Is there a plan? Told by the dynamic program alone, without a proof.
+/// Is there a plan? The dynamic program decides, without a proof.
 ///
 /// # Errors
-/// A problem that contradicts itself, and constraints that do.
+/// When the problem or its constraints contradict themselves.
 pub fn fits(problem: &Problem<'_>) -> Result<bool, SolveError> {
     has_plan(problem, problem.constraints)
 }
@@ -173,20 +170,19 @@ fn has_plan(problem: &Problem<'_>, constraints: &[Constraint]) -> Result<bool, S
     Ok(dynamic_program::solve(&checked).is_some())
 }
 
-/// The plan with the lowest peak when every stage may take any number of
-/// bytes, with the same constraints. The range costs must hold every range; a
-/// missing one stays ruled out.
+/// The plan with the lowest peak if every stage may take any number of bytes, with the same
+/// constraints. The range costs must have every range; a missing one stays excluded.
 ///
 /// # Errors
-/// As those of [`solve`].
+/// As [`solve`].
 pub fn best_effort(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     solve(&at_any_limit(problem))
 }
 
-/// The plan of [`best_effort`], by the dynamic program alone: without a proof.
+/// The plan of [`best_effort`], from the dynamic program only: without a proof.
 ///
 /// # Errors
-/// A problem that contradicts itself, and constraints that do.
+/// When the problem or its constraints contradict themselves.
 pub fn plan_of_lowest_peak(problem: &Problem<'_>) -> Result<Option<Plan>, SolveError> {
     let checked = CheckedProblem::new(&at_any_limit(problem))?;
     Ok(dynamic_program::solve(&checked))
@@ -201,12 +197,11 @@ fn at_any_limit<'a>(problem: &Problem<'a>) -> Problem<'a> {
     }
 }
 
-/// The fewest IPUs that are enough with the same limit and constraints, at most one
-/// for each position; `None` when no number is. With limits by IPU only as
-/// many IPUs as have one are considered.
+/// The fewest IPUs that are enough with the same limit and constraints, at most one for each
+/// position; `None` if no number is. With limits by IPU, only IPUs with a limit are considered.
 ///
 /// # Errors
-/// As those of [`solve`].
+/// As [`solve`].
 pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError> {
     let ipus = match problem.limits {
         Limits::Same(_) => problem.layers().max(problem.ipus),

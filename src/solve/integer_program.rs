@@ -1,25 +1,21 @@
 //! The integer program, objective after objective.
 //!
-//! A bottleneck is found by bisection over the numbers that ranges count, with
-//! an exact count of stages at each. The integer program then shows that the
-//! next lower number is not enough; that the number itself is, the next
-//! objective shows. The least sum of an objective is known exactly before
-//! (`potentials`); the integer program, over the ranges of the plans that are
-//! best so far, must find a plan that has it.
+//! A bottleneck is found by bisection over the values of ranges, with an exact count of stages at
+//! each. The integer program then shows that the next lower value is not enough; the next objective
+//! shows that the value itself is. The least sum of an objective is known exactly beforehand
+//! (`potentials`); the integer program, over the ranges of the best plans so far, must find a plan
+//! with this sum.
 //!
-//! Most problems are solved over the compact network. It knows nothing of how
-//! many stages a path has, which is enough as long as the fewest will do: for a
-//! bottleneck the fewest are counted, and once the stages themselves are an
-//! objective, all paths that are left have as many. Where it matters which IPU
-//! a range is on (pins, limits by IPU), and where a sum that comes before the
-//! stages needs more of them than there are IPUs (bytes over the cuts), the
-//! network is layered. So it is in a pipeline, where a range counts more the more
-//! stages come after it.
+//! Most problems are solved over the compact network. It does not limit the number of stages of a
+//! path, which is sound as long as the fewest will do: for a bottleneck the fewest are counted, and
+//! once the number of stages is an objective, all remaining paths have the same number. The network
+//! is layered if it matters which IPU a range is on (pins, limits by IPU), if a sum that comes
+//! before the stages needs more of them than there are IPUs (bytes over the cuts), and in a
+//! pipeline, where a range costs more the more stages come after it.
 //!
-//! Large networks are cut down first, by what holds for any solver: to minimise
-//! a sum, columns whose reduced costs are not negative may be left out
-//! (`choices`); to show that there is no path, edges into a node that none
-//! leaves must be 0 (`infeasible`).
+//! Large networks are cut down first, in ways that are valid for any solver: to minimise a sum,
+//! columns with non-negative reduced costs may be left out (`choices`); to show that there is no
+//! path, edges into a node without a leaving edge must be 0 (`infeasible`).
 
 use super::checked_problem::CheckedProblem;
 use super::error::SolveError;
@@ -29,15 +25,14 @@ use super::objectives::Objective;
 use super::plan::Plan;
 use super::potentials::Potentials;
 
-/// Proof that no lower peak, or no fewer cycles of the slowest stage, are
-/// possible.
+/// Proof that no lower peak, or no fewer cycles of the slowest stage, are possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BottleneckProof {
-    /// The peak or the cycles.
+    /// Peak or cycles.
     pub objective: Objective,
-    /// The highest number below the best that any range counts.
+    /// The highest value of any range below the best.
     pub threshold: u128,
-    /// Why no split exists when no stage may count more than that.
+    /// Why no split exists if no stage may exceed the threshold.
     pub infeasibility: Infeasibility,
 }
 
@@ -46,8 +41,8 @@ pub struct BottleneckProof {
 pub enum Infeasibility {
     /// At least this number of stages is needed: more than there are IPUs.
     TooManyStages(usize),
-    /// There is none: some layer alone is too much, or pins and limits by IPU
-    /// leave no split of as many stages as there are IPUs.
+    /// There is no split: some layer by itself is too much, or pins and limits by IPU leave no
+    /// split into at most as many stages as there are IPUs.
     Infeasible,
 }
 
@@ -55,13 +50,13 @@ pub enum Infeasibility {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub plan: Plan,
-    /// In the order of the objectives, without those below which there is no
-    /// number at all.
+    /// In the order of the objectives; a bottleneck with the lowest value of all ranges has no
+    /// entry.
     pub proofs: Vec<BottleneckProof>,
 }
 
-/// The best plan by the question's goal, among equals that with the earliest
-/// cuts; `None` when the integer program proves that there is no split.
+/// The best plan by the problem's goal, among equals the one with the earliest cuts; `None` if the
+/// integer program proves that there is no split.
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, SolveError> {
     if checked.layers() == 0 {
         return Ok(None);
@@ -91,8 +86,7 @@ enum Search {
     CountBinds,
 }
 
-/// Takes one objective after the other, and keeps only the edges of the best
-/// plans.
+/// Optimises one objective after the other, and keeps only the edges of the best plans.
 fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
     let checked = network.checked;
     let main = checked.goal.main();
@@ -119,14 +113,14 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
     Ok(Search::Found(Answer { plan, proofs }))
 }
 
-/// Whether few enough edges that count at most `threshold` reach the end.
+/// Does a path of few enough edges with values of at most `threshold` reach the end?
 fn has_path(network: &Network<'_>, objective: Objective, threshold: u128) -> bool {
     let fewest = network.fewest_edges(objective, threshold);
     fewest.is_some_and(|stages| stages <= network.checked.stages)
 }
 
-/// Keeps the edges up to the lowest number that is enough in `objective`, and
-/// has the integer program show that the next lower one is not.
+/// Keeps the edges up to the lowest value that is enough in `objective`, and has the integer
+/// program show that the next lower value is not.
 fn lowest<'q>(
     network: &Network<'q>,
     objective: Objective,
@@ -148,8 +142,7 @@ fn lowest<'q>(
     Ok((network.within(objective, best), proof.transpose()?))
 }
 
-/// Has the integer program show that `network` has no path of few enough
-/// edges.
+/// Has the integer program show that `network` has no path of few enough edges.
 fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Infeasibility, SolveError> {
     let mut reachable = network.clone();
     reachable.close_unreachable();
@@ -168,8 +161,8 @@ fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Infeasibili
     }
 }
 
-/// Has the integer program minimise the sum of `objective`, and keeps the
-/// edges of all paths that reach the least; `None` when it is infeasible.
+/// Has the integer program minimise the sum of `objective`, and keeps the edges of all paths with
+/// the least sum, which it returns; `None` if the program is infeasible.
 fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
     let fail = |reason: String| unproven(objective, reason);
     let sums = Potentials::new(network, objective);
@@ -193,8 +186,7 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
     Ok(found)
 }
 
-/// The sum of `plan` in `objective`; `None` when a stage of it is not among the
-/// range costs.
+/// The sum of `plan` in `objective`; `None` if the costs of a stage are missing.
 fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Option<u128> {
     let costs = plan.with_after().map(|(stage, after)| {
         let peak = checked.problem.costs.peak(stage.clone(), after)?;
@@ -254,8 +246,7 @@ mod tests {
 
     #[test]
     fn splits_that_send_least_may_need_too_many_ipus() {
-        // Up to 2 positions in a stage. Two cuts are enough and send 10; three
-        // send 3.
+        // At most 2 positions in a stage: two cuts are enough and send 10 bytes; three send 3.
         let costs = additive(&[1; 6], u64::MAX);
         let best = |ipus| {
             let problem = Problem {

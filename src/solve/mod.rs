@@ -1,38 +1,34 @@
 //! From range costs to a plan: which layers are in which pipeline stage.
 //!
-//! [`Problem`] is the question: the memory of every range of the layer order
-//! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)), the bytes
-//! that a cut at each boundary would send, how many IPUs there are, what a
-//! stage may take on each of them ([`Limits`]), what a plan must do besides
-//! ([`Constraint`]), and what is wanted first ([`Goal`]). A [`Plan`] is an answer,
-//! and [`Score`] what it is compared by, in the order that the goal says
-//! ([`Goal::order`]); equal scores go to the earliest cuts.
+//! [`Problem`] is the question: the memory of every range of the layer order on its fullest tile
+//! ([`RangeCosts`](crate::memory::RangeCosts)), the bytes that a cut at each boundary would send,
+//! the number of IPUs, the bytes that a stage may take on each of them ([`Limits`]), further
+//! conditions on a plan ([`Constraint`]), and what is optimised first ([`Goal`]). A [`Plan`] is an
+//! answer, and plans are compared by [`Score`], in the order of the goal ([`Goal::order`]); equal
+//! scores go to the earliest cuts.
 //!
 //! [`solve`] finds and proves each optimum in three ways, which must agree:
 //!
-//! 1. *Exact sums* over a network of the ranges that may be stages (`network`):
-//!    a bottleneck by bisection, counting the fewest stages at each number; the
-//!    least sum over stages by the sums from each node to the end (`potentials`).
-//! 2. *The integer program* has a binary for each range and conserves flow over
-//!    the layer boundaries (`formulation`). Its costs are shifted by those sums,
-//!    so that the numbers are small enough for floating point; it must find a
-//!    path with exactly the least sum, and none with a bottleneck below the
-//!    lowest (`integer_program`). What it chooses is counted again in integers.
-//! 3. *The dynamic program* knows neither network nor sums (`dynamic_program`).
-//!    It is compared with the others objective by objective, and a difference is
-//!    [`SolveError::Disagreement`], never an answer.
+//! 1. *Exact sums* over a network of the ranges that may be stages (`network`): a bottleneck by
+//!    bisection, counting the fewest stages at each value; the least sum over stages by the sums
+//!    from each node to the end (`potentials`).
+//! 2. *The integer program* has a binary for each range and conserves flow over the layer
+//!    boundaries (`formulation`). Its costs are shifted by the exact sums, so that the numbers are
+//!    small enough for floating point; it must find a path with exactly the least sum, and none
+//!    with a bottleneck below the lowest (`integer_program`). Its chosen ranges are scored again in
+//!    integers.
+//! 3. *The dynamic program* uses neither network nor sums (`dynamic_program`). It is compared with
+//!    the others objective by objective, and a difference is [`SolveError::Disagreement`], never an
+//!    answer.
 //!
-//! The integer program is solved over one of two networks (`network`). The
-//! compact one has a binary for each range. It is enough unless the IPU that a
-//! range is on matters: with pins, with limits that differ from IPU to IPU, and
-//! for the goal [`Goal::Communication`] when the splits that send the least
-//! need more IPUs than there are. Then there is a binary for each range on each
-//! IPU.
+//! The integer program is solved over one of two networks (`network`). The compact one has a binary
+//! for each range. It is enough unless the IPU of a range matters: with pins, with limits that
+//! differ between IPUs, and for the goal [`Goal::Communication`] if the splits that send the least
+//! need more IPUs than there are. Then there is a binary for each range on each IPU.
 //!
-//! Around that: [`sweep`] answers for each number of IPUs, [`explain`] says why
-//! there is no plan and what would help, with a [`Certificate`] that can be
-//! checked by hand, and [`evaluate`] judges a given plan. [`greedy`] is the
-//! original tool's search, for comparison.
+//! Beside [`solve`], [`sweep`] solves for each number of IPUs, [`explain`] says why there is no
+//! plan and what would help, with a [`Certificate`] that can be checked by hand, and [`evaluate`]
+//! judges a given plan. [`greedy`] is the original tool's search, for comparison.
 
 mod certificate;
 mod checked_problem;
@@ -75,21 +71,21 @@ pub use sweep::sweep;
 
 use checked_problem::CheckedProblem;
 
-/// The best plan, and what shows that it is the best.
+/// The best plan, and the proof that it is the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
-    /// The stages. Both programs chose these.
+    /// The stages, which both programs chose.
     pub plan: Plan,
     /// All numbers of the plan, recomputed from its ranges in integers.
     pub score: Score,
     /// The optimum of both programs for each objective, in the order of the
     /// goal.
     pub proofs: Vec<ObjectiveProof>,
-    /// Proofs that no bottleneck can be lower, in the order of the goal. A
-    /// bottleneck below which no range counts anything has no entry.
+    /// Proofs that no bottleneck can be lower, in the order of the goal. A bottleneck with the
+    /// lowest value of all ranges has no entry.
     pub bottlenecks: Vec<BottleneckProof>,
-    /// Bounds on the shortest step, if that is the goal. The other proofs are then of the
-    /// least cycles of the slowest stage alone, which no split can beat.
+    /// Bounds on the shortest step, if that is the goal. The other proofs are then only about the
+    /// cycles of the slowest stage, which no split can lower.
     pub step: Option<StepProof>,
 }
 
@@ -98,25 +94,24 @@ pub struct Solution {
 pub struct ObjectiveProof {
     /// The objective.
     pub objective: Objective,
-    /// Its number in the plan that the integer program chose.
+    /// Its value in the plan that the integer program chose.
     pub integer_program: u128,
-    /// Its number in the plan that the dynamic program chose. Equal to the
-    /// other: it is kept so that both can be shown.
+    /// Its value in the plan that the dynamic program chose. It equals `integer_program`, and is
+    /// kept so that both can be shown.
     pub dynamic_program: u128,
 }
 
-/// Finds the best split; `None` when the integer and the dynamic program agree
-/// that there is none.
+/// Finds the best split; `None` if the integer program and the dynamic program agree that there is
+/// none.
 ///
 /// # Errors
-/// A problem that contradicts itself, constraints that do
-/// ([`SolveError::Contradiction`]), costs too large for exact arithmetic, a
-/// solver that gives no proof, and two programs that do not agree.
+/// When the problem contradicts itself, when its constraints do ([`SolveError::Contradiction`]),
+/// when costs are too large for exact arithmetic, when a solver gives no proof, and when the two
+/// programs disagree.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     answer(&CheckedProblem::new(problem)?)
 }
 
-/// The best plan by the goal.
 fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let by_order = answer_by_order(checked)?;
     let (Goal::Time, Some(start)) = (checked.goal, &by_order) else {
@@ -132,7 +127,8 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
 }
 
 impl Solution {
-    /// The fastest split, found from this one, whose slowest stage no other beats.
+    /// Replaces the split by the fastest one, which was found from it; the slowest stage of no
+    /// split is faster than this one's.
     fn with_step(mut self, found: fastest::Fastest, score: Score) -> Self {
         self.proofs.truncate(1);
         self.bottlenecks
@@ -145,8 +141,8 @@ impl Solution {
         }
     }
 
-    /// Refuses a split that is faster than what was proven of all splits, or is called the
-    /// fastest and is not.
+    /// Rejects a split that is faster than the proven bound on all splits, or that is claimed to be
+    /// the fastest and is not.
     fn check_step(&self) -> Result<(), SolveError> {
         let (Some(step), Some(proof)) = (self.score.step, self.step) else {
             return Ok(());
@@ -170,12 +166,12 @@ impl Solution {
     }
 }
 
-/// The best plan as [`solve`] finds it, without the proof of the integer program: to compare
-/// problems of which one is then solved.
+/// The best plan as in [`solve`], without the proof of the integer program: for comparing problems
+/// before one of them is solved.
 ///
 /// # Errors
-/// A problem or constraints that contradict themselves, and costs too large for exact
-/// arithmetic.
+/// When the problem or its constraints contradict themselves, and when costs are too large for
+/// exact arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<(Plan, Score)>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let Some(plan) = dynamic_program::solve(&checked) else {
@@ -190,7 +186,7 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<(Plan, Score)>, SolveErr
     Ok(Some((plan, score)))
 }
 
-/// Both programs' answer by the objectives of the goal, one after the other.
+/// The answer of both programs by the objectives of the goal, one after the other.
 fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let integer = integer_program::solve(checked)?;
     let dynamic = dynamic_program::solve(checked);
@@ -205,7 +201,7 @@ fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, Sol
     }))
 }
 
-/// The common answer, or the first objective in which the plans differ.
+/// The common answer, or an error with the first objective in which the plans differ.
 fn compare(
     checked: &CheckedProblem<'_>,
     integer: Option<Plan>,
@@ -240,7 +236,7 @@ fn compare(
     }))
 }
 
-/// The numbers of a plan that a program chose.
+/// The score of a plan that a program chose; an error if the plan is not allowed.
 fn score(checked: &CheckedProblem<'_>, plan: &Plan) -> Result<Score, SolveError> {
     let problem = &checked.problem;
     let is_allowed = checked.allows(plan);

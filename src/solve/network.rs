@@ -1,12 +1,10 @@
-//! Plans as paths: boundaries between positions are nodes, ranges that may be
-//! a stage are edges.
+//! Plans as paths: boundaries between positions are nodes, ranges that may be a stage are edges.
 //!
-//! The *compact* network has one node for each boundary and one edge for each
-//! range. A path in it may have any number of edges. The *layered* network has
-//! levels: each edge leads to the next one, so that no path has more edges than
-//! there are IPUs. A level says what a range must know of its place in the split:
-//! the IPU it is on, how many stages come after it, or both. In the last case
-//! there are levels of their own for each number of stages.
+//! The *compact* network has one node for each boundary and one edge for each range. A path in it
+//! may have any number of edges. The *layered* network has levels: each edge leads to the next
+//! level, so that no path has more edges than there are IPUs. A level fixes what matters about a
+//! stage's place in the split: its IPU, the number of stages after it, or both. In the last case
+//! each number of stages has separate levels.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,16 +19,16 @@ pub(super) struct StageRange {
     pub peak: u64,
 }
 
-/// The place of the stages of a level in the split.
+/// The place of a level's stages in the split.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Level {
-    /// The IPU that they are on.
+    /// The IPU that they are on; `None` if it does not matter.
     pub ipu: Option<usize>,
-    /// How many stages come after them.
+    /// Number of stages after them; `None` if it does not matter.
     pub after: Option<usize>,
     /// Can the first stage of a plan be here?
     is_entry: bool,
-    /// Is there no level after it?
+    /// Does no level follow?
     is_last: bool,
 }
 
@@ -43,18 +41,18 @@ pub(super) struct Edge<'a> {
     pub stage_range: &'a StageRange,
 }
 
-/// The ranges of a level.
+/// The ranges of one level.
 #[derive(Debug, Clone)]
 struct LevelRanges {
     level: Level,
     /// By start, then by end.
     ranges: Arc<[StageRange]>,
-    /// By range.
+    /// By range: is its edge in the network?
     open: Vec<bool>,
 }
 
-/// Nodes 0 (no position is placed) to [`Network::sink`] (all are), and the
-/// edges between them that are still open. There is at least one position.
+/// Nodes 0 (no position is placed) to [`Network::sink`] (all are placed), and the open edges
+/// between them. There is at least one position.
 #[derive(Debug, Clone)]
 pub(super) struct Network<'q> {
     pub checked: &'q CheckedProblem<'q>,
@@ -63,8 +61,7 @@ pub(super) struct Network<'q> {
 }
 
 impl<'q> Network<'q> {
-    /// One edge for each range that is within the highest limit and obeys the
-    /// constraints on cuts.
+    /// One edge for each range that is within the highest limit and obeys the constraints on cuts.
     pub(super) fn compact(checked: &'q CheckedProblem<'q>) -> Self {
         let ranges = stage_ranges(checked, 0);
         let only = LevelRanges {
@@ -79,10 +76,10 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// One edge for each such range on each level where it may be and where the
-    /// stages before can leave off at its start.
+    /// One edge for each range of [`Network::compact`] on each level where it may be and where the
+    /// stages before can end at its start.
     pub(super) fn layered(checked: &'q CheckedProblem<'q>) -> Self {
-        // By the number of stages after them; all alike without a pipeline.
+        // By number of stages after them; without a pipeline, all are equal.
         let mut by_after: Vec<Option<Arc<[StageRange]>>> = vec![None; checked.stages.max(1)];
         let mut starts = vec![false; checked.layers() + 1];
         let mut levels = Vec::new();
@@ -105,13 +102,12 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// The node where all positions are placed: the last.
+    /// The last node, where all positions are placed.
     pub(super) fn sink(&self) -> usize {
         self.levels.len().max(1) * self.checked.layers()
     }
 
-    /// The open edges. Those that enter a node come before those that leave
-    /// it.
+    /// The open edges. Edges that enter a node come before edges that leave it.
     pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = Edge<'_>> {
         let layers = self.checked.layers();
         let levels = self.levels.iter().enumerate();
@@ -135,8 +131,7 @@ impl<'q> Network<'q> {
         })
     }
 
-    /// Closes the edges that `keep`, one entry for each open edge, is false
-    /// for.
+    /// Closes the open edges for which `keep`, in their order, is false.
     pub(super) fn retain(&mut self, keep: impl IntoIterator<Item = bool>) {
         let open = self.levels.iter_mut().flat_map(|entry| &mut entry.open);
         let open = open.filter(|open| **open);
@@ -145,8 +140,8 @@ impl<'q> Network<'q> {
         }
     }
 
-    /// The network with only the edges that count at most `threshold` in a
-    /// bottleneck objective.
+    /// The network with only the edges whose value in a bottleneck objective is at most
+    /// `threshold`.
     pub(super) fn within(&self, objective: Objective, threshold: u128) -> Self {
         let mut network = self.clone();
         let keep: Vec<bool> = self
@@ -157,15 +152,15 @@ impl<'q> Network<'q> {
         network
     }
 
-    /// The number of `edge` in `objective`.
+    /// The value of `edge` in `objective`.
     pub(super) fn value(&self, objective: Objective, edge: &Edge<'_>) -> u128 {
         let StageRange { range, peak } = edge.stage_range;
         let after = edge.level.after.unwrap_or(0);
         self.checked.value(objective, (range, after), *peak)
     }
 
-    /// The fewest edges of any path over edges that count at most `threshold`
-    /// in `objective`.
+    /// The fewest edges of any path over edges with a value of at most `threshold` in `objective`;
+    /// `None` if there is no path.
     pub(super) fn fewest_edges(&self, objective: Objective, threshold: u128) -> Option<usize> {
         let mut fewest = vec![None; self.sink() + 1];
         fewest[0] = Some(0_usize);
@@ -194,8 +189,7 @@ impl<'q> Network<'q> {
         self.retain(keep);
     }
 
-    /// Closes edges that lead nowhere, the last first, until at most `enough`
-    /// are left.
+    /// Closes edges that lead nowhere, the last ones first, until at most `enough` edges are left.
     pub(super) fn close_dead_ends(&mut self, enough: usize) {
         let mut excess = self.edges().count().saturating_sub(enough);
         let mut leads_on = vec![false; self.sink() + 1];
@@ -210,7 +204,7 @@ impl<'q> Network<'q> {
         self.retain(keep.into_iter().rev());
     }
 
-    /// Every number that an open edge counts in `objective`, rising.
+    /// The distinct values of open edges in `objective`, ascending.
     pub(super) fn distinct_values(&self, objective: Objective) -> Vec<u128> {
         let values = self.edges().map(|edge| self.value(objective, &edge));
         let mut values: Vec<u128> = values.collect();
@@ -219,8 +213,8 @@ impl<'q> Network<'q> {
         values
     }
 
-    /// The stages of the path that, where paths part, takes the shortest
-    /// range. Every open edge must be on some path to the end.
+    /// The stages of the path that takes the shortest range wherever paths part. Every open edge
+    /// must be on some path to the end.
     pub(super) fn earliest_path(&self) -> Vec<Range<usize>> {
         let mut node = 0;
         let mut stages = Vec::new();
@@ -234,7 +228,7 @@ impl<'q> Network<'q> {
     }
 }
 
-/// The levels of a layered network, in their order.
+/// The levels of a layered network, in order.
 fn levels_of(checked: &CheckedProblem<'_>) -> Vec<Level> {
     let stages = checked.stages;
     let level = |ipu: Option<usize>, after: Option<usize>| Level {
@@ -260,9 +254,8 @@ fn levels_of(checked: &CheckedProblem<'_>) -> Vec<Level> {
     }
 }
 
-/// Which of `ranges` may be stages of a level. `starts` has the boundaries that
-/// the stages of the level before can leave off at, and afterwards those where
-/// these can.
+/// By range: may it be a stage of the level? `starts` has the boundaries at which stages of the
+/// previous level can end; afterwards those at which stages of this level can.
 fn open_edges(
     checked: &CheckedProblem<'_>,
     level: Level,
@@ -285,8 +278,8 @@ fn open_edges(
     open
 }
 
-/// The ranges that are within the highest limit with `after` stages after them
-/// and obey the constraints on cuts.
+/// The ranges that are within the highest limit with `after` stages after them and obey the
+/// constraints on cuts.
 fn stage_ranges(checked: &CheckedProblem<'_>, after: usize) -> Arc<[StageRange]> {
     let limit = checked.highest_limit();
     let costs = checked.problem.costs;

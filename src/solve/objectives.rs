@@ -1,9 +1,9 @@
-//! The numbers that splits are compared by, and their order.
+//! The objectives that splits are compared by, and their order.
 
 use clap::ValueEnum;
 use std::fmt;
 
-/// One thing that a split is judged by. Less is better in all of them.
+/// A number that splits are compared by. Less is better in all objectives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Objective {
     /// Bytes on the fullest tile of any stage.
@@ -42,7 +42,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// All of them.
+    /// All goals.
     pub const ALL: [Self; 5] = [
         Self::Peak,
         Self::Fewest,
@@ -51,10 +51,9 @@ impl Goal {
         Self::Time,
     ];
 
-    /// The numbers that plans are compared by, the first counting most; cycles where
-    /// they are known. Plans that are equal in all go to the earliest cuts. The time of
-    /// a step is no such number: this is then the order of the search that it begins
-    /// with.
+    /// The objectives that plans are compared by, the most important first; cycles are skipped if
+    /// the profile has none. Plans that are equal in all go to the earliest cuts. The time of a
+    /// step is no objective: [`Goal::Time`] has the order of the search that it starts with.
     pub fn order(self) -> &'static [Objective] {
         use Objective::{CutBytes, Cycles, Peak, Squares, Stages};
         match self {
@@ -65,13 +64,12 @@ impl Goal {
         }
     }
 
-    /// The goal where none is given: the fastest split or, without cycles, the one on the
-    /// fewest IPUs.
+    /// The goal if none is given: the fastest split or, without cycles, the fewest IPUs.
     pub fn usual(has_cycles: bool) -> Self {
         if has_cycles { Self::Time } else { Self::Fewest }
     }
 
-    /// Does it mean nothing without cycles?
+    /// Is it meaningless without cycles?
     pub fn needs_cycles(self) -> bool {
         matches!(self, Self::Cycles | Self::Time)
     }
@@ -87,7 +85,7 @@ impl Goal {
         }
     }
 
-    /// The first of [`Goal::order`].
+    /// The first objective of [`Goal::order`].
     pub fn main(self) -> Objective {
         match self {
             Self::Peak => Objective::Peak,
@@ -111,7 +109,7 @@ impl Objective {
         }
     }
 
-    /// Whether the worst stage alone counts, not the sum over stages.
+    /// Does only the worst stage count, rather than the sum over stages?
     pub fn is_bottleneck(self) -> bool {
         matches!(self, Self::Peak | Self::Cycles)
     }

@@ -16,8 +16,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Takes stages (ends exclusive) that cover positions `0..layers` one
-    /// after the other; `None` when they do not, or when one is empty.
+    /// Takes stages (ends exclusive) that cover positions `0..layers` one after the other; `None`
+    /// if they do not, or if one is empty.
     pub fn new(stages: Vec<Range<usize>>, layers: usize) -> Option<Self> {
         let mut end = 0;
         for stage in &stages {
@@ -29,7 +29,7 @@ impl Plan {
         (end == layers && layers > 0).then_some(Self { stages })
     }
 
-    /// The stages, one range of positions (end exclusive) each.
+    /// The stages, as ranges of positions (end exclusive).
     pub fn stages(&self) -> &[Range<usize>] {
         &self.stages
     }
@@ -40,13 +40,13 @@ impl Plan {
         self.stages.iter().skip(1).map(|stage| stage.start)
     }
 
-    /// The stages, each with the number of those after it.
+    /// The stages, each with the number of stages after it.
     pub fn with_after(&self) -> impl Iterator<Item = (&Range<usize>, usize)> {
         let after = (0..self.stages.len()).rev();
         self.stages.iter().zip(after)
     }
 
-    /// The stage of each position.
+    /// By position, the number of its stage.
     pub(super) fn stage_of(&self) -> Vec<usize> {
         let stages = self.stages.iter().enumerate();
         let of = |(stage, range): (usize, &Range<usize>)| range.clone().map(move |_| stage);
@@ -54,8 +54,7 @@ impl Plan {
     }
 }
 
-/// The numbers of a plan, in exact integers. [`Goal::order`] says which number
-/// counts most.
+/// The numbers of a plan, in exact integers. [`Goal::order`] says which is most important.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// Bytes on the fullest tile of any stage.
@@ -64,18 +63,17 @@ pub struct Score {
     pub stages: usize,
     /// Sum of the squared peaks of all stages, in bytes squared.
     pub squares: u128,
-    /// Bytes over all cuts. Each boundary may have a full 64 bits of them.
+    /// Bytes over all cuts. Each boundary may have a full 64 bits.
     pub cut_bytes: u128,
-    /// Cycles of the slowest stage, with what it recomputes; `None` when no cycles are
-    /// known.
+    /// Cycles of the slowest stage, with what it recomputes; `None` if the profile has no cycles.
     pub slowest_cycles: Option<u128>,
-    /// The time of a step; `None` when no cycles are known.
+    /// The time of a step; `None` if the profile has no cycles.
     pub step: Option<StepTime>,
 }
 
 impl Score {
-    /// Scores `plan` from the range costs, whether it is within the limits or
-    /// not; `None` when the costs of a stage are missing.
+    /// Scores `plan` from the range costs, whether it is within the limits or not; `None` if the
+    /// costs of a stage are missing.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         let mut score = Self {
             peak: 0,
@@ -99,8 +97,8 @@ impl Score {
         Some(score)
     }
 
-    /// The number for `objective`; `None` for the tie-break, which is not a
-    /// number, and for cycles that are not known.
+    /// The value in `objective`; `None` for the tie-break, which is not a number, and for cycles
+    /// that the profile lacks.
     pub fn value(&self, objective: Objective) -> Option<u128> {
         match objective {
             Objective::Peak => Some(u128::from(self.peak)),
@@ -112,9 +110,9 @@ impl Score {
         }
     }
 
-    /// Orders the splits of several pipelines by `goal`, the better one first: by time the one
-    /// with the shortest step for each micro-batch, then the fewest stages, then the lowest
-    /// peak.
+    /// Orders splits, possibly of several pipelines, by `goal`, the better one first: by time, the
+    /// one with the shortest step for each micro-batch, then with the fewest stages, then with the
+    /// lowest peak.
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step
@@ -125,29 +123,28 @@ impl Score {
         }
     }
 
-    /// The numbers that `goal` compares, the first counting most: less is
-    /// better.
+    /// The values that `goal` compares, the most important first: less is better.
     pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
         let order = goal.order().iter();
         order.map(|&objective| self.value(objective)).collect()
     }
 }
 
-/// How a given plan meets a problem.
+/// The result of checking a given plan against a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
-    /// All its numbers; `None` when the costs of a stage are missing.
+    /// All its numbers; `None` if the costs of a stage are missing.
     pub score: Option<Score>,
-    /// The stages that are over their limit, and those that have no IPU.
+    /// The stages that exceed their limit, and the stages that have no IPU.
     pub too_large: Vec<usize>,
-    /// How many IPUs are missing.
+    /// Number of missing IPUs.
     pub missing_ipus: usize,
     /// The constraints that it breaks.
     pub broken: Vec<Constraint>,
 }
 
 impl Judgement {
-    /// Whether the plan is one that the problem allows.
+    /// Does the problem allow the plan?
     pub fn is_allowed(&self) -> bool {
         self.too_large.is_empty() && self.missing_ipus == 0 && self.broken.is_empty()
     }
@@ -156,8 +153,8 @@ impl Judgement {
 /// Judges `plan` without any search.
 ///
 /// # Errors
-/// A problem that contradicts itself, and a plan for another layer order.
-/// Constraints may contradict each other; the plan then breaks some.
+/// When the problem contradicts itself, or the plan has another layer order. If constraints
+/// contradict each other, the plan breaks some of them.
 pub fn evaluate(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveError> {
     problem.check()?;
     let end = plan.stages.last().map_or(0, |stage| stage.end);

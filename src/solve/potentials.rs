@@ -1,10 +1,8 @@
-//! Exact sums over paths, which tell what choosing an edge costs beyond the
-//! best.
+//! Exact sums over paths, which show how much choosing an edge costs beyond the best path.
 //!
-//! The least sum from each node to the end gives node potentials. Adding
-//! their differences to the costs changes every path by the same amount, so
-//! it does not change which is best; but the best is then 0 and the numbers
-//! are small, where floating point tells them apart.
+//! The least sum from each node to the end gives node potentials. Adding their differences to the
+//! costs changes every path by the same amount, so the best path stays the best; but it then costs
+//! 0, and the numbers are small enough for floating point to distinguish them.
 
 use super::network::Network;
 use super::objectives::Objective;
@@ -14,17 +12,16 @@ use super::objectives::Objective;
 pub(super) struct Potentials {
     /// The least sum of any path.
     pub best: u128,
-    /// For each open edge, what it adds in shifted costs: never negative, 0
-    /// on a best path from its start to the end.
+    /// By open edge: its shifted cost, which is never negative, and 0 on a best path from its start
+    /// to the end.
     pub shifted: Vec<u128>,
-    /// For each open edge, how far the best path through it is above `best`;
-    /// `None` when no path from the first to the last node has it. At least
-    /// as much as `shifted`.
+    /// By open edge: how much the best path through it exceeds `best`; `None` if it is on no path
+    /// from the first to the last node. At least as much as `shifted`.
     pub excess: Vec<Option<u128>>,
 }
 
 impl Potentials {
-    /// The potentials of `objective`; `None` when there is no path at all.
+    /// The potentials of `objective`; `None` if there is no path at all.
     pub(super) fn new(network: &Network<'_>, objective: Objective) -> Option<Self> {
         let to_end = sums_to_end(network, objective);
         let from_start = sums_from_start(network, objective);
@@ -46,7 +43,7 @@ impl Potentials {
     }
 }
 
-/// For each node the least sum of a path from it to the last one.
+/// By node: the least sum of a path from it to the last node.
 fn sums_to_end(network: &Network<'_>, objective: Objective) -> Vec<Option<u128>> {
     let mut sums = vec![None; network.sink() + 1];
     sums[network.sink()] = Some(0);
@@ -58,7 +55,7 @@ fn sums_to_end(network: &Network<'_>, objective: Objective) -> Vec<Option<u128>>
     sums
 }
 
-/// For each node the least sum of a path from the first one to it.
+/// By node: the least sum of a path from the first node to it.
 fn sums_from_start(network: &Network<'_>, objective: Objective) -> Vec<Option<u128>> {
     let mut sums = vec![None; network.sink() + 1];
     sums[0] = Some(0);

@@ -1,4 +1,4 @@
-//! The question: range costs, what a cut sends, limits, constraints and the goal.
+//! The question: range costs, bytes over cuts, limits, constraints and the goal.
 
 use std::ops::Range;
 
@@ -11,27 +11,26 @@ use crate::time::StageTimes;
 /// Bytes that a stage may take on each tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// One for every IPU.
+    /// The same for every IPU.
     Same(u64),
-    /// By IPU; one for each.
+    /// By IPU, one for each.
     ByIpu(&'a [u64]),
 }
 
-/// A choice of split points to be made.
+/// The question where to split.
 ///
-/// Stage n is on IPU n. There may be fewer stages than IPUs; the last ones are
-/// then left empty.
+/// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// Bytes on the fullest tile of every range of positions, in a pipeline by how
-    /// many stages come after it. A range that is missing is over every limit.
+    /// Bytes on the fullest tile of every range of positions, in a pipeline by the number of stages
+    /// after it. A missing range exceeds every limit.
     pub costs: &'a RangeCosts,
-    /// Bytes over each boundary: `cut_bytes[i]` for a cut between positions
-    /// `i` and `i + 1`, so one fewer than there are positions.
+    /// Bytes over each boundary: `cut_bytes[i]` for a cut between positions `i` and `i + 1`, so one
+    /// entry fewer than there are positions.
     pub cut_bytes: &'a [u64],
-    /// The cycles of ranges of positions as stages, if the profile has any.
+    /// The cycles of ranges of positions as stages; `None` if the profile has none.
     pub times: Option<&'a StageTimes>,
-    /// How many IPUs there are: the highest number of stages.
+    /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
     /// Bytes that a stage may take.
     pub limits: Limits<'a>,
@@ -50,7 +49,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Those of the first `ipus` IPUs.
+    /// The limits of the first `ipus` IPUs.
     pub fn first(self, ipus: usize) -> Self {
         match self {
             Self::Same(_) => self,
@@ -58,8 +57,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Bytes that stage `stage` may take; `None` beyond the last IPU that
-    /// has a limit of its own.
+    /// Bytes that stage `stage` may take; `None` beyond the last IPU, with limits by IPU.
     pub fn of(self, stage: usize) -> Option<u64> {
         match self {
             Self::Same(bytes) => Some(bytes),
@@ -75,7 +73,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// One for each IPU; `None` when it is the same on all.
+    /// The limits by IPU; `None` if it is the same for all.
     pub fn by_ipu(self) -> Option<&'a [u64]> {
         match self {
             Self::Same(_) => None,
@@ -83,7 +81,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Whether it matters which IPU a stage is on.
+    /// Does it matter which IPU a stage is on?
     pub(super) fn differs(self) -> bool {
         let bytes = self.by_ipu().unwrap_or_default();
         bytes.windows(2).any(|pair| pair[0] != pair[1])
@@ -91,8 +89,7 @@ impl<'a> Limits<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// The same question for another number of IPUs; with limits by IPU, for the first of
-    /// them.
+    /// The problem for another number of IPUs; with limits by IPU, for the first of them.
     pub fn with_ipus(self, ipus: usize) -> Self {
         Self {
             ipus,
@@ -125,8 +122,8 @@ impl<'a> Problem<'a> {
         self.costs.layers()
     }
 
-    /// Bytes over a cut before position `boundary`; 0 at either end of the
-    /// constraint, where nothing is cut.
+    /// Bytes over a cut before position `boundary`; 0 at either end of the layer order, where
+    /// nothing is cut.
     pub(super) fn bytes_over_cut(&self, boundary: usize) -> u64 {
         let before = boundary.checked_sub(1);
         before
@@ -135,7 +132,7 @@ impl<'a> Problem<'a> {
             .unwrap_or(0)
     }
 
-    /// Refuses what the solvers rely on and the types do not hold.
+    /// Checks what the solvers rely on and the types do not ensure.
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;
         self.check_size()?;
@@ -174,8 +171,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Four times the largest sum of squares must fit, so that sums of
-    /// several of them need no care.
+    /// Checks that four times the largest sum of squares fits, so that sums of several sums of
+    /// squares cannot overflow.
     fn check_size(&self) -> Result<(), SolveError> {
         let Some((range, peak)) = self.costs.highest() else {
             return Ok(());
@@ -187,8 +184,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Every range from `from` costs at least as much as the same range
-    /// without its last and without its first position.
+    /// Checks that every range from `from` costs at least as much as the same range without its
+    /// last and without its first position.
     fn check_monotone(&self, from: usize) -> Result<(), SolveError> {
         let row = self.costs.least_from(from);
         let tail = self.costs.least_from(from + 1);

@@ -6,22 +6,20 @@ use super::problem::Problem;
 use super::{Solution, answer};
 use rayon::prelude::*;
 
-/// So many numbers are solved at once at most: a plan for one may answer for those below.
+/// Maximum number of IPU counts that are solved in parallel: a plan for one may also answer for
+/// smaller ones.
 const AT_ONCE: usize = 4;
 
-/// The best plans for each of these ascending `numbers` of IPUs by the same goal and
-/// constraints; `None` where there is no plan. With limits by IPU, the first n of them
-/// count for n IPUs.
+/// The best plan for each of these ascending `numbers` of IPUs, by the same goal and constraints;
+/// `None` where there is no plan. With limits by IPU, the first n of them count for n IPUs.
 ///
-/// A number of IPUs that the best plan for more of them does not use up has
-/// that plan, too. So the largest number of IPUs is solved first, and each plan
-/// that is found answers for all numbers down to that of its stages. Where
-/// there is no plan, there is none for fewer either. Pins to an IPU beyond a
-/// smaller number leave no plan there; only for `problem.ipus`, which no number is above,
-/// they are an error.
+/// If the best plan for a number of IPUs does not use all of them, it is also the best for smaller
+/// numbers, down to that of its stages. So the largest number is solved first. If it has no plan,
+/// no smaller number has one. Pins to an IPU beyond a smaller number leave no plan there; they are
+/// an error only for `problem.ipus`, the largest number.
 ///
 /// # Errors
-/// As those of [`solve`](super::solve).
+/// As [`solve`](super::solve).
 pub fn sweep(
     problem: &Problem<'_>,
     numbers: &[usize],

@@ -1,4 +1,4 @@
-//! Range costs to test with, and the best split by trying all of them.
+//! Range costs for tests, and the best split by trying all of them.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,13 +8,12 @@ use super::{Constraint, Goal, Limits, Problem, Rule, TiedWeight};
 use crate::memory::RangeCosts;
 use crate::time::StageTimes;
 
-/// Costs of one tile on which each position has bytes of its own.
+/// Costs of one tile on which each position has its own bytes.
 pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
     table(weights.len(), limit, |range| weights[range].iter().sum())
 }
 
-/// Costs by a function of the range, up to the first from each start that is
-/// over `limit`.
+/// Costs by a function of the range, from each start up to the first range over `limit`.
 pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> RangeCosts {
     let row = |from: usize| {
         let costs = (from + 1..=layers).map(|end| cost(from..end));
@@ -23,16 +22,16 @@ pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> R
     RangeCosts::new((0..layers).map(row).collect())
 }
 
-/// A problem that owns what it is about.
+/// A problem that owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub costs: RangeCosts,
     pub cut_bytes: Vec<u64>,
     pub cycles: Option<Vec<u64>>,
-    /// Those of `cycles`.
+    /// From `cycles`.
     pub times: Option<StageTimes>,
     pub ipus: usize,
-    /// One for all IPUs, or one for each.
+    /// One limit for all IPUs, or one for each.
     pub limits: Vec<u64>,
     pub limit_by_ipu: bool,
     pub constraints: Vec<Constraint>,
@@ -61,7 +60,7 @@ impl Case {
     }
 }
 
-/// The numbers of a split in the order of the goal, and the cuts.
+/// The values of a split in the order of the goal, and its cuts.
 pub type Rank = (Vec<u128>, Vec<usize>);
 
 /// The cuts of every split into at most `ipus` stages that obeys the constraints.
@@ -76,7 +75,7 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
 
-/// Written apart from [`Constraint`]'s own judgement on purpose.
+/// Independent of [`Constraint`]'s own check on purpose.
 fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
@@ -91,13 +90,13 @@ fn obeys(case: &Case, cuts: &[usize]) -> bool {
             })
 }
 
-/// The best rank of all splits, each tried.
+/// The best rank of all splits, by trying each.
 pub fn brute_force(case: &Case) -> Option<Rank> {
     obedient(case).filter_map(|cuts| rank(case, cuts)).min()
 }
 
-/// The rank of a split; `None` when a stage is over its limit. Written apart
-/// from [`Score`](super::Score) on purpose.
+/// The rank of a split; `None` if a stage exceeds its limit. Independent of [`Score`](super::Score)
+/// on purpose.
 pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
     let peaks: Vec<u64> = bounds
@@ -133,8 +132,8 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     Some((numbers, cuts))
 }
 
-/// The values that costs are drawn from: few (many ties), multiples of 4,
-/// nearly equal ones, tile sizes, and far beyond any tile.
+/// The values that costs are drawn from: few (many ties), multiples of 4, nearly equal ones, sizes
+/// of tiles, and far beyond any tile.
 fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
     // First value, distance, number of values.
     prop_oneof![
@@ -173,8 +172,8 @@ fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Costs as they come about: bytes of each layer on each tile, and items
-/// that several layers share and a range holds once.
+/// Costs as in a model: bytes of each layer on each tile, and items that several layers share and a
+/// range holds once.
 fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     const TILES: usize = 3;
     let scale = prop_oneof![Just(1_u64), Just(4), Just(1 << 12), Just(1 << 30)];
@@ -211,7 +210,7 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let small_or_large = |large: u64| prop_oneof![0..3_u64, 0..large];
     let cuts = vec(small_or_large(1 << 60), layers);
     let cycles = vec(small_or_large(u64::MAX), layers);
-    // Of the time of a step, `fastest` has its own tests.
+    // The time of a step is tested in `fastest`.
     let goal = proptest::sample::select(&Goal::ALL[..4]);
     let limits = vec(0..40_usize, (layers / 2).max(5));
     let ipus = 1..=(layers / 2).max(5);
@@ -238,8 +237,8 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Costs by their place in the sorted list of all, in twentieths; from 20 on
-/// none is too much.
+/// Costs at these places in the sorted list of all, in twentieths; from place 20 on there is no
+/// limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -250,12 +249,12 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Any order for `layers` positions and some number of IPUs near `ipus`.
+/// Any option for `layers` positions and some number of IPUs near `ipus`.
 fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
         move |(kind, first, last, ipu)| match kind {
-            // Pins mostly where they can be.
+            // Pins are mostly where they can be obeyed.
             0 => Rule::Pin {
                 position: first,
                 ipu: if ipu < ipus { ipu.min(first) } else { ipu },
@@ -273,8 +272,7 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     rule.prop_map(|rule| Constraint::option(rule, format!("{rule:?}")))
 }
 
-/// A weight that positions of `layers` share: mostly near ones, at times the
-/// first and the last.
+/// A weight that positions of `layers` share: mostly near ones, sometimes the first and the last.
 fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     let last = layers - 1;
     let near = (0..layers, 1..4_usize).prop_map(move |(first, n)| (first, (first + n).min(last)));
@@ -290,9 +288,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// These costs in a pipeline: each range needs some bytes beside the least, and
-/// some for each stage after it. Where its place matters, the bytes beside the
-/// least are independent for each number of stages after it.
+/// `costs` in a pipeline: each range needs some bytes beside its lower bound, and some for each
+/// stage after it. If its place matters, the bytes beside the lower bound are independent for each
+/// number of stages after it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,
@@ -309,7 +307,7 @@ fn in_pipeline(
         let (beside, each) = draws[number % draws.len()];
         let each = if place_matters { 0 } else { each };
         let least = costs.least(range).unwrap_or(0);
-        // Not so much that sums of squares would not fit.
+        // Small enough that sums of squares fit.
         least
             .saturating_add(beside)
             .saturating_add(each * after as u64)

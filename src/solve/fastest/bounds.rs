@@ -1,22 +1,22 @@
-//! Lower bounds on the time of the stages that are still to come.
+//! Lower bounds on the time of stages that are not chosen yet.
 
 use crate::solve::checked_problem::CheckedProblem;
 use crate::time::{SlotKind, StageTimes};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Forward, backward (with what is recomputed), both, and no work.
+/// Cycles of the forward pass, of the backward pass (with recomputation), of both, and of no work.
 type Work = [u128; 4];
 
-/// The least work of the busiest of the stages from one on, each kind by itself, for splits into
-/// one number of stages.
+/// For splits into one number of stages: lower bounds, by kind of work, on the cycles of the
+/// busiest stage from one stage on.
 #[derive(Debug)]
 pub(super) struct Bounds {
     stages: usize,
     positions: usize,
-    /// The table, which splits into more stages may share.
+    /// The table, which may be shared with splits into more stages.
     table: Arc<Table>,
-    /// How many stages more the table is for.
+    /// Number of stages that the table has more than these splits.
     more: usize,
 }
 
@@ -25,24 +25,23 @@ pub(super) struct Bounds {
 struct Table {
     stages: usize,
     positions: usize,
-    /// `None` where the rest has no split. The last stage is followed by one row for no stage
-    /// at all.
+    /// `None` if the rest has no split. After the last stage comes one row for no stage.
     rests: Vec<Option<Rest>>,
-    /// The end of the stage with which the least work of both passes is reached.
+    /// The end of the stage with the least cycles of both passes.
     ends: Vec<usize>,
 }
 
 /// Lower bounds on the work of the remaining stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
-    /// Of its busiest stage.
+    /// Bounds on the busiest remaining stage.
     busiest: Work,
-    /// Of its first stage.
+    /// Bounds on the first remaining stage.
     first: Work,
 }
 
-/// The bytes on the fullest tile of a range as this stage of so many; `None` where it may
-/// not be that.
+/// Bytes on the fullest tile of a range as number `stage` of `stages` stages; `None` if it may not
+/// be that stage.
 pub(super) fn peak(
     checked: &CheckedProblem<'_>,
     (stage, stages): (usize, usize),
@@ -79,7 +78,7 @@ impl Table {
         stage * (self.positions + 1) + start
     }
 
-    /// Looks at all stages that start here.
+    /// Computes the bounds over all stages that start here.
     fn add(
         &mut self,
         checked: &CheckedProblem<'_>,
@@ -118,7 +117,7 @@ impl Table {
 }
 
 impl Bounds {
-    /// Those of splits into this number of stages; `None` where there is none.
+    /// Bounds for splits into this number of stages; `None` if there is no split.
     pub(super) fn new(
         checked: &CheckedProblem<'_>,
         times: &StageTimes,
@@ -128,9 +127,9 @@ impl Bounds {
         Self::of_table(table, stages)
     }
 
-    /// Those of splits into each number of stages up to `most` for which there are any. They
-    /// share one table, unless it matters which IPU a stage is on: what the stages after one
-    /// need is the same in all of them.
+    /// Bounds for splits into each number of stages up to `most`, if there are any. They share one
+    /// table, unless it matters which IPU a stage is on: the rest after a stage is the same in all
+    /// of them.
     pub(super) fn of_all(
         checked: &CheckedProblem<'_>,
         times: &StageTimes,
@@ -155,7 +154,7 @@ impl Bounds {
         bounds.leads_on(0, 0).then_some(bounds)
     }
 
-    /// How many stages the splits have.
+    /// Number of stages of the splits.
     pub(super) fn stages(&self) -> usize {
         self.stages
     }
@@ -164,12 +163,12 @@ impl Bounds {
         self.table.place(stage + self.more, start)
     }
 
-    /// Can the stages from this one on have the positions from `start` on?
+    /// Can the stages from this one on cover the positions from `start` on?
     pub(super) fn leads_on(&self, stage: usize, start: usize) -> bool {
         self.rest(stage, start).is_some()
     }
 
-    /// The lower bounds of these stages.
+    /// The lower bounds on the stages from `stage` on, which start at `start`.
     pub(super) fn rest(&self, stage: usize, start: usize) -> Option<Rest> {
         if start > self.positions {
             return None;
@@ -177,7 +176,7 @@ impl Bounds {
         *self.table.rests.get(self.place(stage, start))?
     }
 
-    /// The split whose slowest stage is the fastest.
+    /// The split with the fastest slowest stage.
     pub(super) fn path(&self) -> Option<Vec<Range<usize>>> {
         let mut start = 0;
         let mut stages = Vec::with_capacity(self.stages);
@@ -191,7 +190,8 @@ impl Bounds {
     }
 }
 
-/// Which work the stages from one on have in a slot: at least one of them, and the first.
+/// The kinds of work in a slot of the stages from one on: of all of them at least, and of the
+/// first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkOfRest {
     busiest: usize,
@@ -199,7 +199,7 @@ pub(super) struct WorkOfRest {
 }
 
 impl WorkOfRest {
-    /// Of the stages from `stage` on.
+    /// The work of the stages from `stage` on.
     pub(super) fn new(kind: &SlotKind, stage: usize) -> Self {
         let number = |forward: bool, backward: bool| match (forward, backward) {
             (true, true) => 2,
@@ -218,7 +218,7 @@ impl WorkOfRest {
 }
 
 impl Rest {
-    /// The work of the busiest stage in a slot with this work.
+    /// Lower bound on the cycles of the busiest stage in a slot with this work.
     pub(super) fn of(&self, work: WorkOfRest) -> u128 {
         self.busiest[work.busiest].max(self.first[work.first])
     }

@@ -1,9 +1,9 @@
-//! Better splits near a good one.
+//! Improves a split by moving its cuts.
 
 use super::Candidate;
 use crate::solve::checked_problem::CheckedProblem;
 
-/// Moves one cut after the other as long as the split gets better.
+/// Moves one cut at a time, as long as the split gets better.
 pub(super) fn climb(checked: &CheckedProblem<'_>, start: Candidate) -> Candidate {
     let mut best = start;
     let mut is_better = true;
@@ -24,7 +24,7 @@ pub(super) fn climb(checked: &CheckedProblem<'_>, start: Candidate) -> Candidate
     best
 }
 
-/// The stages with one cut elsewhere; `None` where one would be empty.
+/// The stages with one cut moved; `None` if a stage would be empty.
 fn with_cut(split: &Candidate, cut: usize, at: usize) -> Option<Vec<std::ops::Range<usize>>> {
     let mut stages = split.stages.clone();
     stages[cut - 1].end = at;

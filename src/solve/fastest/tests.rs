@@ -49,7 +49,7 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // As many positions as there are layers.
+        // The number of positions must equal the number of layers.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::full(&Layering::of(names, Vec::new()), self.out_is_first);
@@ -103,8 +103,8 @@ pub(in crate::solve) fn any_times(layers: usize) -> impl Strategy<Value = Timed>
     )
 }
 
-/// The shortest step of all splits that are allowed, each tried; of several the one with the
-/// fewest stages, then with the lowest peak: its step and its peak.
+/// Step and peak of the split with the shortest step, trying all splits that are allowed; of
+/// several the one with the fewest stages, then with the lowest peak.
 fn shortest(
     case: &Case,
     checked: &CheckedProblem<'_>,
@@ -168,7 +168,7 @@ proptest! {
         let proof = found.step.unwrap();
         prop_assert_eq!(proof, StepProof { at_least: step_of.cycles, is_optimal: true });
 
-        // With a few stages tried, what is said to be the least holds.
+        // With few stages tried, the lower bound still holds.
         let some = fastest_within(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         prop_assert!(some.proof.at_least <= step_of.cycles);

@@ -6,8 +6,7 @@ use super::{rank, solved};
 use crate::solve::testing::{Case, any_case, brute_force, case, obedient};
 use crate::solve::{Cause, Constraint, Goal, Infeasible, Needed, Rule, certificate, explain};
 
-/// The constraints that keep too large a range together are named, and no
-/// others.
+/// `kept_together` has exactly the constraints that keep a too large range together.
 fn check_kept_together(case: &Case, found: &Infeasible) -> Result<(), TestCaseError> {
     let kept = &found.kept_together;
     prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
@@ -38,9 +37,8 @@ fn check_kept_together(case: &Case, found: &Infeasible) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Without the constraints that a relaxation names there is its plan, and none
-/// of them can stay. Orders and weights are left in peace where the others are
-/// enough.
+/// Without the constraints of a relaxation there is its plan, and none of them can stay. Options
+/// are all kept if removing weights is enough, and weights if removing options is.
 fn check_relaxations(case: &Case, found: &Infeasible) -> Result<(), TestCaseError> {
     let with = |keep: &dyn Fn(&Constraint) -> bool| {
         let mut other = case.clone();
@@ -111,8 +109,8 @@ proptest! {
         check_relaxations(&case, &found)?;
     }
 
-    /// Just enough memory, or a little more: plans that send less over the cuts
-    /// often need more stages than there are IPUs. And just too little.
+    /// Just enough memory, or a little more: plans that send less over the cuts often need more
+    /// stages than there are IPUs. And just too little memory.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);

@@ -37,7 +37,7 @@ fn solved(case: &Case) -> Option<Option<Solution>> {
     }
 }
 
-/// The constraints that a clash names are given, and no split obeys them alone.
+/// The constraints of a conflict are given ones, and no split obeys even these.
 fn assert_conflicts(case: &Case, conflict: &Conflict) {
     let named = [&conflict.first].into_iter().chain(&conflict.second);
     let named: Vec<Constraint> = named.chain(&conflict.with).cloned().collect();
@@ -110,8 +110,7 @@ proptest! {
         ..crate::memory::testing::cases(2_000)
     })]
 
-    /// Each case with each objective. Cases that contradict themselves do not
-    /// count.
+    /// Each case with each goal. Contradictory cases do not count.
     #[test]
     fn both_programs_find_what_trying_all_splits_finds(
         mut case in case(10),
@@ -178,8 +177,8 @@ proptest! {
         let Some(Some(solution)) = solved(&case) else {
             return Ok(());
         };
-        // The first bottleneck is proven among all splits; a later one only
-        // among those that are best in what comes before.
+        // The first bottleneck is proven among all splits; a later one only among splits that are
+        // best in the objectives before it.
         let main = case.goal.main();
         let first = solution.bottlenecks.iter().find(|proof| proof.objective == main);
         let Some(proof) = first else {
