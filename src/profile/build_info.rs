@@ -1,4 +1,4 @@
-//! How a profile came about: versions, time, machine and options.
+//! Origin of a profile: version of Poplar, time, machine and options.
 
 use super::ProfileError;
 use super::cells::Cells;
@@ -7,40 +7,38 @@ use super::database::Database;
 use crate::message::Warning;
 use serde::{Deserialize, Serialize};
 
-/// The origin of a profile, as reports give it. Nothing is computed from it, so
-/// whatever a profile lacks is `None` or empty. All of these tables were seen
-/// in a real profile (report format 3.8.0).
+/// Origin of a profile, for reports only. Nothing is computed from it, so a field is `None` or
+/// empty when the profile lacks it. Every table read here occurs in a real profile (report format
+/// 3.8.0).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
-    /// The version of Poplar that wrote it, such as `3.3.0 (de1f8de2a7)`
-    /// (`poplar_version`).
+    /// Version of Poplar that wrote the profile, such as `3.3.0 (de1f8de2a7)` (`poplar_version`).
     pub poplar: Option<String>,
-    /// When, as Poplar wrote it: `2024-04-09 08:23:39`, without a time zone
+    /// Time of the compilation as Poplar wrote it, without a time zone: `2024-04-09 08:23:39`
     /// (`date_time`).
     pub time: Option<String>,
-    /// `IPU`, `IPU_MODEL` or `CPU` (`target_info.type_`).
+    /// Kind of device: `IPU`, `IPU_MODEL` or `CPU` (`target_info.type_`).
     pub device: Option<String>,
-    /// Cycles of a tile in a second (`target_info.clock_frequency`), which is
-    /// all that tells a Mk2 from a Bow.
+    /// Clock of a tile in Hz (`target_info.clock_frequency`). No other figure of a profile differs
+    /// between a Mk2 and a Bow.
     pub clock_hertz: Option<u64>,
-    /// The options of the compilation that were not left at their defaults, by
-    /// name (`compilation_parameters`).
+    /// Compilation options that differ from their defaults, by name (`compilation_parameters`).
     pub compilation_options: Vec<ChosenOption>,
-    /// Options of the target (`target_parameters`).
+    /// Target options that differ from their defaults, by name (`target_parameters`).
     pub target_options: Vec<ChosenOption>,
 }
 
 /// An option that was set to something other than its default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenOption {
-    /// Its name, such as `opt.internalExchangeOptimisationTarget`.
+    /// Name of the option, such as `opt.internalExchangeOptimisationTarget`.
     pub name: String,
-    /// Its value.
+    /// Value of the option.
     pub value: String,
 }
 
 impl BuildInfo {
-    /// Reads what there is, and says as sentences what cannot be understood.
+    /// Reads the tables that are there; a table that cannot be understood becomes a warning.
     pub(super) fn read(database: &Database) -> (Self, Vec<Warning>) {
         let mut warnings = Vec::new();
         let poplar = only(database, "poplar_version", &["string"], |row| row.text(0));
@@ -66,7 +64,7 @@ impl BuildInfo {
     }
 }
 
-/// Reads the last row of a table, if the table is there with a row.
+/// Reads the last row of a table; `None` if the table or a column is missing, or has no row.
 fn only<T>(
     database: &Database,
     table: &'static str,

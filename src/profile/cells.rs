@@ -1,4 +1,4 @@
-//! The values of one row, checked for what belongs there.
+//! The values of one row, checked for their types and ranges.
 
 use super::encoding::BlobError;
 use super::error::{DUPLICATE, ProfileError};
@@ -7,13 +7,13 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::cell::Cell;
 
-/// One row of a scan. Columns are given by their place in the scan's list.
+/// One row of a scan. A column is given by its position in `columns`.
 #[derive(Clone, Copy)]
 pub(super) struct Cells<'r> {
     pub(super) row: &'r Row<'r>,
     pub(super) table: &'static str,
     pub(super) columns: &'static [&'static str],
-    /// How many more bytes of texts and blobs the table can hold.
+    /// Bytes of texts and blobs that the scan may still read.
     pub(super) payload_left: &'r Cell<u64>,
 }
 
@@ -24,15 +24,15 @@ impl<'r> Cells<'r> {
         value.map_err(ProfileError::sqlite(self.table))
     }
 
-    /// The rowid, which a scan in ranges asks for behind all columns.
+    /// Rowid of the row: a scan in ranges selects it after all `columns`.
     #[inline(always)]
     pub(super) fn rowid(&self) -> Result<i64, ProfileError> {
         let rowid = self.row.get(self.columns.len());
         rowid.map_err(ProfileError::sqlite(self.table))
     }
 
-    /// Counts bytes that were read, so that rows which share their pages end
-    /// in an error and not in memory without bound.
+    /// Subtracts `bytes` from `payload_left`. Rows of a damaged file that share pages thus end in
+    /// an error instead of filling the memory.
     fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], ProfileError> {
         let left = self.payload_left.get().checked_sub(bytes.len() as u64);
         self.payload_left
@@ -40,7 +40,7 @@ impl<'r> Cells<'r> {
         Ok(bytes)
     }
 
-    /// An integer that may be NULL.
+    /// Integer of the cell; `None` for NULL.
     #[inline]
     pub(super) fn signed(&self, column: usize) -> Result<Option<i64>, ProfileError> {
         match self.value(column)? {
@@ -50,7 +50,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// An integer from 0 on, or NULL.
+    /// Integer of the cell, at least 0; `None` for NULL.
     #[inline]
     pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, ProfileError> {
         self.signed(column)?
@@ -61,7 +61,7 @@ impl<'r> Cells<'r> {
             .transpose()
     }
 
-    /// An integer from 0 on.
+    /// Integer of the cell, at least 0; NULL is an error.
     #[inline(always)]
     pub(super) fn unsigned(&self, column: usize) -> Result<u64, ProfileError> {
         match self.value(column)? {
@@ -72,14 +72,14 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// An integer from 0 to `u32::MAX`.
+    /// Integer of the cell from 0 to `u32::MAX`; NULL is an error.
     #[inline]
     pub(super) fn small(&self, column: usize) -> Result<u32, ProfileError> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
-    /// An integer from 0 to `u32::MAX`, or NULL.
+    /// Integer of the cell from 0 to `u32::MAX`; `None` for NULL.
     pub(super) fn optional_small(&self, column: usize) -> Result<Option<u32>, ProfileError> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
@@ -87,7 +87,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// A blob; NULL counts as empty.
+    /// Blob of the cell; NULL is an empty blob.
     #[inline]
     pub(super) fn blob(&self, column: usize) -> Result<&'r [u8], ProfileError> {
         match self.value(column)? {
@@ -97,7 +97,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// A text; NULL counts as empty, bytes that are not UTF-8 are replaced.
+    /// Text of the cell, with bytes that are not UTF-8 replaced; NULL is an empty text.
     pub(super) fn text(&self, column: usize) -> Result<String, ProfileError> {
         match self.value(column)? {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.count(bytes)?).into_owned()),
@@ -106,7 +106,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// The bytes of a text; `None` for anything else.
+    /// Bytes of the text in the cell; `None` for a value of another type.
     #[inline]
     pub(super) fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>, ProfileError> {
         match self.value(column)? {
@@ -115,7 +115,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// An error that names this row and `column`.
+    /// Error about `column` of this row; it names the row by its first column.
     pub(super) fn problem(&self, column: usize, problem: impl ToString) -> ProfileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
@@ -126,13 +126,13 @@ impl<'r> Cells<'r> {
         ProfileError::cell(self.table, column, key, problem)
     }
 
-    /// The error about a blob that could not be decoded.
+    /// Turns the error about a blob in `column` into one that names the row.
     pub(super) fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> ProfileError + '_ {
         move |error| self.problem(column, error)
     }
 
-    /// Is it the first row of its key? A duplicate id is an error: it would not
-    /// be clear which of the two counts.
+    /// Returns an error unless `is_first`. Two rows with one id are an error, since it is unclear
+    /// which of them counts.
     pub(super) fn check_first(&self, is_first: bool) -> Result<(), ProfileError> {
         if is_first {
             Ok(())
@@ -141,7 +141,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// The sum of `parts`, those of the columns from 1 on.
+    /// Sum of `parts`, which were decoded from column 1 and those after it.
     pub(super) fn sum(&self, parts: &[TileBytes], tiles: u32) -> Result<TileBytes, ProfileError> {
         let sum = TileBytes::sum(parts.iter().map(|part| (part, 1)), tiles);
         sum.map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
@@ -156,10 +156,10 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// The maximum number of characters of a text that an error shows.
+/// Maximum number of characters of a text in an error.
 const MAX_CHARACTERS: usize = 60;
 
-/// A text in quotes, without control characters, and cut where it is long.
+/// The text in quotes, with control characters escaped, and cut after [`MAX_CHARACTERS`].
 fn shortened(text: &str) -> String {
     let kept: String = text.chars().take(MAX_CHARACTERS).collect();
     let more = if kept.len() < text.len() { "..." } else { "" };

@@ -1,12 +1,10 @@
-//! Cycles of programs: executed, or estimated by the compiler.
+//! Cycles of programs: executed cycles, and estimates of the compiler.
 //!
-//! Nothing else depends on cycles, so what cannot be read of them is a warning
-//! and leaves them out.
+//! Nothing else depends on cycles, so cycles that cannot be read are left out with a warning.
 //!
-//! In the one real profile (report format 3.8.0, `profiler.includeCycleEstimates`
-//! false) exchanges and stream copies have estimates and compute sets have none;
-//! `runs`, `steps` and `steps_by_ipu` are there without rows. What is said below
-//! of those rows is what the schema says of them, and assumed.
+//! In the one real profile (report format 3.8.0, `profiler.includeCycleEstimates` false), exchanges
+//! and stream copies have estimates and compute sets have none; `runs`, `steps` and `steps_by_ipu`
+//! exist without rows. The meaning of their rows is taken from the schema and assumed.
 
 use super::cells::Cells;
 use super::database::Database;
@@ -16,37 +14,34 @@ use super::{ProfileError, ProgramKind, Programs, Target};
 use crate::message::Warning;
 use rustc_hash::FxHashMap;
 
-/// The cycles in a profile. All sums stop at `u64::MAX`.
+/// Cycles in a profile. All sums saturate at `u64::MAX`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cycles {
-    /// Cycles of the steps that were executed; `None` when the profile has no
-    /// execution.
+    /// Cycles of the executed steps; `None` if the profile has no execution.
     pub executed: Option<Executed>,
-    /// By position in [`Programs::all`]: the compiler's estimate for one
-    /// execution, 0 for a program without one. `None` when no compute set has
-    /// an estimate: exchanges have theirs even when estimates are switched off,
-    /// and alone they say nothing of a layer.
+    /// By position in [`Programs::all`]: the compiler's estimate for one execution, 0 for a program
+    /// without one. `None` if no compute set has an estimate: exchanges have estimates even when
+    /// the option is off, and these by themselves say nothing about a layer.
     pub estimated: Option<Vec<u64>>,
-    /// How often a Repeat (a position in [`Programs::all`]) runs its body, for
-    /// those whose count is fixed.
+    /// By position of a Repeat in [`Programs::all`]: how often it runs its body, if the count is
+    /// fixed.
     pub repeats: FxHashMap<u32, u64>,
 }
 
 /// Executed cycles, over all runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// Rows of `runs`: calls of `Engine::run` that were recorded. 0 when the
-    /// profile does not say.
+    /// Recorded calls of `Engine::run` (rows of `runs`); 0 if the profile lacks them.
     pub runs: u64,
-    /// By position in [`Programs::all`]: the sum over its steps, of each the
+    /// By position in [`Programs::all`]: the sum over the steps of the program, each with the
     /// cycles of its slowest tile.
     pub by_program: Vec<u64>,
-    /// The sum over the steps that name no program, such as implicit syncs.
+    /// Sum over the steps without a program, such as implicit syncs.
     pub without_program: u64,
 }
 
 impl Cycles {
-    /// Reads what there is, and says as sentences what cannot be understood.
+    /// Reads the cycles that are there; a table that cannot be understood becomes a warning.
     pub(super) fn read(
         database: &Database,
         programs: &Programs,
@@ -65,7 +60,7 @@ impl Cycles {
     }
 }
 
-/// The value that was read, or its default and a warning.
+/// Returns the value, or, after an error, the default and a warning.
 pub(super) fn or_warn<T: Default>(
     read: Result<T, ProfileError>,
     what: &str,
@@ -77,7 +72,7 @@ pub(super) fn or_warn<T: Default>(
     })
 }
 
-/// A step that names no program.
+/// Stands for the program of a step without one.
 const NO_PROGRAM: u32 = u32::MAX;
 
 fn read_executed(
@@ -93,8 +88,8 @@ fn read_executed(
         without_program: 0,
         rows: 0,
     };
-    // The schema hints at rows without an IPU: sums over the whole device that
-    // are listed beside those of each IPU, as they are for liveness.
+    // The schema hints at rows without an IPU. They are taken as sums over the whole device, listed
+    // beside the rows of each IPU, as in the table of liveness.
     let (mut of_ipu, mut of_device) = (sums(), sums());
     let columns = &["step_id", "ipu", "cycles"];
     database.scan("steps_by_ipu", columns, |row| {
@@ -117,7 +112,7 @@ fn read_executed(
     }))
 }
 
-/// Cycles by program while they are read.
+/// Sums of cycles by program while rows are read.
 struct CyclesByProgram {
     by_program: Vec<u64>,
     without_program: u64,
@@ -135,8 +130,7 @@ impl CyclesByProgram {
     }
 }
 
-/// The program of each executed step, as a position, and the position of its
-/// id.
+/// Positions of the executed steps by id, and the program of each, as a position or [`NO_PROGRAM`].
 fn read_step_programs(
     database: &Database,
     programs: &Programs,
@@ -155,8 +149,9 @@ fn read_step_programs(
     Ok((Ids::of("steps", "id", &ids)?, program_of))
 }
 
-/// Executed cycles by IPU, over all runs: of each step those of its slowest tile on
-/// that IPU. `None` without rows by IPU. Rows without an IPU are sums beside them.
+/// Executed cycles by IPU over all runs: the sum over its steps, each with the cycles of the
+/// slowest tile of that IPU. `None` without rows by IPU. Rows without an IPU are sums and are
+/// skipped.
 pub(super) fn read_cycles_by_ipu(
     database: &Database,
     ipus: u32,
@@ -190,17 +185,17 @@ fn count_runs(database: &Database) -> Result<u64, ProfileError> {
     Ok(runs)
 }
 
-/// Where a table keeps estimates: the key and the ids of rows of
-/// `compilation_cycles_by_tile`, one for each IPU (from format 3.2), or the key
-/// and the cycles by tile in place (before).
+/// Columns in which a table keeps estimates. From format 3.2 on: the key, and ids of rows of
+/// `compilation_cycles_by_tile`, one for each IPU. Before: the key, and the cycles by tile in
+/// place.
 struct EstimatePlace {
     table: &'static str,
     ids: &'static [&'static str],
     in_place: &'static [&'static str],
 }
 
-/// That the ids are a plain list was seen in exchanges; that they are here
-/// too, and that what stood in place before is a run-length list, is assumed.
+/// The ids in exchanges are a plain list in a real profile. That they are one here too, and that
+/// the older column holds a run-length list, is assumed.
 const COMPUTE_SETS: EstimatePlace = EstimatePlace {
     table: "compute_sets",
     ids: &["compute_set", "cycles_by_tile_ids"],
@@ -236,8 +231,8 @@ fn read_estimates(
     Ok(Some(cycles.collect()))
 }
 
-/// By id of `compilation_cycles_by_tile`: the cycles of the slowest tile. All
-/// tiles wait for each other between two steps.
+/// Cycles of the slowest tile by id of `compilation_cycles_by_tile`: tiles wait for each other
+/// between two steps.
 fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, ProfileError> {
     let table = "compilation_cycles_by_tile";
     let mut cycles = FxHashMap::default();
@@ -251,7 +246,7 @@ fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, 
 }
 
 impl EstimatePlace {
-    /// The estimate of each row that has one, by its key.
+    /// Estimates by key of the row, for rows that have one.
     fn read(
         &self,
         database: &Database,
@@ -259,7 +254,7 @@ impl EstimatePlace {
         tiles: u32,
     ) -> Result<FxHashMap<u64, u64>, ProfileError> {
         let mut cycles = FxHashMap::default();
-        // Both columns may be there, with NULL in the one that is not used.
+        // Both columns may exist, with NULL in the unused one.
         if database.require(self.table, self.in_place).is_ok() {
             database.scan(self.table, self.in_place, |row| {
                 if !row.blob(1)?.is_empty() {
@@ -280,8 +275,8 @@ impl EstimatePlace {
     }
 }
 
-/// The maximum of the cycles of the IPUs whose rows a list names; `None` if it
-/// is empty.
+/// Maximum over the IPUs whose rows of `compilation_cycles_by_tile` a list names; `None` if the
+/// list is empty.
 fn slowest_ipu(
     row: &Cells<'_>,
     column: usize,
@@ -297,9 +292,8 @@ fn slowest_ipu(
     Ok(maximum)
 }
 
-/// The maximum of the cycles of all tiles in a run-length blob, which has one
-/// value for each of them (seen on all 21 blobs of the real profile) or none at
-/// all.
+/// Cycles of the slowest tile in a run-length blob. The blob has one value for each tile (as all 21
+/// blobs of the real profile) or is empty.
 fn slowest_tile(row: &Cells<'_>, column: usize, tiles: u32) -> Result<u64, ProfileError> {
     let blob = row.blob(column)?;
     maximum(blob, tiles).map_err(row.bad_blob(column))

@@ -1,4 +1,4 @@
-//! SQLite, strictly read-only, as scans over one table each.
+//! Read-only access to SQLite by scans over single tables.
 
 mod ranges;
 
@@ -18,17 +18,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// An open profile.
 pub(super) struct Database {
     source: Source,
-    /// Connections that no scan uses: there are as many as threads have scanned at once.
+    /// Open connections that no scan uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
     rows: Task,
-    /// The version in `version_info`; zero until it was read.
+    /// Version stated in `version_info`; zero before it was read.
     pub(super) version: FormatVersion,
 }
 
 impl Database {
-    /// Opens `path` so that nothing is written, neither to it nor beside it,
-    /// see [`Source`].
+    /// Opens `path` such that nothing is written, neither to the file nor beside it (see
+    /// [`Source`]).
     pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
         let source = Source::find(path)?;
         let connection = source.connect()?;
@@ -43,13 +43,12 @@ impl Database {
         })
     }
 
-    /// Is there anything of this name that can be selected from? (Reading what
-    /// is not a table is an error.)
+    /// Is there a table, view or virtual table of this name? (Only tables can be read.)
     pub(super) fn has_table(&self, table: &str) -> bool {
         self.schema.has(table)
     }
 
-    /// Checks that the table and the columns are there.
+    /// Checks that the table exists with these columns.
     pub(super) fn require(
         &self,
         table: &'static str,
@@ -61,7 +60,7 @@ impl Database {
     /// Opens a file again that was read before.
     ///
     /// # Errors
-    /// [`ProfileError::Changed`] when it is no longer what it was.
+    /// [`ProfileError::Changed`] if the file has changed since then.
     pub(super) fn open_again(source: &Source) -> Result<Self, ProfileError> {
         let database = Self::open(source.path(), &Progress::new())?;
         if database.source == *source {
@@ -76,13 +75,13 @@ impl Database {
         &self.source
     }
 
-    /// Is the file still what it was when it was opened?
+    /// Returns an error if the file has changed since it was opened.
     pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
         self.source.check_unchanged()
     }
 
-    /// Calls `visit` with each row of `table`, in rowid order, without a sort.
-    /// The first column names the row in errors.
+    /// Calls `visit` with each row of `table` in rowid order. Errors name a row by the first of
+    /// `columns`.
     pub(super) fn scan(
         &self,
         table: &'static str,
@@ -97,8 +96,8 @@ impl Database {
         })
     }
 
-    /// Calls `visit` with each row of `table` whose first column is one of `ids`: SQLite
-    /// looks them up where that column is the rowid, as Poplar has it.
+    /// Calls `visit` with each row of `table` whose first column is one of `ids`. SQLite looks them
+    /// up if that column is the rowid, as in the files of Poplar.
     pub(super) fn rows_with(
         &self,
         table: &'static str,
@@ -121,7 +120,7 @@ impl Database {
         Ok(())
     }
 
-    /// Has the table any row?
+    /// Does the table have a row?
     pub(super) fn has_rows(&self, table: &'static str) -> Result<bool, ProfileError> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM \"{table}\")");
         self.with_connection(|connection| {
@@ -130,8 +129,8 @@ impl Database {
         })
     }
 
-    /// Calls `visit` with the rows of a statement until it breaks. `columns` are the first of the
-    /// statement's.
+    /// Calls `visit` with the rows of the statement `sql` until it breaks. The statement selects
+    /// `columns` first.
     fn query(
         &self,
         table: &'static str,
@@ -160,7 +159,7 @@ impl Database {
         })
     }
 
-    /// Gives `work` a connection of its own.
+    /// Calls `work` with an idle connection, or a new one.
     fn with_connection<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, ProfileError>,
@@ -172,18 +171,17 @@ impl Database {
         done
     }
 
-    /// The list stays whole whatever happened to the thread that held the lock.
+    /// A poisoned lock is taken too: a panic cannot leave the list half changed.
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How many rows are looked up by one statement: with more it would have too many operations.
+/// Ids looked up by one statement: more would exceed the limit on operations of a statement.
 const LOOKED_UP: usize = 5000;
 
-/// A statement that reads `columns` of `table` and then `more`. Without the words `NOT INDEXED`
-/// SQLite would take an index that holds all these columns, and the table's own order is read
-/// faster.
+/// Statement that reads `columns` of `table`, and then `more`. Without `NOT INDEXED`, SQLite would
+/// use an index that covers these columns, and reading the table in its own order is faster.
 fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String {
     let list = columns.join("\", \"");
     format!("SELECT \"{list}\"{more} FROM \"{table}\" NOT INDEXED {condition}")

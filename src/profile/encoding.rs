@@ -1,4 +1,4 @@
-//! The encodings inside the blobs of `profile.pop`, both ways.
+//! Decodes and encodes the blobs of `profile.pop`.
 //!
 //! * **varint**: unsigned, big-endian groups of 7 bits; the high bit marks the
 //!   *last* byte. `80` is 0, `81` is 1, `01 96` is 150.
@@ -7,16 +7,15 @@
 //!   `n` literal varints follow, otherwise one varint that counts `n` times }.
 //! * **difference list**: a run-length list of adjacent differences.
 //!
-//! A few bytes can claim 2^60 values, so nothing here expands a blob without a
-//! bound that the caller takes from the target (tiles) or the file (ids).
-//! [`Runs`] does not expand at all.
+//! A few bytes can claim 2^60 values, so a blob is only expanded up to a bound, which the caller
+//! takes from the target (tiles) or the file (ids). [`Runs`] does not expand at all.
 
 mod encode;
 
 pub use encode::*;
 use thiserror::Error;
 
-/// Why a blob could not be decoded.
+/// Error in a blob.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum BlobError {
     /// The blob ends inside a varint or inside a run.
@@ -28,26 +27,26 @@ pub enum BlobError {
     /// More values than the caller allows.
     #[error("it expands to more than {limit} values")]
     TooLong {
-        /// The bound that was passed.
+        /// Bound that the caller passed.
         limit: usize,
     },
-    /// More bytes than 32 bits hold, on one tile.
+    /// A value for one tile exceeds 32 bits.
     #[error("it gives {value} to one tile, more than any tile has")]
     BeyondTile {
-        /// The value.
+        /// Value in the blob.
         value: u64,
     },
-    /// Not one value for each tile (or IPU).
+    /// The number of values is not the number of tiles (or IPUs).
     #[error("it holds {found} values where {expected} belong")]
     WrongLength {
-        /// How many values belong there.
+        /// Number of values that belong there.
         expected: usize,
-        /// How many were found.
+        /// Number of values in the blob.
         found: usize,
     },
 }
 
-/// Iterator over the varints of a plain list.
+/// Iterator over the varints of a list.
 #[derive(Debug, Clone)]
 pub struct Varints<'a> {
     bytes: std::slice::Iter<'a, u8>,
@@ -83,17 +82,17 @@ impl Iterator for Varints<'_> {
     }
 }
 
-/// `count` equal values in a row.
+/// A value and the number of its repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// How many times the value occurs; at least 1.
+    /// Number of repetitions; at least 1.
     pub count: u64,
-    /// The value.
+    /// The repeated value.
     pub value: u64,
 }
 
-/// Iterator over the runs of a run-length list, without expanding it: literal
-/// values come as runs of one, empty runs are passed over.
+/// Iterator over the runs of a run-length list, without expanding it. Each literal value is a run
+/// of one; empty runs are skipped.
 #[derive(Debug, Clone)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
@@ -140,7 +139,7 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// Decodes a plain list of at most `limit` values.
+/// Decodes a list of at most `limit` values.
 pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     let mut values = Vec::new();
     for value in Varints::new(blob) {
@@ -165,9 +164,8 @@ pub fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     Ok(values)
 }
 
-/// Decodes a run-length list of adjacent differences (from 0) into running
-/// sums, at most `limit` of them: the ascending variable ids of
-/// `compute_sets.var_ids_diff_rle`.
+/// Decodes a run-length list of adjacent differences (from 0) into at most `limit` running sums,
+/// such as the ascending variable ids of `compute_sets.var_ids_diff_rle`.
 pub fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     let mut sums = Vec::new();
     let mut sum = 0u64;

@@ -1,4 +1,4 @@
-//! Defects of a `profile.pop`.
+//! Errors about a `profile.pop`.
 
 use super::FormatVersion;
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Unreadable};
@@ -6,16 +6,16 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// The first number of the formats that are read; 3 since profiles are SQLite.
+/// Supported first number of the format version: profiles are SQLite since format 3.
 pub(super) const KNOWN_MAJOR: u64 = 3;
 
-/// The problem of an id that several rows have.
+/// Problem of an id that several rows share.
 pub(super) const DUPLICATE: &str = "duplicate id";
 
-/// Why a profile could not be read. The caller adds the file's name.
+/// Reason why a profile could not be read. The caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum ProfileError {
-    /// The file could not be opened or read at all.
+    /// The file could not be opened or read.
     #[error(transparent)]
     Io(#[from] Unreadable),
     /// The file has no bytes.
@@ -24,61 +24,61 @@ pub enum ProfileError {
     /// The first bytes are not those of an SQLite database.
     #[error("the file is no SQLite database{instead}; {GIVE_PROFILE}")]
     NotADatabase {
-        /// The kind of file that it looks like; empty or starting with a comma.
+        /// Kind of file that it looks like, starting with a comma; empty if unknown.
         instead: &'static str,
     },
-    /// The first bytes are those of CBOR.
+    /// The first bytes are those of a CBOR file.
     #[error(
         "the file looks like CBOR, not like a profile; give profile.pop first and debug.cbor second"
     )]
     Cbor,
-    /// By its name, what PopVision leaves beside a profile.
+    /// By its name, the file is a cache that PopVision keeps beside a profile.
     #[error("by its name, this is a cache that PopVision keeps beside a profile; {GIVE_PROFILE}")]
     Cache,
-    /// SQLite keeps changes in a file beside the profile that are not in it yet.
+    /// SQLite keeps changes in a file beside the profile that are not in the profile yet.
     #[error(
         "the file is still open in another process, or that process died: changes are waiting in \
          {}; let the process finish, or open a copy of both files once with `sqlite3`", .0.display()
     )]
     Unfinished(PathBuf),
-    /// An SQLite database of another kind.
+    /// The file is an SQLite database, but not a profile.
     #[error(
         "the file is an SQLite database, but no profile: it has no table `{table}`; {GIVE_PROFILE}"
     )]
     NotAProfile {
-        /// The table that every profile has.
+        /// Name of a table that every profile has.
         table: &'static str,
     },
-    /// A table that the analysis needs is not there.
+    /// A table that the analysis needs is missing.
     #[error("table `{table}` is missing (report format {version}); {PROFILE_AGAIN}")]
     MissingTable {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The format version that the file states.
+        /// Format version that the file states.
         version: FormatVersion,
     },
-    /// A column that the analysis needs is not there.
+    /// A column that the analysis needs is missing.
     #[error(
         "column `{column}` of table `{table}` is missing (report format {version}); {PROFILE_AGAIN}"
     )]
     MissingColumn {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The column.
+        /// Name of the column.
         column: &'static str,
-        /// The format version that the file states.
+        /// Format version that the file states.
         version: FormatVersion,
     },
     /// A table that must have a row has none.
     #[error("table `{table}` has no row; {PROFILE_AGAIN}")]
     NoRow {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
     },
     /// A table that must have one row has several.
     #[error("table `{table}` has several rows where one belongs; {PROFILE_AGAIN}")]
     SeveralRows {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
     },
     /// The profile was recorded without lowered variables.
@@ -88,157 +88,158 @@ pub enum ProfileError {
          autoReport.outputLoweredVars set to true"
     )]
     NoLoweredVariables,
-    /// A cell holds something that cannot be right.
+    /// A cell holds an impossible value.
     #[error("table `{table}`, column `{column}`, row {row}: {problem}; {PROFILE_AGAIN}")]
     Cell {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The column.
+        /// Name of the column.
         column: &'static str,
-        /// The value of the row's first requested column (its key).
+        /// Value of the row's first requested column, which is its key.
         row: String,
-        /// The defect.
+        /// Description of the defect.
         problem: String,
     },
-    /// A format whose tables may mean something else.
+    /// Tables may mean something else in this format.
     #[error(
         "the profile has report format {0}, and popliner knows format {KNOWN_MAJOR} alone, that of \
          Poplar up to 3.3; record it with such an SDK, or use a popliner that knows its format"
     )]
     OtherFormat(FormatVersion),
-    /// Several replicas of one IPU each, of which none is listed alone.
+    /// The model was compiled for replicas of one IPU each, and the file does not list exactly one.
     #[error(
         "the profile was compiled for {replicas} replicas of one IPU each and does not list one of \
          them alone, but {listed} tiles; compile the model without replication to split it, or \
          judge it as it is with --fit"
     )]
     Replicas {
-        /// How many.
+        /// Number of replicas.
         replicas: u64,
-        /// Tiles in `memory_by_tile`.
+        /// Number of tiles in `memory_by_tile`.
         listed: u64,
     },
-    /// The rules of splitting are for one IPU (docs/model.md, "The memory of a stage").
+    /// The model was compiled for several IPUs, which cannot be split (docs/model.md, "The memory
+    /// of a stage").
     #[error(
         "the profile was compiled for {ipus} IPUs ({tiles} tiles, {of_ipu} on each, \
          replicas: {replicas}), and only one IPU without replication can be split; compile the whole \
          model for one IPU, without pipelining or replication, or judge it as it is with --fit"
     )]
     SeveralIpus {
-        /// How many.
+        /// Number of IPUs.
         ipus: u64,
-        /// Tiles of all of them.
+        /// Tiles of all IPUs together.
         tiles: u32,
-        /// Tiles of each.
+        /// Tiles of each IPU.
         of_ipu: u32,
-        /// Replicas.
+        /// Number of replicas.
         replicas: u64,
     },
-    /// The ids of programs mean several programs.
+    /// Programs of several compilations share ids.
     #[error(
         "table `programs`, column `compilation_step_id`: there are several compilation steps, \
          whose programs share their ids; record each compilation into a folder of its own"
     )]
     SeveralCompilations,
-    /// Tiles are listed of no whole replica.
+    /// `memory_by_tile` lists neither all tiles nor the tiles of one replica.
     #[error(
         "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of {of_ipu} \
          tiles each, {replicas} replicas); {PROFILE_AGAIN}"
     )]
     ListedTiles {
-        /// Rows of `memory_by_tile`.
+        /// Number of tiles in `memory_by_tile`.
         listed: u64,
-        /// Tiles of all IPUs.
+        /// Tiles of all IPUs together.
         all: u64,
         /// Tiles of each IPU.
         of_ipu: u64,
-        /// Replicas.
+        /// Number of replicas.
         replicas: u64,
     },
-    /// Something else than a file, which cannot be opened as a database.
+    /// The path is a folder, pipe or device, which cannot be opened as a database.
     #[error("this is {found}, and a profile must be a file; {GIVE_PROFILE}")]
     NoFile {
-        /// Its kind, with its article.
+        /// Kind of the path, with its article.
         found: &'static str,
     },
-    /// The file is shorter than SQLite left it.
+    /// The file is shorter than its header states.
     #[error(
         "the file is cut off: it has {found} bytes and should have {expected}; {PROFILE_AGAIN}"
     )]
     CutOff {
-        /// Its size in bytes.
+        /// Size of the file in bytes.
         found: u64,
-        /// The size that its header states.
+        /// Size that the header states, in bytes.
         expected: u64,
     },
-    /// Somebody wrote to the file in the meantime.
+    /// Another process wrote to the file while it was read.
     #[error(
         "the file changed while it was read; let the process that writes it finish, and try again"
     )]
     Changed,
-    /// A view or a virtual table where a table belongs.
+    /// A view or a virtual table has the name of a table.
     #[error(
         "`{table}` is {found} and not a table, and code that runs when it is read is not run; \
          {GIVE_PROFILE}"
     )]
     NoTable {
-        /// Its name.
+        /// Name of the view or virtual table.
         table: &'static str,
         /// Its kind, with its article.
         found: &'static str,
     },
-    /// A column that is computed when it is read.
+    /// A column is computed when it is read.
     #[error(
         "column `{column}` of table `{table}` is computed when it is read, and such code is not \
          run; {GIVE_PROFILE}"
     )]
     Computed {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The column.
+        /// Name of the column.
         column: &'static str,
     },
-    /// The rows of a table hold more than the file.
+    /// The rows of a table hold more bytes than the file.
     #[error(
         "table `{table}` is damaged: its rows hold more bytes than the whole file, so some of \
          them share pages; {PROFILE_AGAIN}"
     )]
     Overlapping {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
     },
-    /// The rowids of a table do not ascend, which SQLite relies on to find rows.
+    /// The rowids of a table do not ascend, on which SQLite relies to find rows.
     #[error(
         "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \
          {PROFILE_AGAIN}"
     )]
     Disordered {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// That of the row which does not follow the one before.
+        /// Rowid of the first row out of order.
         rowid: i64,
     },
-    /// Reading takes longer than a sound file of this size can.
+    /// Reading takes more operations than an intact file of this size can need.
     #[error(
         "{place} cannot be read to an end: there are more rows than a file of this size can \
          hold, so some pages lead back to others; {PROFILE_AGAIN}"
     )]
     Endless {
-        /// The table or what else was read.
+        /// Name of the table, or another description of the part that was read.
         place: &'static str,
     },
-    /// SQLite could not read on.
+    /// SQLite reported an error.
     #[error("SQLite cannot read {place}: {error}; {PROFILE_AGAIN}")]
     Sqlite {
-        /// The table or what else was read.
+        /// Name of the table, or another description of the part that was read.
         place: &'static str,
-        /// SQLite's own words.
+        /// Error of SQLite.
         error: rusqlite::Error,
     },
 }
 
 impl ProfileError {
-    /// An error of SQLite about `place`.
+    /// Converts errors of SQLite about `place`.
     pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> Self {
         move |error| match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::OperationInterrupted) => ProfileError::Endless { place },
@@ -246,7 +247,7 @@ impl ProfileError {
         }
     }
 
-    /// A problem with one cell.
+    /// Error about one cell.
     pub(super) fn cell(
         table: &'static str,
         column: &'static str,

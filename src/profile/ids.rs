@@ -1,4 +1,4 @@
-//! From the ids of a table to positions in an array.
+//! Maps the ids of a table to positions in an array.
 
 use super::ProfileError;
 use super::cells::Cells;
@@ -7,9 +7,8 @@ use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.
 ///
-/// Poplar counts ids from 0 without gaps, and then nothing is stored: the id is
-/// the position. Otherwise ids that are not far apart are looked up in an
-/// array, all others in a hash map.
+/// Poplar counts ids from 0 without gaps: then the id is the position and nothing is stored.
+/// Otherwise dense ids are looked up in an array, sparse ones in a hash map.
 #[derive(Debug, Clone)]
 pub struct Ids(IdLookup);
 
@@ -20,15 +19,15 @@ enum IdLookup {
     Map(FxHashMap<u64, u32>),
 }
 
-/// Marks an id of the array that no row has.
+/// Marks an id in the array that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// How many places of the array one row may take before a map is smaller.
+/// Maximum array entries for each row: with more, a map is smaller.
 const SPARSE: u64 = 8;
 
 impl Ids {
-    /// Indexes `ids`, the id of each row in order. When two rows have one id,
-    /// the id comes back as the error.
+    /// Indexes `ids`, given in the order of the rows. If two rows have one id, that id is returned
+    /// as the error.
     pub fn new(ids: &[u64]) -> Result<Self, u64> {
         if ids.iter().enumerate().all(|(n, &id)| n as u64 == id) {
             return Ok(Self::dense(ids.len() as u32));
@@ -46,7 +45,7 @@ impl Ids {
         Ok(Self(IdLookup::Map(map)))
     }
 
-    /// The positions of the ids of a table's column, with an error that names it.
+    /// Indexes the ids of a table's column; an error names the column.
     pub(super) fn of(
         table: &'static str,
         column: &'static str,
@@ -55,12 +54,12 @@ impl Ids {
         Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, DUPLICATE))
     }
 
-    /// Ids from 0 to `len - 1`, each the position of its row.
+    /// Index of the ids from 0 to `len - 1`, each the position of its row.
     pub fn dense(len: u32) -> Self {
         Self(IdLookup::Same(len))
     }
 
-    /// Is every id its row's position?
+    /// Is every id the position of its row?
     #[cfg(test)]
     fn is_dense(&self) -> bool {
         matches!(self.0, IdLookup::Same(_))
@@ -76,7 +75,7 @@ impl Ids {
         Ok(Self(IdLookup::Array(array)))
     }
 
-    /// The position of the row with this id.
+    /// Position of the row with this id.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         match &self.0 {
@@ -90,13 +89,13 @@ impl Ids {
     }
 }
 
-/// The ids of a table as its rows come. While each follows the one before, only the first
-/// and their number are kept.
+/// Collects the ids of a table. While each id is one more than the id before, only the first id and
+/// the count are stored.
 #[derive(Debug, Default)]
 pub(super) struct IdColumn {
     first: u64,
     count: u64,
-    /// All of them, once one does not follow.
+    /// All ids, once one of them is not one more than the id before; empty until then.
     listed: Vec<u64>,
 }
 
@@ -112,7 +111,7 @@ impl IdColumn {
         }
     }
 
-    /// Is `id` the next of those that follow each other?
+    /// Is `id` one more than the last id, with all ids consecutive so far?
     #[inline]
     fn takes(&mut self, id: u64) -> bool {
         if self.count == 0 && self.listed.is_empty() {
@@ -127,7 +126,7 @@ impl IdColumn {
         }
     }
 
-    /// Adds those of the rows after.
+    /// Appends the ids of the rows that follow.
     pub(super) fn append(&mut self, mut other: Self) {
         if other.listed.is_empty() && (other.count == 0 || self.takes(other.first)) {
             self.count += other.count;
@@ -138,7 +137,7 @@ impl IdColumn {
         }
     }
 
-    /// The positions of the rows by their ids, and the ids where they are not the positions.
+    /// Index of the ids, and the ids themselves unless they equal the positions.
     pub(super) fn index(
         mut self,
         table: &'static str,
@@ -152,8 +151,7 @@ impl IdColumn {
     }
 }
 
-/// Notes what belongs to the id in the first column of a row, which no other
-/// row may have.
+/// Inserts `value` under the id in the first column of a row; an error if another row has that id.
 pub(super) fn insert_once<V>(
     map: &mut FxHashMap<u64, V>,
     row: &Cells<'_>,
@@ -162,7 +160,7 @@ pub(super) fn insert_once<V>(
     row.check_first(map.insert(row.unsigned(0)?, value).is_none())
 }
 
-/// The position of the row that a cell points to.
+/// Position of the row whose id is in the cell.
 pub(super) fn position(
     ids: &Ids,
     row: &Cells<'_>,
@@ -174,7 +172,7 @@ pub(super) fn position(
     ids.position(id).ok_or_else(unknown)
 }
 
-/// The entry of the IPU that a cell names, in a list with an entry for each.
+/// Entry of `ipus` for the IPU in the cell.
 pub(super) fn of_ipu<'a, T>(
     ipus: &'a mut [T],
     row: &Cells<'_>,

@@ -1,5 +1,5 @@
-//! Labels of persistent variables: the names and debug contexts of those that
-//! hold weights and optimiser state.
+//! Labels of persistent variables: names and debug contexts of variables that hold weights and
+//! optimiser state.
 
 use super::ProfileError;
 use super::database::Database;
@@ -7,27 +7,27 @@ use super::encoding::decode_list;
 use crate::limits;
 use rustc_hash::FxHashMap;
 
-/// Where the name and the contexts of a variable are found: `name_base_id`, and
-/// `unlowered_var_id` where there is one.
+/// Ids under which the name and the contexts of a variable are found: `name_base_id`, and
+/// `unlowered_var_id` unless it is NULL.
 pub(super) type LabelKey = (u64, Option<u64>);
 
-/// The label of a variable. Variables of one tensor share it, on all tiles.
+/// Label of a variable. The variables of one tensor share it, on all tiles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableLabel {
-    /// Its base name (`vars_string_table`).
+    /// Base name (`vars_string_table`).
     pub name: String,
-    /// The ids of its debug contexts (`debug_ids`).
+    /// Ids of the debug contexts (`debug_ids`).
     pub debug_ids: Vec<u64>,
-    /// Does the table of contexts lack it? In a real profile each variable of a tensor has a list
-    /// of contexts there, which may say that there is none.
+    /// Is there no debug context in the table? In a real profile every variable of a tensor has a
+    /// list of contexts there, which may say that there is none.
     pub lacks_contexts: bool,
 }
 
-/// Label keys, each with a number from 1 on; 0 means no label.
+/// Label keys, numbered from 1; 0 stands for no label.
 #[derive(Debug, Default)]
 pub(super) struct LabelKeys {
     numbers: FxHashMap<LabelKey, u32>,
-    /// Neighbours mostly have the same.
+    /// Last key, since neighbouring rows mostly share it.
     last: Option<(LabelKey, u32)>,
 }
 
@@ -44,7 +44,7 @@ impl LabelKeys {
         number
     }
 
-    /// Takes the keys of another list; by its number, the number here.
+    /// Adds the keys of `other`; returns the new number of each of its numbers.
     pub(super) fn take(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(u32, LabelKey)> =
             other.numbers.into_iter().map(|(key, n)| (n, key)).collect();
@@ -53,7 +53,7 @@ impl LabelKeys {
         [0].into_iter().chain(numbers).collect()
     }
 
-    /// Fetches names and contexts, by number; the label 0 says nothing.
+    /// Reads the names and contexts of all labels, by number; label 0 is empty.
     pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, ProfileError> {
         let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
         let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();

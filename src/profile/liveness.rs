@@ -1,4 +1,4 @@
-//! Liveness: the steps of the compiled program and where classes are live.
+//! Liveness: the steps of the compiled program, and the steps on which classes are live.
 
 use super::cells::Cells;
 use super::database::Database;
@@ -7,14 +7,14 @@ use super::{ProfileError, Programs};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 
-/// One liveness step. Its index is its position in the order of the step ids.
+/// One liveness step. Step indices count the steps in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// `depth_first_steps.id`.
+    /// Id of the step (`depth_first_steps.id`).
     pub id: u64,
-    /// The program that this step runs, as a position in [`Programs::all`].
+    /// Program that the step runs, as a position in [`Programs::all`].
     pub program: u32,
-    /// The index of the step that leads here; `None` at the root.
+    /// Index of the step that calls this one; `None` at the root.
     pub parent: Option<u32>,
 }
 
@@ -51,30 +51,29 @@ pub(super) fn read_steps(
     rows.into_iter().map(step).collect()
 }
 
-/// On which steps the variables of each equivalence class are live. Classes are
-/// known by their position; their ids serve reading only.
+/// The steps on which the variables of each equivalence class are live. Classes are identified by
+/// their positions; their ids only matter while reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
     /// By class: is it live on every step?
     always_live: Vec<bool>,
-    /// By class, where its ranges begin in `ranges`; one more at the end.
+    /// By class: start of its ranges in `ranges`; with one more entry at the end.
     starts: Vec<u32>,
     ranges: Vec<(u32, u32)>,
     steps: u32,
 }
 
 impl LiveClasses {
-    /// The classes, and their positions by id.
+    /// Reads the classes, and the index of their ids.
     pub(super) fn read(database: &Database, steps: &[Step]) -> Result<(Self, Ids), ProfileError> {
         let (ids, always_live) = read_classes(database)?;
         let ranges = read_ranges(database, &ids, steps)?;
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Makes classes, by position: for each whether it is live on every one of
-    /// the `steps`, and in `ranges`, as (class, from, to), the
-    /// half-open step ranges of all others. Ranges that touch or overlap
-    /// become one, so that no step of a class counts twice.
+    /// Builds classes by position. `always_live` says of each class whether it is live on all
+    /// `steps`; `ranges` has the live ranges of all other classes, as (class, from, to), the end
+    /// exclusive. Ranges that touch or overlap are merged, so that no step of a class counts twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
         let mut starts = vec![0];
@@ -100,17 +99,17 @@ impl LiveClasses {
         }
     }
 
-    /// How many classes there are.
+    /// Number of classes.
     pub fn len(&self) -> usize {
         self.always_live.len()
     }
 
-    /// Is there no class at all?
+    /// Are there no classes?
     pub fn is_empty(&self) -> bool {
         self.always_live.is_empty()
     }
 
-    /// How many liveness steps there are.
+    /// Number of liveness steps.
     pub fn steps(&self) -> u32 {
         self.steps
     }
@@ -120,29 +119,29 @@ impl LiveClasses {
         self.always_live[position as usize]
     }
 
-    /// Is the class at `position` live on the first and on the last step? So are
-    /// parameters, and other state that outlives a run.
+    /// Is the class at `position` live on the first and on the last step? Parameters and other
+    /// state that outlives a run are.
     pub fn lasts(&self, position: u32) -> bool {
         let last = self.steps.saturating_sub(1);
         self.is_live(position, 0) && self.is_live(position, last)
     }
 
-    /// Is the class at `position` live on this step?
+    /// Is the class at `position` live on the step with index `step`?
     pub fn is_live(&self, position: u32, step: u32) -> bool {
         let ranges = self.ranges(position);
         let before = ranges.partition_point(|&(from, _)| from <= step);
         before > 0 && step < ranges[before - 1].1
     }
 
-    /// The step indices on which the class at `position` is live: disjoint
-    /// half-open ranges in ascending order (checked on a real profile).
+    /// Step indices on which the class at `position` is live: disjoint ranges (end exclusive) in
+    /// ascending order.
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
         let class = position as usize;
         &self.ranges[self.starts[class] as usize..self.starts[class + 1] as usize]
     }
 }
 
-/// The classes by their ids, and by position whether each is live on every step.
+/// Index of the class ids, and by position whether the class is live on every step.
 pub(super) fn read_classes(database: &Database) -> Result<(Ids, Vec<bool>), ProfileError> {
     let table = "eq_classes";
     let (mut ids, mut always_live) = (Vec::new(), Vec::new());
@@ -154,8 +153,8 @@ pub(super) fn read_classes(database: &Database) -> Result<(Ids, Vec<bool>), Prof
     Ok((Ids::of(table, "id", &ids)?, always_live))
 }
 
-/// Adds a range that begins no earlier than those from `first` on. Ranges that touch
-/// or overlap become one.
+/// Appends a range that begins no earlier than the ranges from index `first` on, merging it with
+/// the last one if they touch or overlap.
 pub(super) fn push_range<T: Ord + Copy>(
     ranges: &mut Vec<(T, T)>,
     first: usize,
@@ -167,12 +166,12 @@ pub(super) fn push_range<T: Ord + Copy>(
     }
 }
 
-/// The table of the ranges of classes.
+/// Table of the live ranges of classes.
 pub(super) const RANGES: &str = "eq_class_step";
-/// Its columns, for [`span`].
+/// Columns of [`RANGES`] that [`span`] reads.
 pub(super) const RANGE_COLUMNS: &[&str] = &["eq_class_id", "step_id_from", "step_id_to"];
 
-/// The ids of the steps of a row of [`RANGES`]; the end is the id after the last step.
+/// Step ids of a row of [`RANGES`] (end exclusive: the id after the last step).
 pub(super) fn span(row: &Cells<'_>) -> Result<Range<u64>, ProfileError> {
     let span: Range<u64> = row.unsigned(1)?..row.unsigned(2)?;
     if span.start > span.end {
@@ -182,8 +181,8 @@ pub(super) fn span(row: &Cells<'_>) -> Result<Range<u64>, ProfileError> {
     Ok(span)
 }
 
-/// How many steps there are; for each class its ranges, or none where it is
-/// live on every step.
+/// Serialized as the number of steps, and for each class its ranges, or none if it is live on every
+/// step.
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let classes = 0..self.len() as u32;
@@ -192,7 +191,7 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Ranges may be empty or lie behind the last step.
+/// Ranges may be empty or lie beyond the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         type OfClass = Option<Vec<(u32, u32)>>;
@@ -207,11 +206,11 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Between which ids the steps lie.
+/// Properties of the step ids that a range is checked against.
 #[derive(Clone, Copy)]
 struct StepIds {
     last: u64,
-    /// Is every number from the first to the last the id of a step?
+    /// Is every number from the first id to the last id the id of a step?
     is_dense: bool,
 }
 
@@ -222,15 +221,15 @@ impl StepIds {
         Some(Self { last, is_dense })
     }
 
-    /// Does a range begin after the last step, or end after the id that follows
-    /// it? Where ids have gaps, it is not known which id would follow the last.
+    /// Does a range begin after the last step, or end after the id that follows it? The end is not
+    /// checked if ids have gaps, since the id that follows the last step is then unknown.
     fn excludes(self, span: &Range<u64>) -> bool {
         span.start > self.last || (self.is_dense && span.end - 1 > self.last)
     }
 }
 
-/// The rows of `eq_class_step` as (class position, step indices from and to),
-/// half-open. The table holds step ids; an end is the id after the last step.
+/// Rows of `eq_class_step` as (class position, from, to), in step indices (end exclusive). The
+/// table holds step ids; an end is the id after the last step.
 fn read_ranges(
     database: &Database,
     ids: &Ids,

@@ -1,4 +1,4 @@
-//! Which lowered variables a compute set or a region set has.
+//! Reads the lowered variables of compute sets and region sets.
 
 use super::cells::Cells;
 use super::database::Database;
@@ -9,16 +9,16 @@ use super::{ProfileError, Variables};
 use crate::limits;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Rows of `exchange_regions`.
+/// Rows of one range of `exchange_regions`.
 #[derive(Default)]
 struct RegionRows {
     lists: ListsBuilder,
-    /// The variables of regions that end outside of them.
+    /// Variables with a region that ends after the variable does.
     outside: Vec<u32>,
 }
 
-/// The variables of each region set (`exchange_regions`), and those of regions that do not lie
-/// within their variable, as they all do in a real profile.
+/// Variables of each region set (`exchange_regions`), and the variables with a region that ends
+/// after the variable does; a real profile has none of the latter.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -48,8 +48,8 @@ pub(super) fn read_regions(
     Ok((ListsBuilder::join(lists).finish(), outside))
 }
 
-/// Where the last of some regions ends, such as 12 in `[0,4),[8,12)`; `None` for anything
-/// else. There are millions of them.
+/// End of the last region in a list such as `[0,4),[8,12)`, here 12; `None` for a text of another
+/// form. It is parsed by hand, since there are millions of lists.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
     let digits = text.strip_suffix(b")")?.iter().rev();
@@ -65,7 +65,7 @@ fn end_of_regions(text: &[u8]) -> Option<u64> {
     None
 }
 
-/// The variables of each compute set (`compute_sets.var_ids_diff_rle`).
+/// Variables of each compute set (`compute_sets.var_ids_diff_rle`).
 pub(super) fn read_compute_sets(
     database: &Database,
     variables: &Variables,
@@ -77,10 +77,10 @@ pub(super) fn read_compute_sets(
     Ok(ListsBuilder::join(parts).finish())
 }
 
-/// One scan of all compute sets, by all threads.
+/// State of one scan of all compute sets, shared by all threads.
 struct ComputeSets<'a> {
     variables: &'a Variables,
-    /// How many members there are so far, and how many there may be.
+    /// Members read so far, and the maximum.
     members: AtomicUsize,
     max_members: usize,
 }
@@ -94,7 +94,7 @@ impl<'a> ComputeSets<'a> {
         }
     }
 
-    /// Adds the members of a row.
+    /// Appends the members of a row to `lists`.
     fn add(&self, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<(), ProfileError> {
         let id = row.unsigned(0)?;
         let before = lists.len();
@@ -106,7 +106,7 @@ impl<'a> ComputeSets<'a> {
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong { limit }))?;
-            // Equal ids in a row are one variable.
+            // A repeated id counts once.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
@@ -120,12 +120,12 @@ impl<'a> ComputeSets<'a> {
             let so_far = self.members.load(Ordering::Relaxed);
             self.check(row, so_far, lists.len() - before)?;
         }
-        // Other threads may have added theirs in the meantime.
+        // Other threads may have added members in the meantime.
         let added = lists.len() - before;
         self.check(row, self.members.fetch_add(added, Ordering::Relaxed), added)
     }
 
-    /// A few bytes can name all variables, in each row again.
+    /// Limits the members of all rows together: a few bytes can name all variables in every row.
     fn check(&self, row: &Cells<'_>, so_far: usize, added: usize) -> Result<(), ProfileError> {
         let limit = self.max_members;
         if so_far.saturating_add(added) <= limit {

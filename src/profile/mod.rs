@@ -1,10 +1,8 @@
-//! `profile.pop` as plain data.
+//! Reads `profile.pop` into plain data.
 //!
-//! [`Profile::read`] opens the file strictly read-only, looks at the format
-//! version and the target first, and then goes over each table that the
-//! analysis needs once, in the order in which SQLite keeps it. Rows are joined
-//! here, in memory, by the ids of the tables. What is said to be
-//! checked was checked on a real profile.
+//! [`Profile::read`] opens the file read-only, checks the format version and the target, and then
+//! scans each table that the analysis needs once, in rowid order. Rows are joined in memory by the
+//! ids of the tables. "Checked" in comments means checked on a real profile.
 
 mod build_info;
 mod cells;
@@ -58,74 +56,73 @@ use crate::progress::Progress;
 use database::Database;
 use std::path::Path;
 
-/// Everything of a `profile.pop` that the analysis uses.
+/// All data of a `profile.pop` that the analysis uses.
 #[derive(Debug)]
 pub struct Profile {
-    /// The report format that the file states.
+    /// Report format that the file states.
     pub version: FormatVersion,
-    /// The machine that the model was compiled for.
+    /// Machine that the model was compiled for.
     pub target: Target,
-    /// The program tree, with what each program runs and how much code it is.
+    /// Program tree, with the compute set and the code bytes of each program.
     pub programs: Programs,
-    /// The liveness steps, in order.
+    /// Liveness steps, by index.
     pub steps: Vec<Step>,
-    /// On which steps each equivalence class is live.
+    /// Steps on which each equivalence class is live.
     pub classes: LiveClasses,
-    /// Every lowered variable.
+    /// All lowered variables.
     pub variables: Variables,
-    /// The lowered variables of each compute set.
+    /// Lowered variables of each compute set.
     pub compute_set_variables: VariableLists,
-    /// The lowered variables of each exchange target (region set).
+    /// Lowered variables of each region set.
     pub region_variables: VariableLists,
-    /// The compiler's own record of memory.
+    /// Memory as the compiler recorded it.
     pub recorded: Recorded,
     /// Executed and estimated cycles.
     pub cycles: Cycles,
-    /// How the file came about.
+    /// Origin of the file.
     pub made: BuildInfo,
     /// Warnings about unusual content that could be read.
     pub warnings: Vec<Warning>,
-    /// Statements that the rest is compared with.
+    /// Statements with which the other data are compared.
     pub statements: Statements,
-    /// Where the names of variables can be fetched from, also when the rest is
-    /// gone.
+    /// Source of variable names, which works without the rest of the profile.
     pub names: VariableNames,
 }
 
-/// Statements of a profile that only [`witnesses`](crate::witnesses) need.
+/// Statements of a profile that only [`witnesses`](crate::witnesses) compares with the rest.
 #[derive(Debug, Default)]
 pub struct Statements {
-    /// By tile its regions; `None` where the profile does not say.
+    /// By tile: its memory regions; `None` if the profile lacks them.
     pub regions: Option<Vec<Regions>>,
-    /// By step, ascending: bytes beside always-live variables on all tiles, more than at the step
-    /// before; empty where the profile does not say.
+    /// By step, ascending: change of the bytes of not-always-live variables since the step before,
+    /// over all tiles; empty if the profile lacks them.
     pub live_by_step: Vec<(u32, i64)>,
-    /// The variables of exchange regions that do not lie within them, ascending.
+    /// Variables with an exchange region that ends after the variable does, ascending.
     pub outside: Vec<u32>,
-    /// Is there a table of the state of vertices?
+    /// Does the profile have the table of vertex state (`memory_by_compute_set`)?
     pub has_vertex_memory: bool,
 }
 
 impl Profile {
-    /// Reads the profile at `path`. Nothing is written, to it or beside it.
+    /// Reads the profile at `path`. Nothing is written, neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`ProfileError`] names the table, column and row that could not be
-    /// understood; profiles for several IPUs or replicas are refused
-    /// (docs/model.md, "The memory of a stage").
+    /// [`ProfileError`] names the table, column and row that could not be understood. A profile of
+    /// several IPUs, or of replicas that are not listed singly, is refused (docs/model.md, "The
+    /// memory of a stage").
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Gives back the room of what tells the variables of compute sets and regions, and
-    /// the labels of variables: of large models a third of all.
+    /// Frees the lists of compute sets and regions, and the labels of variables: a third of the
+    /// memory of a large model.
     pub(crate) fn forget_users(&mut self) {
         self.compute_set_variables = VariableLists::default();
         self.region_variables = VariableLists::default();
         self.variables.label_of = Vec::new();
     }
 
-    /// Reads the profile, counting rows.
+    /// Reads the profile and reports the rows read to `progress`.
     ///
     /// # Errors
     /// As [`Profile::read`].

@@ -1,18 +1,18 @@
-//! Names of lowered variables. They are most of the bytes of `vars_info` and
-//! seldom wanted, so they are fetched for single tiles on demand.
+//! Names of lowered variables. They make up most bytes of `vars_info` and are seldom needed, so
+//! they are fetched on demand.
 
 use super::database::Database;
 use super::open::Source;
 use super::{FormatVersion, ProfileError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The name of a variable whose name is not in the profile.
+/// Stands for a name that is not in the profile.
 const NO_NAME: &str = "(no name in the profile)";
 
-/// The id of a base name, the number of a vertex field, and a suffix.
+/// Id of the base name, number of the vertex field, and suffix.
 type NameParts = (u64, Option<u64>, String);
 
-/// Where the names of variables can be fetched from.
+/// Source from which the names of variables can be fetched.
 #[derive(Debug, Clone)]
 pub struct VariableNames {
     pub(super) source: Source,
@@ -20,13 +20,13 @@ pub struct VariableNames {
 }
 
 impl VariableNames {
-    /// The names of the variables with these ids, in the same order: the base
-    /// name from `vars_string_table` with prefix and suffix, such as
-    /// `weights#0`, or that there is none.
+    /// Names of the variables with these ids, in the same order: the base name from
+    /// `vars_string_table` with prefix and suffix, such as `weights#0`, or a text that says there
+    /// is none.
     ///
     /// # Errors
-    /// As [`Profile::read`](super::Profile::read): the file is opened again, and
-    /// must be what it was.
+    /// As [`Profile::read`](super::Profile::read): the file is opened again, and must not have
+    /// changed.
     pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, ProfileError> {
         if ids.is_empty() {
             return Ok(Vec::new());

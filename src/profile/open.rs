@@ -1,4 +1,4 @@
-//! Opening a file that may come from an untrusted source.
+//! Opens a file that may come from an untrusted source.
 
 use super::error::ProfileError;
 use rusqlite::config::DbConfig;
@@ -10,13 +10,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The length of the header of an SQLite file, in bytes.
+/// Length of the header of an SQLite file, in bytes.
 const HEADER: usize = 100;
 
-/// A profile on disk, as it was when it was found.
+/// A profile on disk, in the state in which it was first opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
-    /// Absolute and without links: SQLite keeps changes beside the file itself.
+    /// Absolute path without links: SQLite keeps changes beside the file itself.
     path: PathBuf,
     length: u64,
     modified: Option<SystemTime>,
@@ -24,11 +24,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Looks at the file before SQLite does. Nothing is written, and SQLite
-    /// takes no locks and makes no journals (`immutable=1`), so a file with
-    /// changes that wait beside it is refused here.
+    /// Checks the file before SQLite opens it. SQLite is told that the file is immutable: it writes
+    /// nothing, takes no locks and ignores journals, so a file with pending changes beside it is
+    /// refused here.
     pub(super) fn find(path: &Path) -> Result<Self, ProfileError> {
-        // The name of a pipe such as /dev/fd/63 leads to no path.
+        // The path of a pipe such as /dev/fd/63 cannot be canonicalized.
         check_kind(&path.metadata()?)?;
         let source = Self::look(path.canonicalize()?)?;
         check_name(path)?;
@@ -39,7 +39,7 @@ impl Source {
     }
 
     fn look(path: PathBuf) -> Result<Self, ProfileError> {
-        // Before it is opened: a pipe would wait for somebody to write.
+        // Checked before opening: opening a pipe would block until somebody writes.
         let metadata = path.metadata()?;
         check_kind(&metadata)?;
         let mut header = Vec::new();
@@ -54,7 +54,7 @@ impl Source {
         })
     }
 
-    /// Is the file still the same? (Its header counts changes.)
+    /// Returns an error if the file has changed. (Its header counts changes.)
     pub(super) fn check_unchanged(&self) -> Result<(), ProfileError> {
         check_unfinished(&self.path)?;
         if Self::look(self.path.clone())? == *self {
@@ -64,20 +64,19 @@ impl Source {
         }
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many bytes of texts and blobs one table can have in a sound file.
-    /// Texts in UTF-16 grow by half when they are read, and a cell may be read
-    /// twice.
+    /// Maximum bytes of texts and blobs that one table can hold in an intact file. Texts in UTF-16
+    /// grow by half when they are read, and a cell may be read twice.
     pub(super) fn max_payload(&self) -> u64 {
         self.length.saturating_mul(4)
     }
 
-    /// Opens a connection with all that SQLite offers against files from
-    /// strangers (<https://sqlite.org/security.html>).
+    /// Opens a connection with every protection of SQLite against untrusted files
+    /// (<https://sqlite.org/security.html>).
     pub(super) fn connect(&self) -> Result<Connection, ProfileError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
@@ -97,19 +96,19 @@ impl Source {
         Ok(connection)
     }
 
-    /// After how many of SQLite's operations a connection has read more than
-    /// the file can hold. A row takes at least six bytes of its page, and some
-    /// ten operations; pages that lead to each other make rows without end.
+    /// Operations of SQLite after which a connection has read more rows than the file can hold. A
+    /// row takes at least six bytes and some ten operations; damaged pages that refer to each other
+    /// yield endless rows.
     fn most_operations(&self) -> u64 {
         (1 << 24) + self.length.saturating_mul(8)
     }
 }
 
-/// Operations between two looks at the budget.
+/// Operations of SQLite between two checks of the budget.
 const OPERATIONS: u64 = 1 << 14;
 
-/// No schema that runs code, no writing to the schema, cells checked before
-/// they are used, and limits far above what a profile needs.
+/// Forbids code in the schema and writing to the schema, lets SQLite check cells before it uses
+/// them, and sets limits far above the needs of a profile.
 fn defend(connection: &Connection) -> rusqlite::Result<()> {
     for (config, value) in [
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -137,7 +136,7 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
 
 fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
     let kind = metadata.file_type();
-    // Of a folder the system itself says what it is.
+    // For a folder, the operating system's own error is clear.
     if kind.is_file() || kind.is_dir() {
         Ok(())
     } else {
@@ -147,9 +146,9 @@ fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
     }
 }
 
-/// The extension of a cache that tools of Graphcore keep beside a profile: a public
-/// tutorial lists a `profile.pop_cache` in a report folder that was opened with
-/// PopVision. Its format is not public, so that its name alone tells it.
+/// Extension of a cache that PopVision keeps beside a profile: a public tutorial lists a
+/// `profile.pop_cache` in a report folder that was opened with PopVision. Its format is not public,
+/// so it is recognised by its name.
 const CACHE: &str = "pop_cache";
 
 fn check_name(path: &Path) -> Result<(), ProfileError> {
@@ -159,7 +158,7 @@ fn check_name(path: &Path) -> Result<(), ProfileError> {
     }
 }
 
-/// Looks at the first bytes, so that the usual mix-ups get words of their own.
+/// Checks the first bytes, so that files that are often mixed up get specific messages.
 fn check_header(header: &[u8]) -> Result<(), ProfileError> {
     match header {
         [] => Err(ProfileError::Empty),
@@ -175,8 +174,8 @@ fn check_header(header: &[u8]) -> Result<(), ProfileError> {
     }
 }
 
-/// Compares the size with that in the header, where the header is up to date:
-/// the change counter is that of the last writer that knew of sizes.
+/// Compares the size with that in the header, if the header is up to date, which it is if the
+/// change counter is that of the last writer that stored the size.
 fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
     let word = |at: usize| {
         let bytes = header.get(at..at + 4)?;
@@ -186,7 +185,7 @@ fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
         let expected = HEADER as u64;
         return Err(ProfileError::CutOff { found, expected });
     };
-    // 1 means 65,536, which does not fit.
+    // 1 stands for 65,536, which does not fit.
     let page = match word(16).unwrap_or(0) >> 16 {
         1 => 1 << 16,
         size => u64::from(size),
@@ -200,11 +199,11 @@ fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
     }
 }
 
-/// The first bytes of a journal that has to be played back.
+/// First bytes of a journal that has to be rolled back.
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// The files that SQLite keeps beside a database: its write-ahead log, its journal, and what
-/// processes share of the log.
+/// Files that SQLite keeps beside a database: its write-ahead log, its journal, and the index of
+/// the log that processes share.
 pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
     ["-wal", "-journal", "-shm"].map(|suffix| {
         let mut name = OsString::from(path.as_os_str());
@@ -213,13 +212,13 @@ pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
     })
 }
 
-/// Refuses a profile with a write-ahead log or a journal that holds changes.
+/// Refuses a profile whose write-ahead log or journal holds changes.
 fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
     let [log, journal, _] = companions(path);
     if log.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Err(ProfileError::Unfinished(log));
     }
-    // A journal that is kept after its changes are done begins with zeros.
+    // SQLite may keep a journal after its changes are done, and then zeroes its header.
     let mut start = Vec::new();
     let is_there = journal.metadata().is_ok_and(|metadata| metadata.is_file());
     if is_there {
@@ -233,8 +232,7 @@ fn check_unfinished(path: &Path) -> Result<(), ProfileError> {
     }
 }
 
-/// A `file:` address for SQLite, with every byte that has a meaning in one
-/// (or is not ASCII) escaped.
+/// `file:` URI for SQLite, with every special or non-ASCII byte escaped.
 fn uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_encoded_bytes() {

@@ -1,28 +1,28 @@
-//! A profile in a few rows, for people who have several.
+//! Summary of a profile, for users who have several.
 
 use super::database::Database;
 use super::{FormatVersion, ProfileError, Target};
 use crate::progress::Progress;
 use std::path::Path;
 
-/// A summary of a profile, made without reading it whole.
+/// Summary of a profile that is made without reading all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
     /// IPUs that the model was compiled for (`target_info.num_ipus`).
     pub ipus: u64,
-    /// Replicas that it was compiled for.
+    /// Replicas that the model was compiled for.
     pub replicas: u64,
-    /// Are there lowered variables?
+    /// Does the profile have lowered variables?
     pub has_variables: bool,
-    /// Was it executed?
+    /// Does the profile have executed steps?
     pub is_executed: bool,
 }
 
 impl Outline {
-    /// Looks at the profile at `path`.
+    /// Reads the summary of the profile at `path`.
     ///
     /// # Errors
-    /// [`ProfileError`] when it is no profile, or its target cannot be understood.
+    /// [`ProfileError`] if the file is no profile, or its target cannot be understood.
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
         let mut database = Database::open(path, &Progress::new())?;
         database.version = FormatVersion::read(&database)?;
@@ -38,7 +38,7 @@ impl Outline {
         })
     }
 
-    /// Can it be split: has it one IPU, and variables?
+    /// Can the model be split: was it compiled for one IPU, and does the profile have variables?
     pub fn can_be_split(&self) -> bool {
         self.ipus == 1 && self.has_variables
     }

@@ -1,4 +1,4 @@
-//! Details of each type of program: the `program_type_*` tables.
+//! Reads the details of each type of program (`program_type_*` tables).
 
 use super::database::Database;
 use super::ids::{Ids, insert_once, position};
@@ -13,7 +13,7 @@ pub(super) struct Details {
     on_tile_execute: FxHashMap<u64, u32>,
     do_exchange: FxHashMap<u64, TileBytes>,
     calls: FxHashMap<u64, u32>,
-    /// Ids of region sets by table, then by row.
+    /// Ids of region sets, by table and row.
     regions: RegionIds,
 }
 
@@ -52,7 +52,7 @@ impl Details {
         })
     }
 
-    /// The kind of a program and the region sets that it moves.
+    /// Kind of a program, and the region sets that it moves.
     fn kind(&self, row: &ProgramRow) -> Result<(ProgramKind, Arc<[u64]>), ProfileError> {
         let table = match &*row.kind {
             "OnTileExecute" => "program_type_on_tile_execute",
@@ -113,8 +113,8 @@ fn read_do_exchange(
     Ok(code)
 }
 
-/// The body of each call: `program_type_call` names a function, and
-/// `function_programs` its program. (No real row was seen yet.)
+/// Body of each call: `program_type_call` names a function, and `function_programs` the program of
+/// the function. (Assumed: the real profile has no such rows.)
 fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>, ProfileError> {
     let (call, function) = ("program_type_call", "function_programs");
     let mut calls = FxHashMap::default();
@@ -134,8 +134,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>
     Ok(calls)
 }
 
-/// Where regions are: the table, the key and region columns, and the program
-/// type's table that the key belongs to.
+/// Tables with ids of region sets: name, columns (the key first), and the table of program types
+/// whose rows the key identifies.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (
         "program_type_do_exchange",
@@ -152,7 +152,7 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
         &["id", "destination_regions_id"],
         "program_type_code_copy",
     ),
-    // A stream copy need not move a region, but it has a row.
+    // A stream copy need not have a region, but it has a row here.
     (
         "program_type_stream_copy_mid",
         &["id"],
@@ -170,13 +170,13 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     ),
 ];
 
-/// The ids of region sets, by the program type's table, then by its row.
+/// Ids of region sets, by the table of the program type and its row.
 type RegionIds = FxHashMap<&'static str, FxHashMap<u64, Arc<[u64]>>>;
 
 fn read_region_columns(database: &Database) -> Result<RegionIds, ProfileError> {
     let mut regions: FxHashMap<&str, FxHashMap<u64, Vec<u64>>> = FxHashMap::default();
     for (table, columns, owner) in REGION_COLUMNS {
-        // A program type that the model does not use need not have its table.
+        // The table of a program type that the model does not use may be missing.
         if !database.has_table(table) {
             continue;
         }

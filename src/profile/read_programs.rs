@@ -1,5 +1,5 @@
-//! Reading the program tree (`programs`, `program_types`, `control_programs`),
-//! with what hangs on it.
+//! Reads the program tree (`programs`, `program_types`, `control_programs`) with its compute sets
+//! and vertices.
 
 use super::database::Database;
 use super::encoding::decode_list;
@@ -13,7 +13,7 @@ use super::{ProfileError, Target};
 use rustc_hash::FxHashMap;
 
 impl Programs {
-    /// Reads the tree and everything that hangs on it.
+    /// Reads the tree with its compute sets, vertices and details.
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
         let tiles = target.num_tiles;
         let (vertex_ids, vertex_types) = vertices::read_types(database, tiles)?;
@@ -88,8 +88,7 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
     Ok(rows)
 }
 
-/// The name of each program type that the file uses; the numbers differ from
-/// file to file.
+/// Names of the program types by id; the ids differ from file to file.
 fn read_types(database: &Database) -> Result<FxHashMap<u64, Box<str>>, ProfileError> {
     let mut types = FxHashMap::default();
     database.scan("program_types", &["id", "name"], |row| {

@@ -1,4 +1,4 @@
-//! Poplar's own record of memory: the truth to hold a model against.
+//! Memory as Poplar recorded it, with which the model is compared.
 
 use super::database::Database;
 use super::tile_bytes::TileBytes;
@@ -8,53 +8,52 @@ use serde::{Deserialize, Serialize};
 /// Memory by tile and by category, as the compiler recorded it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// By tile (`memory_by_tile`); empty when the profile lacks the table.
+    /// By tile: recorded memory (`memory_by_tile`); empty if the profile lacks the table.
     pub tiles: Vec<RecordedTile>,
-    /// By category of lowered variables (`memory_by_category`).
+    /// By category of lowered variables: recorded memory (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
 }
 
-/// One row of `memory_by_category`, in bytes by tile, in all kinds of memory.
+/// One row of `memory_by_category`, in bytes by tile, summed over all kinds of memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedCategory {
-    /// The name, such as `vertexCode`.
+    /// Name of the category, such as `vertexCode`.
     pub name: String,
-    /// Overlapped or not. On a real profile these are the sums of the lowered
-    /// variables of the category (checked).
-    pub bytes: TileBytes,
-    /// Those of them that are overlapped. The others stand at addresses that only one
-    /// variable has, so those of all categories are no more than the total of a tile
+    /// Bytes by tile, overlapped or not: the sum of the lowered variables of the category
     /// (checked).
+    pub bytes: TileBytes,
+    /// Overlapped bytes by tile. The other bytes lie at addresses of only one variable, so their
+    /// sum over all categories is at most the total of the tile (checked).
     pub overlapped: TileBytes,
 }
 
 /// One row of `memory_by_tile`, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedTile {
-    /// Distinct bytes in use, without gaps.
+    /// Distinct bytes in use, without gaps between variables.
     pub total: u64,
-    /// These bytes with the gaps between variables
-    /// (`total_including_gaps`); `None` when the profile lacks the column.
+    /// Bytes in use with the gaps between variables (`total_including_gaps`); `None` if the profile
+    /// lacks the column.
     pub with_gaps: Option<u64>,
-    /// Variables that are live on every step.
+    /// Bytes of variables that are live on every step.
     pub always_live: u64,
-    /// The maximum that other variables take at one step.
+    /// Peak bytes of all other variables.
     pub not_always_live: u64,
 }
 
 impl RecordedTile {
-    /// Bytes that no lowered variable explains: 36 on one tile of a real
-    /// profile, 0 on all others.
+    /// Bytes of `total` that no lowered variable explains: 36 on one tile of a real profile, 0 on
+    /// all others.
     pub fn beyond_variables(&self) -> u64 {
         let variables = self.always_live.saturating_add(self.not_always_live);
         self.total.saturating_sub(variables)
     }
 }
 
-/// The table of tiles.
+/// Table of tiles.
 pub(crate) const TILES: &str = "memory_by_tile";
 
-/// The tile after the last that has a row in [`TILES`]; 0 without rows.
+/// Number of the last tile in [`TILES`] plus 1; 0 without rows.
 pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
     let mut listed = 0;
     database.scan(TILES, &["tile"], |row| {
@@ -64,16 +63,15 @@ pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
     Ok(listed)
 }
 
-/// As many as `var_categories` may have.
+/// Largest position of a category in `var_categories`.
 const MAX_CATEGORIES: usize = u8::MAX as usize;
 
 impl Recorded {
-    /// The total of the fullest tile; `None` when the profile lacks the table.
+    /// Total of the fullest tile; `None` if the profile lacks the table.
     pub fn fullest(&self) -> Option<u64> {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// Reads the record.
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
         Ok(Self {
             tiles: read_tiles(database, target)?,
@@ -82,12 +80,12 @@ impl Recorded {
     }
 }
 
-/// The regions of a tile's memory, in bytes.
+/// Memory regions of a tile, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Regions {
-    /// Of all of them, without gaps.
+    /// Bytes of all regions together, without gaps.
     pub all: u64,
-    /// Beyond its memory, with the gaps between variables.
+    /// Bytes beyond the memory of the tile, including the gaps between variables.
     pub overflowed: u64,
 }
 
@@ -134,7 +132,7 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
         .collect()
 }
 
-/// By tile its regions; `None` where the profile does not say.
+/// Memory regions by tile; `None` if the profile lacks them.
 pub(super) fn read_regions(
     database: &Database,
     target: &Target,
@@ -165,7 +163,7 @@ pub(super) fn read_regions(
     Ok(Some(regions))
 }
 
-/// The table of categories.
+/// Table of categories.
 pub(crate) const CATEGORIES: &str = "memory_by_category";
 
 fn read_categories(

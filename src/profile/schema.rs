@@ -1,25 +1,25 @@
-//! Which tables and columns a profile has.
+//! Tables and columns of a profile.
 
 use super::FormatVersion;
 use super::error::ProfileError;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-/// The tables and views of a file, by name in lower case.
+/// Tables and views of a file, by name in lower case.
 pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// Its kind when it is no table, with its article.
+    /// Kind of an entry that is no table, with its article; `None` for a table.
     instead: Option<&'static str>,
-    /// Has it no rowids? (`WITHOUT ROWID`)
+    /// Is it a table without rowids? (`WITHOUT ROWID`)
     is_without_rowid: bool,
     columns: Vec<SchemaColumn>,
 }
 
 struct SchemaColumn {
-    /// In lower case.
+    /// Name in lower case.
     name: String,
-    /// Is it computed when it is read?
+    /// Is the column computed when it is read?
     is_computed: bool,
 }
 
@@ -37,8 +37,8 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Views and virtual tables have no page of their own. Their columns are
-    /// not queried: that would run what defines them.
+    /// Reads the entries. Views and virtual tables have no root page; their columns are not
+    /// queried, since that would run their definitions.
     fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden, \
                    (SELECT wr FROM pragma_table_list(t.name) WHERE schema = 'main') \
@@ -75,19 +75,19 @@ impl Schema {
         Ok(())
     }
 
-    /// Is there anything of this name?
+    /// Is there a table, view or virtual table of this name?
     pub(super) fn has(&self, table: &str) -> bool {
         self.0.contains_key(table)
     }
 
-    /// The name of a table's rowid in SQL that no column has; `None` where there is none.
+    /// An SQL name of the table's rowid that is not also a column; `None` if there is none.
     pub(super) fn rowid(&self, table: &str) -> Option<&'static str> {
         let entry = self.0.get(table).filter(|entry| !entry.is_without_rowid)?;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
         names.find(|name| entry.column(name).is_none())
     }
 
-    /// Checks that it is a table with these columns.
+    /// Checks that `table` is a table with these columns.
     pub(super) fn require(
         &self,
         table: &'static str,

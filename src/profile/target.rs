@@ -1,4 +1,4 @@
-//! The first things read: format version and target.
+//! Format version and target, which are read first.
 
 use super::ProfileError;
 use super::database::Database;
@@ -20,7 +20,7 @@ pub struct FormatVersion {
     pub point: u64,
 }
 
-/// The second number of the only version that was seen in a real file (Poplar 3.3.0).
+/// Second number of the only version that was checked on a real file (Poplar 3.3.0).
 const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {
@@ -54,7 +54,7 @@ impl FormatVersion {
         }
     }
 
-    /// A version that could not be checked deserves a warning.
+    /// Warns about a version that was not checked on a real file.
     pub(super) fn warnings(self) -> Vec<Warning> {
         if (self.major, self.minor) == (KNOWN_MAJOR, KNOWN_MINOR) {
             return Vec::new();
@@ -73,7 +73,7 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// The machine that the model was compiled for, from `target_info`.
+/// Machine that the model was compiled for, from `target_info`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Tiles of one IPU: 1216 on Mk1, 1472 on Mk2 and Bow.
@@ -124,10 +124,9 @@ impl Target {
         target.ok_or(ProfileError::NoRow { table })
     }
 
-    /// Where there are replicas of one IPU each and the profile lists one of
-    /// them, goes on with that one alone, and gives a sentence that says so.
-    /// Replicas run the same program on the same tiles, so what holds for one
-    /// holds for all.
+    /// If the model was compiled for replicas of one IPU each and the profile lists one of them,
+    /// reduces the target to that replica and returns a warning. Replicas run the same program on
+    /// the same tiles, so results for one hold for all.
     pub(super) fn take_one_replica(
         &mut self,
         database: &Database,
@@ -160,8 +159,8 @@ impl Target {
         ))))
     }
 
-    /// Refuses what the rules do not cover (docs/model.md, "The memory of a stage"),
-    /// and what no machine is like.
+    /// Refuses a target of several IPUs, which the rules do not cover (docs/model.md, "The memory
+    /// of a stage"), and impossible sizes.
     pub(crate) fn check_single_ipu(&self) -> Result<(), ProfileError> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
@@ -175,7 +174,7 @@ impl Target {
         })
     }
 
-    /// Refuses what no machine is like.
+    /// Refuses sizes that no machine has.
     pub(super) fn check_sizes(&self) -> Result<(), ProfileError> {
         let unlike = |column, value: u64, what| {
             let problem = format!("no machine has {what}");

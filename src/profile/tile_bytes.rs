@@ -1,4 +1,4 @@
-//! One number for each tile, kept as runs.
+//! One number for each tile, stored as runs.
 
 use super::encoding::{BlobError, Run, Runs, Varints, push_varint};
 use serde::de::Error;
@@ -6,34 +6,33 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes (or counts) by tile, as runs of equal values; tiles that no run
-/// covers hold 0. Most programs treat thousands of tiles alike, so this is
-/// far smaller than an array. Clones share them: rows of a file can point to
-/// one blob as often as they like.
+/// Bytes (or counts) by tile, as runs of equal values; tiles outside all runs have 0. Most programs
+/// treat thousands of tiles alike, so runs are far smaller than an array. Clones share the runs:
+/// many rows of a file may refer to one blob.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileBytes {
     runs: Arc<[TileRun]>,
 }
 
-/// Tiles `from..to` (end exclusive) with the same value, which is not 0.
+/// Tiles `from..to` (end exclusive) with one value, which is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileRun {
-    /// The first tile.
+    /// First tile.
     pub from: u32,
-    /// The tile after the last.
+    /// The tile after the last one.
     pub to: u32,
-    /// The value of each of these tiles.
+    /// Value of each of these tiles.
     pub value: u32,
 }
 
 impl TileBytes {
-    /// Decodes a run-length blob with one value for each of `tiles` tiles. An
-    /// empty blob means 0 everywhere.
+    /// Decodes a run-length blob with one value for each of `tiles` tiles. An empty blob means 0
+    /// everywhere.
     pub(super) fn from_rle(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
         Self::collect(Runs::new(blob), tiles, blob.is_empty())
     }
 
-    /// From a plain list.
+    /// Decodes a list with one value for each of `tiles` tiles. An empty blob means 0 everywhere.
     pub(super) fn from_list(blob: &[u8], tiles: u32) -> Result<Self, BlobError> {
         let values = Varints::new(blob).map(|v| v.map(|value| Run { count: 1, value }));
         Self::collect(values, tiles, blob.is_empty())
@@ -66,12 +65,12 @@ impl TileBytes {
         Ok(Self { runs: bytes.into() })
     }
 
-    /// Takes `runs` as [`TileBytes::runs`] gives them: in ascending order and
-    /// on `tiles` tiles, none empty or 0, and none that goes on with the value
-    /// of the one before. `None` when they are not like that.
+    /// Builds the value from runs in the form of [`TileBytes::runs`]: ascending, within `tiles`
+    /// tiles, none empty or 0, and no two adjacent runs with equal values. `None` if `runs` have
+    /// another form.
     pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
         if runs.is_empty() {
-            // Most code is nowhere, and this takes no memory of its own.
+            // Most code occupies no tile, and the default allocates nothing.
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
@@ -83,10 +82,10 @@ impl TileBytes {
         fine.then(|| Self { runs: runs.into() })
     }
 
-    /// The sum of `parts`, each times its factor.
+    /// Sum of `parts`, each multiplied by its factor, on `tiles` tiles.
     ///
     /// # Errors
-    /// The first of the `tiles` whose sum is beyond 32 bits.
+    /// The first tile whose sum exceeds 32 bits.
     pub fn sum<'a>(
         parts: impl IntoIterator<Item = (&'a TileBytes, u64)>,
         tiles: u32,
@@ -120,9 +119,9 @@ impl TileBytes {
         Ok(Self { runs: runs.into() })
     }
 
-    /// Looks at each run once, and then at each tile.
+    /// Visits each run once, and then each tile.
     fn sum_of_many(parts: &[(&[TileRun], u64)], tiles: u32) -> Result<TileBytes, u32> {
-        // Runs change the sum at their two ends only.
+        // A run changes the sum only at its two ends.
         let mut changes = vec![0i128; tiles as usize + 1];
         for &(runs, factor) in parts {
             for run in runs {
@@ -141,17 +140,17 @@ impl TileBytes {
             .collect()
     }
 
-    /// The runs that are not 0, by tile.
+    /// Runs of tiles with values other than 0, ascending.
     pub fn runs(&self) -> &[TileRun] {
         &self.runs
     }
 
-    /// The tile after the last that is not 0.
+    /// The tile after the last one whose value is not 0; 0 without one.
     pub fn end(&self) -> u32 {
         self.runs.last().map_or(0, |run| run.to)
     }
 
-    /// The value of `tile`.
+    /// Value of `tile`.
     pub fn get(&self, tile: u32) -> u32 {
         let after = self.runs.partition_point(|run| run.from <= tile);
         match after.checked_sub(1).map(|last| self.runs[last]) {
@@ -160,8 +159,8 @@ impl TileBytes {
         }
     }
 
-    /// Changes the numbers of all tiles, such as sums, by the values: `change` gives the new
-    /// one of each. Tiles that `numbers` does not have stay out.
+    /// Replaces the number of each tile whose value is not 0 by `change(number, value)`. A run that
+    /// reaches beyond `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
             let of_run = numbers.get_mut(run.from as usize..run.to as usize);
@@ -171,7 +170,7 @@ impl TileBytes {
         }
     }
 
-    /// The sum over some tiles.
+    /// Sum over `tiles`.
     pub fn total_of(&self, tiles: Range<u32>) -> u64 {
         let bytes_of = |run: &TileRun| {
             let count = run
@@ -183,7 +182,7 @@ impl TileBytes {
         self.runs.iter().map(bytes_of).sum()
     }
 
-    /// The sum over all tiles.
+    /// Sum over all tiles.
     pub fn total(&self) -> u64 {
         let bytes = |run: &TileRun| u64::from(run.to - run.from) * u64::from(run.value);
         self.runs.iter().map(bytes).sum()
@@ -201,9 +200,8 @@ impl FromIterator<u32> for TileBytes {
     }
 }
 
-/// A blob of varints: how many runs there are, and by run the tiles between it and the
-/// run before it, how many tiles it covers, and its value. A large model has millions of
-/// runs.
+/// Serialized as a blob of varints: the number of runs, and for each run the tiles since the end of
+/// the run before, its tiles, and its value. A large model has millions of runs.
 impl Serialize for TileBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut blob = Vec::new();
@@ -219,7 +217,7 @@ impl Serialize for TileBytes {
     }
 }
 
-/// Nobody knows here how many tiles there are: see [`TileBytes::end`].
+/// The number of tiles is unknown here, so callers check [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let blob = <&[u8]>::deserialize(deserializer)?;
@@ -228,12 +226,11 @@ impl<'de> Deserialize<'de> for TileBytes {
     }
 }
 
-/// The runs of a blob that was written by `serialize`; `None` if it is another one.
+/// Runs of a blob that `serialize` wrote; `None` if the blob has another form.
 fn runs_of(blob: &[u8]) -> Option<Vec<TileRun>> {
     let mut numbers = Varints::new(blob);
     let mut number = || u32::try_from(numbers.next()?.ok()?).ok();
-    // Each run takes three bytes or more, so that memory is only taken for what can be
-    // there.
+    // A run takes at least three bytes, which bounds the memory that is reserved.
     let count = number().filter(|&count| count as usize <= blob.len() / 3)?;
     let mut runs = Vec::with_capacity(count as usize);
     let mut end = 0u32;
@@ -246,10 +243,10 @@ fn runs_of(blob: &[u8]) -> Option<Vec<TileRun>> {
     numbers.next().is_none().then_some(runs)
 }
 
-/// So many parts are gone through side by side, from run to run.
+/// Maximum number of parts that are merged run by run.
 const FEW: usize = 8;
 
-/// Appends a run behind the last one.
+/// Appends a run, merging it with the last one if it continues with the same value.
 fn push(runs: &mut Vec<TileRun>, from: u32, to: u32, value: u32) {
     match runs.last_mut() {
         Some(last) if last.to == from && last.value == value => last.to = to,

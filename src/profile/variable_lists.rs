@@ -1,53 +1,51 @@
-//! Lists of variables under an id: those of a compute set, those of a region.
+//! Lists of variables by id: the variables of a compute set, or of a region set.
 
 use super::ids::Ids;
 use crate::parallel::concatenated;
 
-/// For each compute set, or each region of an exchange, the list of its lowered
-/// variables, as positions in [`Variables`](super::Variables).
+/// Lists of lowered variables, one for each compute set or each region set, as positions in
+/// [`Variables`](super::Variables).
 ///
-/// Members lie in one array in the order of the file. A list is usually one
-/// run of it; a table whose rows are not ordered by its id makes several.
+/// Members lie in one array in the order of the file. A list is usually one run of that array; it
+/// has several if the rows of the table are not ordered by id.
 #[derive(Debug, Clone)]
 pub struct VariableLists {
     ids: Ids,
     members: Vec<u32>,
-    /// For each list, where its runs begin in `runs`; one more at the
-    /// end.
+    /// By list: start of its runs in `runs`; with one more entry at the end.
     starts: Vec<u32>,
     runs: Vec<(u32, u32)>,
 }
 
 impl Default for VariableLists {
-    /// No list.
+    /// Without any list.
     fn default() -> Self {
         ListsBuilder::default().finish()
     }
 }
 
 impl VariableLists {
-    /// How many lists have a member.
+    /// Number of lists with a member.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Has no list a member?
+    /// Does no list have a member?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The members of all lists, each as often as it is there.
+    /// Members of all lists, including repetitions.
     pub fn all_members(&self) -> &[u32] {
         &self.members
     }
 
-    /// The position of the list with this id; `None` when it has no member.
+    /// Position of the list with this id; `None` if it has no member.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
 
-    /// The members of the list at `position`, in runs. A member can occur
-    /// more than once.
+    /// Members of the list at `position`, in runs. A member may occur more than once.
     pub fn members(&self, position: u32) -> impl Iterator<Item = &[u32]> + '_ {
         let list = position as usize;
         let runs = self.starts[list] as usize..self.starts[list + 1] as usize;
@@ -57,11 +55,11 @@ impl VariableLists {
     }
 }
 
-/// Takes members list by list, as the rows come.
+/// Collects members in the order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct ListsBuilder {
     members: Vec<u32>,
-    /// Id of the list and first member of each run.
+    /// By run: id of the list, and position of the first member.
     runs: Vec<(u64, u32)>,
 }
 
@@ -75,12 +73,12 @@ impl ListsBuilder {
         self.members.push(member);
     }
 
-    /// How many members were added.
+    /// Number of members so far.
     pub(super) fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Concatenates the members that several builders took.
+    /// Concatenates the members of several builders.
     pub(super) fn join(parts: Vec<Self>) -> Self {
         let mut runs = Vec::with_capacity(parts.iter().map(|part| part.runs.len()).sum());
         let mut members = Vec::with_capacity(parts.len());

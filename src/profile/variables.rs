@@ -1,4 +1,4 @@
-//! Lowered variables: a piece of memory on one tile each.
+//! Lowered variables: each is a piece of memory on one tile.
 
 use super::cells::Cells;
 use super::database::Database;
@@ -8,36 +8,35 @@ use super::{LiveClasses, ProfileError, Target};
 use crate::parallel::concatenated;
 use std::mem::take;
 
-/// The class of a variable that was never allocated to a tile.
+/// Class of a variable that was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
 /// Every lowered variable, as parallel arrays: a large model has 10^7 of them.
 #[derive(Debug, Clone)]
 pub struct Variables {
     ids: Ids,
-    /// The id of each; `None` when it is the position.
+    /// Id of each variable; `None` if ids equal the positions.
     var_ids: Option<Vec<u64>>,
-    /// The tile that each lies on.
+    /// Tile of each variable.
     pub tiles: Vec<u16>,
-    /// The size of each in bytes.
+    /// Size of each variable in bytes.
     pub bytes: Vec<u32>,
-    /// The equivalence class of each, as a position in
-    /// [`LiveClasses`]; [`NEVER_LIVE`] for a class that the profile has no
-    /// row for (class 0 holds the variables that were never allocated).
+    /// Equivalence class of each variable, as a position in [`LiveClasses`]; [`NEVER_LIVE`] for a
+    /// class without a row (class 0 holds the variables that were never allocated).
     pub classes: Vec<u32>,
-    /// The category of each, as a position in `category_names`.
+    /// Category of each variable, as a position in `category_names`.
     pub categories: Vec<u8>,
-    /// The names of `var_categories`, such as `variable` or `vertexCode`.
+    /// Names of the categories (`var_categories`), such as `variable` or `vertexCode`.
     pub category_names: Vec<String>,
-    /// The label of each, as a position in `labels`: only variables of category
-    /// `variable` that are live on the first and on the last step have one,
-    /// others have 0. Empty when the profile has no names.
+    /// Label of each variable, as a position in `labels`. Variables of category `variable` that are
+    /// live on the first and on the last step have one, all others have 0. Empty if the profile has
+    /// no names.
     pub label_of: Vec<u32>,
-    /// The names; the first says nothing.
+    /// The labels; the first is empty.
     pub labels: Vec<VariableLabel>,
 }
 
-/// The columns of some rows.
+/// Columns of the rows of one range.
 #[derive(Default)]
 struct VariableColumns {
     var_ids: IdColumn,
@@ -60,7 +59,7 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// How many of them every profile must have; the others name variables.
+/// Number of these columns that every profile has; the others name variables.
 const REQUIRED: usize = 5;
 
 impl Variables {
@@ -114,8 +113,7 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Concatenates the chunks of the table column by column, so that no more than one
-    /// or two columns are there twice.
+    /// Concatenates the parts column by column, so that at most a few columns are in memory twice.
     fn join(
         mut parts: Vec<VariableColumns>,
         category_names: Vec<String>,
@@ -160,12 +158,12 @@ impl Variables {
         })
     }
 
-    /// How many there are.
+    /// Number of variables.
     pub fn len(&self) -> usize {
         self.tiles.len()
     }
 
-    /// Is there none?
+    /// Are there no variables?
     pub fn is_empty(&self) -> bool {
         self.tiles.is_empty()
     }
@@ -178,19 +176,19 @@ impl Variables {
         }
     }
 
-    /// The label of the variable at `position`, as a position in `labels`.
+    /// Label of the variable at `position`, as a position in `labels`.
     pub fn label(&self, position: u32) -> u32 {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
 
-    /// The position of the variable with this `var_id`.
+    /// Position of the variable with this `var_id`.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
 }
 
-/// The category whose variables have labels: what holds the data of tensors.
+/// Category whose variables have labels: it holds the data of tensors.
 const LABELLED: &str = "variable";
 
 /// By class: is it live on the first and on the last step?

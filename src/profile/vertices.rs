@@ -1,4 +1,4 @@
-//! Compute sets, vertex types and what their instances take.
+//! Reads compute sets, vertex types, and the memory of vertices.
 
 use super::database::Database;
 use super::encoding::decode_list;
@@ -82,7 +82,7 @@ pub(super) fn read_instances(
     })
 }
 
-/// The table of the state of vertices.
+/// Table of the memory of vertices.
 pub(super) const MEMORY: &str = "memory_by_compute_set";
 
 pub(super) fn read_memory(

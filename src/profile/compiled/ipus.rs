@@ -1,29 +1,29 @@
-//! Which IPUs a profile lists.
+//! The IPUs that a profile lists.
 
 use super::super::database::Database;
 use super::super::recorded::{TILES, listed_tiles};
 use super::super::{ProfileError, RecordedTile, Target};
 use std::ops::Range;
 
-/// The IPUs that a profile lists, whose tiles are numbered through.
+/// The IPUs that a profile lists. Tiles are numbered across all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipus {
-    /// How many are listed.
+    /// Number of listed IPUs.
     pub count: u32,
-    /// Tiles of each.
+    /// Tiles of each IPU.
     pub tiles_per_ipu: u32,
-    /// Replicas that the model was compiled for: all run the same program.
+    /// Replicas that the model was compiled for; all run the same program.
     pub replicas: u32,
-    /// How many of these the file lists, one after the other; IPUs 0 to
-    /// `count / listed_replicas` are those of the first (assumed).
+    /// Replicas that the file lists, one after the other. IPUs 0 to `count / listed_replicas` (end
+    /// exclusive) belong to the first one (assumed).
     pub listed_replicas: u32,
 }
 
 const TABLE: &str = "target_info";
 
 impl Ipus {
-    /// Sees from `memory_by_tile` which IPUs are listed, and sets the tiles and IPUs
-    /// of `target` to these.
+    /// Derives the listed IPUs from `memory_by_tile`, and sets `num_tiles` and `num_ipus` of
+    /// `target` to the listed ones.
     pub(super) fn read(database: &Database, target: &mut Target) -> Result<Self, ProfileError> {
         let listed = listed_tiles(database)?;
         if listed == 0 {
@@ -68,24 +68,24 @@ impl Ipus {
         Ok(found)
     }
 
-    /// The tiles of an IPU.
+    /// Tiles of `ipu`, numbered across all IPUs (end exclusive).
     pub fn tiles(&self, ipu: u32) -> Range<usize> {
         let tiles = self.tiles_per_ipu as usize;
         let first = ipu as usize * tiles;
         first..first + tiles
     }
 
-    /// The IPU of a tile.
+    /// IPU of `tile`.
     pub fn of_tile(&self, tile: u32) -> u32 {
         tile / self.tiles_per_ipu
     }
 
-    /// How many IPUs one replica has.
+    /// Number of IPUs of one replica.
     pub fn of_replica(&self) -> u32 {
         self.count / self.listed_replicas.max(1)
     }
 
-    /// The fullest tile of an IPU, numbered through; the first of several.
+    /// Fullest tile of `ipu`, numbered across all IPUs; the first of equally full ones.
     pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
         let range = self.tiles(ipu).rev();
         let fullest = range.max_by_key(|&tile| tiles[tile].total);
@@ -93,8 +93,7 @@ impl Ipus {
     }
 }
 
-/// How many replicas are listed: `ipus_per_replica` says how many IPUs each has.
-/// Where it is missing, one replica is listed.
+/// Number of listed replicas, derived from `ipus_per_replica`; 1 if that column is missing.
 fn listed_replicas(database: &Database, target: &Target, ipus: u64) -> Result<u32, ProfileError> {
     let columns = &["ipus_per_replica"];
     let mut of_replica = ipus;

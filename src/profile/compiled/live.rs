@@ -1,4 +1,4 @@
-//! Bytes that are not always live, by step and IPU.
+//! Bytes of not-always-live variables, by step and IPU.
 
 use super::super::cells::Cells;
 use super::super::database::Database;
@@ -8,13 +8,13 @@ use super::Ipus;
 use crate::limits;
 use crate::message::{PROFILE_AGAIN, Warning};
 
-/// The bytes that are live at each step beside those that always are.
+/// Bytes of not-always-live variables at each step, by IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveByIpu {
-    /// How many steps the program has.
+    /// Number of steps of the program.
     pub steps: u32,
-    /// By IPU, over its tiles: the index of each step at which the bytes change,
-    /// ascending, and the bytes from there on.
+    /// By IPU, summed over its tiles: each step index at which the bytes change, ascending, with
+    /// the bytes from that step on.
     pub ipus: Vec<Vec<(u32, u64)>>,
 }
 
@@ -22,19 +22,18 @@ pub(crate) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
 const STEPS: &str = "depth_first_steps";
 
-/// Does the profile say what is live by step and IPU?
+/// Does the profile have the table of live bytes by step and IPU, and the table of steps?
 pub(super) fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
-/// Bytes more or less, by step, of one IPU or of all together.
+/// Changes of live bytes by step index, on one IPU or summed over all IPUs.
 pub(crate) type Deltas = Vec<(u32, i64)>;
 
-/// Reads what there is, and says as sentences what contradicts itself.
+/// Reads the live bytes of each IPU; data that contradict themselves become a warning.
 ///
-/// The rows without an IPU are sums over those of all IPUs, listed beside them: both
-/// were in a real profile of one IPU. That this holds for several is assumed, and so
-/// it is checked.
+/// Rows without an IPU are taken as sums over all IPUs. A real profile of one IPU has both kinds of
+/// rows. For several IPUs this is assumed, so the sums are checked.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -67,12 +66,12 @@ pub(super) fn read(
     })
 }
 
-/// By step, ascending: the bytes more than at the step before, on the only IPU; empty where the
-/// profile does not say. A profile of one IPU lists sums over all IPUs beside them (both are in a
-/// real profile).
+/// By step index, ascending: the change of live bytes on the only IPU since the step before; empty
+/// if the profile lacks the table. A profile of one IPU lists sums over all IPUs beside the rows of
+/// that IPU (a real profile has both).
 ///
 /// # Errors
-/// When the table cannot be read, or names a step that is not there.
+/// If the table cannot be read, or names a step that does not exist.
 pub(in crate::profile) fn by_step(
     database: &Database,
     steps: &[Step],
@@ -86,7 +85,7 @@ pub(in crate::profile) fn by_step(
         match ipu {
             Some(0) => of_first.push(delta),
             None => of_all.push(delta),
-            // Another replica, which runs the same.
+            // Another replica, which runs the same program.
             Some(_) => {}
         }
         Ok(())
@@ -98,7 +97,7 @@ pub(in crate::profile) fn by_step(
     }))
 }
 
-/// The ids of the steps, ascending: the index of a step is the position of its id.
+/// Ids of the steps, ascending. The index of a step is the position of its id.
 pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> {
     let mut steps = Vec::new();
     database.scan(STEPS, &["id"], |row| {
@@ -109,7 +108,7 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> 
     Ok(steps)
 }
 
-/// The rows without an IPU, and those of each.
+/// Changes of the rows without an IPU, and the changes by IPU.
 fn read_deltas(
     database: &Database,
     ipus: Ipus,
@@ -131,7 +130,7 @@ fn read_deltas(
     Ok((of_all, of_ipus))
 }
 
-/// Calls `visit` with each row, its IPU (`None`: all together), and its step and bytes.
+/// Calls `visit` with each row, its IPU (`None`: sum over all), and its step index and bytes.
 /// `steps` are the ids of the steps, ascending.
 fn scan(
     database: &Database,
@@ -150,13 +149,13 @@ fn scan(
     })
 }
 
-/// One entry for each step, ascending, without those that change nothing.
+/// Sums the changes of each step, sorts them by step, and drops changes of 0 bytes.
 pub(crate) fn joined(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     let mut joined = Deltas::with_capacity(deltas.len());
     for (step, delta) in deltas {
         match joined.last_mut() {
-            // Far from overflow: each is bounded, and so is their number.
+            // Far from overflow: each change is bounded, and so is the number of rows.
             Some(last) if last.0 == step => last.1 = last.1.saturating_add(delta),
             _ => joined.push((step, delta)),
         }
@@ -165,7 +164,7 @@ pub(crate) fn joined(mut deltas: Deltas) -> Deltas {
     joined
 }
 
-/// The bytes from each step on.
+/// Live bytes from each step on; an error if they fall below 0.
 fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
@@ -177,7 +176,7 @@ fn curve((deltas, ipu): (&Deltas, u32)) -> Result<Vec<(u32, u64)>, String> {
     deltas.iter().map(point).collect()
 }
 
-/// Where there are rows for all IPUs together, they are the sums of those of each.
+/// Checks that rows for all IPUs, if there are any, are the sums over the rows of each IPU.
 fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     let sum = joined(of_ipus.into_iter().flatten().collect());
     if of_all.is_empty() || of_all == sum {
@@ -202,7 +201,7 @@ fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
     ))
 }
 
-/// No more is live on an IPU at one step than its tiles have at their own peaks.
+/// Checks that an IPU has at no step more live bytes than the peaks of its tiles add up to.
 fn check_peaks(
     curves: &[Vec<(u32, u64)>],
     ipus: Ipus,

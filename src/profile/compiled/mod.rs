@@ -1,11 +1,9 @@
-//! A profile of a compilation for any number of IPUs, as it was recorded
-//! (docs/model.md, "A compiled pipeline").
+//! Reads a profile that was compiled for any number of IPUs (docs/model.md, "A compiled pipeline").
 //!
-//! Tiles are numbered through over all IPUs: the IPU of a tile is its number
-//! divided by the tiles of one IPU. No real profile of several IPUs was available,
-//! so what is assumed is said where it is used, and sums are held against the
-//! file's own: what contradicts them is left out with a warning, while the totals
-//! of the tiles, which the verdict rests on, must be whole.
+//! Tiles are numbered across all IPUs: the IPU of a tile is its number divided by the tiles of one
+//! IPU. No real profile of several IPUs was available, so each assumption is stated where it is
+//! used, and sums are compared with the sums in the file. Data that contradict these sums are left
+//! out with a warning; the totals of the tiles, on which the verdict rests, must be complete.
 
 mod ipus;
 mod live;
@@ -33,48 +31,47 @@ use std::path::Path;
 /// The memory of each IPU as a `profile.pop` recorded it.
 #[derive(Debug)]
 pub struct CompiledProfile {
-    /// The report format that the file states.
+    /// Report format that the file states.
     pub version: FormatVersion,
-    /// The machine, with the tiles that the file lists.
+    /// Machine, with the numbers of tiles and IPUs that the file lists.
     pub target: Target,
-    /// Which IPUs the file lists.
+    /// The IPUs that the file lists.
     pub ipus: Ipus,
-    /// By tile, numbered through over the IPUs (`memory_by_tile`).
+    /// By tile, numbered across all IPUs: recorded memory (`memory_by_tile`).
     pub tiles: Vec<RecordedTile>,
-    /// By tile: bytes beyond the memory of the tile, with the gaps between
-    /// variables.
+    /// By tile: bytes beyond the memory of the tile, including the gaps between variables.
     pub overflowed: Vec<u64>,
-    /// By category of lowered variables (`memory_by_category`).
+    /// By category of lowered variables: recorded memory (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
-    /// Bytes that are not always live, by step; `None` when the profile does not
-    /// say, or contradicts itself.
+    /// Bytes of not-always-live variables by step; `None` if the profile lacks them or contradicts
+    /// itself.
     pub live: Option<LiveByIpu>,
-    /// Sums over the lowered variables; `None` when the profile has none.
+    /// Sums over the lowered variables; `None` if the profile has none.
     pub variables: Option<VariableSums>,
-    /// By IPU: cycles that were executed, over all runs; `None` without execution.
+    /// By IPU: executed cycles over all runs; `None` without execution.
     pub cycles: Option<Vec<u64>>,
-    /// The programs of each IPU, when they were requested and could be read.
+    /// The program tree, if it was requested and could be read.
     pub programs: Option<Programs>,
-    /// How the file came about.
+    /// Origin of the file.
     pub made: BuildInfo,
     /// Warnings about unusual content that could be read.
     pub warnings: Vec<Warning>,
-    /// Where the file contradicts itself.
+    /// Statements of the file that contradict each other.
     pub contradictions: Vec<Contradiction>,
 }
 
 impl CompiledProfile {
-    /// Reads the profile at `path`; its programs only `with_programs`. Nothing is
-    /// written, to it or beside it.
+    /// Reads the profile at `path`, and its programs if `with_programs`. Nothing is written,
+    /// neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`ProfileError`] names the table, column and row that could not be
-    /// understood, and IPUs whose tiles do not add up.
+    /// [`ProfileError`] names the table, column and row that could not be understood, or says that
+    /// the tiles do not make whole IPUs.
     pub fn read(path: &Path, with_programs: bool) -> Result<Self, ProfileError> {
         Self::read_with(path, with_programs, &Progress::new())
     }
 
-    /// Reads the profile, counting rows.
+    /// Reads the profile and reports the rows read to `progress`.
     ///
     /// # Errors
     /// As [`CompiledProfile::read`].

@@ -1,22 +1,22 @@
-//! Names that tell what a pipeline made (docs/model.md, "A compiled pipeline").
+//! Names of variables that a pipeline creates (docs/model.md, "A compiled pipeline").
 
-/// The purpose of a variable, as its name tells.
+/// Purpose of a variable in a pipeline, derived from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PipelineName {
-    /// It keeps copies for the micro-batches under way: `Stashed___` of PopART, the
-    /// `buffer/` of a TensorFlow FIFO.
+    /// Holds copies for the micro-batches in flight: `Stashed___` of PopART, `buffer/` of a
+    /// TensorFlow FIFO.
     Stashed,
-    /// It holds a tensor that was taken out of these: `Restored___` of PopART;
-    /// `out/`, `pop` and `push` of a FIFO.
+    /// Holds a tensor taken out of a stash: `Restored___` of PopART; `out/`, `pop` and `push` of a
+    /// TensorFlow FIFO.
     Restored,
-    /// It sums up gradients: `Accum___` of PopART, `Accumulator` of TensorFlow.
+    /// Sums up gradients: `Accum___` of PopART, `Accumulator` of TensorFlow.
     Accumulator,
-    /// It came from another IPU: names with `ipucopy` or `inter-ipu-copy`.
+    /// Was received from another IPU: a name with `ipucopy` or `inter-ipu-copy`.
     Received,
 }
 
 impl PipelineName {
-    /// All of them, each at the index `name as usize`.
+    /// Every purpose, at the index `name as usize`.
     pub const ALL: [Self; 4] = [
         Self::Stashed,
         Self::Restored,
@@ -24,7 +24,8 @@ impl PipelineName {
         Self::Received,
     ];
 
-    /// The purpose that the base name of a variable tells.
+    /// Purpose of the variable with the base name `name`; `None` if it is no variable of a
+    /// pipeline.
     pub fn of(name: &str) -> Option<Self> {
         if name.contains("Stashed___") {
             return Some(Self::Stashed);

@@ -1,4 +1,4 @@
-//! Sums over the lowered variables by tile, in one pass that keeps few of them.
+//! Sums over the lowered variables, in one pass that stores few of them.
 
 use super::super::cells::Cells;
 use super::super::database::Database;
@@ -9,20 +9,20 @@ use super::{Ipus, PipelineName};
 use crate::witnesses::{Contradiction, recorded_variables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Bytes by [`PipelineName`].
+/// Bytes by [`PipelineName`], at the index `name as usize`.
 pub type Named = [u64; PipelineName::ALL.len()];
 
-/// Sums over the lowered variables, and the variables of some tiles.
+/// Sums over the lowered variables, and the live variables of one tile of each IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableSums {
-    /// How many there are.
+    /// Number of lowered variables.
     pub count: u64,
-    /// By IPU: bytes of all its variables by [`PipelineName`], whether live together
-    /// or not.
+    /// By IPU: bytes of its variables that are ever live, by [`PipelineName`]. They need not be
+    /// live at the same time.
     pub named: Vec<Named>,
-    /// The names of `var_categories`.
+    /// Names of the categories (`var_categories`).
     pub category_names: Vec<String>,
-    /// By chosen tile, in their order: what is live there where most is.
+    /// By chosen tile, in the order given: the variables that are live at its peak.
     pub tiles: Vec<LiveOnTile>,
     /// Does the profile name variables?
     pub has_names: bool,
@@ -31,10 +31,10 @@ pub struct VariableSums {
 /// The variables that are live on a tile at the first step of its peak.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveOnTile {
-    /// The index of the step; `None` when all is always live.
+    /// Index of that step; `None` if every variable of the tile is always live.
     pub step: Option<u32>,
-    /// Bytes by category, a position in [`VariableSums::category_names`], and by
-    /// what the name tells, without entries of 0 bytes.
+    /// Bytes by category (a position in [`VariableSums::category_names`]) and purpose, without
+    /// entries of 0 bytes.
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
@@ -56,16 +56,16 @@ const COLUMNS: &[&str] = &[
     "equivalence_class",
     "name_base_id",
 ];
-/// How many of them every profile has; the last names variables.
+/// Number of these columns that every profile has; the last column names variables.
 const REQUIRED: usize = 4;
 
-/// Sums of some rows.
+/// Sums over the rows of one range of the table.
 #[derive(Default)]
 struct Sums {
     count: u64,
-    /// By IPU.
+    /// By IPU: bytes by purpose.
     named: Vec<Named>,
-    /// By tile: bytes that are always live.
+    /// By tile: bytes of always-live variables.
     always: Vec<u64>,
     chosen: Vec<ChosenVariable>,
 }
@@ -81,13 +81,13 @@ impl Sums {
     }
 }
 
-/// Has the profile lowered variables?
+/// Does the profile have lowered variables?
 pub(super) fn are_there(database: &Database) -> Result<bool, ProfileError> {
     Ok(database.has_table(TABLE) && database.has_rows(TABLE)?)
 }
 
-/// Reads the variables, and says what contradicts `tiles`. `chosen` are
-/// the tiles, one for each IPU, of which is told what is live.
+/// Sums the variables, and compares them with `tiles`. `chosen` has one tile for each IPU, whose
+/// live variables are listed.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -136,12 +136,12 @@ pub(super) fn read(
     Ok((Some(variables), recorded_variables(tiles, totals)))
 }
 
-/// The tables that each row is looked up in.
+/// The tables in which each row is looked up.
 struct Scan<'a> {
     ipus: Ipus,
     chosen: &'a [u32],
     category_ids: &'a Ids,
-    /// By id of the base name; `None` when the profile does not name variables.
+    /// Purposes by id of the base name; `None` if the profile does not name variables.
     names: Option<&'a FxHashMap<u64, PipelineName>>,
     classes: &'a Classes,
 }
@@ -205,7 +205,7 @@ impl Scan<'_> {
 
 const STRINGS: &str = "vars_string_table";
 
-/// The base names that tell what a variable is for.
+/// The base names that state a purpose, by id.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, ProfileError> {
     let mut names = FxHashMap::default();
     database.scan(STRINGS, &["id", "string"], |row| {
@@ -217,13 +217,13 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, Profi
     Ok(names)
 }
 
-/// The equivalence classes that have a row, and which of them are always live.
+/// The equivalence classes that have a row, and whether each is always live.
 struct Classes {
     ids: Ids,
     always: Vec<bool>,
 }
 
-/// By class: the ids of the steps of its ranges, the end exclusive.
+/// By class: ranges of step ids (end exclusive).
 type Ranges = FxHashMap<u64, Vec<(u64, u64)>>;
 
 impl Classes {
@@ -241,7 +241,7 @@ impl Classes {
         position.is_some_and(|position| self.always[position as usize])
     }
 
-    /// The ranges of the classes of these rows that are not always live.
+    /// Live ranges of the not-always-live classes of `rows`, sorted and merged.
     fn ranges_of(
         &self,
         database: &Database,
@@ -270,8 +270,8 @@ impl Classes {
         Ok(ranges)
     }
 
-    /// The bytes beside always-live ones where they are most on the tile of `rows`,
-    /// and all that is live there. `steps` has the ids of the steps, ascending.
+    /// Peak bytes of the not-always-live variables among `rows`, which lie on one tile, and all
+    /// variables that are live at that peak. `steps` are the ids of the steps, ascending.
     fn peak(&self, ranges: &Ranges, rows: &[ChosenVariable], steps: &[u64]) -> (u64, LiveOnTile) {
         let mut changes: Vec<(u64, i64)> = Vec::new();
         for row in rows {
@@ -280,7 +280,7 @@ impl Classes {
                 changes.push((to, -i64::from(row.bytes)));
             }
         }
-        // At the same step what ends goes before what begins.
+        // At one step, variables that end come before variables that begin.
         changes.sort_unstable();
         let (mut live, mut peak) = (0, 0);
         let mut at = None;
@@ -310,8 +310,9 @@ impl Classes {
     }
 }
 
-/// By tile the total as its variables have it: `always` says what is always live on each tile,
-/// `peaks` what else is live at once on those that were `chosen`.
+/// By tile: the total computed from its variables. `always` has the always-live bytes of each tile,
+/// `peaks` the peak of the other variables on each tile of `chosen`; on other tiles that peak is
+/// taken from `tiles`.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let all = tiles.iter().zip(always);

@@ -1,9 +1,9 @@
-//! Large tables, read in ranges of rowids by several threads.
+//! Reads large tables in ranges of rowids, by several threads.
 //!
-//! SQLite finds the first row of a range by comparing rowids, and goes on from there. On a damaged
-//! page rowids may stand in another order, and then it would miss rows without a word. So each
-//! range is read up to the first row of the next one, and all rowids must ascend: then the ranges
-//! together have every row of the table once.
+//! SQLite finds the first row of a range by comparing rowids, and continues from there. On a
+//! damaged page rowids may be out of order, and then it would silently miss rows. So each range is
+//! read up to the first row of the next one, and all rowids must ascend: then the ranges together
+//! hold every row of the table exactly once.
 
 use super::super::cells::Cells;
 use super::super::error::ProfileError;
@@ -14,31 +14,31 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use std::ops::ControlFlow;
 
-/// The tables that are read in ranges, each with the number of rowids below which it is read in
-/// one: a compute set is a row with thousands of variables. Nearly all of the time goes there,
-/// so only these rows count as progress.
+/// Tables that are read in ranges, each with the span of rowids below which it is read in one
+/// range: a row of a compute set holds thousands of variables. Nearly all of the time is spent on
+/// these tables, so only their rows count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
     ("compute_sets", 1_000),
 ];
 
-/// Into how many ranges a large table is cut: several for each thread, since
-/// the threads have other work too; and no more, since the lists of each have room to spare.
+/// Ranges of a large table. Several for each thread, since threads have other work too; more would
+/// waste memory, since the lists of each range have spare capacity.
 const RANGES: u64 = 16;
 
-/// Some of the rows of a table.
+/// The rows of one range of a table.
 struct Part<T> {
     filled: T,
-    /// The rowid of the first row of the range or behind it, and of the first row behind it;
-    /// `None` at the end of the table.
+    /// Rowid of the first row at or after the start of the range, and of the first row after its
+    /// end; `None` at the end of the table.
     first: Option<i64>,
     next: Option<i64>,
 }
 
 impl Database {
-    /// Reads a large table in ranges of rowids, as many at a time as there are threads. `visit`
-    /// fills one `T` for each range; they come back in rowid order.
+    /// Reads a large table in ranges of rowids, in parallel. `visit` fills one `T` for each range;
+    /// they are returned in rowid order.
     pub(in crate::profile) fn scan_ranges<T: Default + Send>(
         &self,
         table: &'static str,
@@ -58,13 +58,14 @@ impl Database {
         let condition = format!("WHERE {rowid} >= ?1 ORDER BY {rowid}");
         let sql = select(table, columns, &format!(", {rowid}"), &condition);
         let read = |range| self.scan_range(table, columns, &sql, range, &visit);
-        // Each for itself: a thread would take several in turn, and others wait for the last.
+        // Ranges are stolen one by one: a thread that took several would let others wait for its
+        // last.
         let ranges = ranges(table, bounds).into_par_iter().with_max_len(1);
         let parts: Vec<Result<Part<T>, ProfileError>> = ranges.map(read).collect();
         joined(table, parts)
     }
 
-    /// Reads the rows from one rowid to another, both inclusive.
+    /// Reads the rows from one rowid to another (both inclusive).
     fn scan_range<T: Default>(
         &self,
         table: &'static str,
@@ -98,7 +99,7 @@ impl Database {
         })
     }
 
-    /// Reads a table whose rows have no rowid that can be asked for.
+    /// Reads a table without a selectable rowid in one range.
     fn scan_whole<T: Default>(
         &self,
         table: &'static str,
@@ -115,7 +116,7 @@ impl Database {
     }
 }
 
-/// What the ranges were filled with, where each ends at the row that the next begins with.
+/// Values of the ranges, after checking that each range ends at the row with which the next begins.
 fn joined<T>(
     table: &'static str,
     parts: Vec<Result<Part<T>, ProfileError>>,
@@ -130,7 +131,7 @@ fn joined<T>(
     Ok(parts.into_iter().map(|part| part.filled).collect())
 }
 
-/// The smallest and largest of what is called `rowid`; `None` when there are no rows.
+/// Smallest and largest `rowid`; `None` without rows.
 fn rowid_bounds(
     connection: &Connection,
     table: &str,
@@ -143,8 +144,8 @@ fn rowid_bounds(
     Ok(bound("min")?.zip(bound("max")?))
 }
 
-/// How many rows the large tables can have by their rowids, 0 for one where there is no telling:
-/// whatever is wrong with it comes out when it is read.
+/// Upper bound on the rows of the large tables, by their rowids. A table that cannot be read counts
+/// 0 here; its error is reported when it is read.
 pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
         let rowid = schema.rowid(table)?;
@@ -155,7 +156,8 @@ pub(super) fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// Ranges of rowids from `first` to `last`, both ends inclusive, that cover every rowid there is.
+/// Ranges of rowids (both ends inclusive) that cover every possible rowid; rows lie between `first`
+/// and `last`.
 fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
     let small = LARGE_TABLES.iter().find(|&&(name, _)| name == table);
     let rows = last.abs_diff(first);

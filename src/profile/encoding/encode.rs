@@ -1,5 +1,5 @@
-//! Writes the blobs of `profile.pop`. The generator in `crates/synthesize` compiles this file
-//! by its path: it does not wait for the library, and is not compiled again after it.
+//! Encodes the blobs of `profile.pop`. The generator in `crates/synthesize` includes this file by
+//! its path, so that it neither waits for the library nor is rebuilt after it.
 
 /// Appends `value` to `blob` as a varint.
 pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
@@ -10,7 +10,7 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     blob.push(value as u8 & 0x7f | 0x80);
 }
 
-/// Encodes a plain list.
+/// Encodes a list.
 pub fn encode_list(values: &[u64]) -> Vec<u8> {
     let mut blob = Vec::with_capacity(values.len());
     for &value in values {
@@ -19,8 +19,7 @@ pub fn encode_list(values: &[u64]) -> Vec<u8> {
     blob
 }
 
-/// Encodes a run-length list: three or more equal values become a run, what
-/// lies between runs becomes literals. Values must be below 2^63 runs long.
+/// Encodes a run-length list: three or more equal values become a run, all others literals.
 pub fn encode_rle(values: &[u64]) -> Vec<u8> {
     let mut blob = Vec::new();
     let mut literals: Vec<u64> = Vec::new();
@@ -50,7 +49,7 @@ fn push_literals(blob: &mut Vec<u8>, literals: &mut Vec<u64>) {
 /// Encodes ascending ids as a run-length list of adjacent differences.
 ///
 /// # Panics
-/// When `ids` do not ascend.
+/// If `ids` do not ascend.
 pub fn encode_diff_rle(ids: &[u64]) -> Vec<u8> {
     let mut previous = 0;
     let differences: Vec<u64> = ids
