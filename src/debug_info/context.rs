@@ -1,4 +1,4 @@
-//! One context: which of its keys are kept, and how it is stored.
+//! One context: the keys that are read, and the form in which they are stored.
 
 use std::ops::Range;
 
@@ -10,28 +10,28 @@ use super::keys::{
 };
 use super::take::{Skipped, Take, To, next_key};
 
-/// The `name` of a context that has none.
+/// Stands for the name of a context without one.
 pub(super) const NO_NAME: u32 = u32::MAX;
-/// Replaces every index that no string table can reach.
+/// Replaces every name index that is too large for a string table.
 const FAR_NAME: u32 = u32::MAX - 1;
 
 /// A stored context.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ContextRecord {
-    /// Never 0.
+    /// Id of the context; never 0.
     pub id: u64,
-    /// 0 for a root.
+    /// Id of the parent; 0 for a root.
     pub parent: u64,
     /// Index into the string table, or [`NO_NAME`].
     pub name: u32,
-    /// The first of its entries among the fields of all contexts.
+    /// Position of its first field in the fields of all contexts.
     pub first_field: u32,
-    /// How many entries it has.
+    /// Number of its fields.
     pub field_count: u8,
     pub layer: SoftwareLayer,
-    /// Whether its category is that of programs, or of the compilation.
+    /// Is its category `program` or `compilation`?
     pub is_of_programs: bool,
-    /// Whether following the parents leads back here.
+    /// Is the context on a cycle of parents?
     pub on_cycle: bool,
 }
 
@@ -48,16 +48,17 @@ impl ContextRecord {
     };
 }
 
-/// The context being read. One is used for all, to keep its room.
+/// The context that is being read. One draft serves all contexts, so that its buffers are reused.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub record: ContextRecord,
-    /// Kept texts back to back.
+    /// Kept texts, concatenated.
     bytes: String,
-    /// The keys of those texts, and where they are.
+    /// Keys of the kept texts, and their ranges in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
-    /// Keys that are no text, and values of another type than all contexts have there. A
-    /// negative number, a float or null may stand for none.
+    /// Number of keys that are not texts, and of values of another type than in every intact file.
+    /// A negative number, a float, a boolean or null may stand for a missing value and is not
+    /// counted.
     pub mistyped: usize,
 }
 
@@ -73,10 +74,10 @@ impl Default for Draft {
 }
 
 impl Draft {
-    /// Reads the context with these entries.
+    /// Reads one context from its entries.
     ///
-    /// A value of an unexpected type counts as absent. Of a key that comes
-    /// twice the last value of the expected type counts.
+    /// A value of an unexpected type counts as absent. If a key repeats, the last value of the
+    /// expected type counts.
     pub fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         self.record = ContextRecord::NONE;
         self.bytes.clear();
@@ -91,15 +92,15 @@ impl Draft {
         Ok(())
     }
 
-    /// Keeps a text, in place of an earlier one with this key.
+    /// Stores a text, replacing an earlier text of the same key.
     fn keep(&mut self, key: TextKey, text: &str) {
         let start = self.bytes.len();
         self.bytes.push_str(text);
         self.place(key, start);
     }
 
-    /// Keeps the text at the end of all, which begins at `start`, unless its value
-    /// tells nothing.
+    /// Stores the text that starts at `start` in `bytes` under `key`, or removes it if its value is
+    /// not needed.
     fn place(&mut self, key: TextKey, start: usize) {
         if !is_kept(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);
@@ -111,7 +112,7 @@ impl Draft {
         }
     }
 
-    /// The entries of `attributes` that are looked at and are texts.
+    /// Reads the entries of `attributes` that are needed and are texts.
     fn read_attributes<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         while let Some(key) = next_key(&mut entries, attribute, &mut 0)? {
             match key {
@@ -122,7 +123,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Keeps a list of texts, joined by `/`; nothing if anything in it is not a text.
+    /// Stores a list of texts, joined by `/`; stores nothing if an item is not a text.
     fn read_list<'de, A: SeqAccess<'de>>(
         &mut self,
         key: TextKey,
@@ -142,7 +143,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The fields that the context's layer gives a meaning to.
+    /// The fields of the context, in the meaning that its software layer gives them.
     pub fn fields(&self) -> impl Iterator<Item = (Field, &str)> {
         self.texts.iter().filter_map(|(key, text)| {
             Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
@@ -150,7 +151,7 @@ impl Draft {
     }
 }
 
-/// Of some texts only few values tell anything.
+/// Is this value needed? Some keys matter only with certain values.
 fn is_kept(key: TextKey, value: &str) -> bool {
     match key {
         TextKey::Outputs => value.contains(GRADIENT),
@@ -160,7 +161,7 @@ fn is_kept(key: TextKey, value: &str) -> bool {
     }
 }
 
-/// The value of a key of a context.
+/// Receives the value of a key of a context.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -219,7 +220,7 @@ impl Take for Value<'_> {
     }
 }
 
-/// The value of one of the attributes.
+/// Receives the value of an attribute.
 struct Attribute<'a> {
     draft: &'a mut Draft,
     key: TextKey,
@@ -231,7 +232,7 @@ impl Take for Attribute<'_> {
     }
 }
 
-/// A list of texts, of which each item is taken in turn.
+/// Receives the items of a list of texts, and joins them.
 struct Joined<'a> {
     bytes: &'a mut String,
     separator: &'static str,

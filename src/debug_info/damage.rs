@@ -1,83 +1,83 @@
-//! Signs that a file is not as Poplar wrote it.
+//! Signs of damage in a debug file.
 
 use crate::message::{DEBUG_AGAIN, Warning};
 use thiserror::Error;
 
-/// A sign that a file is not as Poplar wrote it, with the numbers. Most is found
-/// where it is read, the last two where it is compared with its profile: all of that
-/// was right in every whole file that was ever seen.
+/// A sign that a debug file is not as Poplar wrote it, with counts. The last three variants result
+/// from a comparison with the profile, the others from reading the file. None of them occurs in any
+/// intact file seen so far.
 ///
-/// No text says the way out: whoever decides about the file does.
+/// The messages do not say what to do; the code that decides whether to use the file adds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// It was not read to its end.
+    /// The document is truncated or malformed.
     #[error("it is {} byte {}, contexts read: {}, {}", .0.how(), .0.offset, .0.contexts, .0.lost())]
     Truncated(Truncation),
-    /// Its end was repaired.
+    /// The document is complete, but has no string table, as after a repair of its end.
     #[error("it has no `stringTable`, so its contexts have no names")]
     NoStringTable,
-    /// Contexts that were ignored, since an earlier one has their id.
+    /// Number of contexts ignored because an earlier context has the same id.
     #[error("contexts with the id of an earlier one: {0}")]
     Duplicates(usize),
-    /// Contexts that were ignored, since nothing can refer to them.
+    /// Number of contexts ignored because nothing can refer to them.
     #[error("contexts without an id: {0}")]
     WithoutId(usize),
-    /// Entries of `contexts` that were ignored.
+    /// Number of ignored entries of `contexts`.
     #[error("entries of `contexts` that are no maps: {0}")]
     NoMaps(usize),
-    /// Keys, fields and names that were taken as absent.
+    /// Number of keys, values and names of a wrong type, which count as absent.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
-    /// Names that were taken as empty, though the table is complete.
+    /// Number of names outside a complete string table, which count as empty.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
-    /// Contexts that the profile refers to, and that are not there.
+    /// The profile refers to contexts that are missing.
     #[error(
         "contexts that programs and compute sets refer to and that are missing: {missing} of {all}"
     )]
     Missing {
-        /// How many are not there.
+        /// Number of missing contexts.
         missing: usize,
-        /// To how many it refers.
+        /// Number of contexts to which the profile refers.
         all: usize,
     },
-    /// Contexts that the profile refers to, below one that is not there or on a circle of
+    /// The profile refers to contexts that have a missing ancestor or are on or below a cycle of
     /// parents.
     #[error(
         "above {orphans} of {all} contexts that programs and compute sets refer to, one is missing \
          or leads back to them, so it may have named their layer"
     )]
     Orphans {
-        /// How many are below one.
+        /// Number of contexts with such ancestors.
         orphans: usize,
-        /// How many of those that the profile refers to are there.
+        /// Number of contexts to which the profile refers and that exist.
         all: usize,
     },
-    /// Names that differ.
+    /// Compute sets have other names than their contexts.
     #[error("compute sets whose context has another name or none: {renamed} of {all}")]
     Renamed {
-        /// How many have another one.
+        /// Number of compute sets whose name differs.
         renamed: usize,
-        /// How many have a name, and a context.
+        /// Number of compute sets with a name and a context.
         all: usize,
     },
 }
 
-/// How a document that was not read to its end stopped.
+/// Where and how reading of a document stopped early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Truncation {
-    /// Contexts that were read, duplicates not counted.
+    /// Number of contexts read, without duplicates.
     pub contexts: usize,
-    /// How many bytes were read: all of a file that is cut off; of one that is damaged,
-    /// all up to the end of what is malformed.
+    /// Number of bytes read: the size of a truncated file, or, in a damaged file, the end of the
+    /// malformed item.
     pub offset: u64,
-    /// Whether the last bytes that were read are malformed, rather than the next ones missing.
+    /// Are the last bytes read malformed? Otherwise the next bytes are missing.
     pub damaged: bool,
-    /// Whether later contexts are missing.
+    /// Are later contexts missing?
     pub contexts_lost: bool,
-    /// Whether the string table is missing or incomplete, so that names are.
+    /// Is the string table, and with it names, missing or incomplete?
     pub string_table_lost: bool,
-    /// Names of the string table that were read.
+    /// Number of names read from the string table.
     pub names: usize,
 }
 
@@ -104,29 +104,29 @@ impl Truncation {
     }
 }
 
-/// Counts of what a sound file does not have.
+/// Counts of anomalies that an intact file does not have.
 #[derive(Debug, Default)]
 pub(super) struct Anomalies {
-    /// The array of contexts was read to its end.
+    /// Was the array of contexts read to its end?
     pub contexts_complete: bool,
-    /// The string table was read to its end.
+    /// Was the string table read to its end?
     pub table_complete: bool,
-    /// Contexts that repeat an id.
+    /// Number of contexts that repeat an id.
     pub duplicates: usize,
-    /// Contexts without an id, or with 0.
+    /// Number of contexts without an id, or with id 0.
     pub without_id: usize,
-    /// Entries of `contexts` that are no maps.
+    /// Number of entries of `contexts` that are no maps.
     pub no_maps: usize,
-    /// Values of another type, where all contexts have the same.
+    /// Number of keys and values of a wrong type.
     pub mistyped: usize,
-    /// Contexts whose name a complete table lacks.
+    /// Number of contexts whose name is outside a complete string table.
     pub names_outside: usize,
-    /// Where the document ends, if bytes follow.
+    /// Byte offset of the document's end, if bytes follow.
     pub trailing: Option<u64>,
 }
 
 impl Anomalies {
-    /// The damage that reading has found, the gravest first.
+    /// Damage found while reading, the gravest first.
     pub fn damage(&self, truncation: Option<Truncation>) -> Vec<Damage> {
         let broken = match truncation {
             Some(truncation) => Some(Damage::Truncated(truncation)),
@@ -146,7 +146,7 @@ impl Anomalies {
             .collect()
     }
 
-    /// Warnings about oddities that do no harm: the document is whole.
+    /// Warnings about harmless anomalies of a complete document.
     pub fn warnings(&self) -> Vec<Warning> {
         let trailing = self.trailing.map(|end| {
             Warning::new(format!(
@@ -159,7 +159,7 @@ impl Anomalies {
 }
 
 impl Damage {
-    /// Could it have changed or taken away the name of any context?
+    /// Could the damage have changed or removed the name of any context?
     pub(crate) fn bears_on_all(&self) -> bool {
         match self {
             Damage::Truncated(truncation) => truncation.string_table_lost,
@@ -168,7 +168,7 @@ impl Damage {
         }
     }
 
-    /// Is there any of it?
+    /// Is there any damage of this kind?
     pub(crate) fn is_any(&self) -> bool {
         match *self {
             Damage::Truncated(_) | Damage::NoStringTable => true,

@@ -1,4 +1,4 @@
-//! The document's map, and what was read of it before it broke off.
+//! Reads the map of the document, keeping everything before an error.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::keys::Field;
 use super::strings::{Interner, Texts};
 use super::take::{Skipped, Take, To, next_key};
 
-/// The parts of a document that were read so far.
+/// Parts of a document that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub records: Vec<ContextRecord>,
@@ -22,9 +22,9 @@ pub(super) struct Collected {
     pub saw_contexts: bool,
     pub saw_other_key: bool,
     pub oddities: Anomalies,
-    /// Why nothing can be made of the document.
+    /// Reason why the document is refused; `None` if it is not.
     pub refusal: Option<DebugInfoError>,
-    /// Whether the end of the map was reached.
+    /// Was the end of the map reached?
     pub is_complete: bool,
 }
 
@@ -34,8 +34,8 @@ impl<'de> Deserialize<'de> for Collected {
     }
 }
 
-/// Makes a [`Collected`] of a map; an error within it is the end of the reading, and
-/// does not lose what came before.
+/// Reads a map into a [`Collected`]. An error within the map ends the reading, but keeps everything
+/// before it.
 struct Document;
 
 impl<'de> Visitor<'de> for Document {
@@ -81,7 +81,7 @@ impl Collected {
         Ok(())
     }
 
-    /// An error once the document is refused.
+    /// Returns an error if the document is refused.
     fn go_on<E: Error>(&self) -> Result<(), E> {
         match self.refusal {
             Some(_) => Err(E::custom("refused")),
@@ -120,8 +120,8 @@ impl Collected {
     }
 }
 
-/// The array of contexts. A second one adds to the first: the file names each context
-/// by its id, not by its place.
+/// Reads the array of contexts. A second array adds to the first: contexts are identified by ids,
+/// not by their positions.
 struct Contexts<'a>(&'a mut Collected);
 
 impl Take for Contexts<'_> {
@@ -140,7 +140,7 @@ impl Take for Contexts<'_> {
     }
 }
 
-/// An entry of that array. Nothing is added unless it can be read to its end.
+/// Reads an entry of that array. A context that cannot be read to its end is not added.
 struct Entry<'a>(&'a mut Collected);
 
 impl Take for Entry<'_> {
@@ -155,7 +155,7 @@ impl Take for Entry<'_> {
     }
 }
 
-/// The string table; a second one takes the place of the first.
+/// Reads the string table; a second table replaces the first.
 struct Table<'a>(&'a mut Collected);
 
 impl Take for Table<'_> {
@@ -170,7 +170,7 @@ impl Take for Table<'_> {
     }
 }
 
-/// An entry of the string table.
+/// Reads an entry of the string table.
 struct Name<'a>(&'a mut Collected);
 
 impl Take for Name<'_> {
@@ -178,7 +178,7 @@ impl Take for Name<'_> {
         self.0.push_name(text);
     }
 
-    /// Kept as an empty name, so that later names keep their numbers.
+    /// Stored as an empty name, so that later names keep their numbers.
     fn other(self) {
         self.0.oddities.mistyped += 1;
         self.0.push_name("");

@@ -1,29 +1,29 @@
-//! Why a debug file could not be read at all.
+//! Errors that prevent reading a debug file.
 
 use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Unreadable};
 use std::io;
 
 use thiserror::Error;
 
-/// Why a `debug.cbor` gave nothing. The messages do not name the file.
+/// Reason why a `debug.cbor` could not be read. Messages do not name the file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DebugInfoError {
-    /// Opening or reading failed.
+    /// The file could not be opened or read.
     #[error(transparent)]
     Io(#[from] Unreadable),
     /// The file has no bytes.
     #[error("the file is empty, as one is whose process was stopped; {DEBUG_AGAIN}")]
     Empty,
-    /// An SQLite database, most likely the profile.
+    /// The file is an SQLite database, most likely the profile.
     #[error(
         "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor second"
     )]
     Sqlite,
-    /// The file does not start as a CBOR map does.
+    /// The file does not start like a CBOR map.
     #[error("this is {found}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}")]
     NotCbor {
-        /// The kind of file that it looks like, with its article.
+        /// Kind of file that it looks like, with its article.
         found: String,
     },
     /// The CBOR is malformed before the first context is complete.
@@ -31,32 +31,32 @@ pub enum DebugInfoError {
         "no context could be read, since the CBOR is malformed before byte {offset}; {DEBUG_AGAIN}"
     )]
     Syntax {
-        /// How many bytes were read, up to the end of what is malformed.
+        /// Number of bytes read, up to the end of the malformed item.
         offset: u64,
     },
-    /// A CBOR map, but not one that Poplar writes.
+    /// The file is a CBOR map, but not one that Poplar writes.
     #[error("this is a CBOR document, but not a debug.cbor: {problem}; {GIVE_DEBUG}")]
     Shape {
-        /// The part that is missing or of the wrong type.
+        /// Description of the part that is missing or has a wrong type.
         problem: &'static str,
     },
-    /// More contexts above one than any software writes.
+    /// A context has more ancestors than any software writes.
     #[error(
         "the context with the id {id} has more than {limit} contexts above it, more than any \
          software writes; {DEBUG_AGAIN}"
     )]
     TooDeep {
-        /// The context.
+        /// Id of the context.
         id: u64,
-        /// How many may be above it.
+        /// Maximum number of ancestors.
         limit: usize,
     },
-    /// More contexts or texts than this version can number.
+    /// The file has more contexts, texts or names than can be numbered.
     #[error("the file holds more than {limit} {what}, more than any model has; {DEBUG_AGAIN}")]
     TooMany {
-        /// Contexts, texts or fields.
+        /// `contexts`, `texts` or `names`.
         what: &'static str,
-        /// The maximum number.
+        /// Maximum number.
         limit: u64,
     },
 }
@@ -67,7 +67,7 @@ impl From<io::Error> for DebugInfoError {
     }
 }
 
-/// Says what a file that is not a debug file may be, from its first bytes.
+/// Guesses the kind of a file that is not a debug file from its first bytes.
 pub(super) fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),

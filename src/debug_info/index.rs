@@ -1,18 +1,18 @@
-//! From ids to contexts.
+//! Maps the ids of contexts to their positions.
 
 use rayon::prelude::*;
 
 use super::context::ContextRecord;
 
-/// No context has this id.
+/// Stands for the position of an id that no context has.
 const NOWHERE: u32 = u32::MAX;
 
-/// Finds the place of an id in the file's order.
+/// Index from ids to positions in the order of the file.
 #[derive(Debug)]
 pub(super) enum IdIndex {
-    /// Indexed by id; most files number their contexts from 1 without gaps.
+    /// Position by id: most files number their contexts from 1 without gaps.
     Dense(Vec<u32>),
-    /// Sorted by id, for ids with wide gaps.
+    /// (id, position) sorted by id, for ids with wide gaps.
     Sorted(Vec<(u64, u32)>),
 }
 
@@ -23,14 +23,14 @@ impl Default for IdIndex {
 }
 
 impl IdIndex {
-    /// Indexes `records` and removes from them all but the first of each id.
-    /// Gives the index and how many records were removed.
+    /// Indexes `records` and removes all but the first record of each id. Returns the index and the
+    /// number of removed records.
     ///
     /// `records` must have fewer than 2^32 - 1 entries.
     pub fn build(records: &mut Vec<ContextRecord>) -> (IdIndex, usize) {
         let ids = records.par_iter().map(|record| record.id);
         let highest = ids.max().unwrap_or(0);
-        // A dense entry takes a quarter of a sorted one.
+        // An entry of `Dense` takes a quarter of the bytes of an entry of `Sorted`.
         let room = 4 * records.len() as u64;
         if highest <= room {
             Self::dense(records, highest as usize)
@@ -85,7 +85,7 @@ impl IdIndex {
         entries
     }
 
-    /// The position of the context with this id. No context has the id 0.
+    /// Position of the context with this id; `None` if there is none, as for id 0.
     #[inline]
     pub fn find(&self, id: u64) -> Option<u32> {
         match self {
@@ -101,10 +101,10 @@ impl IdIndex {
     }
 }
 
-/// Marks the records that lie on a cycle of parents. Gives the id of the first
-/// context whose chain has more than `max_parents` contexts above it.
+/// Marks the records on cycles of parents. Returns the id of the first context with more than
+/// `max_parents` ancestors.
 ///
-/// On a cycle every chain is as long as the cycle.
+/// On a cycle, the length of every chain is the length of the cycle.
 pub(super) fn check_chains(
     records: &mut [ContextRecord],
     index: &IdIndex,
@@ -114,7 +114,7 @@ pub(super) fn check_chains(
     let parents: Vec<u32> = records.par_iter().map(find).collect();
     let mut lengths = vec![UNKNOWN; records.len()];
     let mut way = Vec::new();
-    // Parents come after their children, so most are known from here.
+    // Children come after their parents, so that backwards most ways are long; lengths are shared.
     for start in (0..records.len() as u32).rev() {
         let mut here = start;
         while here != NOWHERE && lengths[here as usize] == UNKNOWN {
@@ -137,12 +137,12 @@ pub(super) fn check_chains(
     deep.map(|place| records[place].id)
 }
 
-/// A length of a chain that is not known yet.
+/// Marks the chain of a context as not visited yet.
 const UNKNOWN: u32 = 0;
-/// One that is being found out.
+/// Marks a context on the way that is being followed.
 const ON_THE_WAY: u32 = u32::MAX;
 
-/// Takes the cycle that begins at `here` from the end of the way; gives its length.
+/// Splits the cycle that begins at `here` off the end of `way`, and returns its length.
 fn close_cycle(
     records: &mut [ContextRecord],
     way: &mut Vec<u32>,

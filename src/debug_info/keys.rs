@@ -1,13 +1,13 @@
-//! The keys of contexts that are kept, and what they mean.
+//! Keys of contexts that are kept, and their meanings.
 
-/// Which software wrote a context.
+/// Software that wrote a context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SoftwareLayer {
-    /// Poplar: variables, compute sets, programs.
+    /// Poplar: variables, compute sets and programs.
     Poplar,
     /// PopLibs.
     Poplibs,
-    /// PopART's builder.
+    /// The builder of PopART.
     PopartBuilder,
     /// The ONNX graph that PopART read.
     Onnx,
@@ -23,7 +23,7 @@ pub enum SoftwareLayer {
     HloInstruction,
     /// XLA's Poplar backend.
     PoplarDriver,
-    /// Another one, or none given.
+    /// Another layer, or none.
     Other,
 }
 
@@ -49,7 +49,7 @@ impl SoftwareLayer {
     }
 }
 
-/// The texts that are kept of a context, each only in the layers named here.
+/// Texts of a context that are kept, with their keys by software layer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Field {
     /// `api` of `poplibs` and `popxl`.
@@ -64,30 +64,30 @@ pub enum Field {
     InstanceId,
     /// `tensorId` of `popart` and `popartbuilder`.
     TensorId,
-    /// `inputs` of `popart`, `popxl` and `popartbuilder`, `input` of `onnx`:
-    /// a list of texts, joined by `/`.
+    /// `inputs` of `popart`, `popxl` and `popartbuilder`, `input` of `onnx`: a list of texts,
+    /// joined by `/`.
     Inputs,
     /// `outlinedDebugContextIds` of `popart`, see
     /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     OutlinedIds,
     /// `replacedDebugContextIds` of `popart`.
     ReplacedIds,
-    /// `type` of `popart`: of a tensor, such as `Variable` or `Const`.
+    /// `type` of a tensor of `popart`, such as `Variable` or `Const`.
     TensorType,
-    /// `outputs` of `popart`, joined by `/`, where one of them is a gradient:
-    /// its name contains `Gradient___`.
+    /// `outputs` of `popart`, joined by `/`, if one of them is a gradient: its name contains
+    /// `Gradient___`.
     Gradients,
-    /// `elementType` of `popart`: of a tensor, such as `FLOAT16`.
+    /// `elementType` of a tensor of `popart`, such as `FLOAT16`.
     ElementType,
-    /// `__execution_context` among the `attributes` of `popart`.
+    /// `__execution_context` in the `attributes` of `popart`.
     ExecutionContext,
-    /// `recompute` among them, where it is `YES`.
+    /// `recompute` in the `attributes` of `popart`, if it is `YES`.
     Recompute,
-    /// `recomputetype` among them, where it is not `Checkpoint`.
+    /// `recomputetype` in the `attributes` of `popart`, unless it is `Checkpoint`.
     RecomputeType,
 }
 
-/// A key of a context that is looked at.
+/// A key of a context that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ContextKey {
     Id,
@@ -99,8 +99,8 @@ pub(super) enum ContextKey {
     Text(TextKey),
 }
 
-/// The keys that hold a text or a list of texts. Which of them is a [`Field`]
-/// is known only with the layer, which may come later in the map.
+/// Keys that hold a text or a list of texts. Which [`Field`] a key stands for depends on the
+/// software layer, which may come later in the map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TextKey {
     Api,
@@ -121,15 +121,14 @@ pub(super) enum TextKey {
     RecomputeType,
 }
 
-/// A part of the names of gradients (checked against PopART's sources).
+/// Part of the name of every gradient (checked against the sources of PopART).
 pub(super) const GRADIENT: &str = "Gradient___";
-/// The value by which PopART marks an operation that is recomputed in the
-/// backward pass.
+/// Value of `recompute` on operations that PopART recomputes in the backward pass.
 pub(super) const IS_RECOMPUTED: &str = "YES";
-/// The `recomputetype` that tells nothing: that of most operations.
+/// Value of `recomputetype` on most operations, which is not kept.
 pub(super) const IS_CHECKPOINT: &str = "Checkpoint";
 
-/// The entries of `attributes` that are looked at.
+/// Key of an entry of `attributes`; `None` if the entry is not read.
 pub(super) fn attribute(name: &str) -> Option<TextKey> {
     match name {
         "__execution_context" => Some(TextKey::ExecutionContext),
@@ -144,8 +143,8 @@ impl TextKey {
         matches!(self, TextKey::Inputs | TextKey::Outputs)
     }
 
-    /// The meaning of the key in a context of this layer. No kept key means two
-    /// things within one layer, so the category is not needed.
+    /// Meaning of the key in a context of this layer. No key has two meanings within one layer, so
+    /// the category does not matter.
     pub(super) fn field(self, layer: SoftwareLayer) -> Option<Field> {
         use SoftwareLayer::*;
         let (field, layers): (Field, &[SoftwareLayer]) = match self {

@@ -1,10 +1,8 @@
-//! `debug.cbor` as plain data: contexts, their chains and their names.
+//! Reads `debug.cbor` into plain data: contexts, their chains of parents, and their names.
 //!
-//! The file is read once, as a stream, by one thread beside those that read the profile. Of
-//! each context only what the
-//! analysis uses is kept: its id, its parent, the layer of software that wrote it, its
-//! name and the few texts listed in [`Field`]. A file that was cut off gives
-//! what arrived before the cut, and says so in [`DebugInfo::damage`].
+//! The file is streamed once, by one thread, while others read the profile. Of each context only
+//! its id, its parent, its software layer, its name and the texts in [`Field`] are kept. A
+//! truncated file yields everything before the cut, and [`DebugInfo::damage`] says so.
 
 mod context;
 mod damage;
@@ -33,10 +31,9 @@ pub use damage::{Damage, Truncation};
 pub use error::DebugInfoError;
 pub use keys::{Field, SoftwareLayer};
 
-/// The position of a context in a [`DebugInfo`], from 0 in the order of the
-/// file.
+/// Position of a context in a [`DebugInfo`], from 0 in the order of the file.
 ///
-/// Only meaningful for the `DebugInfo` that gave it.
+/// It is only valid for the `DebugInfo` that returned it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position(u32);
 
@@ -57,25 +54,25 @@ impl DebugInfo {
     /// Reads the file at `path`, which may also be a named pipe.
     ///
     /// # Errors
-    /// [`DebugInfoError`], without the file's name: the caller knows it. A file
-    /// that is cut off is not an error, see [`DebugInfo::damage`].
+    /// [`DebugInfoError`], which does not name the file. A truncated file is not an error (see
+    /// [`DebugInfo::damage`]).
     pub fn read(path: &Path) -> Result<DebugInfo, DebugInfoError> {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Reads the file, counting bytes.
+    /// Reads the file and reports the bytes read to `progress`.
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<DebugInfo, DebugInfoError> {
         let file = File::open(path)?;
-        // A pipe has no length.
+        // The length of a pipe is 0.
         let length = file.metadata()?.len();
         let task = progress.begin("reading debug.cbor", Unit::Bytes, length);
         Self::from_reader(Counted::new(file, &task))
     }
 
-    /// Reads a whole document from `reader`, which needs no buffer of its own.
+    /// Reads a whole document from `reader`, which need not be buffered.
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
@@ -83,7 +80,7 @@ impl DebugInfo {
         reader::read(reader)
     }
 
-    /// No contexts at all, as for a run without a `debug.cbor`.
+    /// Without any context, as in a run without a `debug.cbor`.
     pub fn empty() -> DebugInfo {
         DebugInfo::default()
     }
@@ -93,47 +90,46 @@ impl DebugInfo {
         self.records.len()
     }
 
-    /// Whether there is no context.
+    /// Are there no contexts?
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// The context with this id; `None` for 0 and for ids the file lacks.
+    /// Position of the context with this id; `None` for 0 and for ids that the file lacks.
     pub fn position(&self, id: u64) -> Option<Position> {
         self.index.find(id).map(Position)
     }
 
-    /// The id of a context. It is never 0.
+    /// Id of a context; never 0.
     pub fn id(&self, p: Position) -> u64 {
         self.record(p).id
     }
 
-    /// Which software wrote the context.
+    /// Software layer that wrote the context.
     pub fn layer(&self, p: Position) -> SoftwareLayer {
         self.record(p).layer
     }
 
-    /// Whether Poplar wrote the context for a program, or for the whole compilation.
+    /// Did Poplar write the context for a program, or for the whole compilation?
     pub fn is_of_programs(&self, p: Position) -> bool {
         let record = self.record(p);
         record.layer == SoftwareLayer::Poplar && record.is_of_programs
     }
 
-    /// Whether the file lacks a parent of the context, or one further up, or whether these lead
-    /// back to each other.
+    /// Does the file lack an ancestor of the context, or is an ancestor on a cycle of parents?
     pub fn is_orphan(&self, p: Position) -> bool {
         let lacks = |parent: u64| parent != 0 && self.position(parent).is_none();
         let mut above = self.chain(self.id(p)).map(|above| self.record(above));
         above.any(|record| record.on_cycle || lacks(record.parent))
     }
 
-    /// Whether any context is of this layer.
+    /// Does any context have this software layer?
     pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
         self.layers & layer.bit() != 0
     }
 
-    /// A text of the context: `None` when it is absent or of another type than
-    /// text, `Some("")` when it is there and empty.
+    /// Text of the context under `field`; `None` if it is absent or no text, `Some("")` if it is an
+    /// empty text.
     pub fn text(&self, p: Position, field: Field) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
@@ -144,8 +140,8 @@ impl DebugInfo {
         self.texts.get(*text)
     }
 
-    /// The context's name from the string table; empty when it has none, or
-    /// when the string table was lost.
+    /// Name of the context from the string table; empty if the context has none, or if the table
+    /// lacks it.
     pub fn name(&self, p: Position) -> &str {
         match self.record(p).name {
             NO_NAME => "",
@@ -153,11 +149,10 @@ impl DebugInfo {
         }
     }
 
-    /// The context with this id, its parent, and so on to the root.
+    /// Iterates over the context with this id, its parent, and so on to the root.
     ///
-    /// An unknown id has an empty chain; an unknown parent ends it; a cycle
-    /// ends it where it closes, so no context comes twice (docs/model.md,
-    /// "Contexts and names").
+    /// The chain of an unknown id is empty. An unknown parent ends a chain; a cycle ends it where
+    /// it closes, so no context occurs twice (docs/model.md, "Contexts and names").
     pub fn chain(&self, id: u64) -> Chain<'_> {
         Chain {
             info: self,
@@ -166,11 +161,11 @@ impl DebugInfo {
         }
     }
 
-    /// The pairs (outlined id, replaced id) of a Call to outlined operations:
-    /// the operation in the called function, and the one that it replaces at
-    /// this call site (docs/model.md, "Contexts and names").
+    /// Pairs (outlined id, replaced id) of a Call to outlined operations: the operation in the
+    /// called function, and the operation that it replaces at this call site (docs/model.md,
+    /// "Contexts and names").
     ///
-    /// Empty unless both lists are there, well formed and of equal length.
+    /// Empty unless both lists exist, are well formed and have equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
         let list = |field| self.text(p, field).and_then(parse_ids);
         match (list(Field::OutlinedIds), list(Field::ReplacedIds)) {
@@ -181,7 +176,7 @@ impl DebugInfo {
         }
     }
 
-    /// Where reading stopped, if the document did not end as it should.
+    /// Where reading stopped; `None` if the document is complete.
     pub fn truncation(&self) -> Option<&Truncation> {
         match self.damage.first() {
             Some(Damage::Truncated(truncation)) => Some(truncation),
@@ -189,12 +184,12 @@ impl DebugInfo {
         }
     }
 
-    /// Signs that the file is not as Poplar wrote it, the gravest first.
+    /// Signs of damage in the file, the gravest first.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// Warnings about oddities of the file that do no harm.
+    /// Warnings about harmless anomalies of the file.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -205,12 +200,12 @@ impl DebugInfo {
     }
 }
 
-/// A context, its parent, and so on; made by [`DebugInfo::chain`].
+/// Iterator over a context, its parent, and so on; created by [`DebugInfo::chain`].
 #[derive(Clone, Debug)]
 pub struct Chain<'a> {
     info: &'a DebugInfo,
     next: Option<Position>,
-    /// Where the chain entered a cycle: that is where it closes.
+    /// Context at which the chain entered a cycle, and before which it ends.
     entry: Option<Position>,
 }
 
@@ -233,8 +228,8 @@ impl Iterator for Chain<'_> {
 
 impl std::iter::FusedIterator for Chain<'_> {}
 
-/// Parses `[12,13]`, with spaces allowed anywhere between its parts; `None` if
-/// it is anything else. `[]` is the empty list.
+/// Parses a list such as `[12,13]` or `[]`, with spaces allowed between its parts; `None` for
+/// another form.
 fn parse_ids(text: &str) -> Option<Vec<u64>> {
     let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
     if inner.trim().is_empty() {
@@ -245,7 +240,7 @@ fn parse_ids(text: &str) -> Option<Vec<u64>> {
 
 fn parse_id(text: &str) -> Option<u64> {
     let digits = text.trim();
-    // `parse` alone would let a plus sign pass.
+    // `parse` accepts a plus sign.
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }

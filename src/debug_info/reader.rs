@@ -1,4 +1,4 @@
-//! A whole file: what it is, and where its document ends or breaks off.
+//! Reads a whole file: checks its kind, and determines where its document ends.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -12,15 +12,14 @@ use super::source::Source;
 use super::{DebugInfo, index};
 use crate::limits;
 
-/// The tag that says "this is CBOR".
+/// CBOR's tag for "this is CBOR".
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
-/// How much of a file is looked at to tell what it is instead.
+/// Bytes at the start of a file from which its kind is guessed.
 const HEAD: u64 = 64;
-/// Bytes read at a time.
+/// Size of the read buffer, in bytes.
 const BUFFER: usize = 1 << 16;
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Reads a document.
 pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;
@@ -29,7 +28,7 @@ pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
     let mut reader = BufReader::with_capacity(BUFFER, source);
     let document =
         ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
-    // The error is one before the map: those within it end it.
+    // An error here lies before the map; an error within the map makes it incomplete.
     let mut collected: Collected = document.unwrap_or_default();
     let is_more = collected.is_complete && !reader.fill_buf()?.is_empty();
     let offset = reader.get_ref().received - reader.buffer().len() as u64;
@@ -41,8 +40,8 @@ pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
     }
 }
 
-/// Whether a file that begins like this may be a debug file: a map, with CBOR's own tag
-/// in front or without it.
+/// Checks that a file with this start may be a debug file: a map, with or without CBOR's own tag
+/// before it.
 fn check_head(head: &[u8]) -> Result<(), DebugInfoError> {
     let mut untagged = head;
     while let Some(rest) = untagged.strip_prefix(SELF_DESCRIBED) {
@@ -52,7 +51,7 @@ fn check_head(head: &[u8]) -> Result<(), DebugInfoError> {
         None if head.is_empty() => Err(DebugInfoError::Empty),
         _ if head.starts_with(SQLITE_MAGIC) => Err(DebugInfoError::Sqlite),
         Some(0xa0..=0xbf) => Ok(()),
-        // It may be cut off within a tag.
+        // The file may be cut off within a tag.
         _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
         _ => Err(DebugInfoError::NotCbor {
             found: looks_like(head),
@@ -60,8 +59,8 @@ fn check_head(head: &[u8]) -> Result<(), DebugInfoError> {
     }
 }
 
-/// Makes contexts of what was read. `offset` is how many bytes that were, and `damaged`
-/// whether a document that is not complete is malformed there.
+/// Builds the contexts. `offset` is the number of bytes read; `damaged` says whether an incomplete
+/// document is malformed at that offset rather than cut off.
 fn finish(
     mut collected: Collected,
     offset: u64,
@@ -107,7 +106,7 @@ fn finish(
     })
 }
 
-/// Whether what was read can pass as a debug file.
+/// Checks that the data can come from a debug file.
 fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), DebugInfoError> {
     let was_cut = !collected.is_complete && !damaged;
     match collected.refusal.take() {
@@ -115,7 +114,7 @@ fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), De
         None if !collected.is_complete && damaged && collected.records.is_empty() => {
             Err(DebugInfoError::Syntax { offset })
         }
-        // Cut before `contexts` could come: nothing speaks against it.
+        // Cut off before `contexts`: it may be a debug file.
         None if was_cut && !collected.saw_other_key => Ok(()),
         None if !collected.saw_contexts => Err(DebugInfoError::Shape {
             problem: "it has no `contexts`",
@@ -124,13 +123,13 @@ fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), De
     }
 }
 
-/// How many contexts have a name that a table of this many names lacks.
+/// Number of contexts whose name is outside a string table of `names` names.
 fn names_outside(records: &[ContextRecord], names: usize) -> usize {
     let outside = |record: &&ContextRecord| record.name != NO_NAME && record.name as usize >= names;
     records.par_iter().filter(outside).count()
 }
 
-/// The bits of all layers that there are.
+/// Bits of all software layers that occur.
 fn layers(records: &[ContextRecord]) -> u16 {
     let bits = records.par_iter().map(|record| record.layer.bit());
     bits.reduce(|| 0, |all, bit| all | bit)

@@ -1,22 +1,22 @@
-//! The bytes of a document, and what has come of them.
+//! The bytes of a document, with a record of errors.
 
 use std::io::{self, ErrorKind, Read};
 
-/// A reader that remembers how far it came and why it stopped: errors within a
-/// document do not tell.
+/// A reader that stores how many bytes it read and why it stopped, since the errors of the decoder
+/// do not say.
 #[derive(Debug)]
 pub(super) struct Source<R> {
     reader: R,
-    /// Bytes that have arrived: once the stream has ended, its length.
+    /// Bytes read so far; at the end of the stream, its length.
     pub received: u64,
-    /// Whether a byte was asked for after the last one.
+    /// Was the end of the stream reached?
     pub ended: bool,
-    /// Why reading failed.
+    /// Error of the reader, if it failed.
     pub failure: Option<io::Error>,
 }
 
 impl<R> Source<R> {
-    /// The bytes that `reader` gives.
+    /// Reads from `reader`.
     pub fn new(reader: R) -> Self {
         Self {
             reader,

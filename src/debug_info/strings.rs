@@ -1,20 +1,20 @@
-//! Texts in one arena, and the interning of repeated ones.
+//! Texts in one allocation, and interning of repeated texts.
 
 use std::hash::{BuildHasher, RandomState};
 
 use rustc_hash::FxHashMap;
 
-/// Texts back to back in one allocation, numbered from 0.
+/// Texts in one allocation, numbered from 0.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     bytes: String,
-    /// Where each text ends; it starts where the one before ends.
+    /// End of each text in `bytes`; it starts at the end of the text before.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// Appends a text and gives its number, `None` once 2^32 - 2 are held: the
-    /// last two numbers have meanings of their own elsewhere.
+    /// Appends a text and returns its number; `None` after 2^32 - 2 texts, since the last two
+    /// numbers stand for missing names.
     pub fn push(&mut self, text: &str) -> Option<u32> {
         let number = u32::try_from(self.ends.len()).ok()?;
         if number >= Self::LIMIT {
@@ -25,10 +25,10 @@ impl Texts {
         Some(number)
     }
 
-    /// How many texts can be held.
+    /// Maximum number of texts.
     pub const LIMIT: u32 = u32::MAX - 1;
 
-    /// The text with this number.
+    /// Text with this number.
     pub fn get(&self, number: u32) -> Option<&str> {
         let number = number as usize;
         let end = *self.ends.get(number)?;
@@ -44,27 +44,27 @@ impl Texts {
         self.ends.len()
     }
 
-    /// Gives back what growing has reserved too much.
+    /// Frees unused capacity.
     pub fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 }
 
-/// Texts; equal ones are kept once.
+/// Texts, with equal ones stored once.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     texts: Texts,
-    /// Keyed hashes, so that no file can be made whose texts all collide.
+    /// Hashes with a random key, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
     by_hash: FxHashMap<u64, u32>,
 }
 
 impl Interner {
-    /// The number of `text`, which is appended if it is new.
+    /// Returns the number of `text`, appending it if it is new.
     ///
-    /// Of two texts with the same hash the later is appended each time:
-    /// interning only saves room, and this never happens in practice.
+    /// If two different texts have the same hash, the later is appended each time: that costs only
+    /// memory, and does not happen in practice.
     pub fn intern(&mut self, text: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(text);
         if let Some(&known) = self.by_hash.get(&hash)
@@ -77,7 +77,7 @@ impl Interner {
         Some(number)
     }
 
-    /// The texts, once no more are to come.
+    /// Returns the texts.
     pub fn finish(mut self) -> Texts {
         self.texts.shrink();
         self.texts

@@ -1,4 +1,4 @@
-//! Values of any type, of which some are taken and the others stepped over.
+//! Receivers for values of any type.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde::de::{
     Visitor,
 };
 
-/// What becomes of a value, by its type. A tag in front of it changes nothing.
+/// Receives a value, with one method for each type. A tag before the value changes nothing.
 pub(super) trait Take: Sized {
-    /// An integer from 0.
+    /// An integer of at least 0.
     fn number(self, _: u64) {
         self.other();
     }
@@ -36,11 +36,11 @@ pub(super) trait Take: Sized {
         self.other();
     }
 
-    /// Bytes, and every type that is not taken.
+    /// Bytes, and every type without a method of its own in the implementation.
     fn other(self) {}
 }
 
-/// Gives the next value to a [`Take`].
+/// Passes the next value to a [`Take`].
 pub(super) struct To<T>(pub T);
 
 impl<'de, T: Take> DeserializeSeed<'de> for To<T> {
@@ -120,8 +120,8 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
     }
 }
 
-/// The next key of a map: `None` at its end, `Some(None)` for a key that `meaning`
-/// has none for. Keys that are no texts are counted.
+/// Reads the next key of a map: `None` at its end, `Some(None)` for a key to which `meaning` gives
+/// none. Keys that are not texts are counted in `no_texts`.
 #[inline]
 pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,
@@ -144,15 +144,15 @@ struct Key<'a, K> {
     key: &'a mut Option<K>,
     meaning: fn(&str) -> Option<K>,
     no_texts: &'a mut usize,
-    /// Whether the map has no length, but an end.
+    /// Does the map have an end marker in place of a length?
     is_open: bool,
 }
 
 impl<'de, K> DeserializeSeed<'de> for Key<'_, K> {
     type Value = ();
 
-    /// In a map with a length only texts (or bytes) of at most 4,096 bytes are keys, as in
-    /// all files that were seen: to allow any type there as well takes a quarter longer.
+    /// In a map with a length, a key must be a text (or bytes) of at most 4,096 bytes, as in all
+    /// known files: accepting any type there takes a quarter longer.
     #[inline]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match self.is_open {
@@ -173,7 +173,7 @@ impl<K> Take for Key<'_, K> {
     }
 }
 
-/// A value that is stepped over.
+/// Skips a value.
 pub(super) struct Skipped;
 
 impl Take for Skipped {

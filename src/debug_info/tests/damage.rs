@@ -1,4 +1,4 @@
-//! Files that are cut off, damaged, hostile, or something else altogether.
+//! Files that are truncated, damaged, hostile, or of another kind.
 
 use std::io::{self, Read};
 
@@ -12,7 +12,7 @@ fn three() -> Vec<u8> {
     )
 }
 
-/// Where `needle` begins in `bytes`.
+/// Position of `needle` in `bytes`.
 fn find(bytes: &[u8], needle: &[u8]) -> usize {
     let at = bytes
         .windows(needle.len())
@@ -302,7 +302,7 @@ fn other_files_are_named() {
     assert!(message(b"\xff").contains("the byte 0xff"));
 }
 
-/// Gives `bytes` one at a time, then fails or ends.
+/// Returns `bytes` one at a time, then fails or ends.
 struct Dripping<'a> {
     bytes: &'a [u8],
     fails: bool,

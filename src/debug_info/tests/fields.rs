@@ -1,8 +1,8 @@
-//! The fields that are kept of a context, layer by layer.
+//! Fields of a context that are kept, by software layer.
 
 use super::*;
 
-/// Every key that means something in some layer, each with its own name as text.
+/// Every key with a meaning in some software layer, each with its own name as the text.
 fn every_key() -> Vec<(&'static str, Value)> {
     let mut entries: Vec<(&str, Value)> = [
         "api",
@@ -179,7 +179,7 @@ fn odd_names_parents_and_layers_are_absent() {
             ("id", int(9)),
         ];
         let info = read(&document(&[map(&rest)], &["first"])).unwrap();
-        // Null may stand for none.
+        // Null may stand for a missing value.
         let damage = [Damage::Mistyped(2)];
         let is_text = value.is_text();
         assert_eq!(info.damage(), if is_text { &damage[..] } else { &[] });

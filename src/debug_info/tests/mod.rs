@@ -1,5 +1,5 @@
-//! Tests of the reader on documents made here; `tests/it/numbers/real_debug_file.rs`
-//! has those on the real samples.
+//! Tests of the reader on generated documents; `tests/it/numbers/real_debug_file.rs` tests the real
+//! samples.
 
 mod damage;
 mod fields;
@@ -11,7 +11,7 @@ use ciborium::Value;
 
 use super::{Damage, DebugInfo, DebugInfoError, Field, Position, SoftwareLayer};
 
-/// The bytes of one value.
+/// Encodes one value.
 fn bytes(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     ciborium::into_writer(value, &mut bytes).unwrap();
@@ -30,7 +30,7 @@ fn texts(items: &[&str]) -> Value {
     Value::Array(items.iter().map(|item| text(item)).collect())
 }
 
-/// A map with these entries in this order.
+/// A map with these entries, in order.
 fn map(entries: &[(&str, Value)]) -> Value {
     let entry = |(key, value): &(&str, Value)| (text(key), value.clone());
     Value::Map(entries.iter().map(entry).collect())
@@ -46,7 +46,7 @@ fn context(id: u64, parent: u64, layer: &str, rest: &[(&str, Value)]) -> Value {
     map(&entries)
 }
 
-/// A document around contexts that are encoded already, as Poplar lays it out.
+/// Lays out a document as Poplar does, from encoded contexts.
 fn document_of(contexts: &[Vec<u8>], table: &Value) -> Vec<u8> {
     let mut document = vec![0xa2];
     document.extend(bytes(&text("contexts")));
@@ -67,7 +67,7 @@ fn read(bytes: &[u8]) -> Result<DebugInfo, DebugInfoError> {
     DebugInfo::from_reader(bytes)
 }
 
-/// Reads a document in which nothing is odd.
+/// Reads a document and checks that it has no anomalies.
 fn read_sound(bytes: &[u8]) -> DebugInfo {
     let info = read(bytes).unwrap();
     assert_eq!(info.damage(), []);
@@ -75,7 +75,7 @@ fn read_sound(bytes: &[u8]) -> DebugInfo {
     info
 }
 
-/// The context with this id, which must be there.
+/// Position of the context with this id, which must exist.
 fn at(info: &DebugInfo, id: u64) -> Position {
     let position = info.position(id).unwrap();
     assert_eq!(info.id(position), id);
@@ -86,7 +86,7 @@ fn chain_ids(info: &DebugInfo, id: u64) -> Vec<u64> {
     info.chain(id).map(|position| info.id(position)).collect()
 }
 
-/// All that is known of every context, to compare two readings.
+/// All data of every context, to compare two readings.
 fn everything(info: &DebugInfo) -> Vec<(u64, SoftwareLayer, Vec<Option<String>>)> {
     let known = |place: u32| {
         let position = Position(place);

@@ -27,7 +27,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A context: the keys that are looked at with right or odd values, in any order.
+/// A context with the keys that are read, with valid or odd values, in any order.
 fn any_context(id: u64) -> impl Strategy<Value = Value> {
     let known = prop::sample::select(vec![
         "api",
@@ -73,7 +73,7 @@ fn any_contexts() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
-    // Each case has hundreds of cuts.
+    // Each case tries hundreds of cuts.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

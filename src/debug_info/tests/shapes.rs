@@ -1,4 +1,4 @@
-//! Everything that the format allows around and inside the contexts.
+//! All forms that CBOR allows around and within contexts.
 
 use super::*;
 use crate::limits;
@@ -117,7 +117,7 @@ fn keys_of_the_document_that_come_twice() {
 
 #[test]
 fn nesting_is_read_up_to_a_bound_and_is_damage_beyond() {
-    // The document, its contexts and a context are three.
+    // The document, its contexts and a context are three levels.
     let room = limits::NESTED_ITEMS - 3;
     for opener in [&b"\x81"[..], b"\x9f", b"\xa1\x60", b"\xbf\x00", b"\xc1"] {
         let is_open = opener[0] & 0x1f == 0x1f;
