@@ -12,17 +12,17 @@ use super::problem::{Limits, Problem};
 pub struct Effort {
     /// How many splits of one number of stages are looked for.
     pub splits: usize,
-    /// How many stages each search for one tries at most.
-    pub tried: u64,
+    /// How many slots of a step each search for one evaluates at most.
+    pub slots: u64,
 }
 
 impl Effort {
     /// How many splits of one number of stages are worth a look.
     pub const MAX_SPLITS: usize = 8;
     /// How many searches there are at most where each finds one split.
-    const MAX_SEARCHES: usize = 1_000;
-    /// How many stages all searches together try at most: some tenths of a second.
-    const MAX_TRIED: u64 = 1_000_000;
+    const MAX_SEARCHES: usize = 400;
+    /// How many slots of a step all searches together evaluate at most: some tenths of a second.
+    const MAX_SLOTS: u64 = 20_000_000;
 
     /// The effort for each of so many pairs of a pipeline and a number of stages: less for
     /// more of them, so that all of them take a time that does not grow with their number.
@@ -32,7 +32,7 @@ impl Effort {
         let searches = (pairs.max(1) * splits) as u64;
         Self {
             splits,
-            tried: (Self::MAX_TRIED / searches).clamp(100, 20_000),
+            slots: (Self::MAX_SLOTS / searches).clamp(2_000, 400_000),
         }
     }
 }
@@ -66,7 +66,7 @@ pub fn fitting(
             .map(|stage| problem.limits.of(stage).unwrap_or(0))
             .collect();
         for _ in 0..effort.splits {
-            let Some(split) = best(problem, stages, &limits, effort.tried)? else {
+            let Some(split) = best(problem, stages, &limits, effort.slots)? else {
                 break;
             };
             let below = split.score.peak.checked_sub(1);
@@ -87,7 +87,7 @@ fn best(
     problem: &Problem<'_>,
     stages: usize,
     limits: &[u64],
-    max_tried: u64,
+    max_slots: u64,
 ) -> Result<Option<Fitting>, SolveError> {
     let same = limits.iter().min() == limits.iter().max();
     let problem = Problem {
@@ -104,7 +104,7 @@ fn best(
         checked => checked?,
     };
     let (plan, step) = match problem.times {
-        Some(_) => match fastest_of_number(&checked, stages, max_tried) {
+        Some(_) => match fastest_of_number(&checked, stages, max_slots) {
             Some(Fastest { plan, proof }) => (plan, Some(proof)),
             None => return Ok(None),
         },

@@ -29,62 +29,97 @@ pub(crate) struct Slots {
 type Work = (Option<usize>, Option<usize>);
 
 impl Slots {
-    /// Those of a pipeline of `stages` stages.
+    /// The slots of a pipeline with `stages` stages.
     pub(crate) fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
         let passes = passes(order, stages);
-        let kind = |count: u64, active: &[Work]| {
-            let (mut forward, mut backward) = (vec![false; stages], vec![false; stages]);
-            for (ahead, back) in active {
-                ahead.iter().for_each(|&stage| forward[stage] = true);
-                back.iter().for_each(|&stage| backward[stage] = true);
-            }
-            SlotKind {
-                count,
-                forward,
-                backward,
-            }
+        let Some(every) = entry_interval(order) else {
+            return Self::one_after_the_other(&passes, stages, micro_batches);
         };
-        let every = match order {
-            Order::Together { every } | Order::Apart { every } => every,
-            _ if order.is_one_after_the_other() => {
-                let alone = passes.iter().map(|&pass| kind(micro_batches, &[pass]));
-                return Self {
-                    kinds: alone.collect(),
-                };
-            }
-            _ => 1,
-        };
-        let of_slot = |slot: u64| {
-            let is_active = |&(pass, _): &(u64, &Work)| {
-                let since = slot.checked_sub(pass);
-                since.is_some_and(|since| since % every == 0 && since / every < micro_batches)
-            };
-            let active = (0..).zip(&passes).filter(is_active);
-            active.map(|(_, &work)| work).collect::<Vec<Work>>()
-        };
-        let kinds = distinct_slots(passes.len() as u64, every, micro_batches);
-        let kinds = kinds.map(|(slot, count)| kind(count, &of_slot(slot)));
+        let distinct = distinct_slots(passes.len() as u64, every, micro_batches);
+        let kinds = distinct.map(|(slot, count)| {
+            let active = active_passes(&passes, slot, (every, micro_batches));
+            SlotKind::new(count, stages, active)
+        });
         Self {
             kinds: kinds.collect(),
         }
     }
 
-    /// Those in which one micro-batch enters while all stages have work.
+    /// The slots in which one micro-batch enters while all stages have work.
     pub(crate) fn of_one_micro_batch(order: Order, stages: usize) -> Self {
-        // So many that one slot at least has all passes of its turn active.
-        let passes = passes(order, stages).len() as u64;
-        let mut slots = Self::new(order, stages, 2 * passes + 2);
-        if !order.is_one_after_the_other() {
-            slots.kinds.retain(|kind| kind.count > 1);
+        let passes = passes(order, stages);
+        let Some(every) = entry_interval(order) else {
+            return Self::one_after_the_other(&passes, stages, 1);
+        };
+        // All passes have begun before the last of them, and none has ended.
+        let full = (passes.len() as u64).saturating_sub(1);
+        let of_turn = |slot| {
+            let active = active_passes(&passes, slot, (every, u64::MAX));
+            SlotKind::new(1, stages, active)
+        };
+        let is_none = passes.is_empty();
+        let turns = (full..full + every).filter(|_| !is_none).map(of_turn);
+        Self {
+            kinds: turns.collect(),
         }
-        slots.kinds.iter_mut().for_each(|kind| kind.count = 1);
-        slots
+    }
+
+    /// One slot for each pass on each micro-batch.
+    fn one_after_the_other(passes: &[Work], stages: usize, micro_batches: u64) -> Self {
+        let of_pass = |pass| SlotKind::new(micro_batches, stages, std::iter::once(pass));
+        Self {
+            kinds: passes.iter().map(of_pass).collect(),
+        }
     }
 
     /// How many slots there are.
     pub(crate) fn count(&self) -> u128 {
         self.kinds.iter().map(|kind| u128::from(kind.count)).sum()
     }
+}
+
+impl SlotKind {
+    fn new<'a>(count: u64, stages: usize, active: impl Iterator<Item = &'a Work>) -> Self {
+        let (mut forward, mut backward) = (vec![false; stages], vec![false; stages]);
+        for (ahead, back) in active {
+            ahead.iter().for_each(|&stage| forward[stage] = true);
+            back.iter().for_each(|&stage| backward[stage] = true);
+        }
+        Self {
+            count,
+            forward,
+            backward,
+        }
+    }
+}
+
+/// The slots between two micro-batches that enter the pipeline; `None` where one stage works at
+/// a time.
+fn entry_interval(order: Order) -> Option<u64> {
+    match order {
+        Order::Together { every } | Order::Apart { every } => Some(every),
+        _ if order.is_one_after_the_other() => None,
+        _ => Some(1),
+    }
+}
+
+/// The passes that work on one of the micro-batches in `slot`: every `every`-th one up to it.
+fn active_passes(
+    passes: &[Work],
+    slot: u64,
+    (every, micro_batches): (u64, u64),
+) -> impl Iterator<Item = &Work> {
+    let first = (slot % every) as usize;
+    let begun = passes
+        .iter()
+        .enumerate()
+        .skip(first)
+        .step_by(every as usize);
+    let since = move |pass: usize| slot.checked_sub(pass as u64).map(|since| since / every);
+    let is_active = move |pass| since(pass).is_some_and(|turn| turn < micro_batches);
+    begun
+        .filter(move |&(pass, _)| is_active(pass))
+        .map(|(_, work)| work)
 }
 
 /// The passes in their order. With all of them a micro-batch is through.

@@ -16,8 +16,12 @@ use crate::time::{Passes, SlotKind, Slots, StageTimes, StepTime};
 use bounds::{Bounds, WorkOfRest};
 use std::ops::Range;
 
-/// How many stages are tried at most: some tenths of a second.
-const MAX_TRIED: u64 = 1_000_000;
+/// Upper bound on the slots of a step that are evaluated: some tenths of a second. A stage that
+/// is tried costs as many as the step has kinds of slots, two to four for each IPU.
+const MAX_SLOTS: u64 = 20_000_000;
+/// Upper bound on the splits, each of another number of stages, whose cuts are moved to find better
+/// ones.
+const MAX_CLIMBS: usize = 8;
 /// Of more positions or stages only splits near those are tried whose slowest stage is the
 /// fastest.
 const MAX_POSITIONS: usize = 400;
@@ -82,8 +86,13 @@ impl Candidate {
 
     /// Is it faster, or as fast on fewer IPUs, or on as many with a lower peak?
     fn is_better_than(&self, other: &Self) -> bool {
+        self.compare(other).is_lt()
+    }
+
+    /// Orders candidates by speed, then by size, the best first.
+    fn compare(&self, other: &Self) -> std::cmp::Ordering {
         let by_rate = self.step.by_rate(&other.step);
-        by_rate.then(self.by_size().cmp(&other.by_size())).is_lt()
+        by_rate.then(self.by_size().cmp(&other.by_size()))
     }
 
     /// The numbers that candidates of the same speed are compared by.
@@ -94,11 +103,11 @@ impl Candidate {
 
 /// Searches from `start`, a split that is allowed; `None` without cycles.
 pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fastest> {
-    fastest_within(checked, start, MAX_TRIED)
+    fastest_within(checked, start, MAX_SLOTS)
 }
 
-/// The same with another number of stages to be tried at most.
-fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_tried: u64) -> Option<Fastest> {
+/// Searches from `start` and evaluates at most `max_slots` slots.
+fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_slots: u64) -> Option<Fastest> {
     let times = checked.problem.times?;
     let start = Candidate::new(checked, start.stages().to_vec())?;
     let mut best = climb::climb(checked, start);
@@ -107,17 +116,19 @@ fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_tried: u64) ->
     let bounds = Bounds::of_all(checked, times, stages).into_iter();
     let of_number = |bounds| StageSearch::new(checked, times, bounds, &best);
     let mut searches: Vec<StageSearch<'_>> = bounds.filter_map(of_number).collect();
-    for search in &searches {
-        let candidate = search.bounds.path();
-        let candidate = candidate.and_then(|stages| Candidate::new(checked, stages));
-        if let Some(candidate) = candidate.map(|candidate| climb::climb(checked, candidate))
-            && candidate.is_better_than(&best)
-        {
-            best = candidate;
+    searches.sort_by(|a, b| compare(a.at_least, b.at_least));
+    let may_be_best = |search: &&StageSearch<'_>| compare(search.at_least, best.rate()).is_le();
+    let paths = searches.iter().take_while(may_be_best);
+    let paths = paths.filter_map(|search| Candidate::new(checked, search.bounds.path()?));
+    let mut paths: Vec<Candidate> = paths.collect();
+    paths.sort_by(Candidate::compare);
+    for path in paths.into_iter().take(MAX_CLIMBS) {
+        let climbed = climb::climb(checked, path);
+        if climbed.is_better_than(&best) {
+            best = climbed;
         }
     }
-    searches.sort_by(|a, b| compare(a.at_least, b.at_least));
-    let mut left = if is_small { max_tried } else { 0 };
+    let mut left = if is_small { max_slots } else { 0 };
     let mut at_least = None;
     for mut search in searches {
         search.best = best;
@@ -131,12 +142,12 @@ fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_tried: u64) ->
     best.proven(at_least, is_small, checked.layers())
 }
 
-/// The split into exactly so many stages that has the shortest step, where `max_tried` stages are
-/// tried at most; `None` where there is none, and without cycles.
+/// The split into exactly `stages` stages with the shortest step, found by evaluating at most
+/// `max_slots` slots; `None` where there is none, and without cycles.
 pub(super) fn fastest_of_number(
     checked: &CheckedProblem<'_>,
     stages: usize,
-    max_tried: u64,
+    max_slots: u64,
 ) -> Option<Fastest> {
     let times = checked.problem.times?;
     let bounds = Bounds::new(checked, times, stages)?;
@@ -144,7 +155,7 @@ pub(super) fn fastest_of_number(
     let start = climb::climb(checked, start);
     let mut search = StageSearch::new(checked, times, bounds, &start)?;
     let is_small = checked.layers() <= MAX_POSITIONS && stages <= MAX_STAGES;
-    search.left = if is_small { max_tried } else { 0 };
+    search.left = if is_small { max_slots } else { 0 };
     let is_done = search.run();
     let at_least = (!is_done).then_some(search.at_least);
     search.best.proven(at_least, is_small, checked.layers())
@@ -193,7 +204,7 @@ struct StageSearch<'a> {
     begun: Vec<Range<usize>>,
     /// By how many stages, what these take.
     taken: Vec<Begun>,
-    /// How many stages may still be tried.
+    /// How many slots may still be evaluated.
     left: u64,
 }
 
@@ -269,7 +280,7 @@ impl<'a> StageSearch<'a> {
             if !self.bounds.leads_on(stage + 1, end) {
                 continue;
             }
-            let Some(left) = self.left.checked_sub(1) else {
+            let Some(left) = self.left.checked_sub(self.kinds.len() as u64) else {
                 return false;
             };
             self.left = left;
