@@ -1,4 +1,4 @@
-//! Can a verdict stand on a `debug.cbor`?
+//! Checks whether a verdict can rest on a `debug.cbor`.
 
 use super::programs::{bytes_of, reached};
 use super::{Contradiction, Incomplete, Witness};
@@ -9,19 +9,19 @@ use crate::profile::{Profile, Program, ProgramKind, Programs};
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Refuses contexts that are damaged or not those of these programs, unless they are
-/// trusted: then that is among the warnings. Damage that bears on few bytes of `profile` is given
-/// back; without a profile, its bytes are not known and all of it is refused.
+/// Refuses contexts that are damaged or belong to other programs, unless they are trusted, which is
+/// then one of the warnings. If damage affects only few bytes of `profile`, it is returned as a
+/// contradiction. Without a profile these bytes are unknown, and all damage is refused.
 ///
 /// # Errors
-/// With the name of the file. One without contexts is refused even if it is trusted.
+/// Names the file. A file without contexts is refused even if it is trusted.
 pub(crate) fn check_debug(
     (programs, profile): (&Programs, Option<&Profile>),
     (path, debug_info): (&Path, &DebugInfo),
     is_trusted: bool,
 ) -> Result<(FileWarnings, Option<Contradiction>)> {
     let judged = || -> Result<_> {
-        // Two such files were found in public repositories.
+        // Two files without contexts were found in public repositories.
         anyhow::ensure!(
             !debug_info.is_empty() || !debug_info.damage().is_empty(),
             "it has no contexts, so nothing would have a name or a layer: the process that wrote it \
@@ -49,7 +49,7 @@ pub(crate) fn check_debug(
     Ok((all.collect(), found))
 }
 
-/// Refuses the contexts of another compilation, or warns of them where they are trusted.
+/// Refuses the contexts of another compilation, or warns about them if they are trusted.
 fn foreign(belonging: &Belonging, is_trusted: bool) -> Result<Warning> {
     let Belonging {
         ids,
@@ -75,7 +75,8 @@ fn foreign(belonging: &Belonging, is_trusted: bool) -> Result<Warning> {
     )))
 }
 
-/// The damage with its bytes, and a warning where it is trusted.
+/// Returns a warning about the damage if it is trusted, and a contradiction with the affected bytes
+/// if they are few.
 fn judged_damage(
     profile: Option<&Profile>,
     (debug_info, damage): (&DebugInfo, &[Damage]),
@@ -104,9 +105,9 @@ fn judged_damage(
     }
 }
 
-/// The programs without their context, its name, or one above it that may name their layer; and
-/// those below a Call without its own, which says what they stand for. With `all`, every context
-/// may be another.
+/// By program: may its layer be wrong? Its context, the context's name or an ancestor is missing,
+/// or it is below a Call without its context, which says what the program stands for. With `all`,
+/// every context may be wrong.
 fn lacking(programs: &Programs, debug_info: &DebugInfo, all: bool) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = || debug_info.position(id);

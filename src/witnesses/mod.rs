@@ -1,11 +1,11 @@
-//! Statements that are missing in the files or contradict each other, and the bytes of a tile that depend on them.
+//! Statements of the files that are missing or contradict each other, and the bytes of a tile that
+//! depend on them.
 //!
-//! Each check compares two statements of the files, once both are read, and gives a
-//! [`Contradiction`] with the bytes that it could move on a tile: an upper bound. Up to
-//! [1 %](TOLERATED) of the fullest tile is a warning, unless it could turn the verdict; there is
-//! no verdict on files with more.
+//! Each check compares two statements after both are read. A [`Contradiction`] has an upper bound
+//! on the bytes that it could move on a tile. Up to [1 %](TOLERATED) of the fullest tile it is a
+//! warning, unless it could turn the verdict; with more there is no verdict.
 //!
-//! Only one real profile was available, and other versions of the SDK may round or add.
+//! Only one real profile was available, and other versions of the SDK may round differently.
 
 mod contexts;
 mod programs;
@@ -27,7 +27,7 @@ use std::cmp::Reverse;
 use std::fmt;
 use thiserror::Error;
 
-/// Up to one part in this many of the fullest tile, statements may differ.
+/// Statements may differ by up to the bytes of the fullest tile divided by this number.
 pub const TOLERATED: u64 = 100;
 
 /// A check. Earlier versions had more of them, whose names are read as those of the checks that
@@ -82,8 +82,8 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// The words before the recorded and the computed number; `None` where what is lacking has
-    /// bytes, and is not compared with anything.
+    /// Words before the recorded and the computed number in a message; `None` for checks of missing
+    /// data, which have bytes, but no numbers to compare.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
             Self::Rows => ["its rows are", "those that need one"],
@@ -99,7 +99,7 @@ impl Witness {
         })
     }
 
-    /// The total that the difference is a part of.
+    /// Name of the total whose share the difference is.
     fn whole(self) -> &'static str {
         match self {
             Self::Rows => "all",
@@ -156,7 +156,7 @@ impl Contradiction {
         }
     }
 
-    /// A table without rows, which this many tiles or programs need.
+    /// A table without rows, although this many tiles or programs need one.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
@@ -166,7 +166,7 @@ impl Contradiction {
         }
     }
 
-    /// Rows that `table` lacks. `by_tile` has the bytes that depend on them.
+    /// Data that `table` lacks, described by `row`. `by_tile` has the bytes that depend on them.
     fn lacking(
         witness: Witness,
         (table, row): (&str, String),
@@ -174,14 +174,14 @@ impl Contradiction {
         fullest: u64,
     ) -> Self {
         let pairs = (0u32..).zip(by_tile);
-        // Sums over all steps may be more than a tile has at once.
+        // Sums over all steps may exceed the bytes of a tile at one step.
         let pairs = pairs.map(|(tile, bytes)| Pair::certain(tile, bytes.min(fullest), 0));
         let found = worst(witness, table, fullest, pairs);
         let found = found.unwrap_or_else(|| Self::new(witness, table));
         found.in_row(row)
     }
 
-    /// Names the row of the table.
+    /// Adds the name of the row in the table.
     fn in_row(self, row: String) -> Self {
         let row = Some(row);
         Self { row, ..self }
@@ -191,7 +191,7 @@ impl Contradiction {
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = format!("table `{}`", self.table);
-        // Messages about `debug.cbor` begin with its path.
+        // Messages about `debug.cbor` already start with its path.
         let table = (self.witness != Witness::DebugContexts).then_some(table);
         let tile = self.tile.map(|tile| format!("tile {tile}"));
         let place = [table, self.row.clone(), tile].into_iter().flatten();
@@ -216,14 +216,14 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Two statements about one tile.
+/// Two statements about the bytes of one tile.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pair {
     pub(crate) tile: u32,
     pub(crate) recorded: u64,
     pub(crate) computed: u64,
-    /// Must they agree, as they do in a real profile? If not, every stage has room for the
-    /// difference.
+    /// Must the statements agree, as in a real profile? If not, the difference moves no bytes,
+    /// since every stage has a reserve for it.
     pub(crate) is_certain: bool,
 }
 
@@ -251,13 +251,13 @@ impl Pair {
     }
 }
 
-/// Is it more than is tolerated?
+/// Does the difference exceed the tolerance?
 fn is_refused(bytes: u64, whole: u64) -> bool {
     u128::from(bytes) * u128::from(TOLERATED) > u128::from(whole)
 }
 
-/// The tile where the statements are furthest apart; `None` where they agree on all. `fullest`
-/// has the bytes of the fullest tile.
+/// Contradiction about the tile whose statements differ most, the first of equal ones; `None` if
+/// all agree. `fullest` has the bytes of the fullest tile.
 pub(crate) fn worst(
     witness: Witness,
     table: &str,
@@ -280,7 +280,7 @@ pub(crate) fn worst(
     })
 }
 
-/// Where the profile contradicts itself; `set_of` has the use set of each lowered variable.
+/// Contradictions within the profile. `set_of` has the use set of each lowered variable.
 pub(crate) fn of_profile(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
     let regions = profile.statements.regions.as_deref();
     let mut found = of_record(&profile.recorded, regions, &profile.target);
@@ -298,20 +298,20 @@ pub enum Incomplete {
          can be shown of it, without a verdict"
     )]
     Profile(String),
-    /// Contexts are lacking.
+    /// The debug file lacks contexts.
     #[error(
         "the debug file is damaged: {0}; {DEBUG_AGAIN}, or give --trust-debug-info to take it as it is"
     )]
     Debug(String),
 }
 
-/// Is there a verdict on a file with these?
+/// Do the contradictions rule out a verdict?
 pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Refuses those with bytes if all of these bytes together could turn one of some verdicts, each
-/// given by the bytes that it leaves free, below 0 where something does not fit.
+/// Marks contradictions with bytes as refused if all these bytes together could turn a verdict.
+/// `free` has the bytes that are left by each verdict, negative if something does not fit.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all.iter().map(|contradiction| contradiction.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
@@ -328,10 +328,10 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
     }
 }
 
-/// Warnings about a file with these, unless there is no verdict on it.
+/// Warnings about a file with these contradictions.
 ///
 /// # Errors
-/// When there is none, and that is not allowed.
+/// If the contradictions rule out a verdict and `is_allowed` is false.
 pub fn judge(all: &[Contradiction], is_allowed: bool) -> Result<Vec<Warning>, Incomplete> {
     if are_refused(all) && !is_allowed {
         let refused = all.iter().filter(|contradiction| contradiction.refused);

@@ -1,11 +1,12 @@
-//! Do programs have what they need, and all of the code that was recorded?
+//! Checks that programs have what they need, and that their code matches the recorded code.
 
 use super::{Contradiction, Pair, TOLERATED, Witness, worst};
 use crate::model::{CodeKind, variables_of};
 use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes};
 use rustc_hash::FxHashSet;
 
-/// Programs without steps, roots, contexts or vertices, and code that differs from the recorded bytes.
+/// Programs without steps, roots, contexts or vertices, and code that differs from the recorded
+/// bytes.
 pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let is_reached = reached(programs, programs.roots.clone());
@@ -13,7 +14,7 @@ pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
         program.debug_id == 0 && set_of(programs, program).is_some_and(|set| set.debug_id != 0)
     };
     let with_other_vertices = |program: &Program| {
-        // How vertices are counted where a file lists one of several replicas is not known.
+        // If a file lists one of several replicas, it is unknown which vertices are counted.
         let set = set_of(programs, program).filter(|_| profile.target.num_replicas == 1);
         let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
         let counted = set.and_then(|set| set.counted);
@@ -55,7 +56,7 @@ pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
     let of_kinds = CodeKind::ALL
         .into_iter()
         .filter_map(|kind| code_of(profile, kind));
-    // Nothing else says which variables they are.
+    // No other table says which variables exchanges move.
     let exchanges = programs
         .all
         .iter()
@@ -74,9 +75,8 @@ fn set_of<'a>(programs: &'a Programs, program: &Program) -> Option<&'a ComputeSe
     }
 }
 
-/// By tile the bytes of variables, code and state of the programs that `lack` something: an upper
-/// bound of the bytes that could count in another layer. Others may use some of these too, and
-/// count in a layer only since the programs do.
+/// By tile: bytes of variables, code and state of the programs marked in `lack`, an upper bound on
+/// the bytes that could belong to another layer. Other programs may use the same variables.
 pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -123,7 +123,8 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     bytes
 }
 
-/// Adds the state of the vertices of a compute set: as recorded, or instances times size.
+/// Adds the bytes by tile of the vertices of a compute set: as recorded, or else the number of
+/// instances times the size of the vertex type.
 fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
         return memory.change(sums, u64::saturating_add);
@@ -136,8 +137,8 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     }
 }
 
-/// Programs of steps below others that run something else, and the programs that these would run
-/// (none in a real profile). Where the body of a function stands below a Call is not known.
+/// Programs of steps whose parent step runs a program without that child, and the children of the
+/// latter (none in a real profile). Steps below a Call are skipped: how they are nested is unknown.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -167,7 +168,7 @@ fn unreached(profile: &Profile, is_reached: &[bool]) -> Vec<bool> {
     lack
 }
 
-/// The programs that these lead to through children and Calls, and themselves.
+/// By program: is it one of `open`, or reached from them through children and Calls?
 pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
@@ -183,14 +184,14 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Code that no program or vertex type has: a tile of a real profile has 178 bytes of
-/// run-time codelets, and 8 for each piece of its exchanges. Such an amount is not looked at.
+/// Bytes by which recorded code may exceed the code of all programs on a tile without a message. A
+/// tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
-/// Programs and vertices have no more code than was recorded, and most of it; only exchanges
-/// may use each other's, and whether a Call lists its function's control code is not known.
-/// How much the compiler adds to larger models is not known either: what is missing is said,
-/// and every stage has room for it.
+/// Compares the code of programs and vertex types with the recorded code of `kind`. The sum may not
+/// exceed the record, except for exchange and control code, which may be shared, and must be most
+/// of it. How much code the compiler adds to larger models is unknown, so missing code is reported,
+/// but moves no bytes: every stage has a reserve for it.
 fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
@@ -225,9 +226,9 @@ fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     Some(found.in_row(format!("`{}`", kind.categories().join("` + `"))))
 }
 
-/// By tile the code of all programs, compute sets or vertex types, and whether all that run have
-/// some; `None` where the profile does not say. Vertex state is complete in a real profile. A
-/// program with children has code of its own too, which is not known apart.
+/// By tile: code of all programs, compute sets or vertex types, and whether everything that runs
+/// has some; `None` if the profile lacks it. Vertex state is complete in a real profile. The
+/// control code of programs with children is not known separately.
 fn listed(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let (mut sums, mut is_whole) = (vec![0; tiles], true);

@@ -50,7 +50,7 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
     };
     let contradiction = found(&[uncertain]).unwrap();
     assert_eq!((contradiction.bytes, contradiction.refused), (0, false));
-    // A tile where it is sure comes first.
+    // A certain difference takes precedence.
     let found = found(&[uncertain, Pair::certain(1, 1000, 600)]).unwrap();
     assert_eq!((found.tile, found.refused), (Some(1), true));
 }

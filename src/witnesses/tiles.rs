@@ -1,11 +1,12 @@
-//! Does the record of each tile agree with itself, and with the variables on it?
+//! Checks that the record of each tile agrees with itself, and with the variables on the tile.
 
 use super::{Contradiction, Pair, Witness, worst};
 use crate::memory::of_one_stage;
 use crate::model::Model;
 use crate::profile::{CATEGORIES, Recorded, RecordedTile, Regions, TILES, Target};
 
-/// Where all layers in one stage, without a pipeline, do not take the recorded bytes of a tile.
+/// Contradiction if all layers in one stage, without a pipeline, do not take the recorded bytes of
+/// a tile.
 pub fn one_stage(model: &Model) -> Option<Contradiction> {
     let recorded = &model.recorded.tiles;
     let taken = recorded.iter().zip(of_one_stage(model));
@@ -13,7 +14,7 @@ pub fn one_stage(model: &Model) -> Option<Contradiction> {
     recorded_variables(recorded, taken)
 }
 
-/// By tile the total as its variables have it.
+/// Compares the recorded total of each tile with the total computed from its variables.
 pub(crate) fn recorded_variables(
     recorded: &[RecordedTile],
     computed: impl IntoIterator<Item = u64>,
@@ -24,7 +25,7 @@ pub(crate) fn recorded_variables(
     worst(Witness::OneStage, TILES, fullest, pairs)
 }
 
-/// Where the record of tiles and categories contradicts itself, or is not there.
+/// Contradictions within the record of tiles and categories, including missing tables.
 pub(crate) fn of_record(
     recorded: &Recorded,
     regions: Option<&[Regions]>,
@@ -41,7 +42,7 @@ pub(crate) fn of_record(
     found.into_iter().flatten().collect()
 }
 
-/// The tile whose total is furthest from what its parts allow.
+/// Contradiction about the tile whose total differs most from the range that its parts allow.
 fn total(recorded: &Recorded, regions: Option<&[Regions]>) -> Option<Contradiction> {
     let mut disjoint = vec![0u64; recorded.tiles.len()];
     for category in &recorded.categories {
@@ -64,7 +65,7 @@ fn total(recorded: &Recorded, regions: Option<&[Regions]>) -> Option<Contradicti
         let region = regions.and_then(|regions| regions.get(tile as usize));
         let all = region.map(|region| region.all);
         Pair {
-            // Where bytes beyond the memory of a tile are counted was seen in no real profile.
+            // No real profile shows where bytes beyond the memory of a tile are counted.
             is_certain: region.is_none_or(|region| region.overflowed == 0),
             ..Pair::certain(
                 tile,

@@ -1,5 +1,5 @@
-//! Do the lowered variables have the bytes that were recorded, by category and tile and by step;
-//! and have all of them users, contexts and regions?
+//! Checks that lowered variables have the recorded bytes by category, tile and step, and that they
+//! have users, contexts and regions.
 
 use super::{Contradiction, Pair, Witness, worst};
 use crate::model::NO_USERS;
@@ -10,7 +10,8 @@ use crate::profile::{
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Where variables are not what was recorded, or lack something; `set_of` has the use set of each.
+/// Variables whose bytes differ from the record, or that lack something. `set_of` has the use set
+/// of each.
 pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
     let Profile {
         recorded,
@@ -64,11 +65,11 @@ pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradicti
     sums.chain(lacking).collect()
 }
 
-/// The category of what a program must use, since it is made for that.
+/// Category of variables that hold tensors, each of which some program must use.
 const USER_DATA: &str = "variable";
 
-/// The variables with user data that no compute set or exchange uses; none in a real profile.
-/// Variables of operations, which are nearly all, need not be looked for.
+/// Variables of category [`USER_DATA`] that no compute set or exchange uses; none in a real
+/// profile. Nearly all variables have a use set and are not checked further.
 fn unused(profile: &Profile, set_of: &[u32]) -> Vec<usize> {
     let variables = &profile.variables;
     let mut names = variables.category_names.iter();
@@ -97,12 +98,12 @@ fn unused(profile: &Profile, set_of: &[u32]) -> Vec<usize> {
 struct VariableTotals {
     /// By category (as in [`Variables::category_names`]) and tile.
     categories: Vec<Vec<u64>>,
-    /// By class: the bytes on all tiles.
+    /// By class: bytes on all tiles.
     classes: Vec<u64>,
 }
 
 impl VariableTotals {
-    /// Adds up the variables on `tiles` tiles.
+    /// Sums the variables on `tiles` tiles.
     fn new(variables: &Variables, classes: &LiveClasses, tiles: u32) -> Self {
         let none = || Self {
             categories: vec![vec![0; tiles as usize]; variables.category_names.len()],
@@ -136,8 +137,8 @@ impl VariableTotals {
         self
     }
 
-    /// The category and tile whose variables are furthest from what was recorded of them
-    /// (equal on all tiles of a real profile).
+    /// Contradiction about the category and tile whose variables differ most from the record (they
+    /// agree on all tiles of a real profile).
     fn by_category(&self, names: &[String], recorded: &Recorded) -> Option<Contradiction> {
         let fullest = recorded.fullest()?;
         if recorded.categories.is_empty() {
@@ -165,9 +166,9 @@ impl VariableTotals {
         found.max_by_key(|contradiction| contradiction.bytes)
     }
 
-    /// The step at which the bytes that are live beside always-live variables are furthest from
-    /// the recorded ones (equal at all steps of a real profile). `None` also where none were
-    /// recorded.
+    /// Contradiction about the step at which the bytes of not-always-live variables differ most
+    /// from the record (they agree at all steps of a real profile); `None` also if there is no
+    /// record.
     fn by_step(&self, profile: &Profile) -> Option<Contradiction> {
         let recorded = &profile.statements.live_by_step;
         if recorded.is_empty() {
@@ -177,7 +178,7 @@ impl VariableTotals {
             furthest(recorded, &self.deltas(&profile.classes))?;
         let pairs = [Pair::certain(0, recorded, computed)];
         let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, pairs)?;
-        // The tiles share the difference as they share all that is live.
+        // The difference is shared among tiles in proportion to their live bytes.
         let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
         let bytes = u128::from(found.bytes) * fullest / u128::from(highest.max(1));
         let found = Contradiction {
@@ -189,7 +190,7 @@ impl VariableTotals {
         Some(found.in_row(format!("step {}", profile.steps[step as usize].id)))
     }
 
-    /// By step, ascending: the bytes that begin to be live there, less those that end.
+    /// By step, ascending: bytes that begin to be live there, less the bytes that end.
     fn deltas(&self, classes: &LiveClasses) -> Deltas {
         let mut deltas = Deltas::new();
         for (class, &bytes) in (0u32..).zip(&self.classes) {
@@ -206,8 +207,8 @@ impl VariableTotals {
     }
 }
 
-/// The step where the sums over the steps up to it differ most, the first of several; what
-/// both are there; and the maximum that either reaches.
+/// Step at which the prefix sums of two lists of changes differ most, the first of several; the two
+/// sums there; and the maximum that either list reaches.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
     let mut steps: Vec<u32> = [recorded, computed]
         .concat()
@@ -247,12 +248,12 @@ mod tests {
     fn sums_over_steps_are_compared_at_every_step() {
         let changes = [(0, 10), (2, 5), (7, -15)];
         assert_eq!(furthest(&changes, &changes), Some((0, [10, 10], 15)));
-        // Alike at the end, and in between one begins a step late.
+        // Equal at the end, but one begins a step late in between.
         assert_eq!(
             furthest(&changes, &[(0, 10), (3, 5), (7, -15)]),
             Some((2, [15, 10], 15))
         );
-        // Below nothing is nothing.
+        // Negative sums count as 0.
         assert_eq!(furthest(&[(1, -3)], &[(4, 2)]), Some((4, [0, 2], 2)));
         assert_eq!(furthest(&[], &[]), None);
     }
