@@ -1,6 +1,5 @@
-//! Does all of a model fit together? What refers to something by its position
-//! must find it there, and what is kept in an order must be in it: the rest of
-//! the program relies on that.
+//! Checks that the parts of a loaded model fit together: positions must exist, and ordered lists
+//! must be in order, since all other code relies on that.
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
@@ -9,10 +8,10 @@ use crate::model::{
 };
 use crate::profile::{RecordedTile, TileBytes};
 
-/// The error says what does not fit, and where.
+/// The error describes the first problem, and where it is.
 type Checked = Result<(), String>;
 
-/// Are there only as many steps as a model can have?
+/// Checks that the model has no more steps than any real model.
 pub(super) fn steps(model: &Model) -> Checked {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
     ensure(steps <= STEPS && steps * tiles <= STEPS_AND_TILES, || {
@@ -20,7 +19,7 @@ pub(super) fn steps(model: &Model) -> Checked {
     })
 }
 
-/// Does all of `model` fit together?
+/// Checks that all parts of `model` fit together.
 pub(super) fn all(model: &Model) -> Checked {
     let refs = Referents(model);
     target(model)?;
@@ -48,8 +47,7 @@ pub(super) fn all(model: &Model) -> Checked {
     peak.map_or(Ok(()), |peak| refs.memory_peak(peak))
 }
 
-/// The rules for a profile, and as much of everything as there are
-/// tiles and operations.
+/// Checks the target, and that lists have as many entries as there are tiles or operations.
 fn target(model: &Model) -> Checked {
     let tiles = model.target.num_tiles;
     ensure(tiles > 0, || "there is no tile".into())?;
@@ -121,7 +119,7 @@ fn classes(model: &Model) -> Checked {
     Ok(())
 }
 
-/// Checks every entry of a list, and says which one is wrong.
+/// Checks every entry of a list; the error has the number of the first wrong entry.
 fn each<T>(what: &str, list: &[T], check: impl Fn(&T) -> Checked) -> Checked {
     let mut list = list.iter().enumerate();
     list.try_for_each(|(number, entry)| {
@@ -139,7 +137,7 @@ fn is_below(position: u32, end: usize, what: &str) -> Checked {
     })
 }
 
-/// The refs of references between the parts of a model.
+/// Checks the positions by which the parts of a model refer to each other.
 struct Referents<'a>(&'a Model);
 
 impl Referents<'_> {
@@ -190,7 +188,7 @@ impl Referents<'_> {
 
     fn memory_peak(&self, peak: &MemoryPeak) -> Checked {
         is_below(peak.tile, self.0.target.num_tiles as usize, "tile")?;
-        // Without a step, the first one stands for none.
+        // In a model without steps, step 0 stands for none.
         is_below(peak.step, self.0.steps().max(1) as usize, "step")?;
         each("live variable", &peak.variables, |variable| {
             self.is_set(variable.set)
@@ -204,7 +202,7 @@ impl Referents<'_> {
         )
     }
 
-    /// Do edges lead to later nodes, in the order of where they begin?
+    /// Checks that edges are in the order of their first nodes, and lead to later nodes.
     fn flow(&self, flow: &Flow) -> Checked {
         each("node", &flow.nodes, |node| {
             let operations = node.operations.iter();
@@ -260,7 +258,7 @@ impl Referents<'_> {
         is_below(set, self.0.use_sets.len(), "use set")
     }
 
-    /// Ascending ones.
+    /// Checks that use sets exist and ascend.
     fn are_sets(&self, sets: &[u32]) -> Checked {
         ensure(sets.is_sorted_by(|a, b| a < b), || {
             "use sets are not in order".into()

@@ -1,4 +1,4 @@
-//! The container around what is saved: header, table, parts, checksum.
+//! Container of a saved file: header, table of parts, parts, checksum.
 
 use super::SavedError;
 use flate2::Crc;
@@ -6,30 +6,30 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The first bytes. One has its high bit set and a line end of each kind
-/// follows, so that a transfer as text is noticed at once.
+/// First bytes of the file. One has its high bit set, and line ends of several kinds follow, so
+/// that a transfer as text is detected.
 pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
-/// Changes with every change of the format.
+/// Version of the format; it changes with every change of the format.
 pub(super) const VERSION: u32 = 16;
 
-/// Magic, version, number of parts, size of the file.
+/// Size of the header in bytes: magic, version, number of parts, size of the file.
 pub(super) const HEADER: usize = 8 + 4 + 4 + 8;
 
-/// The bytes of a part, in 32 bits.
+/// Size of an entry of the table: the bytes of a part, in 32 bits.
 pub(super) const ENTRY: usize = 4;
 
-/// A CRC-32 of everything in front of it.
+/// Size of the checksum: a CRC-32 of all bytes before it.
 pub(super) const CHECKSUM: usize = 4;
 
-/// The content of a part, by its position in the file.
+/// Content of a part, by its position in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// The model without its variables.
     Model,
-    /// The classes and use sets that all groups of variables refer to.
+    /// Classes and use sets to which all groups of variables refer.
     Uses,
-    /// The groups of some tiles: the rest of the parts.
+    /// Groups of variables of some tiles: all other parts.
     Variables,
 }
 
@@ -42,7 +42,7 @@ impl Content {
         }
     }
 
-    /// An error in this part.
+    /// Error in this part.
     #[cold]
     pub(super) fn problem(self, problem: impl fmt::Display) -> SavedError {
         SavedError::Invalid(format!("the {self}: {problem}"))
@@ -59,7 +59,6 @@ impl fmt::Display for Content {
     }
 }
 
-/// A part of the file.
 #[derive(Debug, Clone)]
 pub(super) struct Part<'a> {
     pub(super) content: Content,
@@ -67,7 +66,7 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The part that `entry` of the table is about, at the start of `rest`.
+    /// Splits off the part that `entry` of the table describes from the start of `rest`.
     fn split_off(
         content: Content,
         entry: [u8; ENTRY],
@@ -82,7 +81,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The file of these parts, in the order of their contents.
+/// Bytes of a file with these parts, which must be in the order of their contents.
 pub(super) fn assemble(parts: &[Part<'_>]) -> Result<Vec<u8>, SavedError> {
     let content: usize = parts.iter().map(|part| part.bytes.len()).sum();
     let size = HEADER + parts.len() * ENTRY + content + CHECKSUM;
@@ -104,7 +103,7 @@ pub(super) fn assemble(parts: &[Part<'_>]) -> Result<Vec<u8>, SavedError> {
     Ok(file)
 }
 
-/// The size that the header states, if it is one of this version.
+/// Size that the header states, after checking magic and version.
 pub(super) fn stated_size(header: &[u8]) -> Result<u64, SavedError> {
     let start = &header[..header.len().min(MAGIC.len())];
     if !MAGIC.starts_with(start) {
@@ -123,7 +122,7 @@ pub(super) fn stated_size(header: &[u8]) -> Result<u64, SavedError> {
     size.map(u64::from_le_bytes).ok_or(cut)
 }
 
-/// Is `found`, the size of the file, what its header states?
+/// Checks that the size of the file is the size that its header states.
 pub(super) fn check_size(found: u64, expected: u64) -> Result<(), SavedError> {
     match found.cmp(&expected) {
         Ordering::Less => Err(SavedError::Truncated { found, expected }),
@@ -132,7 +131,7 @@ pub(super) fn check_size(found: u64, expected: u64) -> Result<(), SavedError> {
     }
 }
 
-/// The parts of a file, after its size and checksum were found right.
+/// Parts of a file, after checking its size and checksum.
 pub(super) fn take_apart(file: &[u8]) -> Result<Vec<Part<'_>>, SavedError> {
     check_size(file.len() as u64, stated_size(file)?)?;
     let (content, stated) = file.split_last_chunk().ok_or(SavedError::Altered)?;
@@ -154,14 +153,14 @@ pub(super) fn take_apart(file: &[u8]) -> Result<Vec<Part<'_>>, SavedError> {
     Ok(parts)
 }
 
-/// The end of a file that begins with `content`.
+/// Checksum of `content`.
 pub(super) fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
     let mut crc = Crc::new();
     crc.update(content);
     crc.sum().to_le_bytes()
 }
 
-/// The 32 bits at a place that is there.
+/// The 32-bit number at an offset, which must exist.
 fn word(bytes: &[u8], at: usize) -> u32 {
     let bytes = bytes[at..at + 4].iter().rev();
     bytes.fold(0, |word, &byte| word << 8 | u32::from(byte))

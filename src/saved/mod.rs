@@ -1,7 +1,7 @@
-//! The analysed model as one file: [`save`] writes it, [`load`] reads it back.
+//! The analysed model in one file: [`save`] writes it, [`load`] reads it.
 //!
-//! The file holds a [`Model`] before layers are named, so a loaded one serves
-//! any regexes and order, and equals the saved one in everything.
+//! The file holds a [`Model`] before layers are named, so a loaded model serves any regexes and
+//! layer order. It equals the saved model in every respect.
 //!
 //! # The format
 //!
@@ -17,19 +17,17 @@
 //! | the rest but 4 | the parts, back to back |
 //! | 4 | CRC-32 of all bytes before |
 //!
-//! Nothing is compressed: most numbers take one byte anyway, a large model takes a fortieth
-//! of its profile, and the size of the file bounds the memory that reading it takes.
+//! Nothing is compressed: most numbers take one byte, a large model takes a fortieth of the size of
+//! its profile, and the size of the file bounds the memory that reading it takes.
 //!
-//! The first part is the [`Model`] without its variables, as [serde] and
-//! [postcard] write it: its fields in the order of their declaration, and bytes by
-//! tile as blobs of varints (`profile/tile_bytes.rs`). Any change of them changes the version of the format. The second part is what all
-//! variables refer to, and the others are the variables of some tiles each, the
-//! columns that most of a file consists of; both are described in `variables.rs`.
+//! The first part is the [`Model`] without its variables, as [serde] and [postcard] write it:
+//! fields in the order of their declaration, and bytes by tile as blobs of varints
+//! (`profile/tile_bytes.rs`). Any change of a field changes the version of the format. The second
+//! part holds the classes and use sets of variables; the other parts hold the variables of some
+//! tiles each, and make up most of a file. Both are described in `variables.rs`.
 //!
-//! Nothing in a file is believed: a list takes no more memory than its bytes
-//! allow, and every position is checked against what it points to
-//! (`check.rs`), so nothing that works on a loaded model meets one that is not
-//! there.
+//! Files are not trusted: a list takes no more memory than its bytes allow, and every position is
+//! checked (`check.rs`), so a loaded model has no invalid positions.
 
 mod check;
 mod container;
@@ -53,47 +51,45 @@ use std::io::{self, Read};
 use std::path::Path;
 use thiserror::Error;
 
-/// Why a model could not be saved or loaded. The caller adds the file's name.
+/// Reason why a model could not be saved or loaded. The caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum SavedError {
-    /// The file could not be opened or read at all.
+    /// The file could not be opened or read.
     #[error(transparent)]
     Io(#[from] Unreadable),
     /// The file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The first bytes are not those of a saved model.
+    /// The first bytes are not the magic of a saved model.
     #[error(
         "this is no model that --save-to-file wrote; give one, or leave --load-from-file out to \
          read a profile.pop"
     )]
     NotSaved,
-    /// A saved model, but in another format.
+    /// The file is a saved model of another format version.
     #[error(
         "the file has format version {found} and this popliner reads version {VERSION}; save it \
          again from profile.pop and debug.cbor with --save-to-file"
     )]
     OtherVersion {
-        /// The version that the file states.
+        /// Version that the file states.
         found: u32,
     },
-    /// The file ends before its end.
+    /// The file is shorter than its header states.
     #[error("the file is cut off: it has {found} bytes and should have {expected}; {SAVE_AGAIN}")]
     Truncated {
-        /// The size of the file in bytes.
+        /// Size of the file in bytes.
         found: u64,
-        /// The size that its header states; where the header itself is not
-        /// whole, the size of a header.
+        /// Size that the header states, in bytes; the size of a header if the header is incomplete.
         expected: u64,
     },
-    /// The checksum is another one than that of the bytes in front of it, or
-    /// something stands behind it.
+    /// The checksum does not match, or bytes follow it.
     #[error("the file was altered after it was written; {SAVE_AGAIN}")]
     Altered,
-    /// The checksum is right, but what the file says cannot be.
+    /// The checksum matches, but the content is invalid.
     #[error("the file is damaged or was not written by popliner: {0}; {SAVE_AGAIN}")]
     Invalid(String),
-    /// The model is beyond what the format can hold.
+    /// The model exceeds the limits of the format.
     #[error("the model cannot be saved: {0}; leave --save-to-file out")]
     TooLarge(String),
 }
@@ -105,21 +101,21 @@ impl From<io::Error> for SavedError {
 }
 
 impl SavedError {
-    /// Something that cannot be.
+    /// Error about invalid content.
     fn invalid(problem: impl Into<String>) -> Self {
         SavedError::Invalid(problem.into())
     }
 }
 
-/// Saves `model` at `path`. The bytes go to a temporary file in the same
-/// folder, which takes the final name once all of it is on disk; what stood
-/// there is replaced. On failure the temporary file is removed.
+/// Saves `model` at `path`. The bytes are written to a temporary file in the same folder, which is
+/// renamed to `path` once it is complete on disk; an existing file is replaced. On failure the
+/// temporary file is removed.
 ///
 /// # Errors
-/// [`SavedError::Write`] when the folder cannot be written to or `path` is
-/// something other than a file; [`SavedError::TooLarge`].
+/// [`SavedError::Write`] if the folder cannot be written to or `path` is not a file;
+/// [`SavedError::TooLarge`].
 pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
-    // Before the work of encoding.
+    // Checked before the expensive encoding.
     if path.exists() {
         only_files(path).map_err(WriteError::from)?;
     }
@@ -127,11 +123,10 @@ pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
     Ok(())
 }
 
-/// Loads the model that was saved at `path`.
+/// Loads the model saved at `path`.
 ///
 /// # Errors
-/// [`SavedError`] says whether the file is of another kind or version, cut off
-/// or altered.
+/// [`SavedError`] says whether the file has another kind or version, is cut off or was altered.
 pub fn load(path: &Path) -> Result<Model, SavedError> {
     only_files(path)?;
     let mut file = File::open(path)?;
@@ -144,8 +139,8 @@ pub fn load(path: &Path) -> Result<Model, SavedError> {
     from_bytes(&read_whole(&file, size as usize)?)
 }
 
-/// Does the file begin as one that [`save`] wrote? If so, [`load`] says what is wrong
-/// with it. What cannot be read does not, and what is no file is not opened.
+/// Does the file start like one that [`save`] wrote? Then [`load`] reports what is wrong with it.
+/// `false` if it cannot be read; a pipe or device is not opened.
 pub fn is_saved(path: &Path) -> bool {
     let mut start = Vec::new();
     let read = only_files(path).and_then(|_| {
@@ -155,7 +150,7 @@ pub fn is_saved(path: &Path) -> bool {
     read.is_ok() && !start.is_empty() && MAGIC.starts_with(&start)
 }
 
-/// The bytes that [`save`] writes: always the same for the same model.
+/// Bytes that [`save`] writes; they depend only on the model.
 ///
 /// # Errors
 /// [`SavedError::TooLarge`].
@@ -170,7 +165,7 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
     assemble(&parts)
 }
 
-/// The model in the bytes of a file.
+/// Decodes the bytes of a file.
 ///
 /// # Errors
 /// As [`load`].
@@ -196,7 +191,7 @@ fn part_of(content: Content, value: &impl Serialize) -> Result<Part<'static>, Sa
     Ok(Part { content, bytes })
 }
 
-/// Deserializes one part, all of it.
+/// Deserializes one part, which must have no further bytes.
 fn read<T: DeserializeOwned>(Part { content, bytes }: &Part<'_>) -> Result<T, SavedError> {
     let mut deserializer = postcard::Deserializer::from_bytes(bytes);
     let value = T::deserialize(&mut deserializer);

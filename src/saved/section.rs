@@ -1,11 +1,11 @@
-//! Reading a file from any place, without a place that threads would share.
+//! Reads a file at given offsets, so that threads share no file position.
 
 use crate::parallel::filled;
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// A thread reads so many bytes at once.
+/// Bytes that a thread reads at once.
 const AT_ONCE: usize = 1 << 20;
 
 /// A file from an offset on.
@@ -15,7 +15,7 @@ struct FileSection<'a> {
 }
 
 impl<'a> FileSection<'a> {
-    /// The content of `file` from `offset` on, in bytes.
+    /// Content of `file` from the byte `offset` on.
     fn new(file: &'a File, offset: u64) -> Self {
         Self { file, offset }
     }
@@ -29,10 +29,10 @@ impl Read for FileSection<'_> {
     }
 }
 
-/// The first `size` bytes of a file, read by all threads.
+/// First `size` bytes of a file, read by all threads.
 ///
 /// # Errors
-/// Also when the file has fewer.
+/// Also if the file is shorter.
 pub(super) fn read_whole(file: &File, size: usize) -> io::Result<Vec<u8>> {
     let mut bytes = filled(0u8, size);
     let parts = bytes.par_chunks_mut(AT_ONCE).enumerate();

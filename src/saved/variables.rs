@@ -1,15 +1,13 @@
-//! The variables: by far the most of a file, so columns by hand.
+//! Encodes variables, by far the largest part of a file, as columns.
 //!
-//! A *use* is a class and a use set that some group of variables has. The same
-//! uses come back on tile after tile (on a real profile 6,000 groups have 48),
-//! so they stand once in a table, sorted, and a group is a position in it and
-//! its bytes. Groups are sorted by their use, so the positions of one tile
-//! ascend and only differences are kept.
+//! A *use* is a class and a use set that a group of variables has. Uses recur on many tiles (a real
+//! profile has 48 for 6,000 groups), so each is stored once in a sorted table, and a group is
+//! stored as a position in that table and its bytes. The groups of a tile are sorted by use, so
+//! positions ascend and only differences are stored.
 //!
-//! The parts of groups have the tiles in order, each part some of them: how many
-//! bytes the first column takes (32 bits); the column of the uses of its groups,
-//! tile by tile as differences; the column of their bytes. Numbers are varints
-//! as in a profile (`profile/encoding.rs`).
+//! Each part of groups covers some consecutive tiles. It has the length of the first column in
+//! bytes (32 bits); the column of uses, as differences within each tile; and the column of bytes.
+//! Numbers are varints as in a profile (`profile/encoding.rs`).
 
 use super::container::{Content, Part};
 use super::{SavedError, part_of};
@@ -20,24 +18,24 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A part takes the groups of so many tiles that it has at least this many.
+/// A part ends with the tile at which it has at least this many groups.
 const GROUPS_OF_PART: usize = 1 << 18;
 
-/// (class, set)
+/// Class and use set.
 type Use = (u32, u32);
 
-/// The uses that all groups refer to, and where they are.
+/// Uses of all groups, and the sizes of parts.
 #[derive(Debug, Serialize, Deserialize)]
 struct Uses {
     /// The distinct uses of all groups, ascending.
     uses: Vec<Use>,
-    /// By tile, the number of its groups.
+    /// By tile: number of groups.
     counts: Vec<u32>,
-    /// By part of groups, the number of its tiles.
+    /// By part of groups: number of tiles.
     tiles: Vec<u32>,
 }
 
-/// The parts of uses and groups.
+/// Part of the uses, followed by the parts of groups.
 pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Part<'static>>, SavedError> {
     let spans = spans(variables);
     let tiles = 0..variables.tiles();
@@ -61,7 +59,7 @@ pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Part<'static>>, Sa
     Ok(parts)
 }
 
-/// The tiles of each part.
+/// Tiles of each part.
 fn spans(variables: &VariableGroups) -> Vec<Range<u32>> {
     let mut spans = Vec::new();
     let (mut from, mut groups) = (0, 0);
@@ -85,12 +83,12 @@ fn write_span(variables: &VariableGroups, span: Range<u32>) -> Vec<u8> {
             last = group.number;
         }
     }
-    // Longer ones than 32 bits are refused as a part.
+    // A column of 2^32 bytes or more makes a part that `assemble` refuses.
     let length = (places.len() as u32).to_le_bytes();
     [&length[..], &places, &bytes].concat()
 }
 
-/// Reads the variables back. Their uses may be of classes and sets that are not there.
+/// Reads the variables. Classes and use sets of their uses are not checked here.
 pub(super) fn read(uses: &Part<'_>, groups: &[Part<'_>]) -> Result<VariableGroups, SavedError> {
     let head: Uses = super::read(uses)?;
     let spans = head.spans(groups);
@@ -107,15 +105,14 @@ pub(super) fn read(uses: &Part<'_>, groups: &[Part<'_>]) -> Result<VariableGroup
         .ok_or_else(|| SavedError::invalid("there are more variables than any model has"))
 }
 
-/// How many groups tiles have with these numbers of groups.
+/// Sum of numbers of groups.
 fn total(counts: &[u32]) -> usize {
     counts.iter().map(|&count| count as usize).sum()
 }
 
 impl Uses {
-    /// The numbers of groups on the tiles of each part. Every group takes two
-    /// bytes of its part or more, so that memory is only taken for groups that
-    /// can be there.
+    /// Numbers of groups by tile, for each part. Every group takes at least two bytes of its part,
+    /// so memory is only reserved for groups that can exist.
     fn spans(&self, parts: &[Part<'_>]) -> Result<Vec<&[u32]>, &'static str> {
         if !self.uses.is_sorted_by(|a, b| a < b) {
             return Err("the uses are not in order");
@@ -143,8 +140,8 @@ impl Uses {
     }
 }
 
-/// Fills `groups` from the columns of one part; `counts` has the number of
-/// groups of each of its tiles, and there are so many uses.
+/// Fills `groups` from the columns of one part. `counts` has the number of groups on each of its
+/// tiles; `uses` is the number of uses.
 fn read_span(
     part: &[u8],
     counts: &[u32],

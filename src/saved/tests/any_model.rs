@@ -1,4 +1,4 @@
-//! Any number of small random models to save.
+//! Strategy for small random models.
 
 use super::models::{by_tile, contradictions, option_of, target, version};
 use crate::message::Warning;
@@ -14,7 +14,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// How many of each a random model has.
+/// Sizes of the parts of a random model.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     tiles: u32,
@@ -59,7 +59,7 @@ fn any_model_of(sizes: Sizes, body_sets: UseSets) -> impl Strategy<Value = Model
             (vec(any::<u32>(), 0..3), any_flow(sets)),
         ),
     );
-    // As many cycles as there are operations.
+    // There are as many cycles as operations.
     let parts = parts.prop_flat_map(|parts| {
         let cycles = option::of(any_cycles(parts.0.len()));
         (Just(parts), cycles)
@@ -95,7 +95,7 @@ fn any_cycles(operations: usize) -> impl Strategy<Value = OperationCycles> {
         Just(CycleSource::Estimated),
         any::<u64>().prop_map(|runs| CycleSource::Executed { runs }),
     ];
-    // Exchanges, and all.
+    // Cycles of exchanges, and all cycles.
     let sum = || (any::<u64>(), any::<u64>()).prop_map(|(a, b)| (a.min(b), a.max(b)));
     let sums = (vec(sum(), operations), sum(), any::<u64>());
     (source, sums).prop_map(|(source, (operations, unexplained, other))| {

@@ -1,11 +1,11 @@
-//! Files that were cut, altered, or are something else.
+//! Files that were cut, altered, or are of another kind.
 
 use super::super::*;
 use super::models::full;
 use proptest::prelude::*;
 use std::fs;
 
-/// Every bit of every byte: an error, or what was saved.
+/// With any one bit flipped, loading returns an error or the saved model.
 #[test]
 fn any_changed_bit_is_noticed() {
     let model = full();
@@ -53,7 +53,7 @@ fn a_file_that_is_cut_anywhere_says_so() {
     assert!(error.contains(&sizes), "{error}");
 }
 
-/// `bytes` with what stands at `place` replaced.
+/// `bytes` with `part` written at `place`.
 fn with(bytes: &[u8], place: usize, part: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[place..place + part.len()].copy_from_slice(part);
@@ -78,10 +78,10 @@ fn other_versions_and_other_files_are_named() {
         let error = from_bytes(other).unwrap_err();
         assert!(matches!(error, SavedError::NotSaved), "{error}");
     }
-    // A transfer that turned line ends into others.
+    // A transfer that converted line ends.
     let text = with(&good, 5, b"\n\n\n");
     assert!(matches!(from_bytes(&text), Err(SavedError::NotSaved)));
-    // A size that no file has, and one that is too small for header and checksum.
+    // A size that no file has, and sizes that are too small for header and checksum.
     let huge = with(&good, 16, &u64::MAX.to_le_bytes());
     assert!(matches!(
         from_bytes(&huge),

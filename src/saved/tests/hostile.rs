@@ -1,4 +1,4 @@
-//! Files with a right checksum around wrong contents.
+//! Files with a valid checksum and invalid contents.
 
 use super::super::container::{
     CHECKSUM, Content, ENTRY, HEADER, Part, assemble, checksum, take_apart,
@@ -16,14 +16,14 @@ use crate::profile::{LiveClasses, TileBytes, TileRun};
 use proptest::prelude::*;
 use regex::Regex;
 
-/// The contents of the parts of `model`.
+/// Contents of the parts of `model`.
 fn contents(model: &Model) -> Vec<Vec<u8>> {
     let file = to_bytes(model).unwrap();
     let parts = take_apart(&file).unwrap();
     parts.iter().map(|part| part.bytes.to_vec()).collect()
 }
 
-/// The file whose parts hold this.
+/// File whose parts have these contents.
 fn file(contents: &[Vec<u8>]) -> Vec<u8> {
     let parts = contents.iter().enumerate();
     let parts = parts.map(|(position, bytes)| Part {
@@ -33,14 +33,14 @@ fn file(contents: &[Vec<u8>]) -> Vec<u8> {
     assemble(&parts.collect::<Vec<_>>()).unwrap()
 }
 
-/// The file of `model`, whatever it is like, with the variables of another one.
+/// File of `model`, which may be invalid, with the variables of another model.
 fn unchecked(model: &Model, contents: &[Vec<u8>]) -> Vec<u8> {
     let mut contents = contents.to_vec();
     contents[0] = postcard::to_stdvec(model).unwrap();
     file(&contents)
 }
 
-/// Does with a model what is done with every model.
+/// Runs the computations that every model goes through.
 fn compute(model: &Model) {
     let options = LayerOptions {
         source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
@@ -76,7 +76,7 @@ fn compute(model: &Model) {
     }
 }
 
-/// An error, or a model that can be used and saved.
+/// Is the result an error, or a model that can be used and saved?
 fn refused_or_sound(file: &[u8]) -> bool {
     let Ok(model) = from_bytes(file) else {
         return true;
@@ -148,7 +148,7 @@ proptest! {
     }
 }
 
-/// Loads what `change` makes of a good model.
+/// Error of loading a valid model after `change`.
 fn error_after(change: impl FnOnce(&mut Model)) -> String {
     let mut model = full();
     change(&mut model);
@@ -307,8 +307,8 @@ fn positions_that_lead_nowhere_are_named() {
     }
 }
 
-/// A number of 32 bits and one of 64 in place of each byte, so also of the
-/// length of each list: nothing may take memory for as much.
+/// Writes a number of 32 bits and one of 64 over each byte, and thus over the length of each list:
+/// none may make the reader allocate that much memory.
 #[test]
 fn lengths_are_not_believed() {
     let contents = contents(&full());
@@ -339,7 +339,7 @@ fn more_steps_than_any_model_has_are_refused() {
     }
 }
 
-/// The file with another number in the table, and the checksum that goes with it.
+/// The file with another entry in the table, and a matching checksum.
 fn with_entry(file: &[u8], part: usize, value: u32) -> Vec<u8> {
     let mut file = file.to_vec();
     let place = HEADER + part * ENTRY;
@@ -358,7 +358,7 @@ fn the_table_of_parts_is_not_believed() {
             assert!(from_bytes(&bad).is_err(), "{part} {value}");
         }
     }
-    // More parts than there is room for.
+    // More parts than the file has room for.
     let mut bad = good.clone();
     bad[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
     let error = from_bytes(&with_entry(&bad, 0, 1)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Models through a file and back, and files that nobody should have made.
+//! Models saved and loaded, and files that were not written by popliner.
 
 mod any_model;
 mod damaged;
@@ -32,7 +32,7 @@ proptest! {
     }
 }
 
-/// Items of several parts, and much text.
+/// Groups for several parts, and much text.
 #[test]
 fn a_model_of_many_parts_comes_back() {
     let mut model = full();
@@ -43,7 +43,7 @@ fn a_model_of_many_parts_comes_back() {
         let (class, set, bytes) = (n % 4, n % 3, n);
         ((n % 4) as u16, VariableGroup { class, set, bytes })
     });
-    // 4 tiles of 3 uses each, so far apart that they cannot be joined.
+    // 4 tiles of 3 uses each, with bytes so large that groups cannot be joined.
     let many = (0..600_000u32)
         .map(|n| (n % 4) as u16)
         .zip((0..).map(|n| VariableGroup {
@@ -57,7 +57,7 @@ fn a_model_of_many_parts_comes_back() {
     assert_eq!(from_bytes(&bytes).unwrap(), model);
 }
 
-/// The names of all files in `folder`.
+/// Names of all files in `folder`.
 fn names(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> = entries

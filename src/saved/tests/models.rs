@@ -1,4 +1,4 @@
-//! A model to save, by hand, with something in every field.
+//! A hand-made model with data in every field.
 
 use crate::message::Warning;
 use crate::model::{
@@ -13,7 +13,7 @@ use crate::profile::{
 };
 use crate::witnesses::{Contradiction, Pair, Witness, worst};
 
-/// The machine of a model with so many tiles.
+/// Target with this number of tiles.
 pub(super) fn target(tiles: u32) -> Target {
     Target {
         tiles_per_ipu: tiles,
@@ -25,7 +25,7 @@ pub(super) fn target(tiles: u32) -> Target {
     }
 }
 
-/// None, or one of a tile and one of all.
+/// No contradiction if `computed` is 0; otherwise one about a tile and one about all tiles.
 pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
     let pair = Pair::certain(3, 0, computed);
     let of_tile = worst(Witness::OneStage, "memory_by_tile", 9, [pair]);
@@ -37,7 +37,7 @@ pub(super) fn by_tile(values: &[u32]) -> TileBytes {
     values.iter().copied().collect()
 }
 
-/// A model on 4 tiles and 9 steps with something in every field.
+/// A model of 4 tiles and 9 steps with data in every field.
 pub(super) fn full() -> Model {
     let mut body_sets = UseSets::default();
     let first = body_sets.push(NO_USERS, 0);
@@ -45,7 +45,7 @@ pub(super) fn full() -> Model {
     body_sets.mark(first, 1, NO_USERS);
     body_sets.mark(both, 0, first);
     let item = |class, set, bytes| VariableGroup { class, set, bytes };
-    // Two alike that are too large to be joined.
+    // Two equal groups that are too large to be joined.
     let items = [
         (0, item(0, NO_USERS, 12)),
         (0, item(2, both, u32::MAX)),
@@ -229,8 +229,7 @@ fn recorded(tile: u64) -> RecordedTile {
     }
 }
 
-/// A tensor between two operations, one from outside, and a weight that both
-/// use.
+/// A tensor between two operations, a tensor from outside, and a weight that both operations use.
 fn flow(weight: u32) -> Flow {
     let node = |first, operations: &[u32]| FlowNode {
         first,
