@@ -1,8 +1,8 @@
-//! The cycles of stages, and of the step of a pipeline (docs/model.md, "Time").
+//! Cycles of stages, and of the step of a pipeline (docs/model.md, "Time").
 //!
-//! [`StageTimes`] knows the cycles of any range of positions by pass, with what the
-//! pipeline recomputes. [`StepTime`] is what one step takes: all micro-batches through all
-//! stages, the copies between them, and the update.
+//! [`StageTimes`] has the cycles of any range of positions by pass, including recomputation.
+//! [`StepTime`] has the cycles of one step: all micro-batches through all stages, the copies
+//! between them, and the update.
 
 mod order;
 mod recomputed;
@@ -25,27 +25,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The micro-batches of a step where nobody says how many: the fewest that every schedule
-/// takes on 64 IPUs, so that times on any number of IPUs can be compared. A profile does not
-/// record them.
+/// Micro-batches of a step if none are requested: the fewest that every schedule takes on 64 IPUs,
+/// so that times on any number of IPUs can be compared. A profile does not record them.
 pub const USUAL_MICRO_BATCHES: u64 = 128;
 
-/// Numbers that a step depends on beside the cycles of the layers.
+/// Numbers that a step depends on, besides the cycles of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
-    /// How many micro-batches gradients are accumulated over, or an inference step has;
-    /// `None` for [`USUAL_MICRO_BATCHES`].
+    /// Micro-batches over which gradients are accumulated, or of an inference step; `None` for
+    /// [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Bytes that an IPU sends to a neighbour in a second, and receives from it.
+    /// Bytes per second that an IPU can send over its links, and that it can receive at the same
+    /// time.
     pub link_bandwidth: u64,
-    /// The samples of a micro-batch.
+    /// Samples of a micro-batch.
     pub micro_batch: Option<u64>,
-    /// How many replicas run side by side.
+    /// Number of replicas that run side by side.
     pub replicas: u64,
-    /// Bytes that an IPU loads in a second from memory outside the IPUs, and stores there,
-    /// if that is known.
+    /// Bytes per second that an IPU loads from, or stores to, memory off the chip; `None` if
+    /// unknown.
     pub streaming_bandwidth: Option<u64>,
-    /// Nanoseconds that a step may take.
+    /// Maximum duration of a step, in nanoseconds.
     pub max_nanoseconds: Option<u64>,
 }
 
@@ -62,28 +62,28 @@ impl Default for StepOptions {
     }
 }
 
-/// The cycles of ranges of positions as stages of a pipeline.
+/// Cycles of ranges of positions as stages of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTimes {
     pipeline: Pipeline,
     is_training: bool,
-    /// By pass (forward, backward, update), the cycles of all positions before each.
+    /// By pass (forward, backward, update): prefix sums of cycles over positions.
     before: [Vec<u128>; 3],
-    /// The forward cycles of all positions before each that run again layer by layer: not those
-    /// of Out, nor of what has no backward pass, as frozen layers.
+    /// Prefix sums over positions of the forward cycles that run again if layers are recomputed one
+    /// by one: without Out, and without layers that have no backward pass, such as frozen ones.
     again_before: Vec<u128>,
-    /// Those of Out, which is in the first position, and runs on the first IPU.
+    /// Cycles of Out if it runs on the first IPU and so counts in the first position.
     out_in_first: Option<Passes>,
-    /// Has Out the last position?
+    /// Is Out the last position?
     has_out: bool,
     options: StepOptions,
-    /// Cycles of a tile in a second, where the profile has them.
+    /// Clock of a tile in Hz; `None` if the profile lacks it.
     clock_hertz: Option<u64>,
-    /// Bytes over a cut after each position but the last, in the forward and in the
-    /// backward pass; one more between the last position and Out, where Out is on the first IPU.
+    /// Bytes over the cut after each position but the last, in the forward and in the backward
+    /// pass; with one more entry for the cut before Out if Out is on the first IPU.
     cut_bytes: Vec<[u64; 2]>,
-    /// Bytes of state of the optimizer of all positions before each, which stages stream where it
-    /// is off the chip.
+    /// Prefix sums over positions of the bytes of optimizer state, which stages stream if it is off
+    /// the chip.
     state_before: Vec<u128>,
 }
 
@@ -104,12 +104,12 @@ pub struct PositionCycles {
     pub is_out_first: bool,
 }
 
-/// Cycles beyond any real number become the highest one.
+/// Cycles as 64 bits; larger values saturate.
 pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
-/// The sums of all numbers before each, and of all.
+/// Prefix sums: before each number, and after the last.
 fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
     let sums = all.scan(0u128, |sum, number| {
         *sum += u128::from(number);
@@ -118,30 +118,29 @@ fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
     [0].into_iter().chain(sums).collect()
 }
 
-/// The cycles of a stage in one micro-batch; those of the update in a step.
+/// Cycles of a stage: of its passes in one micro-batch, and of its update in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// Of the forward pass.
+    /// Forward pass.
     pub forward: u128,
-    /// Of the backward pass.
+    /// Backward pass.
     pub backward: u128,
-    /// Of forward operations that run again before it.
+    /// Forward operations that run again before the backward pass.
     pub recomputed: u128,
-    /// Of updates of weights, and of streaming state for them.
+    /// Updates of weights, and streaming of their state.
     pub update: u128,
 }
 
 impl Passes {
-    /// Those of a micro-batch: all but the update.
+    /// Cycles of one micro-batch: all but the update.
     pub fn of_micro_batch(self) -> u128 {
         self.forward + self.backward + self.recomputed
     }
 }
 
 impl StageTimes {
-    /// The times of a model whose layers take `cycles`, and whose cuts send `cut_bytes`
-    /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)), in
-    /// `pipeline`.
+    /// Times of a model in `pipeline`. `cut_bytes` has the bytes over each cut
+    /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
     pub fn new(
         cycles: &CyclesByLayer,
         positions: &Positions,
@@ -176,7 +175,7 @@ impl StageTimes {
         .with_frozen()
     }
 
-    /// The times where layers without a backward pass do not run again.
+    /// Excludes layers without a backward pass from recomputation.
     fn with_frozen(mut self) -> Self {
         let mut sums = vec![0];
         for position in 0..self.positions() {
@@ -191,7 +190,7 @@ impl StageTimes {
         self
     }
 
-    /// Times of a model that runs forward alone and sends nothing: `cycles` by position.
+    /// Times of a model that only runs forward and sends nothing; `cycles` by position.
     pub fn of_cycles(cycles: &[u64]) -> Self {
         let passes = |&forward: &u64| PassCycles {
             forward,
@@ -220,7 +219,7 @@ impl StageTimes {
         )
     }
 
-    /// The times where stages may stream so many bytes of state of the optimizer, by position.
+    /// Times if stages may stream optimizer state, in bytes by position.
     pub fn streaming(self, state: &[u64]) -> Self {
         Self {
             state_before: sums_before(state.iter().copied()),
@@ -228,7 +227,7 @@ impl StageTimes {
         }
     }
 
-    /// The times of the model in another pipeline.
+    /// Times of the model in another pipeline.
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Self {
         Self {
             pipeline,
@@ -236,12 +235,12 @@ impl StageTimes {
         }
     }
 
-    /// Cycles of a tile in a second, where the profile has them.
+    /// Clock of a tile in Hz; `None` if the profile lacks it.
     pub fn clock_hertz(&self) -> Option<u64> {
         self.clock_hertz
     }
 
-    /// How many positions there are.
+    /// Number of positions.
     pub fn positions(&self) -> usize {
         self.before[0].len() - 1
     }
@@ -251,21 +250,21 @@ impl StageTimes {
         self.pipeline
     }
 
-    /// The numbers that a step depends on beside the cycles.
+    /// Numbers that a step depends on, besides the cycles of layers.
     pub fn options(&self) -> StepOptions {
         self.options
     }
 
-    /// Does it matter how many stages come after a stage?
+    /// Do the cycles of a stage depend on the number of stages after it?
     pub fn is_by_depth(&self) -> bool {
         self.is_training && self.pipeline.recompute != Recompute::None
     }
 
-    /// The cycles of a stage with `after` stages after it, those of Out with In among
-    /// them where Out runs on the first IPU; `None` where there are no such positions.
+    /// Cycles of the stage of `range` with `after` stages after it, including Out in the stage of
+    /// In if Out runs on the first IPU; `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update] = self.sums(range)?;
-        // One stage alone is no pipeline: Out is its end.
+        // Out on the first IPU follows the last stage, except in a split into one stage.
         let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
         Some(Passes {
             forward,
@@ -275,15 +274,15 @@ impl StageTimes {
         })
     }
 
-    /// The cycles that a stage takes for a micro-batch, with what is recomputed.
+    /// Cycles of a stage in one micro-batch, including recomputation.
     pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
         self.stage(range, after).map(Passes::of_micro_batch)
     }
 
-    /// The cycles of a micro-batch by position, from which those of every stage add up.
+    /// Cycles of a micro-batch by position, which add up to the cycles of any stage.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
-        // In counts as in a stage that has the first layer too.
+        // In is counted as in a stage that also has the first layer.
         let recomputed = |is_last| {
             let sum = move |range: &Range<usize>| self.recomputed_among_others(range, is_last);
             positions().map(move |range| match range.start {
@@ -306,7 +305,7 @@ impl StageTimes {
         }
     }
 
-    /// The forward, backward and update cycles of all positions of a range.
+    /// Forward, backward and update cycles of a range; `None` if positions do not exist.
     fn sums(&self, range: &Range<usize>) -> Option<[u128; 3]> {
         let mut sums = [0; 3];
         for (sum, before) in sums.iter_mut().zip(&self.before) {
@@ -317,7 +316,7 @@ impl StageTimes {
         Some(sums)
     }
 
-    /// The forward cycles of Out, where this range has it.
+    /// Forward cycles of Out if the range includes it; otherwise 0.
     fn forward_of_out(&self, range: &Range<usize>) -> u128 {
         let last = self.positions().saturating_sub(1);
         let in_first = self.out_in_first.filter(|_| range.start == 0);
@@ -327,8 +326,8 @@ impl StageTimes {
         }
     }
 
-    /// The cycles of a stage without Out and, for the first stage of several where Out
-    /// runs on the first IPU, those of Out, which is the pipeline's last stage.
+    /// Cycles of a stage without Out, and the cycles of Out for the first of several stages if Out
+    /// runs on the first IPU, where it is the last stage of the pipeline.
     pub(crate) fn parts(
         &self,
         range: &Range<usize>,

@@ -1,26 +1,26 @@
-//! How the passes of a pipeline follow each other.
+//! The order of passes in a pipeline.
 
 use super::StageTimes;
 use crate::memory::Schedule;
 
-/// How the passes of a pipeline follow each other, and how often a micro-batch enters.
+/// The order of passes in a pipeline, and the interval at which micro-batches enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The last stage runs forward and backward at once; inference runs forward alone.
+    /// The last stage runs forward and backward in one slot; inference only runs forward.
     Together {
-        /// Every how many slots a micro-batch enters.
+        /// Number of slots between two micro-batches that enter.
         every: u64,
     },
     /// The last stage runs forward and backward in two slots.
     Apart {
-        /// Every how many slots a micro-batch enters.
+        /// Number of slots between two micro-batches that enter.
         every: u64,
     },
-    /// No two stages work at the same time.
+    /// Only one stage works at a time.
     OneAfterTheOther,
-    /// Only forward, at the same time.
+    /// All stages work at the same time, only forward.
     Forward,
-    /// Only forward, no two stages at the same time.
+    /// Only one stage works at a time, only forward.
     ForwardOneAfterTheOther,
 }
 
@@ -42,7 +42,7 @@ impl Order {
 }
 
 impl StageTimes {
-    /// How the passes of a pipeline of this number of stages follow each other.
+    /// Order of passes, by the schedule of the pipeline.
     pub(crate) fn order(&self) -> Order {
         match self.pipeline.schedule {
             Schedule::Popart => Order::Together { every: 1 },

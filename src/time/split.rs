@@ -1,12 +1,12 @@
-//! The time of one step of a split.
+//! Time of one step of a split.
 
 use super::{Order, Passes, Slots, StageTimes, StepTime, USUAL_MICRO_BATCHES};
 use crate::memory::Schedule;
 use std::ops::Range;
 
 impl StageTimes {
-    /// The stages of the pipeline that a split makes, by the IPU that they are on: one
-    /// for each stage of the split and, where Out runs on the first IPU, Out last.
+    /// Stages of the pipeline of a split, each with its IPU: the stages of the split and, if Out
+    /// runs on the first IPU, Out last. `None` if positions do not exist.
     fn pipeline_stages(&self, stages: &[Range<usize>]) -> Option<Vec<(usize, Passes)>> {
         let mut found = Vec::with_capacity(stages.len() + 1);
         let mut last = None;
@@ -19,14 +19,13 @@ impl StageTimes {
         Some(found)
     }
 
-    /// How many stages the pipeline of a split into this number of stages has.
+    /// Number of stages of the pipeline for a split into `stages` stages.
     pub(crate) fn pipeline_depth(&self, stages: usize) -> usize {
         stages + usize::from(self.out_in_first.is_some() && stages > 1)
     }
 
-    /// The micro-batches of a step for a split into this number of stages: those that were
-    /// requested or the usual number, but no fewer than the schedule allows, and for TensorFlow
-    /// rounded up to a multiple of these.
+    /// Micro-batches of a step for a split into `stages` stages: the requested or usual number, but
+    /// at least the minimum of the schedule, and for TensorFlow rounded up to a multiple of it.
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
@@ -44,8 +43,7 @@ impl StageTimes {
         }
     }
 
-    /// The time of one step of a split; `None` where it has no stage, or positions that
-    /// are not there.
+    /// Time of one step of a split; `None` if it has no stage, or positions that do not exist.
     pub fn step(&self, stages: &[Range<usize>]) -> Option<StepTime> {
         let of_pipeline = self.pipeline_stages(stages)?;
         let micro_batches = self.micro_batches(stages.len());
@@ -67,8 +65,8 @@ impl StageTimes {
         })
     }
 
-    /// The cycles of the update: PopART updates the weights of one IPU after the other,
-    /// TensorFlow those of all side by side.
+    /// Cycles of the update: PopART updates the weights of one IPU after the other, TensorFlow the
+    /// weights of all IPUs at once.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let of_stages = stages.iter().map(|(_, stage)| stage.update);
         if !self.updates_side_by_side() {
@@ -87,10 +85,11 @@ impl StageTimes {
         matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
 
-    /// The bytes whose copies are waited for, in slots of an even and of an odd number, with one
-    /// more stage, of this number: in each slot those of the IPU that sends or receives the most.
-    /// Where a micro-batch enters every second slot, neighbours work together in the slots of one
-    /// kind alone. Where only one stage at a time works, those of all cuts in each micro-batch.
+    /// Adds the copies of one stage, given with its number, to `bytes`: the bytes that even and odd
+    /// slots wait for, which are the bytes of the IPU that sends or receives the most. If a
+    /// micro-batch enters every second slot, neighbours exchange data only in even or only in odd
+    /// slots. If only one stage works at a time, the first number sums the bytes over all cuts for
+    /// one micro-batch.
     pub(crate) fn with_copies_of(
         &self,
         mut bytes: [u128; 2],
@@ -114,8 +113,8 @@ impl StageTimes {
         bytes
     }
 
-    /// The cycles of the copies of a step, where these bytes are waited for. `None` where the
-    /// clock of the target is not known, 0 without cuts.
+    /// Cycles of the copies of a step that waits for these bytes in even and odd slots; `None` if
+    /// the clock of the target is unknown, 0 without cuts.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -131,8 +130,8 @@ impl StageTimes {
         })
     }
 
-    /// The bytes over a cut before this position: forward, backward. Out is after the last
-    /// position, and before the first one if it is on the first IPU.
+    /// Forward and backward bytes over the cut before `position`. If Out is on the first IPU, the
+    /// cut before it is both after the last position and before the first.
     fn bytes_over(&self, position: usize) -> [u128; 2] {
         let before = position
             .checked_sub(1)
@@ -141,7 +140,7 @@ impl StageTimes {
         cut.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// The cycles that a link takes for so many bytes.
+    /// Cycles that a link takes for `bytes`; `None` if the clock is unknown.
     fn link_cycles(&self, bytes: u128) -> Option<u128> {
         if bytes == 0 {
             return Some(0);

@@ -1,34 +1,33 @@
-//! The time of one step of a pipeline.
+//! Time of one step of a pipeline.
 
 use super::Passes;
 use super::slots::{SlotKind, Slots};
 use std::cmp::Ordering;
 
-/// The cycles of one step: all micro-batches through all stages, and the update.
+/// Cycles of one step: all micro-batches through all stages, and the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepTime {
-    /// The micro-batches of the step.
+    /// Micro-batches of the step.
     pub micro_batches: u64,
-    /// All its cycles.
+    /// Cycles of the whole step.
     pub cycles: u128,
-    /// Those that one more micro-batch takes while every stage has work.
+    /// Cycles that one more micro-batch adds while every stage has work.
     pub steady: u128,
-    /// Those that filling and draining the pipeline takes beyond a steady cycle for each
-    /// micro-batch.
+    /// Cycles that filling and draining the pipeline adds to a steady cycle for each micro-batch.
     pub ramps: u128,
-    /// Those of copies between stages, over all slots; `None` where they are not known,
-    /// and then not among `cycles`.
+    /// Cycles of copies between stages, over all slots; `None` if unknown, and then not in
+    /// `cycles`.
     pub copies: Option<u128>,
-    /// Those of the update.
+    /// Cycles of the update.
     pub update: u128,
-    /// The bytes that are loaded from memory outside the IPUs, and stored there. What that
-    /// takes is among the cycles where the bandwidth is known.
+    /// Bytes that are loaded from and stored to memory off the chip. Their cycles are in `update`
+    /// if the bandwidth is known.
     pub streamed: u128,
 }
 
 impl StepTime {
-    /// The step of these stages (each with its IPU) in `slots`, of which `period` are those
-    /// of one micro-batch, with `copies` cycles of copies; `None` where sums overflow.
+    /// Step of `stages`, each given with its IPU, in `slots`. `period` has the slots of one
+    /// micro-batch, `copies` the cycles of copies. `None` if sums overflow.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
@@ -49,7 +48,7 @@ impl StepTime {
         })
     }
 
-    /// The part of the step that a pipeline which is always full would take.
+    /// Share of the step that a permanently full pipeline would take (1 is the best).
     pub fn efficiency(&self) -> f64 {
         let through = self.steady as f64 * self.micro_batches as f64;
         match self.cycles {
@@ -58,7 +57,7 @@ impl StepTime {
         }
     }
 
-    /// Orders steps by their cycles for each micro-batch, the fastest first.
+    /// Orders steps by cycles for each micro-batch, the fastest first.
     pub fn by_rate(&self, other: &Self) -> Ordering {
         let [one, others] = [
             self.cycles.saturating_mul(other.micro_batches.into()),
@@ -69,7 +68,7 @@ impl StepTime {
 }
 
 impl Slots {
-    /// The cycles of all slots without copies; `None` where they overflow.
+    /// Cycles of all slots without copies; `None` if they overflow.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -82,7 +81,7 @@ impl Slots {
 }
 
 impl SlotKind {
-    /// The cycles of one slot: those of the IPU that has the most work.
+    /// Cycles of one slot: those of the IPU with the most work.
     fn cycles(&self, stages: &[(usize, Passes)], by_ipu: &mut [u128]) -> Option<u128> {
         by_ipu.fill(0);
         for (number, (ipu, stage)) in stages.iter().enumerate() {
@@ -94,7 +93,7 @@ impl SlotKind {
 }
 
 impl Passes {
-    /// Those of the passes that are active.
+    /// Cycles of the active passes in one micro-batch.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
         let backward = if backward {

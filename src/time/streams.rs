@@ -1,10 +1,10 @@
-//! The bytes of state that stages load from memory outside the IPUs, and store there.
+//! Bytes of state that stages load from memory off the chip, and store there.
 
 use super::StageTimes;
 use std::ops::Range;
 
 impl StageTimes {
-    /// The bytes that a stage loads and stores for the update in this pipeline.
+    /// Bytes that a stage loads and stores for the update in this pipeline.
     pub(super) fn streamed_by(&self, range: &Range<usize>) -> u128 {
         let state = self.pipeline.state;
         if !state.is_off_chip() {
@@ -20,14 +20,13 @@ impl StageTimes {
         2 * bytes.div_ceil(parts)
     }
 
-    /// The bytes that a step loads and stores on all IPUs of a replica.
+    /// Bytes that a step loads and stores on all IPUs of a replica.
     pub(super) fn streamed_in_step(&self, stages: &[Range<usize>]) -> u128 {
         let of_stages = stages.iter().map(|range| self.streamed_by(range));
         of_stages.fold(0, u128::saturating_add)
     }
 
-    /// The cycles of so many bytes that are loaded or stored; none where it is not known how
-    /// long that takes.
+    /// Cycles of loading or storing `bytes`; 0 if bandwidth or clock is unknown.
     pub(super) fn streaming_cycles(&self, bytes: u128) -> u128 {
         let known = self.options.streaming_bandwidth.zip(self.clock_hertz);
         known.map_or(0, |(bandwidth, clock)| {

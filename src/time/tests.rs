@@ -3,7 +3,7 @@ use crate::memory::Schedule;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Stages of these forward, backward and recomputed cycles, each on an IPU of its own.
+/// Stages with these forward, backward and recomputed cycles, each on its own IPU.
 fn stages(passes: &[[u128; 3]]) -> Vec<(usize, Passes)> {
     let stage = |(ipu, &[forward, backward, recomputed]): (usize, &[u128; 3])| {
         let passes = Passes {
@@ -32,13 +32,13 @@ const ALL: [Order; 6] = [
     Order::ForwardOneAfterTheOther,
 ];
 
-/// PopART's pipeline of so many equal stages with 1 part forward, 2 backward and, where it is
-/// recomputed, 1 again; cycles of one part.
+/// PopART pipeline of equal stages: `part` cycles forward, twice that backward and, if recomputed,
+/// `part` again.
 fn even_stages(stages: usize, recompute: Recompute, part: u64) -> StageTimes {
     stages_of(&vec![[part, 2 * part]; stages], recompute)
 }
 
-/// The same of positions with these forward and backward cycles.
+/// PopART pipeline of stages with these forward and backward cycles.
 fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
     let stages = passes.len();
     let of_position = |&[forward, backward]: &[u64; 2]| PassCycles {
@@ -86,7 +86,7 @@ fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
     StageTimes { options, ..times }.step(&stages).unwrap()
 }
 
-/// As computed by hand; the last stage recomputes nothing, or all of its layers.
+/// Computed by hand; the last stage recomputes nothing, or all of its layers.
 #[test]
 fn efficiencies_of_even_stages() {
     let efficiency = |stages: usize, micro_batches: u64, recompute: Recompute| {
@@ -99,8 +99,8 @@ fn efficiencies_of_even_stages() {
     assert_eq!(efficiency(8, 32, Recompute::Layer), 821.0);
 }
 
-/// A published run of SQuAD-Large on 8 IPUs gets 1,009 samples a second done, by two
-/// replicas with 32 micro-batches of 4 samples: 7.9 ms for each, in cycles of 6.6 ms.
+/// A published run of SQuAD-Large on 8 IPUs processes 1,009 samples per second with two replicas
+/// and 32 micro-batches of 4 samples: 7.9 ms for each micro-batch, in cycles of 6.6 ms.
 #[test]
 fn a_published_throughput_is_what_its_cycle_gives() {
     let (micro_batches, micro_batch, replicas) = (32, 4.0, 2.0);
@@ -116,8 +116,8 @@ fn a_published_throughput_is_what_its_cycle_gives() {
         (samples / 1_009.0 - 1.0).abs() < 0.005,
         "{samples} a second"
     );
-    // The 7.1 ms of seven layers of BERT-Large for 8 samples of 128 tokens are 6.1 ms for
-    // four layers and 4 samples of 384 tokens: 8 % from the truth, 30 % without ramps.
+    // Seven layers of BERT-Large take 7.1 ms for 8 samples of 128 tokens; scaled to four layers and
+    // 4 samples of 384 tokens, 6.1 ms: 8 % from the published figure, 30 % without ramps.
     let scaled = 7.1 * (4.0 * 4.0 * 384.0) / (7.0 * 8.0 * 128.0);
     let published = micro_batch * replicas / 1_009.0 * 1e3;
     let errors = [a_cycle_takes(scaled), scaled].map(|time| published / time - 1.0);
@@ -125,8 +125,8 @@ fn a_published_throughput_is_what_its_cycle_gives() {
     assert!((0.28..0.32).contains(&errors[1]), "{errors:?}");
 }
 
-/// Copies of a full pipeline, by hand: the third IPU receives 20 and 30 bytes at once, but not
-/// where neighbours take turns; a byte takes a cycle.
+/// Copies of a full pipeline, by hand. The third IPU receives 20 and 30 bytes at once, except where
+/// neighbours take turns; a byte takes a cycle.
 #[test]
 fn copies_are_made_in_every_slot() {
     let copies = |schedule| {
@@ -156,8 +156,7 @@ fn in_runs_again_with_the_first_layer_alone() {
     }
 }
 
-/// Work on micro-batches one by one, as IPUs would do it: in each slot every IPU takes
-/// the work that has come to it.
+/// Simulates micro-batches one by one: in each slot, every IPU does the work that has reached it.
 fn simulated(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> u128 {
     let count = stages.len();
     let backward_at = |stage: usize| match order {
