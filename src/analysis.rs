@@ -1,7 +1,6 @@
-//! The short way from two files to a report: [`Analysis`] reads, [`Layers`]
-//! knows what belongs to each layer, and [`Layers::split`] finds the best split.
-//! [`Compilation`] is what was compiled for several IPUs, and says whether it fits.
-//! The command goes this way too, with a look at each step.
+//! The short way from two files to a report: [`Analysis`] reads them, [`Layers`] has the layer of
+//! each operation, and [`Layers::split`] finds the best split. [`Compilation`] is a model compiled
+//! for several IPUs, and says whether it fits. The command uses the same functions, step by step.
 
 mod compilation;
 #[cfg(test)]
@@ -26,38 +25,37 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::Path;
 
-/// A model, and what is known of the files that it is from.
+/// A model, with information about the files that it was read from.
 #[derive(Debug)]
 pub struct Analysis {
     /// The model.
     pub model: Model,
-    /// Finds variables by name; not in a saved model.
+    /// Finds variables by name; `None` for a saved model.
     lookup: Option<ProfileLookup>,
     /// The files.
     pub files: Files,
-    /// `framework.json` from beside the profile, where it was read.
+    /// `framework.json` from the folder of the profile, if it was read.
     pub framework: Option<Value>,
-    /// `app.json` from there.
+    /// `app.json` from the folder of the profile, if it was read.
     pub app: Option<Value>,
-    /// How many lowered variables and how many contexts were read; `None` of a
-    /// saved model.
+    /// Number of lowered variables and of contexts read; `None` for a saved model.
     pub counts: Option<(usize, usize)>,
-    /// Warnings about the files, each with its path.
+    /// Warnings about the files, each with the path of its file.
     pub warnings: FileWarnings,
 }
 
-/// Options of reading.
+/// Options for reading files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// The tile and step where the whole model takes most memory, with the names
-    /// of what is live there.
+    /// Find the tile and step at which the whole model takes the most memory, with the names of
+    /// live variables?
     pub memory_peak: bool,
-    /// An index that finds variables by name for a report with everything: some
-    /// 20 bytes for each lowered variable.
+    /// Build an index that finds variables by name, for a full report? It takes some 20 bytes for
+    /// each lowered variable.
     pub names: bool,
-    /// Contexts that are damaged or of another compilation are taken all the same.
+    /// Accept contexts that are damaged or belong to another compilation?
     pub trust_debug_info: bool,
-    /// A profile that contradicts itself is read all the same: there is no verdict on it.
+    /// Accept a profile that contradicts itself? There is no verdict on it.
     pub allow_incomplete: bool,
 }
 
@@ -65,11 +63,11 @@ pub struct ReadOptions {
 #[derive(Debug)]
 pub struct Layers<'a> {
     analysis: &'a Analysis,
-    /// Which layer each operation has.
+    /// Layer of each operation.
     pub layering: Layering,
-    /// Where everything counts, and the layer order.
+    /// Layers to which operations and variables belong, and the layer order.
     pub placement: Placement,
-    /// Warnings about them.
+    /// Warnings about layers and placement.
     pub warnings: Vec<Warning>,
 }
 
@@ -77,7 +75,7 @@ impl Analysis {
     /// Reads `profile.pop` and `debug.cbor`.
     ///
     /// # Errors
-    /// With the name of the file that could not be read or understood.
+    /// Names the file that could not be read or understood.
     pub fn read(profile: &Path, debug: &Path) -> Result<Self> {
         let options = ReadOptions {
             memory_peak: false,
@@ -88,7 +86,7 @@ impl Analysis {
         Self::read_with(profile, debug, options, &Progress::new())
     }
 
-    /// Reads both, one file beside the other, telling `progress` how far it is.
+    /// Reads both files in parallel, and reports to `progress`.
     pub(crate) fn read_with(
         profile: &Path,
         debug: &Path,
@@ -110,7 +108,7 @@ impl Analysis {
         model.contradictions.extend(one_stage(&model));
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
-        // Where the model is saved, what is said of the contexts goes with it.
+        // Saved with the model too, so warnings about contexts are part of it.
         let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
         model.warnings.splice(0..0, of_contexts);
         Ok(Self {
@@ -131,9 +129,8 @@ impl Analysis {
     /// Loads a model that [`Analysis::save`] saved.
     ///
     /// # Errors
-    /// With the name of the file when it could not be read or understood, or when the
-    /// profile that it is from contradicts itself and `allow_incomplete` does not allow
-    /// that.
+    /// Names the file if it could not be read or understood, or if the profile of the model
+    /// contradicts itself and `allow_incomplete` is false.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
         Ok(Self {
@@ -151,18 +148,18 @@ impl Analysis {
         })
     }
 
-    /// Saves the model in a file of its own.
+    /// Saves the model in one file.
     ///
     /// # Errors
-    /// With the name of the file when it cannot be written.
+    /// Names the file if it cannot be written.
     pub fn save(&self, file: &Path) -> Result<()> {
         saved::save(&self.model, file).with_context(|| displayed(file))
     }
 
-    /// Sorts operations into layers.
+    /// Assigns operations to layers.
     ///
     /// # Errors
-    /// When operations share variables in more ways than those of any real model.
+    /// If operations share variables in more ways than in any real model.
     pub fn layers(
         &self,
         rules: Rules,
@@ -173,7 +170,7 @@ impl Analysis {
         self.placed(layering, rules, places)
     }
 
-    /// Places layers that are known.
+    /// Places variables and operations in the layers of `layering`.
     pub(crate) fn placed(
         &self,
         mut layering: Layering,
@@ -206,7 +203,6 @@ impl Analysis {
 }
 
 impl<'a> Layers<'a> {
-    /// The model that they are of.
     pub(crate) fn model(&self) -> &'a Model {
         &self.analysis.model
     }
@@ -224,26 +220,26 @@ impl<'a> Layers<'a> {
         self.analysis.placed(layering, rules, places)
     }
 
-    /// The position of a layer in the layer order, which constraints count in; of
-    /// `In`, `Out` or `None` where there is one.
+    /// Position of a layer in the layer order, by its name or `In`, `Out` or `None`. Constraints
+    /// use these positions.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name)
     }
 
-    /// The model, ready to compute the memory of layers and stages.
+    /// Model of memory, which computes the bytes of layers and stages.
     ///
     /// # Errors
-    /// When layers share code in more ways than those of any real model.
+    /// If layers share code in more ways than in any real model.
     pub fn memory(&self) -> Result<MemoryModel<'_>> {
         let memory = MemoryModel::new(&self.analysis.model, &self.placement);
         memory.with_context(|| self.analysis.displayed())
     }
 
-    /// Finds the best split and says everything of it.
+    /// Finds the best split and builds its report.
     ///
     /// # Errors
-    /// Constraints that contradict each other, a profile that cannot be read
-    /// again for the names of variables, and whatever makes an answer uncertain.
+    /// If constraints contradict each other, the profile cannot be read again for the names of
+    /// variables, or data are too uncertain for an answer.
     pub fn split(&self, request: SearchRequest) -> Result<Report> {
         let pipeline = request.pipeline.choose(&self.analysis.model);
         let memory = self.memory()?.in_pipeline(pipeline);
@@ -253,8 +249,8 @@ impl<'a> Layers<'a> {
         self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
     }
 
-    /// The result as a report. The names of variables are fetched from the
-    /// profile first, which must be what it was.
+    /// Builds the report. Names of variables are fetched from the profile, which must not have
+    /// changed.
     pub(crate) fn report(
         &self,
         memory: &MemoryModel<'_>,
@@ -264,7 +260,8 @@ impl<'a> Layers<'a> {
         arguments: Vec<String>,
     ) -> Result<Report> {
         let Analysis { model, lookup, .. } = self.analysis;
-        // Names come with the bytes of the profile, not with those of another micro-batch.
+        // Names come with the bytes in the profile, not with bytes estimated for another
+        // micro-batch.
         let is_recorded = found.is_none_or(|found| found.estimate.is_none());
         let lookup = lookup.as_ref().filter(|_| is_recorded);
         let inputs = Inputs {
@@ -293,7 +290,7 @@ impl<'a> Layers<'a> {
         Report::new(inputs, lookup).with_context(|| self.analysis.displayed())
     }
 
-    /// All that a report is to warn of.
+    /// All warnings of the report.
     fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult>) -> Vec<Warning> {
         let of_files = self.analysis.warnings.iter();
         let of_files = of_files.map(|(_, warning)| warning.clone());
@@ -303,7 +300,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// What the answer of a search is to warn of.
+/// Warnings about the result of a search.
 pub(crate) fn warnings_of_search(
     memory: &MemoryModel<'_>,
     found: &SearchResult,
@@ -315,7 +312,7 @@ pub(crate) fn warnings_of_search(
 /// Warnings about a model, each with the path of the file that it is about.
 ///
 /// # Errors
-/// When it contradicts itself, and that is not allowed.
+/// If the model contradicts itself and `allow_incomplete` is false.
 fn warnings_of(
     model: &Model,
     (profile, debug): (&Path, &Path),

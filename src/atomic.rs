@@ -1,4 +1,4 @@
-//! Files that are there as a whole or not at all.
+//! Writes files completely or not at all.
 
 use crate::interrupt;
 use std::fs::{self, Metadata};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-/// Why a file could not be written. The caller adds its name.
+/// Reason why a file could not be written. The caller adds its name.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// Its folder is not there.
+    /// The folder does not exist.
     #[error("it cannot be written: there is no such folder; give a path in a folder that is there")]
     NoFolder,
-    /// This user may not write there.
+    /// The user lacks permission to write there.
     #[error("it cannot be written: {0}; give a path that you may write to")]
     Closed(io::Error),
-    /// The disk is full, or something else.
+    /// The disk is full, or another error occurred.
     #[error("it cannot be written: {0}; free space, or give another path")]
     Other(io::Error),
 }
@@ -31,22 +31,21 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// Writes `bytes` to [`target`]. They go to a temporary file in the same folder, which
-/// takes the final name once all of it is on disk; what stood there is replaced, and its
-/// permissions stay. On failure, and on signals that end the process, the temporary file
-/// is removed.
+/// Writes `bytes` to [`target`] of `path`. They go to a temporary file in the same folder, which is
+/// renamed once it is complete on disk; an existing file is replaced and its permissions are kept.
+/// On failure, and on signals that end the process, the temporary file is removed.
 ///
 /// # Errors
-/// When the folder cannot be written to or `path` is something other than a
-/// file.
+/// If the folder cannot be written to, or `path` is not a file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     Ok(try_write(path, bytes)?)
 }
 
-/// Can a file be written to [`target`]? A temporary file comes into its folder and goes again.
+/// Checks that a file can be written to [`target`] of `path`, by creating and removing a temporary
+/// file in its folder.
 ///
 /// # Errors
-/// As [`write`], but for a disk that is too full for the file.
+/// As [`write`], except that a full disk may go unnoticed.
 pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     let path = target(path);
     replaced(&path)?;
@@ -55,7 +54,7 @@ pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// The file that a file at `path` would replace; `None` where nothing is there.
+/// Metadata of the file that a file at `path` would replace; `None` if there is none.
 fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
     match only_files(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -71,7 +70,7 @@ fn folder_of(path: &Path) -> &Path {
 fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = target(path);
     let old = replaced(&path)?;
-    // On an error the file goes first.
+    // On an error, `file` is dropped, and so removed, before the guard.
     let folder = folder_of(&path);
     let (_guard, mut file) = interrupt::guarded(|| temporary(folder, old.as_ref()))?;
     file.write_all(bytes)?;
@@ -80,10 +79,11 @@ fn try_write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A folder, pipe or device would be replaced, or read without end.
+/// Metadata of a regular file. Folders, pipes and devices are refused: they would be replaced, or
+/// read endlessly.
 ///
 /// # Errors
-/// When `path` is something other than a file, or not there.
+/// If `path` is not a regular file, or does not exist.
 pub fn only_files(path: &Path) -> io::Result<Metadata> {
     let metadata = fs::metadata(path)?;
     if metadata.is_file() {
@@ -94,11 +94,11 @@ pub fn only_files(path: &Path) -> io::Result<Metadata> {
     }
 }
 
-/// How many links lead to each other at most, as Linux has it.
+/// Maximum length of a chain of symbolic links, as in Linux.
 const LINKS: usize = 40;
 
-/// Where `path` leads to, also where nothing is there yet: the same for every spelling and
-/// through all links, so that a link that is written to stays one.
+/// The path to which `path` leads through all links, even if there is no file yet. It does not
+/// depend on the spelling, and a link that is written to remains a link.
 pub fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -118,7 +118,7 @@ pub fn target(path: &Path) -> PathBuf {
     }
 }
 
-/// Can a path only be that of a folder, by how it is spelled?
+/// Does the path end in a separator, so that it can only name a folder?
 fn is_folder(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes
@@ -126,8 +126,8 @@ fn is_folder(path: &Path) -> bool {
         .is_some_and(|&last| std::path::is_separator(last.into()))
 }
 
-/// A file that is removed unless it gets its final name, with the permissions of any other
-/// new file, or with those of the `old` one that it is to replace.
+/// Temporary file that is removed unless it is renamed. It has the permissions of any new file, or
+/// those of the `old` file that it is to replace.
 fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".popliner-");
@@ -136,7 +136,7 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // Its own text names the temporary file, which the user did not ask for.
+    // The error's own text names the temporary file, which means nothing to the user.
     let made = builder.tempfile_in(folder);
     let file = made.map_err(|error| io::Error::from(error.kind()))?;
     #[cfg(unix)]
@@ -146,8 +146,8 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
     Ok(file)
 }
 
-/// Gives a file the owner, group and permissions of another, as far as the system lets it:
-/// never to a group more than it had.
+/// Gives a file the owner, group and permissions of another as far as the system allows, but a
+/// different group gets no permissions.
 #[cfg(unix)]
 fn keep_permissions(file: &fs::File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};

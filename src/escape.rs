@@ -1,5 +1,4 @@
-//! Names from files, written so that they stay names: for each language that results are
-//! in, the one function that escapes for it.
+//! Escaping of names from files, with one function for each language that results are written in.
 //!
 //! | language | |
 //! |---|---|
@@ -10,14 +9,13 @@
 //! | Markdown | [`markdown`] |
 //! | command lines | [`shell`] |
 //!
-//! HTML is escaped by `maud`, which writes all text and attributes of the page, after
-//! [`printable`].
+//! `report::html` escapes the HTML of the page; its scripts insert names only as text nodes and
+//! attributes, after their own version of [`printable`].
 
 use std::fmt::Write;
 
-/// Does anything that reads or shows a text do something else with this character than
-/// show it? Control characters, ends of lines, those that turn the direction of what
-/// follows or have no width, and those that are no characters.
+/// Does a terminal or viewer act on this character instead of showing it? Control characters, line
+/// ends, characters that change the text direction or have no width, and noncharacters.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -26,16 +24,16 @@ pub fn is_obeyed(c: char) -> bool {
             | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A name for a terminal or a comment: in one line, and what would be obeyed is written
-/// out.
+/// A name for a terminal or a comment: one line, with characters of [`is_obeyed`] written as
+/// escapes.
 pub fn printable(name: &str) -> String {
     replaced(name, |c| {
         is_obeyed(c).then(|| c.escape_default().to_string())
     })
 }
 
-/// JSON of which strings have escapes also for what others than readers of JSON obey.
-/// Takes what `serde_json` wrote: beyond ASCII, and at DEL, that has strings alone.
+/// Escapes in the strings of JSON the characters that other programs would act on. The argument
+/// must be JSON that `serde_json` wrote: there, DEL and non-ASCII characters occur only in strings.
 pub fn json(text: String) -> String {
     if text.bytes().all(|byte| byte < 0x7f) {
         return text;
@@ -44,14 +42,13 @@ pub fn json(text: String) -> String {
     replaced(&text, |c| is_meant(c).then(|| in_utf16(c)))
 }
 
-/// JSON that can be inside a `script` element: nothing in it can end the element or begin
-/// a comment.
+/// JSON for a `script` element: nothing in it can end the element or begin a comment.
 pub fn json_in_script(text: String) -> String {
     let is_meant = |c| matches!(c, '<' | '>' | '&');
     replaced(&json(text), |c| is_meant(c).then(|| in_utf16(c)))
 }
 
-/// A text in double quotes, as YAML and Python both read it.
+/// A text in double quotes, valid in YAML and Python.
 pub fn quoted(text: &str) -> String {
     let text = replaced(text, |c| match c {
         '"' | '\\' => Some(format!("\\{c}")),
@@ -62,9 +59,8 @@ pub fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// A cell that neither a spreadsheet nor a terminal takes for a command: what a
-/// spreadsheet would compute gets a `'` in front, as OWASP recommends. Numbers stay as they
-/// are. Quotes are those of CSV, and its writer's.
+/// A cell that neither a spreadsheet nor a terminal executes: a `'` precedes formulas, as OWASP
+/// recommends. Numbers are unchanged. Quoting is left to the CSV writer.
 pub fn cell(text: &str) -> String {
     let signs = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
@@ -73,23 +69,23 @@ pub fn cell(text: &str) -> String {
     format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
 }
 
-/// Digits with a sign before and a point between them.
+/// Is the cell made of digits, with an optional sign before and a point between them?
 fn is_number(cell: &str) -> bool {
     let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
     let mut parts = digits.splitn(2, '.');
     parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Text that a reader of Markdown shows as it is: it becomes no table cell, link, HTML, or
-/// mention of a person. Letters, digits and spaces stay as they are; else it becomes code
-/// in which all other signs are entities, which have no meaning in Markdown.
+/// Text that Markdown shows literally: it cannot become a table cell, link, HTML or mention.
+/// Letters, digits and spaces are unchanged; any other text becomes code in which most signs are
+/// entities.
 pub fn markdown(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == ' ';
     let text = printable(text);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
-    // Some readers make a link of what looks like a host.
+    // Some viewers turn text that looks like a host name into a link.
     let harmless = if text.to_ascii_lowercase().contains("www.") {
         "/-,"
     } else {
@@ -102,7 +98,7 @@ pub fn markdown(text: &str) -> String {
     format!("<code>{text}</code>")
 }
 
-/// A word as a shell takes it. One that is obeyed needs `$'...'`, which bash and zsh know.
+/// A word for a shell. Characters of [`is_obeyed`] need `$'...'`, which bash and zsh support.
 pub fn shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -122,7 +118,7 @@ pub fn shell(word: &str) -> String {
     format!("$'{word}'")
 }
 
-/// `\u` with four digits, or two of them.
+/// One or two `\u` escapes of four digits.
 fn in_utf16(c: char) -> String {
     let mut text = String::new();
     for unit in c.encode_utf16(&mut [0; 2]) {
@@ -131,7 +127,7 @@ fn in_utf16(c: char) -> String {
     text
 }
 
-/// A text in which `escape` has another form of some characters.
+/// A text with the characters replaced for which `escape` returns a replacement.
 fn replaced(text: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,23 +1,22 @@
-//! Bounds on what the files that are read may ask for.
+//! Bounds on the memory and time that input files may demand.
 //!
-//! A few bytes of a file can name a table, a list or a loop of any size. Each
-//! bound here is far above what real models have, and what is over it is refused
-//! with an error that says so. Where large models need more, the bound grows
-//! with the file. SECURITY.md has [`table`], and a test holds it against that.
+//! A few bytes of a file can demand a table, a list or a loop of any size. Each bound is far above
+//! real models, and a file beyond it is refused with an error that says so. Where large models need
+//! more, the bound grows with the file. SECURITY.md contains [`table`], which a test checks.
 
 use crate::wording::grouped;
 
 /// A bound that grows with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growing {
-    /// So much is allowed in any file.
+    /// Allowed in any file.
     pub least: usize,
-    /// So much is allowed for each of what the file has.
+    /// Allowed for each item of the file.
     pub each: usize,
 }
 
 impl Growing {
-    /// How much a file may ask for that has `count` of what the bound grows with.
+    /// Bound for a file with `count` items.
     pub fn of(self, count: usize) -> usize {
         self.least.max(count.saturating_mul(self.each))
     }
@@ -25,55 +24,52 @@ impl Growing {
 
 // --- profile.pop ---
 
-/// Tiles of a machine: 256 IPUs of 1,472 tiles have 376,832.
+/// Tiles of all IPUs: 256 IPUs of 1,472 tiles have 376,832.
 pub const TILES: u64 = 1 << 20;
-/// Tiles of an IPU. The largest has 1,472, and everything that works on a model
-/// takes memory for each.
+/// Tiles of an IPU. The largest has 1,472, and every computation takes memory for each.
 pub const TILES_OF_IPU: u32 = 1 << 12;
 /// Bytes of a tile.
 pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
 /// Bytes of all tiles.
 pub const DEVICE_BYTES: u64 = TILES * BYTES_OF_TILE;
-/// Variables of all compute sets together, for each variable. A few bytes can
-/// name all variables, again in each row; in real models a variable is in a
-/// handful of compute sets.
+/// Variables of all compute sets together, for each variable. A few bytes can name all variables in
+/// every row; in real models a variable is in a handful of compute sets.
 pub const MEMBERS: Growing = Growing {
     least: 1 << 24,
     each: 256,
 };
-/// Contexts of one variable; real ones have a handful.
+/// Contexts of one variable; real variables have a handful.
 pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
 
 // --- debug.cbor ---
 
-/// Items inside each other: each takes room on the stack.
+/// Nesting depth of CBOR items, each of which takes stack.
 pub const NESTED_ITEMS: usize = 256;
-/// Contexts above a context. Real chains have some ten; they are walked for each
-/// program.
+/// Ancestors of a context. Real contexts have some ten; chains are walked for each program.
 pub const CONTEXTS_ABOVE: usize = 1024;
 
 // --- The model ---
 
-/// Visits of programs, for each program: calls in calls can be unfolded without
-/// end. Real models have some 10^5.
+/// Visits of programs, for each program: nested calls can unfold without end. Real models have some
+/// 10^5.
 pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Numbers of bytes of ranges of layers, by how many stages come after them: a
-/// split over more stages than there is room for is not looked at.
+/// Ranges of layers times numbers of following stages, whose bytes are stored. Splits into so many
+/// stages that the product would be larger are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
-/// Calls inside each other.
+/// Nesting depth of calls.
 pub const NESTED_CALLS: usize = 64;
-/// Loops in loops of a damaged file count no further. Small enough that sums
-/// over all visits, times any cycles, fit 128 bits.
+/// Executions of a program in nested loops; more are capped, as in a damaged file. Small enough
+/// that sums over all visits, times any cycles, fit 128 bits.
 pub const EXECUTIONS: u64 = 1 << 36;
-/// Bytes of the names and inputs of all operations together. Those of one
-/// context come back on each call path.
+/// Bytes of the names and inputs of all operations together. A context contributes once for each
+/// call path.
 pub const TEXT: usize = 1 << 28;
-/// Different sets of operation groups that use variables, for each variable.
-/// Real models have some 10^4.
+/// Different sets of operation groups that use variables, for each variable. Real models have some
+/// 10^4.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
@@ -83,56 +79,53 @@ pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
-/// Sets of the program clusters of all operation groups together, for each program.
+/// Use sets of the program clusters of all operation groups together, for each program.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
-/// Runs of the code of all operation groups together, for each run of the
-/// profile. Each program is part of one group, so there are more only when many
-/// programs point to few rows.
+/// Runs of tiles in the code of all operation groups together, for each run in the profile. Each
+/// program belongs to one group, so there are more only if many programs refer to few rows.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
 };
-/// Layers; with more, ranges of layers do not fit into memory.
+/// Layers; with more, the ranges of layers do not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Uses of variables by operation groups that are looked at to find places;
-/// real models have some 10^6.
+/// Uses of variables by operation groups that the placement visits; real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
-/// Ends of all edges of the flow of data; real models have some 10^5.
+/// Ends of all edges of the data flow; real models have some 10^5.
 pub const FLOW: usize = 1 << 24;
-/// Pairs of an operation group without a layer and the places of variables that it uses;
-/// real models have some 10^4.
+/// Pairs of an operation group without a layer and a place of a variable that it uses; real models
+/// have some 10^4.
 pub const PAIRS: usize = 1 << 22;
 /// Places of all sets of places together; real models have some 10^6.
 pub const PLACES: usize = 1 << 24;
 
 // --- Memory ---
 
-/// Entries of variables, and of code, into ranges of layers on one tile: 128 MB.
-/// Models of 10^7 variables come to some 10^5.
+/// Entries of variables, and of code, into ranges of layers on one tile: 128 MB. Models of 10^7
+/// variables have some 10^5.
 pub const ENTRIES: usize = 1 << 23;
-/// Layers times steps that can hold a peak, on one tile: 128 MB for each thread.
-/// Large models come to some 10^6.
+/// Layers times steps that can hold a peak, on one tile: 128 MB for each thread. Large models have
+/// some 10^6.
 pub const CELLS: usize = 1 << 25;
 
 // --- Saved files ---
 
-/// Steps; real models have some 10^5. A file can state any number without a
-/// byte for each step.
+/// Liveness steps; real models have some 10^5. A file can state any number without a byte for each.
 pub const STEPS: u64 = 1 << 22;
-/// Steps times tiles; real models have some 10^8.
+/// Liveness steps times tiles; real models have some 10^8.
 pub const STEPS_AND_TILES: u64 = 1 << 32;
 
 // --- Other files ---
 
-/// Bytes of a report for `--compare` or `--against`. One of 1,000 layers has some megabytes.
+/// Bytes of a report for `--compare` or `--against`. A report of 1,000 layers has some megabytes.
 pub const REPORT: u64 = 1 << 24;
-/// Bytes of a JSON file beside the profile. Real ones have some kilobytes.
+/// Bytes of a JSON file beside the profile. Real files have some kilobytes.
 pub const BESIDE: u64 = 1 << 20;
 
-/// All bounds: the rows of the table in SECURITY.md.
+/// All bounds, as the rows of the table in SECURITY.md.
 pub fn table() -> Vec<(&'static str, String)> {
     let number = |number: usize| {
         if number.is_power_of_two() && number > 1 << 12 {

@@ -1,5 +1,5 @@
-//! Lists of millions of entries, made and gone through by all threads: the first touch of
-//! so much memory takes longer than what is written there.
+//! Creates and visits lists of millions of entries by all threads: the first touch of that much
+//! memory takes longer than filling it.
 
 use rayon::prelude::*;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
@@ -9,9 +9,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Starts the threads that work in parallel: as many as `RAYON_NUM_THREADS` says, but not more
-/// than there are processors. Where the system refuses one of them, as under `ulimit -v`, all
-/// is done by this one.
+/// Starts the worker threads: as many as `RAYON_NUM_THREADS`, but no more than there are
+/// processors. If the system refuses to start one, as under `ulimit -v`, this thread does all work.
 pub(crate) fn start_threads() {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = std::env::var("RAYON_NUM_THREADS").ok();
@@ -19,12 +18,13 @@ pub(crate) fn start_threads() {
         .and_then(|text| text.parse().ok())
         .filter(|&threads| threads > 0);
     let count = wanted.map_or(processors, |wanted: usize| wanted.min(processors));
-    // The library cannot begin again with fewer: first the threads, then their work.
+    // A failed pool cannot be built again with fewer threads, so threads are started before they
+    // get work.
     let (give, take) = channel();
     let take = Arc::new(Mutex::new(take));
     let started = (0..count).map_while(|_| started(take.clone()).ok()).count();
     let give = move |worker| give.send(worker).map_err(|_| io::ErrorKind::Other.into());
-    // It fails where threads were started before, and then those do the work.
+    // This fails if a pool was built before; then that pool does the work.
     let _ = if started == count && count > 1 {
         let pool = ThreadPoolBuilder::new().num_threads(count);
         pool.spawn_handler(give).build_global()
@@ -35,7 +35,7 @@ pub(crate) fn start_threads() {
     };
 }
 
-/// Starts a thread that does the work it is given, or ends when there will be none.
+/// Starts a thread that runs the worker it receives, or ends if the channel closes.
 fn started(take: Arc<Mutex<Receiver<ThreadBuilder>>>) -> io::Result<thread::JoinHandle<()>> {
     thread::Builder::new().spawn(move || {
         let worker = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -45,13 +45,12 @@ fn started(take: Arc<Mutex<Receiver<ThreadBuilder>>>) -> io::Result<thread::Join
     })
 }
 
-/// So many times `value`.
+/// A list of `count` copies of `value`.
 pub(crate) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
 }
 
-/// All of `parts`, one after the other. Gives the room of each back as soon as it is
-/// there.
+/// Concatenates `parts`, freeing the memory of each as soon as it is copied.
 pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
     let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
     for part in parts {
@@ -60,7 +59,7 @@ pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> 
     all
 }
 
-/// `0..count` in `parts` equal parts, or in fewer.
+/// Splits `0..count` into at most `parts` ranges of equal length (the last may be shorter).
 pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
     let at_once = count.div_ceil(parts.max(1)).max(1);
     let starts = (0..count).step_by(at_once);
@@ -69,7 +68,7 @@ pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// `list` in consecutive parts of these lengths, which it has together.
+/// Splits `list` into consecutive slices of these lengths, which must add up to its length at most.
 pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = list;
     let part = |length| {
@@ -80,8 +79,8 @@ pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) 
     lengths.map(part).collect()
 }
 
-/// The results of `of_part` for `parts` equal parts of `0..count`, joined in their order;
-/// `None` without parts.
+/// Results of `of_part` for about equal parts of `0..count`, joined in order; `None` if `count` is
+/// 0.
 pub(crate) fn by_parts<T: Send>(
     count: usize,
     parts: usize,

@@ -1,4 +1,4 @@
-//! A profile of any number of IPUs, and whether what was compiled fits.
+//! A model compiled for any number of IPUs, and whether it fits.
 
 use crate::debug_info::DebugInfo;
 use crate::message::{FileWarnings, Warning, displayed};
@@ -11,42 +11,42 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A compiled model, and the files that it is from.
+/// A compiled model, with information about the files that it was read from.
 #[derive(Debug)]
 pub struct Compilation {
     /// The recorded memory of each IPU.
     pub profile: CompiledProfile,
-    /// The layers on each IPU, where their names are known.
+    /// Layers of each IPU; `None` if their names are unknown.
     layers: Option<LayersByIpu>,
     /// The files.
     pub files: Files,
-    /// `framework.json` from beside the profile, where it was read.
+    /// `framework.json` from the folder of the profile, if it was read.
     pub framework: Option<Value>,
-    /// `app.json` from there.
+    /// `app.json` from the folder of the profile, if it was read.
     pub app: Option<Value>,
-    /// Warnings about the files, each with its path.
+    /// Warnings about the files, each with the path of its file.
     pub warnings: FileWarnings,
 }
 
-/// Where the contexts of a compilation are.
+/// Source of the contexts of a compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextsOf {
-    /// The `debug.cbor`, if there is one.
+    /// Path of the `debug.cbor`, if there is one.
     pub file: Option<PathBuf>,
-    /// Was it named? Else it need not be readable: then layers are left out, with a
+    /// Did the user name the file? Otherwise, if it cannot be read, layers are left out with a
     /// warning.
     pub is_named: bool,
-    /// Contexts that are damaged or of another compilation are taken all the same.
+    /// Accept contexts that are damaged or belong to another compilation?
     pub is_trusted: bool,
 }
 
 impl Compilation {
-    /// Reads a profile with the contexts that name its layers, which `layers` finds among
-    /// its operations. One that contradicts itself is read only with `allow_incomplete`;
-    /// there is no verdict on it.
+    /// Reads a profile, and contexts that name the layers of its operations according to `layers`.
+    /// A profile that contradicts itself is only read with `allow_incomplete`; there is no verdict
+    /// on it.
     ///
     /// # Errors
-    /// With the name of the file that could not be read or understood.
+    /// Names the file that could not be read or understood.
     pub fn read(
         profile: &Path,
         contexts: &ContextsOf,
@@ -62,7 +62,7 @@ impl Compilation {
         )
     }
 
-    /// Reads both files side by side, telling `progress` how far it is.
+    /// Reads both files in parallel, and reports to `progress`.
     pub(crate) fn read_with(
         path: &Path,
         contexts: &ContextsOf,
@@ -110,14 +110,13 @@ impl Compilation {
         })
     }
 
-    /// Whether each IPU fits in `limits`: bytes that a tile may take, one number or one for
-    /// each IPU that is listed.
+    /// Report on whether each IPU fits. `limits` has the maximum bytes of a tile: one number, or
+    /// one for each listed IPU.
     pub fn fit(&self, limits: Vec<u64>) -> Report {
         self.report(limits, Detail::Full, Vec::new())
     }
 
-    /// Whether it fits, with as much beside that as `detail` has, and how the report was
-    /// asked for.
+    /// Report on whether each IPU fits, in this detail. `arguments` are those of the command.
     pub(crate) fn report(
         &self,
         limits: Vec<u64>,
@@ -142,8 +141,7 @@ impl Compilation {
     }
 }
 
-/// The layers on each IPU, where programs and contexts are there, and warnings about the
-/// contexts.
+/// Layers of each IPU, if there are programs and contexts, and warnings about the contexts.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,
@@ -158,7 +156,7 @@ fn layers_by_ipu(
     Ok((Some(found), warnings))
 }
 
-/// Says that the names of layers cannot be told, and why.
+/// Warning that layers cannot be named, with the reason.
 fn no_layers(error: &anyhow::Error) -> Warning {
     Warning::new(format!("layers on IPUs are left out: {error:#}"))
 }

@@ -16,7 +16,7 @@ fn names_are_not_fetched_from_a_profile_that_has_changed() {
         .layers(Rules::Full, &LayerOptions::default(), &places)
         .unwrap();
     assert!(layers.split(SearchRequest::default()).is_ok());
-    // The change counter of SQLite's header, bytes 24 to 27.
+    // The change counter in SQLite's header, bytes 24 to 27.
     let mut bytes = fs::read(&profile).unwrap();
     bytes[27] ^= 1;
     fs::write(&profile, bytes).unwrap();
@@ -46,7 +46,7 @@ fn a_compilation_is_judged_in_a_few_calls() {
     let second: Vec<Option<String>> = ["1", "2"].map(|name| Some(name.into())).into();
     assert_eq!(fit.ipus[1].layers.as_ref(), Some(&second));
     assert!(!compilation.fit(vec![peaks[0] - 1]).fit.unwrap().fits);
-    // Without contexts that can be read there are no layers, and a warning says why.
+    // Without readable contexts there are no layers, and a warning says why.
     let without = read(&contexts("nowhere.cbor"));
     let warning = &without.warnings[0].1;
     assert!(

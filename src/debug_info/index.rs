@@ -114,7 +114,7 @@ pub(super) fn check_chains(
     let parents: Vec<u32> = records.par_iter().map(find).collect();
     let mut lengths = vec![UNKNOWN; records.len()];
     let mut way = Vec::new();
-    // Children come after their parents, so that backwards most ways are long; lengths are shared.
+    // Parents come after their children in the file, so backwards most lengths are computed.
     for start in (0..records.len() as u32).rev() {
         let mut here = start;
         while here != NOWHERE && lengths[here as usize] == UNKNOWN {
