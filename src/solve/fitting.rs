@@ -7,25 +7,25 @@ use super::fastest::{Fastest, StepProof, fastest_of_number};
 use super::plan::{Plan, Score};
 use super::problem::{Limits, Problem};
 
-/// How far splits are looked for.
+/// How many splits the search looks for, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// How many splits of one number of stages are looked for.
+    /// Maximum number of splits for one number of stages.
     pub splits: usize,
-    /// How many slots of a step each search for one evaluates at most.
+    /// Maximum number of slots of a step that the search for one split evaluates.
     pub slots: u64,
 }
 
 impl Effort {
-    /// How many splits of one number of stages are worth a look.
+    /// Number of splits for one number of stages beyond which more are not worth their time.
     pub const MAX_SPLITS: usize = 8;
-    /// How many searches there are at most where each finds one split.
+    /// Maximum number of searches, each of which finds one split.
     const MAX_SEARCHES: usize = 400;
-    /// How many slots of a step all searches together evaluate at most: some tenths of a second.
+    /// Maximum number of slots that all searches together evaluate: some tenths of a second.
     const MAX_SLOTS: u64 = 20_000_000;
 
-    /// The effort for each of so many pairs of a pipeline and a number of stages: less for
-    /// more of them, so that all of them take a time that does not grow with their number.
+    /// The effort for each of `pairs` pairs of a pipeline and a number of stages: the more pairs,
+    /// the less, so that the time of all does not grow with their number.
     pub fn for_each_of(pairs: usize) -> Self {
         let splits = Self::MAX_SEARCHES / pairs.max(1);
         let splits = splits.clamp(1, Self::MAX_SPLITS);
@@ -37,24 +37,23 @@ impl Effort {
     }
 }
 
-/// A split that fits, found by the dynamic program and by trying others.
+/// A split that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fitting {
     /// The split.
     pub plan: Plan,
-    /// Its numbers.
+    /// All numbers of the split.
     pub score: Score,
-    /// Bounds on the shortest step of as many stages, or fewer; `None` without
-    /// cycles.
+    /// Bounds on the shortest step of equally many stages; `None` without cycles.
     pub step: Option<StepProof>,
 }
 
-/// For each of `numbers` of stages up to the IPUs of `problem` the splits that fit: first
-/// the one with the shortest step, then, as long as there is one with a lower peak, the one
-/// of these that has the shortest. Without cycles the one with the lowest peak.
+/// Splits that fit, for each of `numbers` of stages up to the IPUs of `problem`: first the one with
+/// the shortest step, then repeatedly the one with the shortest step among those with a lower peak.
+/// Without cycles, the one with the lowest peak.
 ///
 /// # Errors
-/// As those of [`solve`](super::solve).
+/// As [`solve`](super::solve).
 pub fn fitting(
     problem: &Problem<'_>,
     numbers: &[usize],
@@ -82,7 +81,7 @@ pub fn fitting(
     Ok(found)
 }
 
-/// The best split into so many stages.
+/// The best split into exactly `stages` stages.
 fn best(
     problem: &Problem<'_>,
     stages: usize,
@@ -99,7 +98,7 @@ fn best(
         ..*problem
     };
     let checked = match CheckedProblem::new(&problem) {
-        // There is no IPU that something is pinned to.
+        // A constraint pins a position to an IPU that does not exist.
         Err(SolveError::Contradiction(_)) => return Ok(None),
         checked => checked?,
     };
@@ -125,7 +124,7 @@ mod tests {
     use crate::solve::testing::{any_case, obedient};
     use proptest::prelude::*;
 
-    /// Is it no longer for each micro-batch, with no more memory?
+    /// Is the step no longer for each micro-batch, with no more memory?
     fn is_no_worse(a: &Score, b: &Score) -> bool {
         let (step, other) = (a.step.unwrap(), b.step.unwrap());
         step.by_rate(&other).is_le() && a.peak <= b.peak

@@ -1,16 +1,15 @@
-//! Which passes are active in which slots of a step (docs/model.md, "Time").
+//! The passes that are active in each slot of a step (docs/model.md, "Time").
 //!
-//! A pass is the forward or the backward work of a stage on one micro-batch. In a slot
-//! each IPU works on those of its passes that are active; the slot ends when the last of
-//! them does. Pass k works on micro-batch n in slot k + n * e, e being 1 or, where a
-//! micro-batch enters every second slot, 2.
+//! A pass is the forward or the backward work of a stage on one micro-batch. In a slot each IPU
+//! works on its active passes; the slot ends when the last IPU is done. Pass k works on micro-batch
+//! n in slot k + n * e, where e is 1, or 2 if a micro-batch enters every second slot.
 
 use super::Order;
 
 /// Slots with the same active passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SlotKind {
-    /// How many there are.
+    /// Number of these slots.
     pub count: u64,
     /// By stage: does it run forward?
     pub forward: Vec<bool>,
@@ -21,11 +20,11 @@ pub(crate) struct SlotKind {
 /// All slots of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
-    /// In no particular order.
+    /// Kinds of slots, in no particular order.
     pub kinds: Vec<SlotKind>,
 }
 
-/// The work of a pass: forward and backward, by stage.
+/// Stage that runs forward and stage that runs backward in a pass.
 type Work = (Option<usize>, Option<usize>);
 
 impl Slots {
@@ -51,7 +50,7 @@ impl Slots {
         let Some(every) = entry_interval(order) else {
             return Self::one_after_the_other(&passes, stages, 1);
         };
-        // All passes have begun before the last of them, and none has ended.
+        // In this slot all passes have begun and none has ended.
         let full = (passes.len() as u64).saturating_sub(1);
         let of_turn = |slot| {
             let active = active_passes(&passes, slot, (every, u64::MAX));
@@ -72,7 +71,7 @@ impl Slots {
         }
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     pub(crate) fn count(&self) -> u128 {
         self.kinds.iter().map(|kind| u128::from(kind.count)).sum()
     }
@@ -93,8 +92,8 @@ impl SlotKind {
     }
 }
 
-/// The slots between two micro-batches that enter the pipeline; `None` where one stage works at
-/// a time.
+/// Number of slots between two micro-batches that enter the pipeline; `None` if only one stage
+/// works at a time.
 fn entry_interval(order: Order) -> Option<u64> {
     match order {
         Order::Together { every } | Order::Apart { every } => Some(every),
@@ -103,7 +102,8 @@ fn entry_interval(order: Order) -> Option<u64> {
     }
 }
 
-/// The passes that work on one of the micro-batches in `slot`: every `every`-th one up to it.
+/// The passes that work on a micro-batch in `slot`: those of micro-batches that entered up to then,
+/// one in `every` slots.
 fn active_passes(
     passes: &[Work],
     slot: u64,
@@ -122,7 +122,7 @@ fn active_passes(
         .map(|(_, work)| work)
 }
 
-/// The passes in their order. With all of them a micro-batch is through.
+/// The passes through which a micro-batch goes, in order.
 fn passes(order: Order, stages: usize) -> Vec<Work> {
     let forward = |stage: usize| (Some(stage), None);
     let backward = |stage: usize| (None, Some(stage));
@@ -144,8 +144,8 @@ fn passes(order: Order, stages: usize) -> Vec<Work> {
     }
 }
 
-/// One slot for each kind of them, and how many are like it: those in the middle, in
-/// which all passes have begun and none has ended, repeat.
+/// One slot of each kind, with the number of its repetitions: the slots in the middle, in which all
+/// passes have begun and none has ended, repeat.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<Item = (u64, u64)> {
     let begun = passes.saturating_sub(1);
     let ends = every.saturating_mul(micro_batches.saturating_sub(1));
@@ -154,7 +154,7 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> impl Iterator<
     } else {
         begun.saturating_add(ends) + 1
     };
-    // The first slot in which all have begun, and the first in which one has ended.
+    // The first slot in which all passes have begun, and the first in which one has ended.
     let (from, to) = (begun, ends + 1);
     let repeats = to.saturating_sub(from);
     let (head, tail) = if repeats > 0 && all > 0 {

@@ -1,11 +1,11 @@
 //! The split with the shortest step (docs/model.md, "Time").
 //!
-//! A step is as long as its slots, and a slot as long as the busiest IPU in it. In the
-//! middle that is the slowest stage; while the pipeline fills and drains it depends on
-//! the order of the stages, so the split with the fastest slowest stage is often not the
-//! one with the shortest step. This search goes from the first stage to the last, and
-//! gives up what cannot be better than the best that is known: in each slot, a split is
-//! at least as long as its stages so far, and as the best rest of them could be.
+//! A step is as long as its slots, and a slot as long as the busiest IPU in it. In the middle of a
+//! step that is the slowest stage; while the pipeline fills and drains, it depends on the order of
+//! the stages, so the split with the fastest slowest stage often does not have the shortest step.
+//! This search goes from the first stage to the last and gives up prefixes that cannot lead to a
+//! better split than the best so far: in each slot, a split takes at least as long as its stages so
+//! far, and as the best rest could take.
 
 mod bounds;
 mod climb;
@@ -19,15 +19,14 @@ use std::ops::Range;
 /// Upper bound on the slots of a step that are evaluated: some tenths of a second. A stage that
 /// is tried costs as many as the step has kinds of slots, two to four for each IPU.
 const MAX_SLOTS: u64 = 20_000_000;
-/// Upper bound on the splits, each of another number of stages, whose cuts are moved to find better
-/// ones.
+/// Upper bound on the splits, one for each number of stages, whose cuts are moved to find better
+/// splits.
 const MAX_CLIMBS: usize = 8;
-/// Of more positions or stages only splits near those are tried whose slowest stage is the
-/// fastest.
+/// With more positions or stages, only splits near those with the fastest slowest stage are tried.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
-/// The split with the shortest step that was found.
+/// The split with the shortest step so far, with its proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fastest {
     pub plan: Plan,
@@ -37,10 +36,10 @@ pub(super) struct Fastest {
 /// Bounds on the shortest step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepProof {
-    /// The cycles that a step of as many micro-batches takes at least, in any split that
-    /// fits. Those of the split that was found, if that is the best.
+    /// Lower bound on the cycles of a step with the same number of micro-batches, over all splits
+    /// that fit. If the split is the best one, the cycles of its step.
     pub at_least: u128,
-    /// Were all splits tried, or shown to be no better?
+    /// Was every split tried, or shown to be no better?
     pub is_optimal: bool,
 }
 
@@ -53,7 +52,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// `None` where the split is not allowed.
+    /// `None` if the split is not allowed.
     fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
         let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
         let score = Score::of(&checked.problem, &plan)?;
@@ -71,8 +70,8 @@ impl Candidate {
         }
     }
 
-    /// The best that was found, where those that were not tried take `at_least` as long, if there
-    /// are any.
+    /// The best split as the result; splits that were not tried, if there are any, take at least
+    /// `at_least`.
     fn proven(self, at_least: Option<Rate>, is_small: bool, layers: usize) -> Option<Fastest> {
         let rate = self.rate();
         let bound = at_least.filter(|&bound| compare(bound, rate).is_lt());
@@ -84,7 +83,7 @@ impl Candidate {
         Some(Fastest { plan, proof })
     }
 
-    /// Is it faster, or as fast on fewer IPUs, or on as many with a lower peak?
+    /// Is it faster, or equally fast on fewer IPUs, or on equally many with a lower peak?
     fn is_better_than(&self, other: &Self) -> bool {
         self.compare(other).is_lt()
     }
@@ -95,7 +94,7 @@ impl Candidate {
         by_rate.then(self.by_size().cmp(&other.by_size()))
     }
 
-    /// The numbers that candidates of the same speed are compared by.
+    /// Number of stages and peak bytes, by which equally fast candidates are compared.
     fn by_size(&self) -> (usize, u64) {
         (self.stages.len(), self.peak)
     }
@@ -143,7 +142,7 @@ fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_slots: u64) ->
 }
 
 /// The split into exactly `stages` stages with the shortest step, found by evaluating at most
-/// `max_slots` slots; `None` where there is none, and without cycles.
+/// `max_slots` slots; `None` if there is no split, and without cycles.
 pub(super) fn fastest_of_number(
     checked: &CheckedProblem<'_>,
     stages: usize,
@@ -169,13 +168,13 @@ struct Rate {
 }
 
 impl Rate {
-    /// Those for another number, rounded down.
+    /// Cycles for another number of micro-batches, rounded down.
     fn of(self, micro_batches: u64) -> u128 {
         self.cycles.saturating_mul(micro_batches.into()) / u128::from(self.micro_batches.max(1))
     }
 }
 
-/// Compares them for as many micro-batches.
+/// Compares the cycles for equally many micro-batches.
 fn compare(a: Rate, b: Rate) -> std::cmp::Ordering {
     let [a, b] = [
         a.cycles.saturating_mul(b.micro_batches.into()),
@@ -184,7 +183,7 @@ fn compare(a: Rate, b: Rate) -> std::cmp::Ordering {
     a.cmp(&b)
 }
 
-/// A search among the splits into one number of stages.
+/// A search over splits into one number of stages.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
     times: &'a StageTimes,
@@ -202,18 +201,18 @@ struct StageSearch<'a> {
     best: Candidate,
     /// The stages so far.
     begun: Vec<Range<usize>>,
-    /// By how many stages, what these take.
+    /// By number of stages so far: what they take.
     taken: Vec<Begun>,
-    /// How many slots may still be evaluated.
+    /// Number of slots that may still be evaluated.
     left: u64,
 }
 
-/// Of the stages so far.
+/// Costs of the stages so far.
 #[derive(Debug, Clone, Default)]
 struct Begun {
     /// By kind of slot: the cycles of the busiest IPU.
     busiest: Vec<u128>,
-    /// Bytes of the IPU that sends or receives the most in slots of an even and of an odd number.
+    /// Most bytes that an IPU sends or receives, in slots with an even and with an odd number.
     sent: [u128; 2],
     /// The longest update of an IPU.
     update: u128,
@@ -221,7 +220,7 @@ struct Begun {
 }
 
 impl<'a> StageSearch<'a> {
-    /// Among the splits that there are bounds of; `None` without cycles.
+    /// A search over the splits of `bounds`; `None` without cycles.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a StageTimes,
@@ -263,7 +262,8 @@ impl<'a> StageSearch<'a> {
         Some(search)
     }
 
-    /// Tries all splits that begin as now and may be better than the best; were these all?
+    /// Tries all splits with the current prefix that may be better than the best. Returns whether
+    /// it finished.
     fn run(&mut self) -> bool {
         if !self.may_be_better() {
             return true;
@@ -305,7 +305,7 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Begins one more stage; `None` where its times are not known.
+    /// Adds one more stage; `None` if its times are unknown.
     fn begin(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
         let stage = self.begun.len();
         let (parts, out) = self.times.parts(&range, self.stages - 1 - stage)?;
@@ -328,17 +328,17 @@ impl<'a> StageSearch<'a> {
         Some(())
     }
 
-    /// What the stages so far take.
+    /// Costs of the stages so far.
     fn so_far(&self) -> &Begun {
         &self.taken[self.begun.len()]
     }
 
-    /// The position after them.
+    /// The position after the stages so far.
     fn end(&self) -> usize {
         self.begun.last().map_or(0, |last| last.end)
     }
 
-    /// The cycles of a step that begins with the stages so far, at least.
+    /// Lower bound on the cycles of a step with the current prefix.
     fn bound(&self) -> u128 {
         let (stage, begun) = (self.begun.len(), self.so_far());
         let rest = self.bounds.rest(stage, self.end());
@@ -370,7 +370,7 @@ impl<'a> StageSearch<'a> {
         }
     }
 
-    /// Takes the stages so far, which are all, if they are the best.
+    /// Takes the stages so far, which are a whole split, if they are better than the best.
     fn take(&mut self) {
         let found = Candidate::new(self.checked, self.begun.clone());
         if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
