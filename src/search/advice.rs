@@ -1,4 +1,4 @@
-//! The changes of the model where nothing fits (docs/model.md, "Advice").
+//! Changes of the model if nothing fits (docs/model.md, "Advice").
 
 use super::alternatives::other_states;
 use super::{CostedRequest, SearchError, SearchResult, estimate};
@@ -10,7 +10,7 @@ use crate::model::{Framework, Placement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Less than this part of the bytes changes nothing that anybody sees.
+/// A change must free more than the bytes of the fullest tile divided by this number.
 const MIN_SHARE: u64 = 1000;
 
 /// A change that frees memory where it is over the limit.
@@ -50,20 +50,20 @@ pub enum Change {
     HalfPrecision,
 }
 
-/// The advice of a search, and its positions.
+/// Advice of a search, and the stage that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdviceFor {
-    /// The layer that is too large alone or else the stage of the split that is the furthest
-    /// over its limit.
+    /// The layer that exceeds the limit most as a stage of its own, or else the stage of the split
+    /// that exceeds its limit most.
     pub stage: PlacedStage,
-    /// Its memory.
+    /// Memory of that stage.
     pub fullest: StageMemory,
-    /// The changes that free memory there.
+    /// Changes that free memory in that stage.
     pub advice: Vec<Advice>,
 }
 
 impl AdviceFor {
-    /// For a split that does not fit; `None` where no stage is over its limit.
+    /// Advice for a split that does not fit; `None` if no stage exceeds its limit.
     pub(super) fn new(
         found: &SearchResult,
         memory: &MemoryModel<'_>,
@@ -116,8 +116,8 @@ impl AdviceFor {
     }
 }
 
-/// The layer that is the most over the limit alone or, where each layer alone would fit, the
-/// stage that is the most over its own.
+/// The layer that exceeds the limit most as a stage of its own, or, if each layer would fit, the
+/// stage that exceeds its limit most.
 fn furthest_over(found: &SearchResult) -> Option<(PlacedStage, &StageMemory)> {
     let alone = found.too_large.iter();
     let alone = alone.max_by_key(|(_, memory)| memory.max_tile_bytes());
@@ -135,7 +135,7 @@ fn furthest_over(found: &SearchResult) -> Option<(PlacedStage, &StageMemory)> {
     (over(furthest) > 0).then(|| (stage, &found.memory[furthest]))
 }
 
-/// The pipelines that keep less.
+/// Pipelines that need less memory than the current one, with the change that leads to each.
 fn pipelines(
     costed: &CostedRequest,
     memory: &MemoryModel<'_>,

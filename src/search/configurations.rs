@@ -1,5 +1,5 @@
-//! Whole configurations: how many IPUs, which pipeline and which split, so that nothing
-//! else fits that is better in all of IPUs, time and memory.
+//! Whole configurations: number of IPUs, pipeline and split. Of those that fit, the ones for which
+//! no other is better in IPUs, time and memory.
 
 #[cfg(test)]
 mod tests;
@@ -18,24 +18,24 @@ use crate::time::StageTimes;
 pub struct Configuration {
     /// The pipeline.
     pub pipeline: Pipeline,
-    /// The split, with one stage for each IPU but those that stay empty.
+    /// The split, with one stage for each IPU that is not left empty.
     pub split: Fitting,
-    /// How many IPUs one replica has, of the numbers that the framework takes.
+    /// IPUs of one replica, in a number that the framework supports.
     pub ipus: usize,
-    /// The times of stages in that pipeline, if the profile has cycles.
+    /// Times of stages in that pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
-    /// How many replicas of it there are IPUs for.
+    /// Number of replicas for which there are IPUs.
     pub replicas: usize,
-    /// The bytes on the fullest tile of each stage.
+    /// Bytes on the fullest tile of each stage.
     pub peaks: Vec<u64>,
 }
 
-/// The configurations that fit: first the answer that was `found`, then the fastest; without
-/// cycles, those with the fewest IPUs. Those with state of the optimizer elsewhere than in the
-/// answer come behind the others. `memory` is in the usual pipeline of the model.
+/// Configurations that fit: first the answer `found`, then by time, or without cycles by number of
+/// IPUs. Configurations with the optimizer state in another place than the answer come last.
+/// `memory` is in the usual pipeline of the model.
 ///
 /// # Errors
-/// As those of a search.
+/// As for a search.
 pub(super) fn front(
     (found, pipeline): (&SearchResult, Pipeline),
     memory: &MemoryModel<'_>,
@@ -55,7 +55,7 @@ pub(super) fn front(
         |other: &mut OtherPipeline<'_>| of_costs(costed, other, (&numbers, ipus), effort);
     let found = in_each(costed, memory, (&wanted, ipus), task, of_pipeline)?;
     let found = found.into_iter().flatten();
-    // Configurations whose time is not known in full cannot be compared with the others.
+    // Configurations whose time is not completely known cannot be compared with the others.
     let lacks_time =
         |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
     let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
@@ -82,15 +82,14 @@ pub(super) fn front(
     })
 }
 
-/// The best split of a search in `pipeline` as a configuration; `None` where nothing fits or a
-/// split was given.
+/// The best split of a search in `pipeline` as a configuration; `None` if nothing fits or a split
+/// was given.
 fn answer(found: &SearchResult, pipeline: Pipeline, framework: Framework) -> Option<Configuration> {
     let costed = &found.costed;
     let (Outcome::Best(best), None) = (&found.outcome, &costed.request.given) else {
         return None;
     };
-    // A plan shares state out by as many replicas as there are IPUs for, which the search
-    // does not know.
+    // A plan shards state over as many replicas as the IPUs allow, which the search does not know.
     if costed
         .request
         .pipeline
@@ -115,8 +114,8 @@ fn answer(found: &SearchResult, pipeline: Pipeline, framework: Framework) -> Opt
     })
 }
 
-/// The numbers of stages that there may be in a pipeline on IPUs as the framework takes them:
-/// state is shared out by as many replicas as there are IPUs for.
+/// Numbers of stages that are possible in the pipeline of `memory`. Sharded state needs exactly the
+/// replicas for which there are IPUs.
 fn possible(memory: &MemoryModel<'_>, (numbers, ipus): (&[usize], usize)) -> Vec<usize> {
     let pipeline = memory.pipeline();
     let replicas = |stages: usize| (ipus / of_replica(memory, stages)) as u64;
@@ -125,18 +124,18 @@ fn possible(memory: &MemoryModel<'_>, (numbers, ipus): (&[usize], usize)) -> Vec
     stage_counts(numbers).filter(is_possible).collect()
 }
 
-/// The numbers of stages that are tried on these numbers of IPUs.
+/// Numbers of stages that are tried on these numbers of IPUs.
 fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
     let most = numbers.last().copied().unwrap_or(0);
     (1..=most).filter(|stages| *stages <= TRIED_IPUS || numbers.contains(stages))
 }
 
-/// The IPUs of a replica with so many stages.
+/// IPUs of a replica with `stages` stages.
 fn of_replica(memory: &MemoryModel<'_>, stages: usize) -> usize {
     taken(stages, memory.framework())
 }
 
-/// The configurations of one pipeline.
+/// Configurations of one pipeline.
 fn of_costs(
     costed: &CostedRequest,
     other: &OtherPipeline<'_>,
@@ -169,27 +168,26 @@ fn of_costs(
     Ok(splits.map(configuration).collect())
 }
 
-/// The front, and the configurations among which it was found.
+/// The best configurations, and everything that was tried to find them.
 #[derive(Debug, Clone)]
 pub struct Front {
     /// The configurations, the best first.
     pub configurations: Vec<Configuration>,
-    /// Is the first one recommended: the answer of the search, or the fastest with state that is
-    /// asked to be shared out?
+    /// Is the first one recommended: the answer of the search, or the fastest one with the sharded
+    /// state that was requested?
     pub has_answer: bool,
-    /// How many IPUs there are.
+    /// Number of IPUs.
     pub ipus: usize,
-    /// The numbers of IPUs that were tried, ascending.
+    /// Numbers of IPUs that were tried, ascending.
     pub numbers: Vec<usize>,
-    /// The pipelines that were tried.
+    /// Pipelines that were tried.
     pub pipelines: Vec<Pipeline>,
 }
 
-/// The pipelines that a user may choose: those of the framework, but what was requested
-/// stays.
+/// Pipelines of the framework that keep to the options of the request.
 ///
 /// # Errors
-/// When layers share variables in more ways than those of any real model.
+/// If layers share variables in more ways than in any real model.
 fn pipelines(
     costed: &CostedRequest,
     memory: &MemoryModel<'_>,
@@ -209,7 +207,7 @@ fn pipelines(
     Ok(distinct)
 }
 
-/// Where the state of the optimizer may be, with how many replicas.
+/// Possible places of the optimizer state, with the number of replicas.
 fn states(
     costed: &CostedRequest,
     memory: &MemoryModel<'_>,
@@ -240,8 +238,8 @@ fn states(
     Ok(found)
 }
 
-/// The numbers of IPUs that are tried: all up to those of a POD16, and beyond that the powers of 2
-/// and all IPUs there are. PopTorch takes powers of 2 alone.
+/// Numbers of IPUs that are tried: all up to those of a POD16, then powers of 2 and `most`.
+/// PopTorch only supports powers of 2.
 fn numbers(framework: Framework, most: usize) -> Vec<usize> {
     let is_allowed = |&ipus: &usize| match framework {
         Framework::Poptorch => ipus.is_power_of_two(),
@@ -250,8 +248,8 @@ fn numbers(framework: Framework, most: usize) -> Vec<usize> {
     (1..=most).filter(is_allowed).collect()
 }
 
-/// Those that no other is better than, for each number of IPUs the fastest and the one
-/// that needs the least memory.
+/// Configurations that no other one dominates, with few for each number of IPUs (see
+/// [`leave_few`]).
 fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
     all.sort_by(|a, b| a.by_speed(b));
     let mut kept: Vec<Configuration> = Vec::new();
@@ -269,7 +267,8 @@ fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
     kept
 }
 
-/// Leaves the fastest of a number of IPUs, and the one with the lowest peak.
+/// Of the configurations on `ipus` IPUs, leaves some of the fastest, and the ones with the lowest
+/// peak.
 fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
     let of_number = kept.iter().filter(|found| found.ipus == ipus);
     let lowest = of_number.map(|found| found.split.score.peak).min();
@@ -284,14 +283,14 @@ fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
 }
 
 impl Configuration {
-    /// Does its step leave out time that is not known: that of state which is loaded from
-    /// elsewhere without a known bandwidth, or gathered from replicas?
+    /// Does its step lack time that is unknown: for state that is loaded from off the chip without
+    /// a known bandwidth, or gathered from replicas?
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
         let state = self.pipeline.state;
         state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
     }
 
-    /// Orders configurations by the cycles of a micro-batch, then by IPUs and by memory.
+    /// Orders configurations by cycles of a micro-batch, then by IPUs, then by peak.
     fn by_speed(&self, other: &Self) -> std::cmp::Ordering {
         self.by_rate(other)
             .then(self.ipus.cmp(&other.ipus))
@@ -305,7 +304,8 @@ impl Configuration {
         }
     }
 
-    /// Has it as few IPUs, as short a step and as low a peak?
+    /// Does it have at most as many IPUs, at most as many cycles of a micro-batch, and no higher
+    /// peak?
     fn is_no_worse_than(&self, other: &Self) -> bool {
         self.ipus <= other.ipus
             && self.by_rate(other).is_le()

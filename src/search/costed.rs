@@ -1,4 +1,4 @@
-//! A request, with what the solver needs to know for it, and the solver's answer.
+//! A request with all data for the solver, and the call of the solver.
 
 use super::alternatives::{self, OtherPipeline};
 use super::swept::taken;
@@ -13,41 +13,39 @@ use crate::solve::{self, Constraint, Limits, Problem, Solution};
 use crate::time::StageTimes;
 use std::ops::Range;
 
-/// A request, and all that the solver needs to know for it.
+/// A request with all data for the solver.
 #[derive(Debug)]
 pub struct CostedRequest {
     /// The request.
     pub request: SearchRequest,
-    /// How many IPUs the answer is for: with [`IpuCount::UpTo`], as many as the
-    /// model needs.
+    /// Number of IPUs of the answer; with [`IpuCount::UpTo`], the number that the model needs.
     pub ipus: usize,
-    /// The constraints of the request, and weights that several positions use.
+    /// Constraints of the request and of weights that several positions use.
     pub constraints: Vec<Constraint>,
     /// Bytes on the fullest tile of every range of positions that was computed.
     pub costs: RangeCosts,
-    /// `costs` has the ranges that need at most this at least. Beyond the limits these
-    /// are all where the request needs that; where nothing fits, those of the best
-    /// split, and of it with a layer moved over a cut.
+    /// `costs` has at least the ranges that need no more bytes than this. It exceeds the limits if
+    /// the request needs all ranges, or if nothing fits: then `costs` has the ranges of the best
+    /// split, and of that split with a layer moved over a cut.
     pub costs_up_to: u64,
-    /// For how many stages `costs` were computed, if there are as many positions.
+    /// Number of stages for which `costs` were computed.
     stages: usize,
     /// Bytes over a cut after each position but the last.
     pub cut_bytes: Vec<u64>,
-    /// The cycles of stages in the pipeline, and what a step takes, when the profile has
-    /// cycles.
+    /// Times of stages and steps in the pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
 }
 
-/// Which ranges are computed.
+/// Bounds on the ranges whose costs are computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reach {
-    /// The bytes that they may need.
+    /// Maximum bytes of a range.
     pub(super) limit: u64,
-    /// How many stages a split has at most.
+    /// Maximum number of stages of a split.
     pub(super) stages: usize,
 }
 
-/// The times of stages in the pipeline of `memory`.
+/// Times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
 fn stage_times(
     memory: &MemoryModel<'_>,
     placement: &Placement,
@@ -70,7 +68,7 @@ fn stage_times(
 }
 
 impl CostedRequest {
-    /// A question whose costs are still to be computed.
+    /// A request whose costs are still to be computed.
     pub(super) fn new(
         memory: &MemoryModel<'_>,
         placement: &Placement,
@@ -94,8 +92,8 @@ impl CostedRequest {
         })
     }
 
-    /// The ranges that are computed first: all where the request needs them or tries other
-    /// splits; for more stages than there are IPUs where a few tiles show that nothing fits.
+    /// Bounds on the ranges that are computed first: all ranges if the request needs them or tries
+    /// other splits, and more stages than IPUs if a few tiles show that nothing fits.
     pub(super) fn first_reach(&self, memory: &MemoryModel<'_>) -> Result<Reach, SearchError> {
         let request = &self.request;
         let limit = request.highest_limit();
@@ -121,17 +119,18 @@ impl CostedRequest {
         })
     }
 
-    /// Does the first limit tell that nothing fits?
+    /// Does the limit of the first ranges show that nothing fits?
     pub(super) fn is_refused_at(&self, limit: u64) -> bool {
         limit > self.request.highest_limit() && !self.request.needs_all_costs()
     }
 
-    /// For how many stages costs are known where more IPUs are sought.
+    /// Number of stages for which costs are computed if more IPUs are considered.
     pub(super) fn more_stages(&self) -> usize {
         self.request.ipus.highest().max(MOST_STAGES)
     }
 
-    /// Computes the ranges of `reach`, and in the same pass over the tiles those of `others`.
+    /// Computes the costs within `reach`, and the costs of `others` in the same pass over the
+    /// tiles.
     pub(super) fn compute_costs(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -152,7 +151,7 @@ impl CostedRequest {
         Ok(())
     }
 
-    /// Takes as many IPUs as the model needs, where that is the question.
+    /// Sets the number of IPUs to what the model needs, if the request asks for that.
     pub(super) fn count_ipus(&mut self, framework: Framework) -> Result<(), SearchError> {
         if let IpuCount::UpTo(most) = self.request.ipus {
             let fewest = self.fewest_ipus(framework)?;
@@ -161,14 +160,15 @@ impl CostedRequest {
         Ok(())
     }
 
-    /// The fewest IPUs that are enough and that the framework takes; `None` where no number
-    /// is enough.
+    /// Smallest sufficient number of IPUs that the framework supports; `None` if no number is
+    /// sufficient.
     pub(super) fn fewest_ipus(&self, framework: Framework) -> Result<Option<usize>, SearchError> {
         let fewest = solve::fewest_stages(&self.problem())?;
         Ok(fewest.map(|stages| taken(stages, framework)))
     }
 
-    /// The best split on the fewest IPUs that are enough, where the IPUs there are do not do.
+    /// If nothing fits on the given IPUs: the smallest sufficient number of IPUs, and the best
+    /// split on them.
     pub(super) fn on_more_ipus(
         &self,
         outcome: &Outcome,
@@ -189,7 +189,7 @@ impl CostedRequest {
         Ok(best.map(|best| (ipus, Box::new(best))))
     }
 
-    /// The question to the solver.
+    /// Problem for the solver.
     pub fn problem(&self) -> Problem<'_> {
         Problem {
             costs: &self.costs,
@@ -202,12 +202,12 @@ impl CostedRequest {
         }
     }
 
-    /// Were ranges computed that are over all limits?
+    /// Were costs computed beyond all limits?
     pub fn goes_beyond_limits(&self) -> bool {
         self.costs_up_to > self.request.highest_limit()
     }
 
-    /// Bytes that a stage on this IPU may take on each tile.
+    /// Maximum bytes on each tile of the stage on this IPU.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let limit = self.problem().limits.of(ipu);
         limit.unwrap_or(self.request.highest_limit())
@@ -244,7 +244,7 @@ impl CostedRequest {
         self.explain(memory, progress)
     }
 
-    /// Why nothing fits. Computes longer ranges until they are enough for that.
+    /// Explains why nothing fits. Raises the limit and computes more costs until they suffice.
     fn explain(
         &mut self,
         memory: &MemoryModel<'_>,
@@ -252,7 +252,7 @@ impl CostedRequest {
     ) -> Result<Outcome, SearchError> {
         loop {
             let task = progress.begin("solving", Unit::Rows, 0);
-            // Both see the same costs, up to the limit.
+            // Both calls see the same costs up to the limit.
             let infeasible = solve::explain(&self.problem())?.ok_or(SearchError::FoundLater)?;
             drop(task);
             if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
@@ -266,8 +266,8 @@ impl CostedRequest {
         }
     }
 
-    /// Is this the split that needs the least, whatever longer ranges need, and are all
-    /// known that it has with a layer moved?
+    /// Is `best` certain to have the lowest peak, even if longer ranges were computed, and are the
+    /// costs known for moving its layers over a cut?
     fn is_enough_for(&self, best: Option<&Solution>) -> bool {
         let is_best = |best: &Solution| {
             best.score.peak <= self.costs_up_to
@@ -276,7 +276,7 @@ impl CostedRequest {
         rough::has_all(&self.costs) || best.is_some_and(is_best)
     }
 
-    /// The single positions that are over the highest limit.
+    /// Single positions that exceed the highest limit.
     pub(super) fn positions_over_limit(&self) -> Vec<Range<usize>> {
         let highest = self.request.highest_limit();
         let alone = (0..self.costs.layers()).map(|position| position..position + 1);

@@ -1,4 +1,4 @@
-//! How many samples a micro-batch may have, by an estimate.
+//! Estimates how many samples a micro-batch may have.
 
 use super::costed::Reach;
 use super::{CostedRequest, IpuCount, SearchError, SearchRequest, SearchResult};
@@ -7,22 +7,22 @@ use crate::model::Placement;
 use crate::progress::Progress;
 use crate::solve::{self, Goal};
 
-/// More samples of a micro-batch are not looked for.
+/// Upper bound on the samples of a micro-batch that are tried.
 const MAX_SAMPLES: u64 = 1 << 20;
 
-/// The micro-batch that an answer was estimated for.
+/// Micro-batch for which an answer was estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// From the micro-batch of the profile to that of the answer.
+    /// Ratio of the micro-batch of the answer to the one of the profile.
     pub scale: MicroBatchScale,
-    /// The most samples of a micro-batch with which the split that was given, or any on as
-    /// many IPUs, fits; `None` where not even one does. Up to 2^20.
+    /// Largest number of samples of a micro-batch with which the given split fits, or else any
+    /// split on the same number of IPUs; at most 2^20. `None` if not even one sample fits.
     pub largest: Option<u64>,
 }
 
 impl Estimate {
-    /// For what was `found`. `memories` has the recorded micro-batch in each pipeline that the
-    /// request leaves open.
+    /// Estimate for the answer `found`. `memories` has the recorded micro-batch in each pipeline
+    /// that the request leaves open.
     pub(super) fn new(
         scale: MicroBatchScale,
         memories: &[MemoryModel<'_>],
@@ -48,9 +48,10 @@ impl Estimate {
     }
 }
 
-/// The largest number that fits, which all smaller ones do, found from `start` on.
+/// Largest number for which `fits` holds, found from `start` on. `fits` must hold for all smaller
+/// numbers too.
 fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Option<u64>, E> {
-    // The largest that fits, and the smallest beyond it.
+    // The largest known number that fits, and a larger one that does not.
     let (mut fitting, mut beyond) = (0, start.clamp(1, MAX_SAMPLES));
     while fits(beyond)? {
         fitting = beyond;
@@ -69,7 +70,7 @@ fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Optio
     Ok(Some(fitting).filter(|&count| count > 0))
 }
 
-/// Does the split that was given fit, or else any on the IPUs of what was found?
+/// Does the given split fit, or else any split on the IPUs of `found`?
 pub(super) fn fits(
     memory: &MemoryModel<'_>,
     placement: &Placement,

@@ -1,9 +1,9 @@
-//! From a model and a question to a split, with its proof or the reason why
-//! there is none.
+//! Searches for a split: from a model and a request to the best split with its proof, or to the
+//! reason why there is none.
 //!
-//! [`SearchRequest`] is the question in the field's words. The search computes the
-//! costs of the ranges of layers that can fit, asks the solver, and computes the stages
-//! that it found in full: once, for everything that is shown of them.
+//! [`SearchRequest`] is the request. The search computes the costs of the ranges of layers that can
+//! fit, calls the solver, and computes the stages of its split in full, once for everything that is
+//! shown of them.
 
 mod advice;
 mod alternatives;
@@ -36,30 +36,30 @@ use crate::solve::{self, Constraint, Greedy, Infeasible, Solution, SolveError};
 use std::ops::Range;
 use thiserror::Error;
 
-/// How many stages of a pipeline are looked at when more IPUs are sought, unless
-/// there are more IPUs than that.
+/// Number of stages that are considered if more IPUs are needed, unless there are more IPUs than
+/// that.
 const MOST_STAGES: usize = 64;
 
-/// Splits of more positions, 400 layers with In and Out, are not tried: computing all their ranges takes longer than
-/// the answer that was wanted.
+/// Other splits are not tried for more positions than this (400 layers with In and Out): computing
+/// all their ranges takes longer than the answer itself.
 const MAX_TRIED_POSITIONS: usize = 402;
 
-/// Why a search has no result.
+/// Reason why a search has no result.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// More ranges than any real model has.
+    /// More ranges of layers than any real model has.
     #[error(transparent)]
     TooManyPlaces(#[from] TooManyPlaces),
-    /// The request contradicts itself, or two ways to the same number do.
+    /// The request contradicts itself, or two ways of computing a number disagree.
     #[error(transparent)]
     Solve(#[from] SolveError),
-    /// Costs up to the limit and all costs lead to different answers.
+    /// The costs up to the limit and all costs lead to different answers.
     #[error("internal error: a split was found that was not found at first; {REPORT_THIS}")]
     FoundLater,
 }
 
 impl SearchError {
-    /// Is this an error of the program, and not of what it was given?
+    /// Is this an error of the program, not of its input?
     pub fn is_internal(&self) -> bool {
         match self {
             SearchError::TooManyPlaces(_) => false,
@@ -72,44 +72,45 @@ impl SearchError {
 /// The result of a search.
 #[derive(Debug)]
 pub struct SearchResult {
-    /// The question.
+    /// The request, with its costs.
     pub costed: CostedRequest,
     /// The answer of the solver.
     pub outcome: Outcome,
-    /// The split to show: the one that was given, or else the best. Empty when
-    /// there is none, or none was requested.
+    /// The split to show: the given one, or else the best. Empty if there is none, or none was
+    /// requested.
     pub stages: Vec<Range<usize>>,
-    /// The memory of these stages.
+    /// Memory of these stages.
     pub memory: Vec<StageMemory>,
-    /// The fewest IPUs that are enough, of those that the framework takes; `None` where
-    /// nothing fits or a split was given, and of a search that proves nothing.
+    /// Smallest sufficient number of IPUs that the framework supports; `None` if nothing fits, a
+    /// split was given, or the solver proves nothing.
     pub fewest_ipus: Option<usize>,
-    /// Where more IPUs are needed: the fewest that are enough and that the framework takes,
-    /// and the best split on them.
+    /// If more IPUs are needed: the smallest sufficient number that the framework supports, and the
+    /// best split on them.
     pub on_more_ipus: Option<(usize, Box<Solution>)>,
-    /// The constraints that a given split breaks.
+    /// Constraints that a given split breaks.
     pub broken: Vec<Constraint>,
-    /// The best split for each number of IPUs, when that was requested; for some
-    /// more than there are when other splits are to be tried.
+    /// The best split for each number of IPUs, if requested; for some more than there are if other
+    /// splits are to be tried.
     pub sweep: Option<Vec<SweepAnswer>>,
-    /// The best split of all pipelines for each number of IPUs, where the request leaves the
-    /// pipeline open; `sweep` has those of the pipeline of this answer.
+    /// The best split of all pipelines for each number of IPUs, if the request leaves the pipeline
+    /// open. `sweep` has the splits in the pipeline of this answer.
     pub sweep_of_all: Option<Vec<SweepAnswer>>,
-    /// The ranges of the certificate when nothing fits, and their memory.
+    /// Ranges of the certificate if nothing fits, with their memory.
     pub over_limit: Vec<(Range<usize>, StageMemory)>,
-    /// Positions that are over the limit by themselves, when the split does not
-    /// fit, and their memory.
+    /// Positions that exceed the limit as stages of their own, with their memory, if the split does
+    /// not fit.
     pub too_large: Vec<(usize, StageMemory)>,
-    /// Bytes on the fullest tile of the split if its pipeline computed nothing
-    /// again; `None` where it does not.
+    /// Bytes on the fullest tile of the split without recomputation; `None` if its pipeline has
+    /// none.
     pub without_recomputation: Option<u64>,
-    /// The best whole configurations, when these were requested.
+    /// The best whole configurations, if requested.
     pub plan: Option<Front>,
-    /// The bytes of other pipelines, when nothing fits or moves were requested.
+    /// Best splits in other pipelines, if nothing fits or moves were requested.
     pub alternatives: Vec<Alternative>,
-    /// The changes that would free memory, where nothing fits.
+    /// Changes that would free memory, if nothing fits.
     pub advice: Option<AdviceFor>,
-    /// The estimate of all this, if it is not for the micro-batch of the profile.
+    /// The estimate that the answer rests on, if it is for another micro-batch than that of the
+    /// profile.
     pub estimate: Option<Estimate>,
 }
 
@@ -120,12 +121,12 @@ pub enum Outcome {
     Best(Box<Solution>),
     /// Nothing fits.
     Infeasible(Box<Infeasible>),
-    /// The search of the original tool, which proves nothing.
+    /// The split of the original tool's search, which proves nothing.
     Greedy(Greedy),
 }
 
 impl Outcome {
-    /// The best split, or the one that needs the least when none fits.
+    /// The best split, or the split with the lowest peak if none fits.
     pub fn best(&self) -> Option<&Solution> {
         match self {
             Outcome::Best(solution) => Some(solution),
@@ -135,10 +136,10 @@ impl Outcome {
     }
 }
 
-/// Answers `request` in the pipeline of `memory`, telling `progress` how far it is.
+/// Answers `request` in the pipeline of `memory`, and reports to `progress`.
 ///
 /// # Errors
-/// A request that contradicts itself, and whatever makes an answer uncertain.
+/// If the request contradicts itself, or the answer is uncertain.
 fn search_with(
     memory: &MemoryModel<'_>,
     placement: &Placement,
@@ -182,7 +183,7 @@ fn search_with(
 }
 
 impl SearchResult {
-    /// Computes the memory of what was found.
+    /// Computes the memory of the stages to show.
     fn new(
         costed: CostedRequest,
         outcome: Outcome,
@@ -237,8 +238,8 @@ impl SearchResult {
         Ok(result)
     }
 
-    /// Positions that cutting elsewhere does not help, ascending: by themselves they are over the
-    /// limit, or where another IPU is left they are a stage of the best split that is over it.
+    /// Positions for which other cuts do not help, ascending: they exceed the limit as stages of
+    /// their own, or, if an IPU is left, are a stage of the best split that exceeds its limit.
     pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
         let by_themselves = self.costed.positions_over_limit().into_iter();
         let stages = self.stages.iter().zip(&self.memory).enumerate();
@@ -257,8 +258,7 @@ impl SearchResult {
         positions
     }
 
-    /// Does the split that is shown keep to all limits and constraints, with
-    /// every position in a stage?
+    /// Does the shown split keep to all limits and constraints, with every position in a stage?
     pub fn fits(&self) -> bool {
         let placed = self.stages.last().map_or(0, |last| last.end);
         let mut stages = self.memory.iter().enumerate();
@@ -269,7 +269,7 @@ impl SearchResult {
     }
 }
 
-/// The stages of the split that was given, or else of the best one.
+/// Stages of the given split, or else of the best one.
 fn shown_stages(request: &SearchRequest, outcome: &Outcome) -> Vec<Range<usize>> {
     match (&request.given, outcome) {
         (Some(plan), _) => plan.stages().to_vec(),

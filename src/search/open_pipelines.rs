@@ -1,7 +1,7 @@
-//! The schedule and recomputation of an answer whose request leaves them open.
+//! Chooses schedule and recomputation if the request leaves them open.
 //!
-//! Each pipeline of the framework is searched on its own; the answer is in the one whose
-//! split is best by the goal of the request, or needs the least memory where none fits.
+//! Each pipeline of the framework is searched separately. The answer is in the pipeline whose split
+//! is best by the goal of the request, or has the lowest peak if none fits.
 
 use super::alternatives::{OtherPipeline, in_each};
 use super::rough::{self, Rough};
@@ -15,8 +15,8 @@ use crate::solve::{self, Plan, Score, Solution};
 use crate::time::StepTime;
 use std::cmp::Ordering;
 
-/// Answers `request` in the best of the pipelines that it leaves open, of which that of
-/// `memory` is the usual one. With the model in the pipeline of the answer.
+/// Answers `request` in the best of the pipelines that it leaves open; `memory` is in the usual
+/// one. Returns the model in the pipeline of the answer too.
 ///
 /// # Errors
 /// As [`search_with`](super::search_with).
@@ -52,21 +52,21 @@ struct Open<'m, 'a> {
     pipelines: Vec<(Pipeline, Option<Rough>)>,
 }
 
-/// The pipeline that a request is answered in.
+/// The pipeline in which a request is answered.
 struct Chosen {
     pipeline: Pipeline,
-    /// The fewest stages that fit in any of the pipelines.
+    /// Smallest number of stages that fit in any of the pipelines.
     fewest: Option<usize>,
-    /// Where more IPUs are needed: the fewest that are enough, and the best split on them.
+    /// If more IPUs are needed: the smallest sufficient number, and the best split on them.
     on_more_ipus: Option<(usize, Box<Solution>)>,
 }
 
 /// The best split of one pipeline.
 struct Best {
     pipeline: Pipeline,
-    /// The fewest stages that fit.
+    /// Smallest number of stages that fit.
     fewest: usize,
-    /// The IPUs that it is for.
+    /// Number of IPUs of the split.
     ipus: usize,
     score: Score,
 }
@@ -74,7 +74,7 @@ struct Best {
 /// A given split in one pipeline.
 struct Judged {
     pipeline: Pipeline,
-    /// Is any stage over its limit?
+    /// Does any stage exceed its limit?
     is_over: bool,
     /// Bytes on the fullest tile of any stage.
     peak: u64,
@@ -82,7 +82,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// Orders what fits by speed, and what does not by memory.
+    /// Orders splits that fit before all others; then those that fit by speed, the others by peak.
     fn compare(&self, other: &Self) -> Ordering {
         let by_speed = match (self.is_over || other.is_over, self.step, other.step) {
             (false, Some(step), Some(theirs)) => step.by_rate(&theirs),
@@ -93,13 +93,13 @@ impl Judged {
     }
 }
 
-/// The split of one pipeline in which nothing fits.
+/// Result of one pipeline in which nothing fits.
 struct Refused {
     pipeline: Pipeline,
-    /// The least bytes of a tile that would be enough.
+    /// Bytes of a tile that would be enough.
     lowest_peak: Option<u64>,
     fewest: Option<usize>,
-    /// The best split on the fewest IPUs that are enough.
+    /// The smallest sufficient number of IPUs, and the best split on them.
     on_more_ipus: Option<(usize, Box<Solution>)>,
 }
 
@@ -159,8 +159,8 @@ impl<'m, 'a> Open<'m, 'a> {
         }
     }
 
-    /// The pipeline in which a given split is the fastest of those that it fits in, or needs the
-    /// least memory where it fits in none.
+    /// The pipeline in which the given split is fastest, among those in which it fits; or has the
+    /// lowest peak if it fits in none.
     fn choose_for(&self, plan: &Plan) -> Result<Chosen, SearchError> {
         let judged = self
             .pipelines
@@ -188,7 +188,7 @@ impl<'m, 'a> Open<'m, 'a> {
         })
     }
 
-    /// The pipeline with the best split that fits; `None` where none fits.
+    /// The pipeline with the best split that fits; `None` if none fits.
     fn best(&self, progress: &Progress) -> Result<Option<Chosen>, SearchError> {
         let limit = self.costed.request.highest_limit();
         let wanted = self.pipelines.iter();
@@ -229,7 +229,7 @@ impl<'m, 'a> Open<'m, 'a> {
         }))
     }
 
-    /// The pipeline that comes closest to fitting, where none fits.
+    /// The pipeline that comes closest to fitting, if none fits.
     fn closest(&self, progress: &Progress) -> Result<Chosen, SearchError> {
         let limit = self.costed.request.highest_limit();
         let needed = |(pipeline, rough): &(Pipeline, Option<Rough>)| {
@@ -286,8 +286,8 @@ impl<'m, 'a> Open<'m, 'a> {
         })
     }
 
-    /// The best split of all pipelines for each number of IPUs; where none fits, the one that
-    /// would need the least.
+    /// The best split of all pipelines for each number of IPUs; if none fits, the split with the
+    /// lowest peak.
     fn sweep(&self, progress: &Progress) -> Result<Vec<SweepAnswer>, SearchError> {
         let numbers = self.costed.swept();
         let stages = numbers.last().copied().unwrap_or(0);
@@ -314,8 +314,8 @@ impl<'m, 'a> Open<'m, 'a> {
         Ok(best)
     }
 
-    /// What `of` makes of each pipeline whose ranges of at most a number of bytes were computed
-    /// for as many stages.
+    /// Results of `of` for each pipeline of `wanted`, with the costs of ranges up to the bytes
+    /// given there, for at most `stages` stages.
     fn in_each<R: Send>(
         &self,
         wanted: &[(Pipeline, u64)],
@@ -329,7 +329,7 @@ impl<'m, 'a> Open<'m, 'a> {
 }
 
 impl Chosen {
-    /// Completes the answer in one pipeline with what is known of all of them.
+    /// Adds the results over all pipelines to the answer in one of them.
     fn complete(self, found: &mut SearchResult, framework: Framework) {
         match &mut found.outcome {
             Outcome::Infeasible(infeasible) if found.costed.request.given.is_none() => {

@@ -1,4 +1,4 @@
-//! The question to a search.
+//! The request of a search.
 
 use crate::memory::{MicroBatchScale, PipelineOptions};
 use crate::message::BadValue;
@@ -9,49 +9,46 @@ use clap::ValueEnum;
 use std::fmt;
 use std::str::FromStr;
 
-/// The request of a search. The default is the best split of all layers over at
-/// most 16 IPUs of 638,976 bytes a tile (638,976 bytes are 624 KiB, the memory of
-/// a tile of a Mk2 IPU), by the lowest peak.
+/// Request of a search. The default is the best split of all layers, by the lowest peak, over at
+/// most 16 IPUs with 638,976 bytes (624 KiB) on each tile, as on a Mk2 IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
-    /// How many IPUs there are.
+    /// Number of IPUs.
     pub ipus: IpuCount,
-    /// Bytes that a stage may take on each tile: one number for all IPUs, or
-    /// one for each. Never empty.
+    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each. Never
+    /// empty.
     pub limits: Vec<u64>,
-    /// The bytes by which `limits` were lessened: only what would be enough is computed
-    /// with it.
+    /// Reserve that was subtracted to get `limits`. It only matters for the memory that would be
+    /// enough.
     pub reserve: Reserve,
-    /// How to search.
+    /// The search algorithm.
     pub solver: Solver,
-    /// The pipeline that stages are part of, as
-    /// [`Layers::split`](crate::analysis::Layers::split) prepares it;
-    /// the search itself takes that of the memory model.
+    /// Options of the pipeline from which [`Layers::split`](crate::analysis::Layers::split) chooses
+    /// one; the search itself uses the pipeline of the memory model.
     pub pipeline: PipelineOptions,
-    /// The number that makes one split better than another.
+    /// The number by which splits are compared.
     pub goal: Goal,
-    /// The constraints of a split besides fitting. Positions are those of the layer
-    /// order.
+    /// Constraints of a split besides fitting. Their positions are those of the layer order.
     pub constraints: Vec<Constraint>,
-    /// Cycles by position, when the profile has them.
+    /// Cycles by position; `None` if the profile has none.
     pub cycles: Option<CyclesByLayer>,
-    /// The numbers that a step depends on beside these.
+    /// Numbers that a step depends on, besides cycles.
     pub step: StepOptions,
-    /// The samples of a micro-batch that the answer is to be estimated for; then those of
-    /// `step` are of the profile.
+    /// Samples of a micro-batch for which the answer is estimated. `step` then has the samples of
+    /// the profile.
     pub at_micro_batch: Option<u64>,
-    /// A split to be judged beside the best one.
+    /// A split to evaluate besides the best one.
     pub given: Option<Plan>,
-    /// Is a split wanted? Else only what the other fields ask for.
+    /// Is a split requested? Otherwise only the results of other fields are.
     pub split: bool,
-    /// Is the best split for each number of IPUs wanted?
+    /// Is the best split for each number of IPUs requested?
     pub sweep: bool,
-    /// Are the best whole configurations wanted, of all numbers of IPUs and pipelines?
+    /// Are the best configurations over all numbers of IPUs and pipelines requested?
     pub plan: bool,
-    /// Is it wanted what moving a layer over a cut would do?
+    /// Is the effect of moving a layer over a cut requested?
     pub moves: bool,
-    /// Is it wanted what every other split would need, and the best split for other
-    /// numbers of IPUs? Not of models with more than 400 layers.
+    /// Are the memory of every other split and the best splits for other numbers of IPUs requested?
+    /// Ignored for models of more than 400 layers.
     pub what_if: bool,
 }
 
@@ -79,19 +76,18 @@ impl Default for SearchRequest {
 }
 
 impl SearchRequest {
-    /// The maximum that a stage may take on any IPU.
+    /// Maximum bytes of a stage on any IPU.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
     }
 
-    /// From the micro-batch of the profile to the one that is asked for, if that is another
-    /// and both are known.
+    /// Ratio of the requested micro-batch to the one of the profile, if both are known.
     pub fn scale(&self) -> Option<MicroBatchScale> {
         let (recorded, wanted) = self.step.micro_batch.zip(self.at_micro_batch)?;
         Some(MicroBatchScale { recorded, wanted })
     }
 
-    /// The same question with the cycles and samples of another micro-batch.
+    /// The request with the cycles and samples of another micro-batch.
     pub(super) fn at(self, scale: MicroBatchScale) -> Self {
         Self {
             cycles: self.cycles.map(|cycles| scale.cycles(cycles)),
@@ -103,24 +99,24 @@ impl SearchRequest {
         }
     }
 
-    /// Are the costs of ranges over the limit needed too?
+    /// Does the request need the costs of ranges over the limit?
     pub(super) fn needs_all_costs(&self) -> bool {
         self.sweep || self.moves || self.what_if || self.given.is_some()
     }
 }
 
-/// How many IPUs there are.
+/// Number of IPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpuCount {
-    /// As many.
+    /// This number.
     Exactly(usize),
-    /// The fewest on which the model fits, of at most as many; with PopTorch, which takes
-    /// no others, of powers of 2.
+    /// The smallest number on which the model fits, but at most this; with PopTorch, only powers of
+    /// 2.
     UpTo(usize),
 }
 
 impl IpuCount {
-    /// The highest number of stages that a split may have.
+    /// Maximum number of stages of a split.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
@@ -143,24 +139,24 @@ pub enum Solver {
 pub enum Reserve {
     /// A number of bytes.
     Bytes(u64),
-    /// A number of thousandths of a per cent.
+    /// Thousandths of a per cent.
     PerCent(u64),
 }
 
 impl Reserve {
-    /// The bytes to keep free of `memory`, rounded up.
+    /// Bytes to keep free of `memory`, rounded up.
     pub fn of(self, memory: u64) -> u64 {
         match self {
             Reserve::Bytes(bytes) => bytes,
             Reserve::PerCent(thousandths) => {
                 let bytes = u128::from(memory) * u128::from(thousandths);
-                // Less than the whole of `memory`.
+                // This is less than `memory`, so it fits.
                 u64::try_from(bytes.div_ceil(100_000)).unwrap_or(memory)
             }
         }
     }
 
-    /// The least memory that has `bytes` beside what is kept free of it.
+    /// Smallest memory that leaves `bytes` after the reserve.
     pub fn beside(self, bytes: u64) -> u64 {
         match self {
             Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
@@ -168,7 +164,7 @@ impl Reserve {
                 let rest = u128::from(100_000 - thousandths.min(99_999));
                 let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
                 let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-                // Rounding up what is kept free can take one byte more.
+                // Rounding up the reserve can take one byte more.
                 let is_enough = memory - self.of(memory).min(memory) >= bytes;
                 memory.saturating_add(u64::from(!is_enough))
             }
@@ -177,7 +173,7 @@ impl Reserve {
 }
 
 impl fmt::Display for Reserve {
-    /// As the option takes it.
+    /// In the form that the option accepts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reserve::Bytes(bytes) => write!(f, "{bytes}"),

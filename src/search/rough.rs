@@ -1,30 +1,29 @@
-//! How much the best split needs, told from a few tiles: so that of a model that does
-//! not fit no longer ranges of layers are computed than its best split can have.
+//! Estimates the peak of the best split from a few tiles. If a model does not fit, costs are then
+//! only computed for ranges as long as that split can have.
 //!
-//! Nothing depends on how near this is. All tiles together need no less than a few, so
-//! what does not fit on these does not fit; and a split is taken for the best only if
-//! all ranges were computed that need no more.
+//! Results do not depend on the accuracy of the estimate. All tiles together need no less than a
+//! few of them, so a split that does not fit on a few does not fit; and a split is only considered
+//! the best if all ranges with no higher peak were computed.
 
 use super::{CostedRequest, SearchError};
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::solve::{self, Plan, Problem};
 
-/// The bytes of the split that is the best on a few tiles.
+/// Bytes of the split that is best on a few tiles.
 pub(super) struct Rough {
-    /// Bytes on the fullest of them.
+    /// Bytes on the fullest of these tiles.
     peak: u64,
-    /// The least bytes of its stages when a layer is moved over a cut; `None` where it
-    /// is not known.
+    /// Smallest bytes of its stages if a layer is moved over a cut; `None` if unknown.
     moved: Option<u64>,
 }
 
 impl Rough {
-    /// May a split fit in `limit`?
+    /// Can a split fit in `limit`?
     pub(super) fn fits(&self, limit: u64) -> bool {
         self.peak <= limit
     }
 
-    /// `limit`, or if nothing can fit in that, the bytes that explain it.
+    /// `limit`, or if nothing can fit in it, the limit for an explanation.
     pub(super) fn limit(&self, limit: u64) -> u64 {
         if self.peak > limit {
             self.limit_beyond(limit)
@@ -33,7 +32,7 @@ impl Rough {
         }
     }
 
-    /// The bytes that ranges may need which tell why nothing fits in `limit`.
+    /// Limit for ranges whose costs explain why nothing fits in `limit`.
     pub(super) fn limit_beyond(&self, limit: u64) -> u64 {
         let moved = self
             .moved
@@ -42,20 +41,18 @@ impl Rough {
         both.max(limit.saturating_add(1))
     }
 
-    /// The bytes that ranges may need of which the best split consists, if they are
-    /// more than `limit`.
+    /// Limit for ranges that include those of the best split, at least `limit`.
     pub(super) fn limit_of_best(&self, limit: u64) -> u64 {
         with_margin(self.peak).max(limit)
     }
 }
 
-/// Some more bytes than on a few tiles.
+/// Adds a margin, since all tiles may need more than a few.
 fn with_margin(bytes: u64) -> u64 {
     bytes.saturating_add(bytes / 16)
 }
 
-/// Looks for the split that needs the least on a few tiles; `None` when there is
-/// none, whatever stages may take.
+/// Estimates the best split on a few tiles; `None` if there is no split whatever the limit.
 pub(super) fn peak(
     memory: &MemoryModel<'_>,
     costed: &CostedRequest,
@@ -87,8 +84,8 @@ pub(super) fn has_all(costs: &RangeCosts) -> bool {
     costs.least(0..costs.layers()).is_some() || costs.layers() == 0
 }
 
-/// The highest least bytes of the stages of a plan when the layer on either side of
-/// a cut is moved over it; `None` where that was not computed.
+/// Highest bytes of a stage of `plan` to which the neighbouring layer is moved over a cut; `None`
+/// if costs are missing.
 pub(super) fn least_when_moved(costs: &RangeCosts, plan: &Plan) -> Option<u64> {
     let mut highest = 0;
     for sides in plan.stages().windows(2) {

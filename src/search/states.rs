@@ -1,5 +1,5 @@
-//! Where the state of the optimizer is: the first place where the model fits; and for which
-//! micro-batch.
+//! Chooses the place of the optimizer state: the first one in which the model fits. Also estimates
+//! other micro-batches.
 
 use super::open_pipelines::search_open;
 use super::{Estimate, SearchError, SearchRequest, SearchResult};
@@ -7,9 +7,9 @@ use crate::memory::MemoryModel;
 use crate::model::Placement;
 use crate::progress::Progress;
 
-/// Answers `request` for the micro-batch that it asks for, with the state of the optimizer in
-/// the first of the places that it leaves open where the split fits, else in the first of
-/// all. With the model that was found so.
+/// Answers `request` for the micro-batch that it asks for. The optimizer state is in the first of
+/// the places that the request leaves open in which the split fits, or else in the first place.
+/// Returns the model in that state too.
 ///
 /// # Errors
 /// As [`search_with`](super::search_with).
@@ -34,7 +34,7 @@ pub(crate) fn search_states<'a>(
     Ok((estimated, found))
 }
 
-/// The same for the micro-batch of `memory`.
+/// Answers `request` for the micro-batch of `memory`.
 fn in_states<'a>(
     memory: &MemoryModel<'a>,
     placement: &Placement,

@@ -1,35 +1,35 @@
-//! The best split for each number of IPUs, and the fewest that are enough.
+//! The best split for each number of IPUs, and the smallest sufficient number.
 
 use super::{CostedRequest, IpuCount, Outcome, SearchError};
 use crate::memory::Pipeline;
 use crate::model::Framework;
 use crate::solve::{self, Goal, Limits, Plan, Problem, Solution};
 
-/// Up to how many IPUs, at least, the best split is known where other numbers of
-/// them can be tried: those of a POD16.
+/// Number of IPUs up to which the best split is computed at least, if other numbers can be tried:
+/// the IPUs of a POD16.
 pub(super) const TRIED_IPUS: usize = 16;
 
 /// The best split for one number of IPUs.
 #[derive(Debug)]
 pub struct SweepAnswer {
-    /// How many IPUs there are.
+    /// Number of IPUs.
     pub ipus: usize,
     /// The pipeline of the split.
     pub pipeline: Pipeline,
-    /// Does it fit? Else it is the split that needs the least.
+    /// Does the split fit? Otherwise it is the split with the lowest peak.
     pub fits: bool,
-    /// The split.
+    /// The best split.
     pub solution: Solution,
     /// Bytes on the fullest tile of each stage.
     pub peaks: Vec<u64>,
-    /// The least bytes that its stages leave free of their limits; below 0
-    /// when it does not fit.
+    /// Smallest number of bytes that a stage leaves free of its limit; negative if the split does
+    /// not fit.
     pub free: i64,
 }
 
 impl SweepAnswer {
-    /// Is it better than another for the same number of IPUs: the one that fits, or that
-    /// `goal` prefers, or that needs the least where none fits?
+    /// Is it better than another answer for the same number of IPUs? Answers that fit come first,
+    /// then `goal` decides, or the peak if none fits.
     pub(super) fn is_better_than(&self, other: &Self, goal: Goal) -> bool {
         let goal = if self.fits { goal } else { Goal::Peak };
         let by_fit = other.fits.cmp(&self.fits);
@@ -41,15 +41,15 @@ impl SweepAnswer {
 }
 
 impl CostedRequest {
-    /// How many positions the layer order has, whether or not ranges are computed.
+    /// Number of positions of the layer order, even if no costs are computed.
     pub(super) fn positions(&self) -> usize {
         self.cut_bytes.len() + 1
     }
 
-    /// The numbers of IPUs that a sweep answers for, ascending: all that there are, if that
-    /// was requested. Where other splits are to be tried, all up to those of a POD16 and of
-    /// more, each of which takes as long as the answer itself, the powers of 2 and the
-    /// neighbours of the number that there are. With limits by IPU there are no more.
+    /// Numbers of IPUs for which a sweep has answers, ascending: all numbers if requested. If other
+    /// splits are to be tried: all numbers up to a POD16, and beyond that powers of 2 and the
+    /// neighbours of the given number, since each takes as long as the answer itself. With limits
+    /// by IPU, no more than the given IPUs.
     pub(super) fn swept(&self) -> Vec<usize> {
         let is_open = self.request.what_if || matches!(self.request.ipus, IpuCount::UpTo(_));
         let most = match is_open && self.request.limits.len() <= 1 {
@@ -63,8 +63,8 @@ impl CostedRequest {
         (1..=self.ipus.max(most)).filter(is_wanted).collect()
     }
 
-    /// The best split for each number of IPUs, where that was requested; where none fits,
-    /// the one that would need the least.
+    /// The best split for each number of IPUs if requested; if none fits, the split with the lowest
+    /// peak.
     pub(super) fn sweep(
         &self,
         pipeline: Pipeline,
@@ -74,7 +74,7 @@ impl CostedRequest {
         answers.transpose()
     }
 
-    /// The same for `problem`, which has the costs of `pipeline`.
+    /// The best split for each number of IPUs in `pipeline`, whose costs are in `problem`.
     pub(super) fn sweep_of(
         &self,
         problem: &Problem<'_>,
@@ -109,7 +109,8 @@ impl CostedRequest {
         Ok(answers.collect())
     }
 
-    /// The fewest IPUs that are enough, beside the best split: a sweep knows them.
+    /// Smallest sufficient number of IPUs if the outcome is a best split; taken from a sweep if
+    /// there is one.
     pub(super) fn fewest_beside(
         &self,
         outcome: &Outcome,
@@ -132,7 +133,7 @@ impl CostedRequest {
     }
 }
 
-/// As many IPUs or more, as the framework takes them.
+/// Smallest number of IPUs that the framework supports and that is at least `ipus`.
 pub(super) fn taken(ipus: usize, framework: Framework) -> usize {
     match framework {
         Framework::Poptorch => ipus.next_power_of_two(),
@@ -147,7 +148,7 @@ pub(super) fn peaks(problem: &Problem<'_>, plan: &Plan) -> Vec<u64> {
     peaks.collect()
 }
 
-/// The least bytes that the stages of a split leave free of their limits.
+/// Smallest number of bytes that a stage of the split leaves free of its limit.
 fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
     let stages = solution.plan.with_after().enumerate();
     let free = stages.filter_map(|(stage, (range, after))| {
@@ -158,8 +159,8 @@ fn free(problem: &Problem<'_>, solution: &Solution) -> i64 {
     free.min().unwrap_or(0)
 }
 
-/// The free bytes of `limit` with `bytes` bytes in use; below 0 when they are
-/// more. Beyond what JSON readers take it stays at the last number that they do.
+/// Bytes that are free of `limit` if `bytes` are in use; negative if they exceed it. Saturates at
+/// the bounds of `i64`.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     let free = i128::from(limit) - i128::from(bytes);
     i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })

@@ -1,4 +1,4 @@
-//! All splits of small random models: searches are held against them.
+//! All splits of small random models, with which searches are compared.
 
 use crate::memory::testing::{placed, random_training};
 use crate::memory::{MemoryModel, Pipeline};
@@ -9,7 +9,7 @@ use crate::time::{StageTimes, StepOptions};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A model that looks random, its places and cycles.
+/// A random model with its placement and cycles.
 pub(super) struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
@@ -18,7 +18,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// With Out apart or on the first IPU.
+    /// Case of a seed: with Out on the last or on the first IPU.
     pub(super) fn new(seed: u64) -> Self {
         let (mut model, layering) = random_training(seed);
         model.recording.framework = match seed % 3 {
@@ -48,7 +48,7 @@ impl Case {
         memory.in_pipeline(pipeline).expect("few sets")
     }
 
-    /// The times of stages of a model in its pipeline.
+    /// Times of stages in the pipeline of `memory`.
     pub(super) fn times(&self, memory: &MemoryModel<'_>) -> StageTimes {
         let times = StageTimes::new(
             &self.cycles,
@@ -60,13 +60,13 @@ impl Case {
         times.streaming(&memory.streamed_state().expect("few sets"))
     }
 
-    /// How to have this case alone.
+    /// Environment variable that makes a test run only this case.
     pub(super) fn again(&self) -> String {
         format!("SEEDS={}..{}", self.seed, self.seed + 1)
     }
 }
 
-/// Cycles of layers that look random.
+/// Pseudo-random cycles of layers.
 fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     let cycles = |number: u64| (seed + 1).wrapping_mul(6_364_136_223_846_793_005 + number) >> 58;
     let passes = (0..layers).map(|position| PassCycles {
@@ -89,7 +89,7 @@ fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     }
 }
 
-/// All splits of so many positions.
+/// All splits of this number of positions.
 pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     let of_cuts = |cuts: u32| {
         let cuts = (1..positions).filter(|cut| cuts >> (cut - 1) & 1 == 1);
@@ -99,10 +99,10 @@ pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     (0..1u32 << (positions - 1)).map(of_cuts).collect()
 }
 
-/// By range and number of stages after it: the bytes of the stage on its fullest tile.
+/// By range and number of stages after it: bytes of the stage on its fullest tile.
 pub(super) type Peaks = HashMap<(Range<usize>, usize), u64>;
 
-/// Those of a pipeline.
+/// Bytes of all stages in the pipeline of `memory`.
 pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
     let stages = placed(memory.layers());
     let peaks = memory.peaks(&stages);

@@ -1,10 +1,10 @@
-//! The constraints of a split by weights that several layers use.
+//! Constraints on splits by weights that several layers share.
 
 use crate::escape::shell;
 use crate::model::{Placement, Positions, WeightTie};
 use crate::solve::{Constraint, TiedWeight};
 
-/// The constraints of a split by weights that bind several positions.
+/// Constraints that keep the positions with a common weight on one IPU.
 pub(super) fn constraints(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     let positions = &placement.positions;
     placement.ties.iter().filter_map(|tie| {

@@ -13,10 +13,10 @@ fn poptorch_takes_powers_of_two() {
 
 const IPUS: usize = 4;
 
-/// Is time missing, IPUs, cycles and micro-batches of a step, bytes on the fullest tile.
+/// Does time lack a part; IPUs; cycles and micro-batches of a step; bytes on the fullest tile.
 type Row = (bool, usize, u128, u64, u64);
 
-/// All that PopART and PopTorch can do.
+/// All pipelines that PopART and PopTorch support.
 fn all_pipelines(case: &Case) -> Vec<Pipeline> {
     let state = case.memory(Pipeline::default()).streamed_state();
     let state = state.expect("few sets");
@@ -81,13 +81,13 @@ fn all_that_fit(case: &Case, costed: &CostedRequest, limits: &[u64]) -> Vec<Row>
     found
 }
 
-/// Is the step of one as short, with as many IPUs at most?
+/// Does `one` have at most as many IPUs, and at most as many cycles of a micro-batch?
 fn is_as_fast(one: &Row, other: &Row) -> bool {
     let (fast, slow) = (one.2 * u128::from(other.3), other.2 * u128::from(one.3));
     one.0 == other.0 && one.1 <= other.1 && fast <= slow
 }
 
-/// Those that no other is better than.
+/// Rows that no other row dominates.
 fn undominated(all: &[Row]) -> BTreeSet<Row> {
     let is_no_worse = |one: &Row, other: &Row| is_as_fast(one, other) && one.4 <= other.4;
     let is_best = |row: &&Row| {
@@ -97,7 +97,7 @@ fn undominated(all: &[Row]) -> BTreeSet<Row> {
     all.iter().filter(is_best).copied().collect()
 }
 
-/// The row of a configuration, by what its split takes.
+/// Row of a configuration, computed from its split.
 fn row(case: &Case, found: &Configuration) -> Row {
     let memory = case.memory(found.pipeline);
     let times = case.times(&memory);
@@ -115,8 +115,8 @@ fn row(case: &Case, found: &Configuration) -> Row {
     )
 }
 
-/// A model fits in some stages below the first of these limits, and in all
-/// below the last.
+/// Limits to test with: between the highest peaks with and without recomputation, half of the
+/// former, and different limits by IPU.
 fn limits(case: &Case) -> [Vec<u64>; 3] {
     let peak = |recompute| {
         let memory = case.memory(Pipeline {
@@ -136,7 +136,8 @@ fn limits(case: &Case) -> [Vec<u64>; 3] {
     ]
 }
 
-/// Checks a plan against all configurations. How many these are, and how many rows it has.
+/// Checks a plan against all configurations; returns the number of configurations and of rows in
+/// the plan.
 fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
     let at = format!("{} {limits:?}", case.again());
     let by_ipu: Vec<u64> = limits.iter().cycle().take(IPUS).copied().collect();
