@@ -323,19 +323,43 @@ measure_layers() {
         "$(duration layers 'solving took')" 2 s
 }
 
+# processor_seconds FOLDER OPTIONS...: the least of all runs, of all threads together.
+processor_seconds() {
+    local folder=$1 run
+    shift
+    for run in $(seq "$RUNS"); do
+        TIMEFORMAT='%U %S'
+        {
+            time "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" "$@" \
+                > /dev/null 2> "$RESULTS/small.log" || an_answer $? || failed small popliner "$@"
+        } 2>&1
+    done | awk '{ print $1 + $2 }' | fastest
+}
+
 # A small file that asks for much, since no split fits: all are computed for each
 # pipeline that is tried.
 measure_thousand() {
-    local tiles=$1 limit=$2 folder=$FOLDER/1000-layers-$1-tiles times
+    local tiles=$1 limit=$2 folder=$FOLDER/1000-layers-$1-tiles
     synthesize "$folder" --layers 1000 --tiles "$tiles" --variables $((15000 * tiles))
-    times=$(
-        TIMEFORMAT='%U %S'
-        {
-            time "$TARGET/popliner" "$folder/profile.pop" "$folder/debug.cbor" --solve \
-                > /dev/null 2> "$RESULTS/thousand.log" || an_answer $? || failed thousand popliner
-        } 2>&1
-    )
-    line "processor time of 1,000 layers on $tiles tiles" "$(calculate "${times/ / + }")" "$limit" s
+    line "processor time of 1,000 layers on $tiles tiles" \
+        "$(processor_seconds "$folder" --solve)" "$limit" s
+}
+
+# Many IPUs for small models: the choice of a pipeline and the plan against one search.
+measure_many_ipus() {
+    local layers ipus folder one
+    for layers in 8 60 300; do
+        folder=$FOLDER/$layers-layers-4-tiles
+        synthesize "$folder" --layers "$layers" --tiles 4 --mode training --framework popart \
+            --execution
+        for ipus in 4 64; do
+            one=$(processor_seconds "$folder" --solve --num-ipus "$ipus" "${PIPELINE[@]}")
+            line "$layers layers, $ipus IPUs: pipeline chosen / given" "$(calculate \
+                "$(processor_seconds "$folder" --solve --num-ipus "$ipus") / $one")" 3 x
+            line "$layers layers, $ipus IPUs: --plan / --solve" "$(calculate \
+                "$(processor_seconds "$folder" --plan --num-ipus "$ipus") / $one")" 3 x
+        done
+    done
 }
 
 variables() { sed -n 's/^read \([0-9]*\) variables.*/\1/p' "$RESULTS/$1.log"; }
@@ -386,6 +410,7 @@ if [ "$ONLY_FIT" = no ]; then
     measure_layers
     measure_thousand 4 3
     measure_thousand 64 5
+    measure_many_ipus
 fi
 measure_fit
 if [ "$GROWTH" = yes ]; then measure_growth; fi

@@ -148,13 +148,16 @@ pub(super) fn in_each<'a, R: Send>(
 }
 
 /// How many pipelines are computed in one pass over the tiles, each with at most so many stages:
-/// as many as there is memory for.
+/// as many as there is memory for. Ranges within the limit are as many as in the pipeline that
+/// was computed, if one was.
 fn at_once(costed: &CostedRequest, stages: usize) -> usize {
     let positions = costed.positions();
-    let stages = stages.min(positions);
-    let numbers = positions
-        .saturating_mul(positions)
-        .saturating_mul(stages + 1);
+    let ranges = match costed.costs.iter().count() {
+        0 => positions.saturating_mul(positions),
+        // State elsewhere leaves room for longer ranges.
+        ranges => ranges.saturating_mul(2),
+    };
+    let numbers = ranges.saturating_mul(stages.min(positions) + 1);
     (MAX_NUMBERS / numbers.max(1)).max(1)
 }
 
