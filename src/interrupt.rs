@@ -1,8 +1,7 @@
-//! Signals that end the process: no half-written file remains.
+//! Removes half-written files when a signal ends the process.
 //!
-//! A process that is interrupted runs no destructors, so a temporary file that
-//! removes itself when dropped would stay. Code that writes one makes it here
-//! ([`guarded`]).
+//! An interrupted process runs no destructors, so a temporary file that removes itself when dropped
+//! would remain. Code that writes a temporary file creates it with [`guarded`].
 
 use std::fs;
 use std::io;
@@ -10,22 +9,21 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
-/// Files that are being written.
+/// Paths of the files that are being written.
 static WRITING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// From here on, Ctrl-C, SIGTERM and the end of a limit of processor time remove the files
-/// that are guarded and end the process; its code is 128 and the number of the signal, as
-/// shells have it: 130 for Ctrl-C. A limit of the size of files is an error where one is
-/// written.
+/// Makes Ctrl-C, SIGTERM and the limit of processor time remove all guarded files and end the
+/// process. Its exit code is 128 plus the number of the signal, as in shells: 130 for Ctrl-C.
+/// Exceeding the limit of file sizes becomes an error of the write.
 ///
 /// # Errors
-/// When the system refuses.
+/// If the system refuses.
 pub fn install() -> io::Result<()> {
     listen(|signal| {
-        // Still locked when the process ends: no file is named too late.
+        // Stays locked until the process ends, so that no file is added after this.
         let mut writing = lock();
         for path in writing.drain(..) {
-            // It may have its final name already.
+            // The file may have its final name already, so that there is nothing to remove.
             let _ = fs::remove_file(path);
         }
         std::process::exit(128 + signal);
@@ -36,10 +34,11 @@ pub fn install() -> io::Result<()> {
 fn listen(end: fn(i32)) -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
-    // The flag is for nobody: with it, the signal does not end the process.
+    // Nobody reads the flag, but with a handler the signal does not end the process.
     signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default())?;
     let (tell, told) = std::sync::mpsc::sync_channel(1);
-    // First the thread, which the system may refuse: signals that nobody takes would be lost.
+    // The thread starts first, since the system may refuse it: registered signals would then be
+    // lost.
     let work = move || match Signals::new([SIGINT, SIGTERM, SIGXCPU]) {
         Ok(mut signals) => {
             let _ = tell.send(Ok(()));
@@ -57,24 +56,24 @@ fn listen(end: fn(i32)) -> io::Result<()> {
     ctrlc::set_handler(move || end(INTERRUPT)).map_err(io::Error::other)
 }
 
-/// Makes a file that is removed when the process is ended, until the guard is dropped: do
-/// that when it has its final name or is gone.
+/// Creates a file that is removed if a signal ends the process before the guard is dropped. Drop
+/// the guard once the file has its final name or is gone.
 ///
 /// # Errors
-/// Those of `make`.
+/// As `make`.
 pub fn guarded(
     make: impl FnOnce() -> io::Result<NamedTempFile>,
 ) -> io::Result<(Guard, NamedTempFile)> {
-    // Nothing ends the process between the making and the guard.
+    // The lock keeps the process from ending between creation and registration.
     let mut writing = lock();
     let file = make()?;
-    // The removed file must not depend on the working folder.
+    // The path must not depend on the working folder.
     let path = std::path::absolute(file.path()).unwrap_or_else(|_| file.path().to_owned());
     writing.push(path.clone());
     Ok((Guard { path }, file))
 }
 
-/// A file that is being written, see [`guarded`].
+/// Registration of a file that is being written, see [`guarded`].
 #[derive(Debug)]
 pub struct Guard {
     path: PathBuf,
@@ -89,7 +88,7 @@ impl Drop for Guard {
     }
 }
 
-/// A list stays whole whatever happened to the thread that held the lock.
+/// A poisoned lock is taken too: a panic cannot leave the list half changed.
 fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -123,11 +122,11 @@ mod tests {
         assert!(guarded(|| NamedTempFile::new_in(folder.path().join("missing"))).is_err());
     }
 
-    /// Tells the child, which is this same program, where to write.
+    /// Environment variable with the folder for the child, which is this same program.
     const FOLDER: &str = "POPLINER_TEST_INTERRUPT";
     const READY: &str = "both files are there";
 
-    /// Not a test of its own: what the child does.
+    /// Not a test: the work of the child process.
     #[test]
     fn child() {
         let Some(folder) = std::env::var_os(FOLDER) else {

@@ -1,6 +1,6 @@
 //! PopLiner: from the files that Poplar writes to pipeline split points.
 //!
-//! Data flows one way, and each room knows only those before it:
+//! Data flows in one direction, and each module only uses those before it:
 //!
 //! ```text
 //! profile.pop ─ profile ────┐
@@ -9,40 +9,35 @@
 //!                              saved ─ a file that loads in a fraction of the time
 //! ```
 //!
-//! * [`profile`] reads `profile.pop` (SQLite, strictly read-only) into plain
-//!   data: programs, compute sets, exchanges, liveness steps and classes, and
-//!   every lowered variable.
-//! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains and
+//! * [`profile`] reads `profile.pop` (SQLite, read-only) into plain data: programs, compute sets,
+//!   exchanges, liveness steps and classes, and every lowered variable.
+//! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains of parents, and their
 //!   names.
-//! * [`model`] joins both: it walks the program, sorts programs into
-//!   operations, names them, and finds which of them use each variable. A
-//!   [`Layering`](model::Layering) says which layer each operation is in.
-//! * [`memory`] computes the bytes of any range of layers, tile by tile, with
-//!   what the [`Pipeline`](memory::Pipeline) adds that they are stages of.
-//! * [`solve`] finds the best split into stages, by an integer program and by
-//!   a dynamic program that must agree, for any [`Goal`](solve::Goal) and
-//!   [`Constraint`](solve::Constraint)s; it says why nothing fits, with a certificate,
-//!   and writes its integer program out for other solvers.
-//! * [`time`] says what a stage takes in each pass, and what a step of the pipeline takes.
-//! * [`search`] computes the costs of ranges, asks the solver, and checks what it found: of one
-//!   pipeline, of others that may fit where it does not, and of all configurations (`--plan`).
-//! * [`report`] turns what was found into one [`Report`](report::Report), and
-//!   that into the forms people and programs read: JSON, tables, Markdown, a
-//!   page for the browser, configuration, and what changed since an earlier
-//!   one. A [`CompiledProfile`](profile::CompiledProfile) of any number of IPUs
-//!   goes there directly: whether it [fits](report::Fit), how far it is from
-//!   the prediction, and the reserve that the next prediction needs.
-//! * [`analysis`] goes this way in a few calls: [`Analysis`](analysis::Analysis) to a
-//!   split, [`Compilation`](analysis::Compilation) to whether what was compiled fits.
-//! * [`saved`] keeps a model in a file of its own.
-//! * [`app`] is the command around all that: options, files, exit codes.
-//! * Beside these: [`witnesses`] compares what the files say twice, and says how many bytes
-//!   depend on what they lack,
-//!   `escape` writes names from files so that they stay names,
-//!   [`limits`] has every bound on what a file may ask for,
-//!   [`message`] what all errors and warnings have in common, `progress` counts how
-//!   far long work is, `atomic` writes files whole, and `interrupt` removes on Ctrl-C
-//!   what is half written.
+//! * [`model`] joins both: it walks the program, groups programs into operations, names them, and
+//!   finds the operations that use each variable. A [`Layering`](model::Layering) assigns
+//!   operations to layers.
+//! * [`memory`] computes the bytes of any range of layers, tile by tile, including what the
+//!   [`Pipeline`](memory::Pipeline) adds to a stage.
+//! * [`solve`] finds the best split into stages, by an integer program and by a dynamic program
+//!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If
+//!   nothing fits, it returns a certificate.
+//! * [`time`] computes the cycles of a stage in each pass, and of a step of the pipeline.
+//! * [`search`] computes the costs of ranges, calls the solver, and computes its splits in full: in
+//!   one pipeline, in others if nothing fits, and over all configurations (`--plan`).
+//! * [`report`] builds one [`Report`](report::Report) from all results, and writes it in the forms
+//!   that people and programs read: JSON, tables, Markdown, a page for the browser, configuration,
+//!   and a comparison with an earlier report. A [`CompiledProfile`](profile::CompiledProfile) of
+//!   any number of IPUs goes there directly: whether it [fits](report::Fit), how far it is from a
+//!   prediction, and the reserve that would have been enough.
+//! * [`analysis`] takes these steps in a few calls: [`Analysis`](analysis::Analysis) leads to a
+//!   split, [`Compilation`](analysis::Compilation) to whether a compiled model fits.
+//! * [`saved`] writes and reads a model in one file.
+//! * [`app`] is the command: options, files, exit codes.
+//! * Shared modules: [`witnesses`] compares redundant statements of the files, and computes the
+//!   bytes that depend on missing data; `escape` escapes names for each output language; [`limits`]
+//!   has all bounds on input files; [`message`] has the common parts of errors and warnings;
+//!   `progress` counts the progress of long work; `atomic` writes files completely or not at all;
+//!   `interrupt` removes half-written files on Ctrl-C.
 //!
 //! # The main job in a few lines
 //!

@@ -1,10 +1,9 @@
-//! Common parts of messages: each says what happened and where, then `; `, and
-//! ends with the way out.
+//! Common parts of messages. A message says what happened and where, then `; `, then the way out.
 //!
-//! docs/messages.md lists them all, and `tests/it/documents/messages.rs` holds that
-//! page against the code. It collects what is made in these ways, and no other way
-//! leads to standard error: the texts of `thiserror`, the macros of `anyhow`,
-//! `usage`, [`Warning::new`] and [`BadValue::new`].
+//! docs/messages.md lists all messages, and `tests/it/documents/messages.rs` compares that page
+//! with the code. It collects the texts that are created in these ways, and no text reaches
+//! standard error in another way: texts of `thiserror`, macros of `anyhow`, `usage`,
+//! [`Warning::new`] and [`BadValue::new`].
 
 use crate::escape::printable;
 use serde::{Deserialize, Serialize};
@@ -14,38 +13,39 @@ use std::ops::Deref;
 use std::path::Path;
 use thiserror::Error;
 
-/// The way out of a damaged profile.
+/// The way out for a damaged profile.
 pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it again";
-/// The way out of damaged contexts.
+/// The way out for damaged contexts.
 pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
-/// The way out of contexts of another compilation.
+/// The way out for contexts of another compilation.
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
-/// The way out where the path is of something else than a profile.
+/// The way out for a path of something other than a profile.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
-/// The way out where the path is of something else than contexts.
+/// The way out for a path of something other than contexts.
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
-/// The way out of a bound of [`crate::limits`], which a damaged profile mostly meets.
+/// The way out for exceeding a bound of [`crate::limits`], which mostly happens with a damaged
+/// profile.
 pub(crate) const OVER_BOUND: &str =
     "copy the profile again, or record it again, or report it if it is sound";
-/// The way out of an error in this program.
+/// The way out for an error in this program.
 pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
-/// The way out of a damaged saved model.
+/// The way out for a damaged saved model.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// The way out of a file that is no report.
+/// The way out for a file that is no report.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
-/// Why a file or a folder cannot be read at all. The caller adds its name.
+/// Reason why a file or a folder cannot be read. The caller adds its name.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// The file or a folder above it is closed to this user.
+    /// The user lacks permission to read the file or a folder above it.
     #[error(
         "there is no permission to read it: {0}; change the permissions of the file and of the \
          folders above it, or run as a user who may read it"
     )]
     Denied(io::Error),
-    /// Anything else, in the system's words.
+    /// Any other error of the system.
     #[error("it cannot be read: {0}; give the path of a file that can be read")]
     Other(io::Error),
 }
@@ -59,19 +59,19 @@ impl From<io::Error> for Unreadable {
     }
 }
 
-/// Something is unusual, but not so that nothing can be told.
+/// A warning: something is unusual, but results are possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Warning(String);
 
 impl Warning {
-    /// A warning with this text, which ends with the way out. docs/messages.md has it.
+    /// A warning with this text, which ends with the way out and is listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// Warnings about files, with the path of each.
+/// Warnings about files, each with the path of its file.
 pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
 /// A path in a message.
@@ -93,14 +93,13 @@ impl Deref for Warning {
     }
 }
 
-/// The value of an option that cannot be understood.
+/// The error about an option value that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct BadValue(String);
 
 impl BadValue {
-    /// Refuses a value with this text, which ends with the way out. docs/messages.md
-    /// has it.
+    /// An error with this text, which ends with the way out and is listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

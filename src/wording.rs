@@ -13,9 +13,9 @@ pub fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A number of things: `1 IPU`, `1,472 tiles`, `7 micro-batches`.
+/// A number of things, with the plural form: `1 IPU`, `1,472 tiles`, `7 micro-batches`.
 pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
-    // No number of things is beyond that.
+    // No number of things exceeds 64 bits.
     let number = number.try_into().unwrap_or(u64::MAX);
     let things = match thing.strip_suffix('y') {
         _ if number == 1 => thing.to_string(),
@@ -26,8 +26,8 @@ pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
     format!("{} {things}", grouped(number))
 }
 
-/// Names in a sentence: `a`, `a and b`, `a, b and c`; of more than a reader wants,
-/// the first and how many more there are.
+/// Names in a sentence: `a`, `a and b`, `a, b and c`; of more than 8 names, the first 8 and the
+/// number of others.
 pub fn listed(names: &[String]) -> String {
     const MAX: usize = 8;
     match names.len().checked_sub(MAX) {
@@ -36,7 +36,7 @@ pub fn listed(names: &[String]) -> String {
     }
 }
 
-/// All names in a sentence, `last` before the last of them: `a, b or c`.
+/// All names in a sentence, with `last` before the last one: `a, b or c`.
 pub fn joined(names: &[String], last: &str) -> String {
     match names.split_last() {
         Some((only, [])) => only.clone(),
@@ -45,7 +45,7 @@ pub fn joined(names: &[String], last: &str) -> String {
     }
 }
 
-/// A text with a capital letter, to begin a sentence, also where it is indented.
+/// The text with its first letter, after any indent, in upper case.
 pub fn capital(text: &str) -> String {
     let start = text.len() - text.trim_start().len();
     let (indent, words) = text.split_at(start);
@@ -56,8 +56,8 @@ pub fn capital(text: &str) -> String {
     }
 }
 
-/// In tenths of a per cent, rounded up: what is over the whole never shows as
-/// 100 %.
+/// Share of `whole` in tenths of a per cent, rounded up, so that a share above the whole never
+/// shows as 100 %.
 pub fn share(bytes: u64, whole: u64) -> String {
     let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
     format!("{}.{} %", tenths / 10, tenths % 10)

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Work that is done sooner shows no bar.
+/// Delay before bars are shown: shorter work shows none.
 const DELAY: Duration = Duration::from_millis(500);
-/// How often bars are drawn.
+/// Interval at which bars are redrawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does `work` and shows how far it is on standard error, as long as it takes
-/// and if that can be seen: not when `quiet`, nor without a terminal. When this
-/// returns, the bars are gone from the screen, so nothing else may be written
-/// to standard error while `work` runs.
+/// Runs `work` and shows its progress on standard error, unless `quiet` or without a terminal. The
+/// bars are removed before this returns. Nothing else may be written to standard error while `work`
+/// runs.
 pub fn during<T>(progress: &Progress, quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
     if !wanted(quiet, stderr().is_terminal()) {
         return work(progress);
@@ -32,7 +31,7 @@ fn wanted(quiet: bool, terminal: bool) -> bool {
     terminal && !quiet
 }
 
-/// Has nothing arrived because the work goes on?
+/// Does the work continue, so that nothing arrives within `wait`?
 fn goes_on(finished: &Receiver<()>, wait: Duration) -> bool {
     finished.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
 }
@@ -75,7 +74,7 @@ fn draw(progress: &Progress, finished: Receiver<()>) {
     let _ = screen.clear();
 }
 
-/// In ASCII, as any terminal can show.
+/// A bar in ASCII, which every terminal can show.
 fn bar(task: &State) -> ProgressBar {
     let (bar, template) = match task.total() {
         Some(total) => (ProgressBar::new(total), "{prefix:32} [{bar:24}] {msg}"),
@@ -83,12 +82,13 @@ fn bar(task: &State) -> ProgressBar {
     };
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    // Set so, nothing is drawn yet: what is drawn before the bar is on the screen stays there.
+    // Setting the style first draws nothing; a bar drawn before it is added to the screen would
+    // stay there.
     bar.with_style(style.progress_chars("=> ").tick_chars("-\\|/ "))
         .with_prefix(task.what())
 }
 
-/// Such as `1,200,000 of 10,000,000 rows, 3 seconds left`.
+/// A text such as `1,200,000 of 10,000,000 rows, 3 seconds left`.
 fn numbers(task: &State) -> String {
     let Some(total) = task.total() else {
         return String::new();

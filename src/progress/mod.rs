@@ -1,10 +1,9 @@
-//! How far long work is, told without knowing who looks.
+//! Counts the progress of long work, independently of who displays it.
 //!
-//! Code that reads or computes begins a [`Task`] with what is done and how much
-//! there is, and adds to it now and then. [`bars`] draws what runs at the
-//! moment; without it the numbers are counted but not shown. They are relaxed
-//! atomics that are touched once every few thousand rows, so counting costs
-//! nothing that could be measured.
+//! Code that reads or computes begins a [`Task`] with a description and a total, and adds to it
+//! from time to time. [`bars`] draws the running tasks; without it the numbers are counted but not
+//! shown. They are relaxed atomics, updated once every few thousand rows, so counting costs no
+//! measurable time.
 
 pub mod bars;
 
@@ -23,7 +22,7 @@ pub enum Unit {
     Tiles,
 }
 
-/// The tasks that run at the moment, in the order in which they began.
+/// Running tasks, in the order in which they began.
 #[derive(Debug, Default)]
 pub struct Progress {
     tasks: Arc<Mutex<Tasks>>,
@@ -32,36 +31,36 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Tasks {
     running: Vec<Arc<State>>,
-    /// Tasks that ended, in that order, with their durations.
+    /// Names of tasks that ended, in that order, with their durations.
     ended: Vec<(&'static str, Duration)>,
 }
 
-/// Something that is being done, until this is dropped.
+/// A running task; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Task {
     tasks: Arc<Mutex<Tasks>>,
     state: Arc<State>,
 }
 
-/// One task, as those see it who look.
+/// State of a task, for display.
 #[derive(Debug)]
 pub struct State {
     what: &'static str,
     unit: Unit,
-    /// 0 when it is not known.
+    /// Number of units; 0 if unknown.
     total: u64,
     done: AtomicU64,
     began: Instant,
 }
 
 impl Progress {
-    /// Nothing is being done yet.
+    /// Without any task.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins a task: `what` is done (as in "reading profile.pop"), in `total`
-    /// units; 0 when that is not known.
+    /// Begins a task. `what` describes it (as in "reading profile.pop"); `total` is its number of
+    /// units, 0 if unknown.
     pub fn begin(&self, what: &'static str, unit: Unit, total: u64) -> Task {
         let state = Arc::new(State {
             what,
@@ -77,24 +76,24 @@ impl Progress {
         }
     }
 
-    /// Tasks that ended, in that order, with their durations.
+    /// Names of tasks that ended, in that order, with their durations.
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
         lock(&self.tasks).ended.clone()
     }
 
-    /// Tasks that are under way.
+    /// The running tasks.
     pub fn tasks(&self) -> Vec<Arc<State>> {
         lock(&self.tasks).running.clone()
     }
 }
 
-/// A list stays whole whatever happened to the thread that held the lock.
+/// A poisoned lock is taken too: a panic cannot leave the lists half changed.
 fn lock(tasks: &Mutex<Tasks>) -> MutexGuard<'_, Tasks> {
     tasks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Task {
-    /// This number of units more is done.
+    /// Adds finished units.
     #[inline]
     pub fn add(&self, units: u64) {
         self.state.done.fetch_add(units, Ordering::Relaxed);
@@ -111,29 +110,29 @@ impl Drop for Task {
 }
 
 impl State {
-    /// Its work, such as "reading profile.pop".
+    /// Description of the task, such as "reading profile.pop".
     pub fn what(&self) -> &'static str {
         self.what
     }
 
-    /// Its unit.
+    /// Unit of the task.
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// Units done, never more than there are.
+    /// Number of finished units, at most the total.
     pub fn done(&self) -> u64 {
         let done = self.done.load(Ordering::Relaxed);
         self.total().map_or(done, |total| done.min(total))
     }
 
-    /// Units in all, if that is known.
+    /// Total number of units; `None` if unknown.
     pub fn total(&self) -> Option<u64> {
         Some(self.total).filter(|&total| total > 0)
     }
 
-    /// The time that the rest will take if it goes on as it did; `None` while
-    /// nothing is done or when the total is not known.
+    /// Estimated time for the remaining units; `None` while nothing is finished, or if the total is
+    /// unknown.
     pub fn time_left(&self) -> Option<Duration> {
         time_left(self.done(), self.total()?, self.began.elapsed())
     }
@@ -145,23 +144,23 @@ fn time_left(done: u64, total: u64, elapsed: Duration) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Counts rows for a task, which hears of them in lots.
+/// Counts rows for a task, and updates it once every `LOT` rows.
 #[derive(Debug)]
 pub struct Rows<'a> {
     task: &'a Task,
     pending: u64,
 }
 
-/// How many rows make a lot.
+/// Number of rows between two updates of the task.
 const LOT: u64 = 4096;
 
 impl<'a> Rows<'a> {
-    /// Counts for `task`.
+    /// Counts rows for `task`.
     pub fn new(task: &'a Task) -> Self {
         Self { task, pending: 0 }
     }
 
-    /// One more row.
+    /// Counts one more row.
     #[inline]
     pub fn next(&mut self) {
         self.pending += 1;
@@ -178,7 +177,7 @@ impl Drop for Rows<'_> {
     }
 }
 
-/// A reader whose bytes count for a task.
+/// A reader that counts its bytes for a task.
 #[derive(Debug)]
 pub struct Counted<'a, R> {
     reader: R,
