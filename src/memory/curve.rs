@@ -190,7 +190,7 @@ impl CurveSums {
         }
     }
 
-    /// The curve over a window (both steps inclusive) with `fixed` bytes beside the variables.
+    /// The curve over a window (both steps inclusive) with `fixed` bytes besides the variables.
     fn curve(self, (first, last): (u32, u32), fixed: u64) -> LiveCurve {
         let mut live: i64 = self.changes[..first as usize].iter().sum();
         let mut points = Vec::new();

@@ -41,7 +41,7 @@ pub enum ModelError {
         /// The maximum number of groups that they may have.
         max: usize,
     },
-    /// Operations use more variables than can be looked at.
+    /// Operations use variables more often than can be processed.
     #[error(
         "table `compute_sets` or `exchange_regions`: operations use the {variables} variables \
          more than {max} times, more often than in any real model; {OVER_BOUND}"
@@ -49,7 +49,7 @@ pub enum ModelError {
     TooManyUses {
         /// Number of variables.
         variables: usize,
-        /// How often they may be used.
+        /// Maximum number of uses of all variables together.
         max: usize,
     },
     /// Many programs point to few large rows of code.
@@ -58,7 +58,7 @@ pub enum ModelError {
          more than {max} times, which takes more rows than the profile has; {OVER_BOUND}"
     )]
     TooMuchCode {
-        /// How often it may change.
+        /// Maximum number of changes of code from tile to tile.
         max: usize,
     },
     /// Programs use variables in more ways than any real model's.

@@ -82,17 +82,17 @@ fn own_regex(pattern: &str) -> Regex {
 /// Why an operation got its layer or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// Its name gives the layer.
+    /// The name of the operation gives the layer.
     Name,
-    /// It only makes a tensor.
+    /// The operation only makes a tensor.
     TensorFilter,
-    /// Its inputs give the layer.
+    /// The inputs of the operation give the layer.
     InputNames,
     /// A Call goes with the operation that follows it.
     FollowingOperation,
-    /// Its inputs match the regex for inputs of the first layer.
+    /// The inputs of the operation match the regex for inputs of the first layer.
     InputsRegexLayer0,
-    /// Its inputs name this number of layers.
+    /// The inputs of the operation name this number of layers.
     InputLayers(usize),
 }
 

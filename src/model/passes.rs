@@ -15,10 +15,10 @@ pub enum Pass {
     Forward,
     /// From the start of the backward pass on.
     Backward,
-    /// It updates weights.
+    /// Update of weights.
     Update,
-    /// It has steps before and after the start of the backward pass: a body that is listed once for
-    /// calls in both passes, or an operation that is recomputed for the backward pass.
+    /// Steps before and after the start of the backward pass: a body that is listed once for calls
+    /// in both passes, or an operation that is recomputed for the backward pass.
     Both,
 }
 

@@ -97,13 +97,13 @@ impl UseSetIndex {
 /// The way in which a program uses a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// Its vertices read or write it.
+    /// Vertices of the operation read or write the variable.
     Computes,
-    /// An exchange writes it.
+    /// An exchange writes the variable.
     Destination,
-    /// Anything else: an exchange reads it, or code is copied to it.
+    /// Any other use: an exchange reads the variable, or code is copied to it.
     Reads,
-    /// It is copied from or to the host.
+    /// The variable is copied from or to the host.
     Host,
 }
 

@@ -10,8 +10,8 @@ use super::plan::Plan;
 use super::problem::Problem;
 use crate::time::StageTimes;
 
-/// With this number of edges the integer program takes some hundredths of a second; with ten times
-/// as many, seconds.
+/// Edges for which the integer program takes some hundredths of a second. For ten times this number
+/// it takes seconds.
 const MAX_EDGES: usize = 5_000;
 
 /// A checked problem for some number of IPUs.
@@ -21,7 +21,7 @@ pub(super) struct CheckedProblem<'a> {
     pub goal: Goal,
     /// Maximum number of stages: there must be an IPU and a position for each.
     pub stages: usize,
-    /// Of a larger network, the integer program gets only a part.
+    /// Maximum number of edges in the integer program; of a larger network, it gets only a part.
     pub max_edges: usize,
     cuts_after: Vec<CutRule>,
     /// By boundary: number of required cuts up to it, included.

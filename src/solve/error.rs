@@ -20,7 +20,7 @@ pub enum SolveError {
         /// Length of `cut_bytes`.
         found: usize,
     },
-    /// The number of positions with cycles is not that of the costs.
+    /// The number of positions with cycles differs from the number of positions with costs.
     #[error(
         "internal error: {found} layers have cycles, but the layer order has {expected}; {REPORT_THIS}"
     )]
@@ -35,7 +35,7 @@ pub enum SolveError {
         "--objective cycles: no layer's cycles are known; choose another objective, or record the profile with cycles"
     )]
     NoCycles,
-    /// The number of limits is not that of the IPUs.
+    /// The number of limits differs from the number of IPUs.
     #[error("internal error: {found} limits for {ipus} IPUs; {REPORT_THIS}")]
     LimitCount {
         /// IPUs of the problem.

@@ -11,13 +11,13 @@ use crate::time::StageTimes;
 /// Bytes that a stage may take on each tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// The same for every IPU.
+    /// One limit for every IPU.
     Same(u64),
     /// By IPU, one for each.
     ByIpu(&'a [u64]),
 }
 
-/// The question where to split.
+/// The problem of where to split.
 ///
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
 #[derive(Debug, Clone, Copy)]

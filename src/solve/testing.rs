@@ -288,8 +288,8 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// `costs` in a pipeline: each range needs some bytes beside its lower bound, and some for each
-/// stage after it. If its place matters, the bytes beside the lower bound are independent for each
+/// `costs` in a pipeline: each range needs some bytes besides its lower bound, and some for each
+/// stage after it. If its place matters, the bytes besides the lower bound are independent for each
 /// number of stages after it.
 fn in_pipeline(
     costs: &RangeCosts,

@@ -24,7 +24,7 @@ pub(in crate::memory) struct Additions {
 }
 
 impl Additions {
-    /// The additions in the update, which takes `state` bytes beside always-live variables.
+    /// The additions in the update, which takes `state` bytes besides always-live variables.
     pub(in crate::memory) fn in_update(&self, state: u64) -> Self {
         Self {
             stash: self.stash,
@@ -34,7 +34,7 @@ impl Additions {
         }
     }
 
-    /// By phase: all bytes beside the least that a stage needs wherever it is in a split.
+    /// By phase: all bytes besides the least that a stage needs wherever it is in a split.
     pub(in crate::memory) fn beside_least(&self) -> [u64; PHASES] {
         std::array::from_fn(|phase| {
             self.stash + self.transfer_buffers[phase] + self.forwarded[phase]

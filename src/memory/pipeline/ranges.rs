@@ -40,7 +40,7 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     backward: BackwardPass,
     /// What determines the transfer buffers of Out, if it is on the first IPU.
     out: Option<[Transfers; N]>,
-    /// Bytes of a stage with all positions beside its least bytes, if Out is on the first IPU.
+    /// Bytes of a stage with all positions besides its least bytes, if Out is on the first IPU.
     whole: Option<[[u64; PHASES]; N]>,
     start: usize,
     /// One more than the last position.
@@ -214,7 +214,7 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// By phase, then by lane: added bytes beside [`RangeAdditions::least`] and
+    /// By phase, then by lane: added bytes besides [`RangeAdditions::least`] and
     /// [`RangeAdditions::copies`].
     pub(in crate::memory) fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
         let by_lane: [[u64; PHASES]; N] = match self.whole {

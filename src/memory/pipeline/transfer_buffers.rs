@@ -8,7 +8,7 @@ use super::{Pipeline, Recompute, Schedule};
 /// are live; the backward pass; and the steps after both passes, when no micro-batch is in flight.
 pub(in crate::memory) const PHASES: usize = 4;
 
-/// The same bytes in both passes, and none after them.
+/// By phase: `bytes` in both passes, and 0 after them.
 fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
@@ -68,7 +68,7 @@ impl Flows {
         }
     }
 
-    /// By phase, bytes of the transfer buffers of a stage, beside those that its own steps have.
+    /// By phase, bytes of the transfer buffers of a stage, besides those that its own steps have.
     /// The steps of the forward pass stand for both runs of a recomputed place.
     pub(super) fn transfer_buffers(&self, moves: &Transfers) -> [u64; PHASES] {
         let Transfers {

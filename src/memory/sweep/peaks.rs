@@ -47,13 +47,13 @@ impl RangePeaks<'_> {
         self.0[column].load(Ordering::Relaxed)
     }
 
-    /// By lane, bytes beside `least` above which a tile raises the lower bound of the range.
+    /// By lane, bytes besides `least` above which a tile raises the lower bound of the range.
     pub(super) fn beside<const N: usize>(self, least: &[u64; N]) -> [u64; N] {
         let first = self.get(0);
         least.map(|least| first.saturating_sub(least))
     }
 
-    /// By lane, bytes beside `least` and the additions in `columns` above which a tile raises any
+    /// By lane, bytes besides `least` and the additions in `columns` above which a tile raises any
     /// of these columns.
     pub(super) fn lowest_column<const N: usize>(
         self,

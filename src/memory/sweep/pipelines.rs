@@ -32,7 +32,7 @@ pub(super) struct PipelineScratch<const N: usize> {
     is_on: bool,
     /// Least bytes that are added, wherever the range is in a split.
     least: ByLane<u64, N>,
-    /// By phase: bytes that are added beside `least` and `copies`.
+    /// By phase: bytes that are added besides `least` and `copies`.
     phases: [ByLane<u64, N>; PHASES],
     /// By number of stages after the range: all copies of tensors that it stashes.
     copies: Vec<[u64; N]>,
@@ -41,7 +41,7 @@ pub(super) struct PipelineScratch<const N: usize> {
 }
 
 impl<const N: usize> PipelineScratch<N> {
-    /// Bytes that are added beside `least` and `copies` in the phase with the most.
+    /// Bytes that are added besides `least` and `copies` in the phase with the most.
     fn in_any_phase(&self) -> [u64; N] {
         let mut highest = [0; N];
         self.phases

@@ -161,7 +161,7 @@ impl<const N: usize> RangeUpdates<N> {
         &self.holes.sum
     }
 
-    /// By lane, the bytes that the update takes beside always-live variables.
+    /// By lane, the bytes that the update takes besides always-live variables.
     pub(in crate::memory) fn taken(&self) -> &[u64; N] {
         &self.taken
     }

@@ -82,7 +82,7 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// By lane, the bytes of an update beside always-live variables: with landing pads for all
+    /// By lane, the bytes of an update besides always-live variables: with landing pads for all
     /// state, and with a pad for only one tensor of state at a time.
     pub(super) fn taken<const N: usize>(
         &self,
@@ -249,7 +249,7 @@ pub(in crate::memory) struct Updating {
     pub(in crate::memory) common_holes: u64,
     /// Bytes of sharded state that stay on the chip.
     pub(in crate::memory) shares: u64,
-    /// The bytes of the update beside always-live variables.
+    /// The bytes of the update besides always-live variables.
     pub(in crate::memory) taken: u64,
     /// The highest bytes of any update if one tensor of state at a time has a landing pad.
     pub(in crate::memory) taken_at_least: u64,

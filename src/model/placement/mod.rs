@@ -89,26 +89,27 @@ pub struct PlacementOptions {
 /// Why an operation counts at its places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Its name or inputs give its layer.
+    /// The name or the inputs of the operation give its layer.
     Layer,
-    /// It is in a function that several places call, and the data that flows through this call puts
-    /// it there.
+    /// The operation is in a function that several places call, and the data that flows through
+    /// this call determines its place.
     Call,
-    /// Data flows through it before the layers, or it is the backward pass of such an operation.
+    /// Data flows through the operation before the layers, or the operation is the backward pass of
+    /// one like that.
     BeforeLayers,
-    /// Data flows through it after the layers, and before it returns to them.
+    /// Data flows through the operation after the layers, and before it returns to them.
     AfterLayers,
-    /// Data flows through it there; between several places, it is where most bytes of its variables
-    /// are.
+    /// Data flows through the operation at its place; of several places, the one with most bytes of
+    /// its variables is taken.
     Variables,
-    /// No data flows through it, and the operation before it is there.
+    /// No data flows through the operation, so it has the place of the operation before it.
     Neighbour,
-    /// It updates weights that are there; or, without a place, it reaches over the model or only
-    /// copies from and to the host, and its programs count at the places that they touch.
+    /// The operation updates weights at its place. Or it has no place, since it reaches over the
+    /// model or only copies from and to the host; its programs count at the places that they use.
     Touched,
-    /// The compiler makes it for every IPU.
+    /// The compiler creates the operation for every IPU.
     EveryStage,
-    /// It has no layer, and all such operations form one pseudo-layer.
+    /// The operation has no layer; all operations without a layer form one pseudo-layer.
     Pseudo,
 }
 
@@ -195,7 +196,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Where everything counts in the classic model.
+    /// Places of all operations, variables and code by the classic rules.
     ///
     /// # Errors
     /// When more distinct sets of layers share variables than in any real model.
@@ -203,7 +204,7 @@ impl Placement {
         by_layer::classic(model, layering).checked()
     }
 
-    /// Where everything counts in the full model.
+    /// Places of all operations, variables and code by the full rules.
     ///
     /// # Errors
     /// As [`Placement::classic`].

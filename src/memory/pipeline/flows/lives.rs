@@ -263,7 +263,7 @@ impl Flows {
             others = found.others;
         }
         let others = self.positions_of(others);
-        // More steps count only in stages that have a user beside the maker.
+        // More steps count only in stages that have a user besides the maker.
         let beside = |(places, steps): (Vec<u32>, Steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             PartInPlaces::new(Some(if is_known { places } else { others.clone() }), steps)

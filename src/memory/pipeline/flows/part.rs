@@ -59,19 +59,19 @@ pub(in crate::memory::pipeline) struct Flow {
 /// What a stage does with the tensors of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Part {
-    /// The stage keeps it from its forward to its backward pass.
+    /// The stage keeps the tensor from its forward to its backward pass.
     pub(in crate::memory::pipeline) kept: bool,
-    /// An earlier stage makes it, and this stage's forward pass uses it.
+    /// An earlier stage makes the tensor, and the forward pass of this stage uses it.
     pub(in crate::memory::pipeline) enters: bool,
-    /// The stage keeps a copy for each micro-batch in flight.
+    /// The stage keeps a copy of the tensor for each micro-batch in flight.
     pub(in crate::memory::pipeline) stashed: bool,
-    /// The stage makes or receives it, and a later stage uses it.
+    /// The stage makes or receives the tensor, and a later stage uses it.
     pub(in crate::memory::pipeline) leaves: bool,
-    /// A gradient from a later stage.
+    /// The tensor is a gradient from a later stage.
     pub(in crate::memory::pipeline) gradient_in: bool,
-    /// A gradient for an earlier stage.
+    /// The tensor is a gradient for an earlier stage.
     pub(in crate::memory::pipeline) gradient_out: bool,
-    /// It passes through the stage without being used there.
+    /// The stage forwards the tensor without using it.
     pub(in crate::memory::pipeline) passes: bool,
 }
 

@@ -7,14 +7,14 @@ use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Which flow the variables of a use set have.
+/// Flow of the variables of a use set.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum OfSet {
-    /// None: it holds weights or constants, or no operation with a place uses it.
+    /// No flow: the set holds weights or constants, or no operation with a place uses it.
     None,
     /// The flow of the first [`Life`]; those of the other lives follow.
     First(u32),
-    /// It depends on the class.
+    /// The flow depends on the class.
     ByClass,
 }
 

@@ -20,14 +20,14 @@ pub(super) enum Reach {
     /// Nothing is known.
     #[default]
     Unknown,
-    /// It is at this level.
+    /// One level.
     At(Level),
-    /// It is at the levels that share a parameter, given by position in
+    /// The levels that share a parameter, given by its position in
     /// [`Flow::parameters`](crate::model::Flow).
     Shared(u32),
-    /// It is at several levels: it reaches over the model.
+    /// Several levels: the operation reaches over the model.
     Several,
-    /// It is on every IPU: it advances a state that several levels use, such as a random state.
+    /// Every IPU: the operation advances a state that several levels use, such as a random state.
     Everywhere,
 }
 

@@ -226,7 +226,7 @@ impl Case {
     }
 }
 
-/// Where everything of a case counts.
+/// Placement of a case, with the use set of each variable.
 pub(super) struct Placed {
     pub(super) placement: Placement,
     pub(super) set_of: Vec<u32>,

@@ -94,7 +94,7 @@ fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
 }
 
-/// It adds outputs of layer 1 and In, which decides nothing after the forward pass.
+/// The operation adds outputs of layer 1 and In, which decide nothing after the forward pass.
 #[test]
 fn what_is_recomputed_is_where_it_ran_first() {
     let mut training = Training::new();
@@ -124,8 +124,8 @@ fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     assert_eq!(placed.variable(derivative), "1 2");
 }
 
-/// It joins a gradient from Out with a tensor that layer 3 took from layer 2: more bytes come from
-/// Out, but Out does not know the tensor of layer 2.
+/// The operation joins a gradient from Out with a tensor that layer 3 took from layer 2: more bytes
+/// come from Out, but Out does not use the tensor of layer 2.
 #[test]
 fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     let mut training = Training::new();
