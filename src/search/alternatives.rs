@@ -1,4 +1,4 @@
-//! The bytes of other pipelines (`--recompute`, `--schedule`).
+//! Best splits in other pipelines (`--recompute`, `--schedule`).
 
 use super::{CostedRequest, SearchError, rough};
 use crate::memory::{MemoryModel, Pipeline, RangeCosts, Recompute, StatePlace};
@@ -7,7 +7,7 @@ use crate::solve::{self, Problem, Solution};
 use crate::time::StageTimes;
 use rayon::prelude::*;
 
-/// How many numbers of ranges are kept at a time, of 8 bytes each.
+/// Maximum number of range costs that are stored at a time, of 8 bytes each.
 const MAX_NUMBERS: usize = 1 << 25;
 
 /// The best split of the same model in another pipeline.
@@ -15,25 +15,24 @@ const MAX_NUMBERS: usize = 1 << 25;
 pub struct Alternative {
     /// The pipeline.
     pub pipeline: Pipeline,
-    /// Does the split fit? Else it is the one that needs the least.
+    /// Does the split fit? Otherwise it is the split with the lowest peak.
     pub fits: bool,
-    /// The split.
+    /// The best split.
     pub solution: Solution,
 }
 
-/// The model in another pipeline that a user would try.
+/// The model in another pipeline that a user could choose.
 pub(super) struct OtherPipeline<'a> {
     memory: MemoryModel<'a>,
-    /// Ranges that need more than this are not computed.
+    /// Costs of ranges that need more bytes than this are not computed.
     limit: u64,
     costs: RangeCosts,
-    /// The times of stages in this pipeline, if the profile has cycles.
+    /// Times of stages in this pipeline; `None` if the profile has no cycles.
     times: Option<StageTimes>,
 }
 
 impl<'a> OtherPipeline<'a> {
-    /// The model in another pipeline, of which ranges are to be computed that need at most
-    /// `limit`.
+    /// The model in `pipeline`. Costs will be computed for ranges that need at most `limit` bytes.
     pub(super) fn new(
         costed: &CostedRequest,
         memory: &MemoryModel<'a>,
@@ -49,12 +48,11 @@ impl<'a> OtherPipeline<'a> {
         })
     }
 
-    /// The pipeline.
     pub(super) fn pipeline(&self) -> Pipeline {
         self.memory.pipeline()
     }
 
-    /// The question to the solver in this pipeline, with the costs that were computed.
+    /// Problem for the solver in this pipeline, with the costs computed so far.
     pub(super) fn problem<'p>(&'p self, costed: &'p CostedRequest) -> Problem<'p> {
         Problem {
             costs: &self.costs,
@@ -63,23 +61,23 @@ impl<'a> OtherPipeline<'a> {
         }
     }
 
-    /// The times of stages in this pipeline, if the profile has cycles.
+    /// Times of stages in this pipeline; `None` if the profile has no cycles.
     pub(super) fn times(&self) -> Option<&StageTimes> {
         self.times.as_ref()
     }
 
-    /// The memory and the limit to compute it with.
+    /// Model and limit for which costs are to be computed.
     pub(super) fn wanted(&self) -> (&MemoryModel<'a>, u64) {
         (&self.memory, self.limit)
     }
 
-    /// Takes the costs that were wanted.
+    /// Stores the computed costs.
     pub(super) fn take(&mut self, costs: RangeCosts) {
         self.costs = costs;
     }
 
-    /// The best split, and whether it fits. Computes longer ranges until they are
-    /// enough for that.
+    /// The best split, and whether it fits. Raises the limit and computes more costs until they
+    /// suffice.
     pub(super) fn solve(
         &mut self,
         costed: &CostedRequest,
@@ -101,7 +99,7 @@ impl<'a> OtherPipeline<'a> {
     }
 }
 
-/// Computes what is wanted of `others` in one pass over the tiles, with at most so many stages.
+/// Computes the costs of `others` for at most `stages` stages, in one pass over the tiles.
 pub(super) fn compute_costs(
     others: &mut [OtherPipeline<'_>],
     stages: usize,
@@ -115,9 +113,9 @@ pub(super) fn compute_costs(
     Ok(())
 }
 
-/// What `of` makes of the model of `memory` in each pipeline, whose ranges of at most a number of
-/// bytes are computed for as many stages: for all pipelines that there is memory for in one pass
-/// over the tiles.
+/// Results of `of` for the model in each pipeline of `wanted`, with the costs of ranges up to the
+/// bytes given there, for at most `stages` stages. Each pass over the tiles serves as many
+/// pipelines as memory allows.
 pub(super) fn in_each<'a, R: Send>(
     costed: &CostedRequest,
     memory: &MemoryModel<'a>,
@@ -129,7 +127,8 @@ pub(super) fn in_each<'a, R: Send>(
     for some in wanted.chunks(at_once(costed, stages)) {
         let mut others: Vec<OtherPipeline<'a>> = Vec::new();
         for &(pipeline, limit) in some {
-            // Variables are live as with the same recomputation.
+            // Live ranges depend only on recomputation, so a model with the same recomputation is
+            // reused.
             let is_like =
                 |other: &&OtherPipeline<'_>| other.pipeline().recompute == pipeline.recompute;
             let like = others.iter().find(is_like);
@@ -147,9 +146,14 @@ pub(super) fn in_each<'a, R: Send>(
     Ok(found)
 }
 
+<<<<<<< ours
 /// How many pipelines are computed in one pass over the tiles, each with at most so many stages:
 /// as many as there is memory for. Ranges within the limit are as many as in the pipeline that
 /// was computed, if one was.
+=======
+/// Number of pipelines that memory allows to compute in one pass over the tiles, for at most
+/// `stages` stages each.
+>>>>>>> theirs
 fn at_once(costed: &CostedRequest, stages: usize) -> usize {
     let positions = costed.positions();
     let ranges = match costed.costs.iter().count() {
@@ -161,8 +165,8 @@ fn at_once(costed: &CostedRequest, stages: usize) -> usize {
     (MAX_NUMBERS / numbers.max(1)).max(1)
 }
 
-/// Answers `costed` in each of `others`, whose costs are known. Where nothing fits, what
-/// differs in the same as one that fits is left out.
+/// Best splits in each of `others`, whose costs must be computed. If nothing fits in the current
+/// pipeline `now`, a pipeline is skipped if one that fits differs from `now` in the same options.
 pub(super) fn find(
     others: Vec<OtherPipeline<'_>>,
     costed: &CostedRequest,
@@ -187,8 +191,8 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// The other pipelines, with the limits up to which ranges must be computed to know
-/// the best split of each.
+/// The other pipelines, with the limits up to which costs must be computed to find the best split
+/// of each.
 pub(super) fn others<'a>(
     costed: &CostedRequest,
     memory: &MemoryModel<'a>,
@@ -204,15 +208,15 @@ pub(super) fn others<'a>(
     let pipeline = memory.pipeline();
     let states = other_states(costed, memory)?.into_iter();
     let states = states.map(|state| pipeline.with_state(state, costed.request.pipeline.replicas));
-    // The other pipelines that a request leaves open are no news where nothing fits.
+    // If nothing fits, the pipelines that the request leaves open were all tried already.
     let open = pipeline.open(costed.request.pipeline, memory.is_training());
     let is_news = |other: &Pipeline| costed.request.moves || !open.contains(other);
     let pipelines = pipeline.alternatives().into_iter().filter(is_news);
     states.chain(pipelines).map(other).collect()
 }
 
-/// Where the state of the optimizer may be instead: nowhere else if it is not on the chip, or
-/// all places were tried.
+/// Other places for the optimizer state: none if it is not on the chip, or if all places were
+/// tried.
 pub(super) fn other_states(
     costed: &CostedRequest,
     memory: &MemoryModel<'_>,
@@ -231,7 +235,7 @@ pub(super) fn other_states(
     })
 }
 
-/// The model of a pipeline that computes nothing again; `None` where nothing is.
+/// The model without recomputation; `None` if its pipeline has none.
 pub(super) fn without_recomputation<'a>(
     memory: &MemoryModel<'a>,
 ) -> Result<Option<MemoryModel<'a>>, SearchError> {
