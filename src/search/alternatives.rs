@@ -146,19 +146,14 @@ pub(super) fn in_each<'a, R: Send>(
     Ok(found)
 }
 
-<<<<<<< ours
-/// How many pipelines are computed in one pass over the tiles, each with at most so many stages:
-/// as many as there is memory for. Ranges within the limit are as many as in the pipeline that
-/// was computed, if one was.
-=======
 /// Number of pipelines that memory allows to compute in one pass over the tiles, for at most
-/// `stages` stages each.
->>>>>>> theirs
+/// `stages` stages each. The ranges within the limit are estimated from the pipeline whose costs
+/// were computed, if there is one.
 fn at_once(costed: &CostedRequest, stages: usize) -> usize {
     let positions = costed.positions();
     let ranges = match costed.costs.iter().count() {
         0 => positions.saturating_mul(positions),
-        // State elsewhere leaves room for longer ranges.
+        // With the state off the chip or sharded, longer ranges fit.
         ranges => ranges.saturating_mul(2),
     };
     let numbers = ranges.saturating_mul(stages.min(positions) + 1);
