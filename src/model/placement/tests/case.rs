@@ -169,7 +169,7 @@ impl Case {
                 .collect(),
             ..Flow::default()
         };
-        for (variable, (users, class, _, name)) in self.variables.iter().enumerate() {
+        for (variable, (users, class, bytes, name)) in self.variables.iter().enumerate() {
             let all = self.in_order().into_iter();
             let all = all.map(|own| &self.operations[own as usize]);
             let numbered = (0u32..).zip(all);
@@ -186,14 +186,14 @@ impl Case {
                 _ if *name == "ids" => flow.edges.push(FlowEdge {
                     from: NO_NODE,
                     to: nodes.into(),
-                    bytes: 100,
+                    bytes: u64::from(*bytes),
                 }),
                 _ if *class == LASTING => flow.parameters.push((set_of[variable], nodes.into())),
                 [_] => {}
                 [from, to @ ..] => flow.edges.push(FlowEdge {
                     from: *from,
                     to: to.into(),
-                    bytes: 100,
+                    bytes: u64::from(*bytes),
                 }),
             }
         }

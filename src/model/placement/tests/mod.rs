@@ -1,6 +1,7 @@
 //! The rules, case by case, on small models made by hand.
 
 mod case;
+mod levels;
 mod rules;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Rules that no generated form needs, each with a form that a real model may have.
+//! Rules of the flow of data, each with a form that a real model may have.
 
 use super::case::{Case, Training};
 use crate::model::LayerOrder;

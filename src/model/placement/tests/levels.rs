@@ -1,0 +1,280 @@
+//! Rules that say where gradients, updates and state are. Each test fails without its rule.
+
+use super::case::{LASTING, PASSING, Training};
+use crate::model::placement::*;
+
+/// The gradient of what layer 1 kept, made with the weight of layer 3.
+#[test]
+fn a_weight_above_what_leads_to_a_gradient_does_not_place_it() {
+    let mut training = Training::new();
+    let gate = training.case.operation_at(9, "gate grad");
+    training.case.passing(&[8, gate], "");
+    training.case.passing(&[gate, 9], "");
+    let weight = training.weights[3];
+    training.uses(gate, &[weight]);
+    assert_eq!(training.placed().operation(9).0, "1");
+}
+
+/// More bytes come from layer 1.
+#[test]
+fn what_joins_two_layers_is_not_before_the_later_one() {
+    let mut training = Training::new();
+    let join = training.case.operation_at(3, "join");
+    for from in [1, 1, 1, 2, 2] {
+        training.case.passing(&[from, join], "");
+    }
+    training.case.passing(&[join, 3], "");
+    assert_eq!(training.placed().operation(3).0, "2");
+}
+
+#[test]
+fn a_head_between_layers_is_at_the_layer_before_it() {
+    let mut training = Training::new();
+    let loss = training.case.operation_at(3, "loss of layer 2");
+    training.case.passing(&[2, loss], "");
+    assert_eq!(training.placed().operation(3).0, "2");
+}
+
+/// Layers 1 and 3 share its weight; most that it uses comes from layer 2.
+#[test]
+fn a_gradient_with_a_shared_weight_is_where_that_is() {
+    let mut training = Training::new();
+    let gate = training.case.operation_at(8, "gate grad");
+    training.case.lasting(&[1, 3, gate], "shared");
+    for _ in 0..3 {
+        training.case.passing(&[7, gate, 9], "");
+    }
+    training.case.passing(&[gate, 8], "");
+    assert_eq!(training.placed().operation(8).0, "1");
+}
+
+#[test]
+fn what_changes_a_gradient_in_place_is_where_its_update_is() {
+    let mut training = Training::new();
+    let [norm, clip, update, other] =
+        training
+            .case
+            .operations(["norm", "clip", "update of 2", "update of 1"]);
+    let (weights, gradients) = (training.weights.clone(), training.gradients.clone());
+    training.uses(norm, &gradients[1..3]);
+    training.uses(clip, &[gradients[2]]);
+    training.uses(update, &[gradients[2], weights[2]]);
+    training.uses(other, &[gradients[1], weights[1]]);
+    let placed = training.placed();
+    assert_eq!(
+        (placed.operation(clip).0, placed.programs(clip).len()),
+        ("2".into(), 0)
+    );
+}
+
+/// It changes the gradients of a weight that all layers share, and of one of layer 2 alone.
+#[test]
+fn what_leads_to_updates_of_a_shared_weight_and_of_one_there_is_at_all_that_share_it() {
+    let mut training = Training::new();
+    let [scale, of_shared, of_second] =
+        training
+            .case
+            .operations(["scale", "update of shared", "update of 2"]);
+    training.case.lasting(&[1, 2, 3, of_shared], "shared");
+    training.case.passing(&[scale, of_shared], "");
+    training.case.passing(&[scale, of_second], "");
+    let weight = training.weights[2];
+    training.uses(of_second, &[weight]);
+    let placed = training.placed();
+    assert_eq!(
+        (placed.operation(scale).0, placed.programs(scale).len()),
+        ("1 2 3".into(), 0)
+    );
+}
+
+#[test]
+fn the_name_of_an_update_is_that_of_one_level_of_a_shared_weight() {
+    let mut training = Training::new();
+    let [scale, named] = training.case.operations(["scale", "update layer/2/x"]);
+    training.case.lasting(&[1, 2, named], "shared");
+    training.case.passing(&[scale, named], "");
+    assert_eq!(training.placed().operation(scale).0, "1 2");
+}
+
+/// What it makes goes into the update of a weight of layer 3 too.
+#[test]
+fn a_gradient_is_where_its_weight_is_and_not_where_its_update_is() {
+    let mut training = Training::new();
+    let gate = training.case.operation_at(9, "gate grad");
+    let update = training.case.operation("update of 3");
+    training.case.lasting(&[1, 2, gate], "shared");
+    training.case.passing(&[gate, update], "");
+    let weight = training.weights[3];
+    training.uses(update, &[weight]);
+    let placed = training.placed();
+    assert_eq!(
+        (placed.operation(9).0, placed.programs(gate).len()),
+        ("1 2".into(), 0)
+    );
+}
+
+#[test]
+fn state_is_where_the_weight_is_that_it_is_named_after() {
+    let mut training = Training::new();
+    training.case.lasting(&[2], "weight q");
+    let norm = training.case.operation("norm");
+    training.uses(norm, &training.gradients.clone());
+    let state = training.case.lasting(&[norm], "Accl1___weight q");
+    assert_eq!(training.placed().variable(state), "2");
+}
+
+/// Of the two that use it one touches layer 2 alone, the other all.
+#[test]
+fn what_has_no_place_goes_with_an_operation_that_touches_one() {
+    let mut training = Training::new();
+    let [copy, norm] = training.case.operations(["move in", "norm"]);
+    training.case.groups[copy].host_copies.push(0);
+    training.uses(copy, &[training.weights[2]]);
+    training.uses(norm, &training.gradients.clone());
+    let number = training.case.lasting(&[copy, norm], "");
+    let programs = vec![vec![training.weights[2]], vec![number]];
+    training.case.programs.push((copy, programs));
+    assert_eq!(training.placed().variable(number), "2");
+}
+
+#[test]
+fn what_is_used_with_what_has_got_a_place_gets_it_too() {
+    let mut training = Training::new();
+    let copies = training.case.operations(["move in", "move on"]);
+    for copy in copies {
+        training.case.groups[copy].host_copies.push(0);
+    }
+    training.uses(copies[0], &[training.weights[2]]);
+    training.case.lasting(&copies, "");
+    let last = training.case.lasting(&copies[1..], "");
+    assert_eq!(training.placed().variable(last), "2");
+}
+
+#[test]
+fn a_small_number_adds_no_place_to_what_uses_it() {
+    let mut training = Training::new();
+    let copy = training.case.operation("move in");
+    training.case.groups[copy].host_copies.push(0);
+    training.uses(copy, &[training.weights[2]]);
+    training.case.variable(&[1, copy], LASTING, 4, "");
+    assert_eq!(training.placed().operation(copy).0, "2");
+}
+
+#[test]
+fn a_weight_that_is_cast_for_a_layer_and_used_by_another_is_shared() {
+    let mut training = Training::new();
+    let cast = training.case.operation_at(1, "cast");
+    training.case.lasting(&[cast, 3], "weight of two");
+    training.case.passing(&[cast, 1], "");
+    let placed = training.placed();
+    assert_eq!(placed.operation(1).0, "1");
+    assert_eq!(placed.placement.ties[0].places, [1, 3]);
+}
+
+/// Without contexts that tell weights, and not trained: the host writes and reads it.
+#[test]
+fn what_the_host_gives_and_takes_is_a_weight_too() {
+    let mut training = Training::new();
+    let copies = training.case.operations(["move in", "move out"]);
+    for copy in copies {
+        training.case.groups[copy].host_copies.push(0);
+    }
+    let shared = training.case.lasting(&[1, 3], "shared");
+    training.uses(copies[0], &[shared]);
+    assert_eq!(training.placed().placement.ties, []);
+    training.uses(copies[1], &[shared]);
+    assert_eq!(training.placed().placement.ties[0].places, [1, 3]);
+    // A number that each tile has is none.
+    training.case.variables[shared].2 = 4;
+    assert_eq!(training.placed().placement.ties, []);
+}
+
+/// What leads to the next gradient is that of layer 2, whose activation it uses, and no longer that
+/// of layer 3.
+#[test]
+fn a_gradient_is_where_the_activation_is_that_it_uses() {
+    let mut training = Training::new();
+    let gate = training.case.operation_at(8, "gate grad");
+    let next = training.case.operation_at(9, "next grad");
+    training.case.passing(&[6, gate], "");
+    training.case.passing(&[2, gate], "");
+    training.case.passing(&[gate, next], "");
+    training.case.passing(&[next, 8], "");
+    let placed = training.placed();
+    assert_eq!([8, 9].map(|number| placed.operation(number).0), ["2", "2"]);
+}
+
+/// More of its bytes lead on to In.
+#[test]
+fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
+    let mut training = Training::new();
+    let sum = training.case.operation_at(8, "sum grad");
+    training.case.passing(&[6, sum], "");
+    training.case.passing(&[7, sum], "");
+    for _ in 0..3 {
+        training.case.passing(&[sum, 9], "");
+    }
+    assert_eq!(training.placed().operation(8).0, "2");
+}
+
+/// Layer 1 uses it too, and more bytes come from its gradient.
+#[test]
+fn a_gradient_next_to_in_that_uses_what_in_keeps_is_of_in() {
+    let mut training = Training::new();
+    let gate = training.case.operation_at(9, "gate grad");
+    training.case.passing(&[0, 1, gate], "");
+    for _ in 0..3 {
+        training.case.passing(&[8, gate], "");
+    }
+    training.case.passing(&[gate, 9], "");
+    assert_eq!(training.placed().operation(9).0, "In");
+}
+
+#[test]
+fn a_number_that_scales_all_gradients_does_not_join_them() {
+    let mut training = Training::new();
+    let [norm, clip, of_first, update, update_first] =
+        (training.case).operations(["norm", "clip", "clip 1", "update of 2", "update of 1"]);
+    let (weights, gradients) = (training.weights.clone(), training.gradients.clone());
+    training.uses(norm, &gradients[1..3]);
+    let scaled = [norm, clip, of_first];
+    training.case.variable(&scaled, PASSING, 4, "");
+    for (gradient, users) in [(2, [clip, update]), (1, [of_first, update_first])] {
+        for user in users {
+            training.uses(user, &[gradients[gradient]]);
+        }
+        training.uses(users[1], &[weights[gradient]]);
+    }
+    let placed = training.placed();
+    for (own, place) in [(clip, "2"), (of_first, "1")] {
+        let found = (placed.operation(own).0, placed.programs(own).len());
+        assert_eq!(found, (place.into(), 0));
+    }
+}
+
+#[test]
+fn a_named_operation_of_a_function_goes_with_the_operation_before() {
+    let mut training = Training::new();
+    let inner = training.case.operation_at(2, "inner");
+    training.case.operations[2].is_nested = true;
+    training.case.lasting(&[inner], "");
+    let placed = training.placed();
+    assert_eq!(placed.operation(2), ("1".into(), Reason::Neighbour));
+}
+
+/// Such as that of dropout. A constant of its own tells nothing.
+#[test]
+fn what_advances_the_state_of_several_layers_is_on_every_ipu() {
+    let mut training = Training::new();
+    let advance = training.case.operation_at(1, "advance");
+    training.case.lasting(&[advance], "");
+    let state = training.case.lasting(&[advance, 1, 3], "state");
+    for copy in training.case.operations(["move in", "move out"]) {
+        training.case.groups[copy].host_copies.push(0);
+        training.uses(copy, &[state]);
+    }
+    let placed = training.placed();
+    let found = placed.operation(1);
+    assert_eq!(found, ("every stage".into(), Reason::EveryStage));
+    assert_eq!(placed.placement.ties, []);
+}
