@@ -4,7 +4,6 @@ use super::model::Model;
 use super::places::Places;
 use super::random::{Random, topic};
 use super::settings::Settings;
-use super::sizes::is_bert_large;
 use super::templates::Kind;
 use super::tree::{Share, Tree, Window};
 
@@ -57,7 +56,7 @@ pub struct Code {
 /// Plants vertex types and gives each compute set one to three of them.
 pub fn build(settings: &Settings, model: &Model, tree: &Tree) -> Code {
     // The same vertices run in the layers of BERT.
-    let times = match is_bert_large(settings) {
+    let times = match settings.features.bert_large {
         true => settings.layers as usize,
         false => 1,
     };

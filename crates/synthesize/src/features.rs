@@ -23,22 +23,16 @@ pub struct Features {
     /// compute set for each.
     #[arg(long)]
     pub gradient_norm: bool,
-    /// Adds an operation that scales the gradients of all weights.
-    #[arg(long)]
-    pub loss_scaling: bool,
-    /// Lets norm and scaling be one operation each, with one compute set over all gradients.
-    #[arg(long)]
-    pub whole_sets: bool,
     /// Outlines parts of the backward pass too.
     #[arg(long, requires = "outlined")]
     pub outline_backward: bool,
-    /// Which calls have no context of their own that tells the layer, in
-    /// TensorFlow and plain Poplar.
-    #[arg(long, value_enum, default_value_t = Portion::None)]
-    pub anonymous_calls: Portion,
-    /// Where the pairs of a call inside an outlined body stand, in PopART.
-    #[arg(long, value_enum, default_value_t = Pairs::OnClone)]
-    pub pairs: Pairs,
+    /// Leaves out the layers in the contexts of calls, in TensorFlow and plain Poplar.
+    #[arg(long)]
+    pub anonymous_calls: bool,
+    /// Leaves the pairs of a call inside an outlined body, in PopART, on the calls that it
+    /// replaced alone.
+    #[arg(long)]
+    pub pairs_on_replaced: bool,
     /// Lists pairs of contexts in no order.
     #[arg(long)]
     pub shuffle_pairs: bool,
@@ -52,13 +46,6 @@ pub struct Features {
     /// Size of embedding and head.
     #[arg(long, value_enum, default_value_t = Ends::Medium)]
     pub ends: Ends,
-    /// Lets the head take its input under the name that the last layer gave it.
-    #[arg(long)]
-    pub head_reads_layer: bool,
-    /// Lets operations of a graph go by their types alone, as without PopTorch's scopes of
-    /// modules.
-    #[arg(long, requires = "graph")]
-    pub scopes_off: bool,
     /// Adds a mask that is made before the layers and used by all of them.
     #[arg(long)]
     pub masks: bool,
@@ -66,75 +53,19 @@ pub struct Features {
     #[arg(long)]
     pub constants: bool,
     /// Which places share a weight.
-    #[arg(long, value_enum, default_value_t = Tied::None)]
-    pub tied: Tied,
-    /// Makes all layers equal, to the byte.
+    #[arg(long, value_enum)]
+    pub tied: Option<Tied>,
+    /// Trains neither embedding nor the first half of the layers.
     #[arg(long)]
-    pub equal_layers: bool,
-    /// How large its weights and activations are.
-    #[arg(long, value_enum, default_value_t = Sizes::Drawn)]
-    pub sizes: Sizes,
-    /// Forms of real models that it has, several separated by commas.
-    #[arg(long, value_enum, value_delimiter = ',')]
-    pub forms: Vec<Form>,
-    /// What TensorFlow calls the updates of single weights.
-    #[arg(long, value_enum, default_value_t = UpdateNames::Usual)]
-    pub update_names: UpdateNames,
-}
-
-/// How large weights and activations are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Sizes {
-    /// As the bytes of a layer and the seed have it, unevenly over the tiles.
-    Drawn,
-    /// Those of BERT-Large in 16 bits, for 8 samples of 128 tokens, evenly over the 1,472
-    /// tiles of an IPU. A model of fewer tiles has what stands on so many of these.
-    BertLarge,
-}
-
-/// A form of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Form {
-    /// A late layer uses the embedding's output too.
-    SkipIn,
-    /// All layers use the embedding's output.
-    SkipInAll,
-    /// The late layers use the outputs of the early ones, the last that of the
-    /// first.
-    Unet,
-    /// The layers of the second half use the output of one in the middle.
-    EncoderMemory,
-    /// A bias with a weight, made once before the layers and used by all.
-    Bias,
-    /// Several operations with weights and large activations before the layers.
-    Stem,
-    /// Heads with weight and loss between layers: each goes with the layer before.
-    AuxHeads,
-    /// What comes after the layers uses the outputs of all of them.
-    Pyramid,
-    /// Embedding and the first half of the layers are not trained.
-    Frozen,
-    /// Each layer has a small trained adapter, all else before the head is frozen.
-    Adapters,
-    /// All layers have the same weights.
-    SharedAll,
-    /// Each two layers have the same weights.
-    SharedPairs,
-    /// Two chains of layers that meet after the last one.
-    Towers,
-    /// A random state that every IPU advances and all layers use.
-    RandomState,
-    /// A layer stands in a loop.
-    Repeat,
-    /// Each layer's first weight is cast by an operation whose name tells nothing.
-    Casts,
-    /// Each layer has experts and a router that chooses from them; a loss of the routers of
-    /// all layers is part of the model's.
-    Experts,
-    /// A layer in the middle uses the first weight of In too.
-    EntryWeights,
-    /// Every other layer is of another kind: it has a scan too.
-    Hybrid,
+    pub frozen: bool,
+    /// Adds a random state that every IPU advances and all layers use.
+    #[arg(long)]
+    pub random_state: bool,
+    /// Gives weights and activations the sizes of BERT-Large in 16 bits, for 8 samples of 128
+    /// tokens, evenly over the 1,472 tiles of an IPU. A model of fewer tiles has the part on
+    /// these.
+    #[arg(long)]
+    pub bert_large: bool,
 }
 
 /// What updates the weights.
@@ -168,35 +99,6 @@ pub enum Names {
     None,
 }
 
-/// What updates are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UpdateNames {
-    /// `update_` and `ResourceApply`.
-    Usual,
-    /// As optimisers outside of TensorFlow itself have it.
-    Other,
-}
-
-/// How many of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Portion {
-    /// None of them.
-    None,
-    /// Every other one.
-    Half,
-    /// All of them.
-    All,
-}
-
-/// Where the pairs of a call inside an outlined body stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Pairs {
-    /// On the call in the body, as well as on those that it replaced.
-    OnClone,
-    /// On the calls that it replaced alone.
-    OnReplaced,
-}
-
 /// How large embedding and head are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Ends {
@@ -211,12 +113,8 @@ pub enum Ends {
 /// Which places share a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Tied {
-    /// None.
-    None,
     /// Embedding and head.
     Ends,
-    /// Two layers, one after the other.
-    Neighbours,
     /// Two layers with another between them.
-    Distant,
+    Layers,
 }

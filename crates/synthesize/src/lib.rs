@@ -58,7 +58,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Parser as _;
 
-use pipeline::{PipelineModel, PipelineTruth};
+use pipeline::PipelineModel;
 use place_truth::PlaceTruth;
 use places::Places;
 
@@ -107,18 +107,6 @@ pub fn write_with_pipeline<S: AsRef<OsStr>>(
     Ok(PipelineModel::new(&plan))
 }
 
-/// Writes the profile of the pipelined compilation that the options ask for, and
-/// the `debug.cbor` of the model; gives what it needs.
-pub fn write_pipelined<S: AsRef<OsStr>>(
-    folder: &Path,
-    options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<PipelineTruth> {
-    let options = parsed(folder, options)?;
-    let pipelined = options.pipelined();
-    let pipelined = pipelined.context("the options ask for no pipeline")?;
-    write_pipeline(&plan::build(options.settle()?), &pipelined)
-}
-
 /// Options as on the command line.
 fn parsed<S: AsRef<OsStr>>(
     folder: &Path,
@@ -157,10 +145,7 @@ fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_pipeline(
-    plan: &plan::Plan,
-    pipelined: &pipelined::Pipelined,
-) -> anyhow::Result<PipelineTruth> {
+fn write_pipeline(plan: &plan::Plan, pipelined: &pipelined::Pipelined) -> anyhow::Result<()> {
     let positions = plan.settings.layers + 2;
     for cut in &pipelined.cuts {
         anyhow::ensure!(
@@ -177,7 +162,8 @@ fn write_pipeline(
         &pipelined.cuts,
         &pipelined.options,
         &pipelined.form,
-    )
+    )?;
+    Ok(())
 }
 
 /// Makes the folder, and sees to it that it has no profile.

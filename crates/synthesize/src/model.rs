@@ -72,8 +72,7 @@ pub struct Op {
     /// Whether it hands its outputs on; not what makes the gradient of a weight
     /// alone.
     pub hands_on: bool,
-    /// The operation whose output it writes again: in a loop, or in place where it hands
-    /// nothing on.
+    /// The operation whose output it writes again, in place.
     pub rewrites: Option<usize>,
     /// Bytes on a tile of each output; none where they are drawn.
     pub sizes: Vec<u64>,
@@ -81,8 +80,6 @@ pub struct Op {
     pub tensors: Vec<usize>,
     /// The number in a graph of the operation, or of the one that it is the gradient of.
     pub in_graph: Option<usize>,
-    /// The layer whose loop it stands in.
-    pub in_loop: Option<u32>,
 }
 
 /// A read of the output of another operation.

@@ -24,12 +24,10 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub framework: Option<Framework>,
     /// The forward pass of a real model, as graphs/write.py writes it, in place of layers
-    /// that are all alike. Compressed if the name ends in .gz.
+    /// that are all alike. Compressed if the name ends in .gz. Tensors have the bytes that they
+    /// have on each of 1,472 tiles.
     #[arg(long)]
     pub graph: Option<PathBuf>,
-    /// Tiles that the tensors of a graph are spread over: --tiles of them are written.
-    #[arg(long, requires = "graph", default_value_t = 1472)]
-    pub of_tiles: u32,
     /// Layers of the model.
     #[arg(long)]
     pub layers: Option<u32>,
@@ -140,7 +138,10 @@ const BIG: Defaults = Defaults {
 impl Options {
     /// The pipelined compilation that is wanted instead of that for one IPU.
     pub fn pipelined(&self) -> Option<Pipelined> {
-        self.pipelined.settle(self.execution)
+        let is_outlined = self
+            .outlined
+            .is_some_and(|outlined| outlined != Outlined::None);
+        self.pipelined.settle(self.execution, is_outlined)
     }
 
     /// Fills in the preset and the defaults, and reads the graph.
@@ -182,7 +183,6 @@ impl Options {
             planted: self.planted.clone(),
             features: self.features.clone(),
             graph: graph.map(Arc::new),
-            of_tiles: self.of_tiles.max(1),
         })
     }
 

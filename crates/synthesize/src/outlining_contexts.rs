@@ -2,7 +2,6 @@
 //! them, as pairs on the context of the call.
 
 use super::contexts::{Body, Contexts, is_popart};
-use super::features::Pairs;
 use super::model::{Call, Model};
 use super::random::topic;
 use super::settings::Settings;
@@ -14,7 +13,7 @@ impl Contexts {
         if !is_popart(settings) {
             return;
         }
-        let on_clone = settings.features.pairs == Pairs::OnClone;
+        let on_clone = !settings.features.pairs_on_replaced;
         for (index, op) in model.ops.iter().enumerate() {
             let Some(call) = op.call.map(|site| &model.calls[site]) else {
                 continue;

@@ -72,8 +72,9 @@ const CODES: PlantedCode = PlantedCode {
 };
 
 impl PipelinedOptions {
-    /// The requested pipeline, with an execution or without.
-    pub fn settle(&self, execution: bool) -> Option<Pipelined> {
+    /// The requested pipeline, with an execution or without. Of an outlined model, whose bodies
+    /// are listed at the call of one layer, each IPU goes through the steps of the others too.
+    pub fn settle(&self, execution: bool, is_outlined: bool) -> Option<Pipelined> {
         let form = ProfileForm {
             planted: match self.planted_codes {
                 true => CODES,
@@ -84,7 +85,10 @@ impl PipelinedOptions {
         };
         Some(Pipelined {
             cuts: self.pipelined.clone()?,
-            options: PipelineOptions::new(self.schedule, self.recompute),
+            options: PipelineOptions {
+                all_steps: is_outlined,
+                ..PipelineOptions::new(self.schedule, self.recompute)
+            },
             form,
         })
     }

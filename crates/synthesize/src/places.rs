@@ -129,37 +129,3 @@ impl BitOrAssign for Places {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_layer_is_a_place_of_its_own() {
-        let layers: Vec<u32> = (0..Places::MAX_LAYERS).collect();
-        for &layer in &layers {
-            let places = Places::layer(layer);
-            assert_eq!(places.count(), 1, "layer {layer}");
-            assert_eq!(places.in_order(Places::MAX_LAYERS), [layer + 1]);
-            assert!(!places.meets(Places::IN | Places::OUT) && places.meets(Places::EVERY));
-        }
-        let all = layers
-            .iter()
-            .fold(Places::NONE, |all, &layer| all | Places::layer(layer));
-        assert_eq!(all | Places::IN | Places::OUT, Places::EVERY);
-        assert!(Places::layer(Places::MAX_LAYERS).is_empty());
-    }
-
-    #[test]
-    fn ranges_meet_where_they_overlap() {
-        for (from, to) in [(0, 3), (50, 70), (60, 63), (63, 64), (120, 200), (0, 301)] {
-            let places = Places::positions(300, from..=to);
-            assert_eq!(places.in_order(300), (from..=to).collect::<Vec<_>>());
-            for position in 0..=301 {
-                let other = Places::positions(300, position..=position);
-                let is_in = (from..=to).contains(&position);
-                assert_eq!((places.meets(other), places.holds(other)), (is_in, is_in));
-            }
-        }
-    }
-}

@@ -12,13 +12,7 @@ use super::{cycles, memory_tables, program_tables, schema, variable_tables, vert
 
 /// Writes the profile of `plan` in one transaction, row by row.
 pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
-    let mut connection =
-        Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
-    connection.execute_batch(&format!(
-        "PRAGMA page_size = {}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-         PRAGMA cache_size = -65536;",
-        plan.settings.page_size
-    ))?;
+    let mut connection = create(path, plan.settings.page_size)?;
     let transaction = connection.transaction()?;
     schema::create(&transaction)?;
     let device = Device {
@@ -42,6 +36,17 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     parameters(&plan.settings, has, &transaction)?;
     transaction.commit()?;
     Ok(())
+}
+
+/// An empty file for one transaction.
+pub fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
+    let connection =
+        Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
+    connection.execute_batch(&format!(
+        "PRAGMA page_size = {page_size}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+         PRAGMA cache_size = -65536;"
+    ))?;
+    Ok(connection)
 }
 
 /// The target of a compilation.

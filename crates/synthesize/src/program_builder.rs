@@ -210,17 +210,10 @@ impl Builder<'_> {
         self.sync(main, Type::Sync);
         let turns = if self.settings.execution { 2 } else { 16 };
         let body = self.repeat(main, context, turns);
-        let model = self.model;
-        let order = &model.order;
         let [input, loss] = self.contexts.ends;
         self.stream(body, input, "input", true, Content::Marked(Mark::Input));
-        let loops = order.chunk_by(|&op, &next| model.ops[op].in_loop == model.ops[next].in_loop);
-        for ops in loops {
-            let parent = match model.ops[ops[0]].in_loop {
-                Some(_) => self.repeat(body, context, 3),
-                None => body,
-            };
-            ops.iter().for_each(|&op| self.op(parent, op));
+        for &op in &self.model.order {
+            self.op(body, op);
         }
         self.stream(body, loss, "loss", false, Content::Marked(Mark::Loss));
     }

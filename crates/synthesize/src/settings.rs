@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
-use super::features::{Features, Sizes};
+use super::features::Features;
 use super::graph_file::ForwardPass;
 use super::random::Random;
 
@@ -87,8 +87,6 @@ pub struct Settings {
     pub features: Features,
     /// The forward pass of a real model, in place of layers that are all alike.
     pub graph: Option<Arc<ForwardPass>>,
-    /// Tiles that the tensors of a graph are spread over.
-    pub of_tiles: u32,
 }
 
 impl Settings {
@@ -99,7 +97,7 @@ impl Settings {
 
     /// Whether what is large stands evenly on all tiles.
     pub fn is_even(&self) -> bool {
-        self.features.sizes == Sizes::BertLarge || self.graph.is_some()
+        self.features.bert_large || self.graph.is_some()
     }
 
     /// Whether outlined bodies take part in the backward pass.
@@ -110,7 +108,7 @@ impl Settings {
     /// Whether the norm over all gradients has operations of its own for each, as PopART and
     /// TensorFlow make it.
     pub fn norms_each_gradient(&self) -> bool {
-        self.framework != Framework::Poplar && !self.features.whole_sets
+        self.framework != Framework::Poplar
     }
 
     /// Where interleaved memory starts: after the first third, as on a Mk2 tile.

@@ -1,6 +1,6 @@
 //! How many bytes parts of a model have, and which tiles their weights.
 
-use super::features::{Ends, Form, Sizes};
+use super::features::Ends;
 use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tensors::Part;
@@ -22,17 +22,15 @@ pub fn layer_scale(settings: &Settings, layer: u32) -> (u64, u64) {
 
 /// Bytes of weights, and of everything else, that a part has on an average tile.
 pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
-    if is_bert_large(settings) {
+    if settings.features.bert_large {
         return of_bert_large(part);
     }
     let bytes = settings.bytes_per_layer_tile;
     let (weights, rest) = match (part, settings.features.ends) {
-        (Part::Layer(_), _) if settings.features.equal_layers => (400, 600),
         (Part::Layer(layer), _) => {
             let (weights, rest) = layer_scale(settings, layer);
             (weights * 2 / 5, rest * 3 / 5)
         }
-        (Part::In, _) if settings.features.forms.contains(&Form::Stem) => (700, 1100),
         (_, Ends::Small) => (40, 60),
         (Part::In, Ends::Medium) => (450, 200),
         (Part::Out, Ends::Medium) => (200, 250),
@@ -42,16 +40,13 @@ pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
     (bytes * weights / 1000, bytes * rest / 1000)
 }
 
-/// Bytes of elements of 16 bits on a tile, where they stand evenly on all tiles of the device
-/// that the model is made for.
-pub fn of_elements(settings: &Settings, elements: u64) -> u64 {
-    let bytes = elements.div_ceil(settings.of_tiles.into()) * 2;
-    bytes.next_multiple_of(4)
-}
+/// Tiles of an IPU.
+const TILES: u64 = 1472;
 
-/// Has the model the sizes of BERT-Large?
-pub fn is_bert_large(settings: &Settings) -> bool {
-    settings.features.sizes == Sizes::BertLarge
+/// Bytes of elements of 16 bits on a tile, where they stand evenly on all tiles of an IPU.
+pub fn of_elements(elements: u64) -> u64 {
+    let bytes = elements.div_ceil(TILES) * 2;
+    bytes.next_multiple_of(4)
 }
 
 /// Rows of the embedding's tables: words, positions with what tells sentences apart, and
@@ -62,7 +57,6 @@ pub const TABLES_OF_BERT: [u32; 3] = [30_522, 514, 2];
 /// and the head a value of 16 bits for each word of its 20 masked tokens a sample.
 fn of_bert_large(part: Part) -> (u64, u64) {
     const HIDDEN: u64 = 1024;
-    const TILES: u64 = 1472;
     let attention = 4 * (HIDDEN * HIDDEN + HIDDEN);
     let forward = 2 * 4 * HIDDEN * HIDDEN + 4 * HIDDEN + HIDDEN;
     let norms = 4 * HIDDEN;
@@ -81,8 +75,7 @@ pub fn window(settings: &Settings, weight: usize) -> Window {
     let hash = settings
         .random
         .hash([topic::VARIABLE, weight as u64, 0, 20]);
-    let is_even = settings.features.equal_layers || settings.is_even();
-    let is_partial = !is_even && hash % 100 < 15;
+    let is_partial = !settings.is_even() && hash % 100 < 15;
     window_of(tiles, hash, is_partial)
 }
 

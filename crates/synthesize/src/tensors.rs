@@ -23,6 +23,14 @@ impl Part {
             Part::Out => Places::OUT,
         }
     }
+
+    /// The number of the layer, of a layer.
+    pub fn layer(self) -> Option<u32> {
+        match self {
+            Part::Layer(layer) => Some(layer),
+            Part::In | Part::Out => None,
+        }
+    }
 }
 
 /// A weight.

@@ -12,7 +12,7 @@ use super::truth::{Truth, Variable};
 
 /// Writes the tables of variables; gives what they add up to.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<Truth> {
-    categories(plan, connection)?;
+    categories(|category| plan.category_id(category), connection)?;
     let truth = vars_info(plan, connection)?;
     names(plan, connection)?;
     unlowered(plan, connection)?;
@@ -22,11 +22,11 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<Truth> {
     Ok(truth)
 }
 
-fn categories(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+/// Writes the categories, each with the id that the file has for it.
+pub fn categories(id: impl Fn(usize) -> usize, connection: &Connection) -> rusqlite::Result<()> {
     let mut insert = connection.prepare("INSERT INTO var_categories VALUES (?1, ?2, ?3)")?;
     for (position, name) in CATEGORIES.iter().enumerate() {
-        let id = plan.category_id(position);
-        insert.execute(params![id, name, format!("synthetic {name}")])?;
+        insert.execute(params![id(position), name, format!("synthetic {name}")])?;
     }
     Ok(())
 }

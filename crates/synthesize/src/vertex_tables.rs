@@ -3,7 +3,7 @@
 use crate::encoding::{encode_diff_rle, encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
-use super::code::SetBytes;
+use super::code::{SetBytes, VertexType};
 use super::cycles;
 use super::groups::Access;
 use super::plan::Plan;
@@ -11,7 +11,7 @@ use super::plan::Plan;
 /// Writes the tables of compute sets and vertex types.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     compute_sets(plan, connection)?;
-    vertex_types(plan, connection)?;
+    vertex_types(&plan.code.types, connection)?;
     instances(plan, connection)?;
     memory_by_compute_set(plan, connection)?;
     memory_by_vertex_type(plan, connection)
@@ -74,9 +74,10 @@ fn by_tile(plan: &Plan, value: impl Fn(u32) -> u64) -> Vec<u64> {
     (0..plan.settings.tiles).map(value).collect()
 }
 
-fn vertex_types(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+/// Writes the vertex types.
+pub fn vertex_types(types: &[VertexType], connection: &Connection) -> rusqlite::Result<()> {
     let mut insert = connection.prepare("INSERT INTO vertex_types VALUES (?1, ?2, ?3, ?4)")?;
-    for (id, kind) in plan.code.types.iter().enumerate() {
+    for (id, kind) in types.iter().enumerate() {
         insert.execute(params![id, kind.name, kind.size(), kind.source])?;
     }
     Ok(())

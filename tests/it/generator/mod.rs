@@ -53,26 +53,21 @@ fn cases_with_features() -> impl Iterator<Item = &'static str> {
     [
         "--mode inference --masks --constants --gaps 9",
         "--mode training --optimiser adam-each --tied ends --compiler-made 50",
-        "--mode training --optimiser adam-fused --names none --gradient-norm --whole-sets",
-        "--mode training --outlined once --outline-backward --nested --pairs on-replaced",
+        "--mode training --optimiser adam-fused --names none --gradient-norm --frozen",
+        "--mode training --outlined once --outline-backward --nested --pairs-on-replaced",
         "--mode training --outlined per-call --outline-backward --framework poptorch \
          --nested --shuffle-pairs --ends small",
-        "--mode training --optimiser adam-sets --names variable --loss-scaling \
-         --framework tensorflow --tied neighbours --ends large",
+        "--mode training --optimiser adam-sets --names variable --random-state \
+         --framework tensorflow --tied layers --ends large",
         "--mode training --framework tensorflow --outlined per-call --outline-backward \
-         --anonymous-calls half --gradient-norm",
+         --accumulation --gradient-norm",
         "--mode training --framework poplar --outlined once --outline-backward \
-         --anonymous-calls all --tied distant --equal-layers",
-        "--mode training --framework popart --forms skip-in,aux-heads,casts,repeat",
-        "--mode training --framework poptorch --forms towers,bias,frozen,random-state \
-         --optimiser adam-each --outlined once",
-        "--mode training --framework tensorflow --forms stem,pyramid,adapters \
-         --update-names other --accumulation",
-        "--mode inference --framework poplar --forms unet,encoder-memory,skip-in-all",
-        "--mode training --framework poptorch --graph crates/synthesize/graphs/t5.json.gz \
-         --of-tiles 5888 --optimiser adam-each --gradient-norm",
+         --anonymous-calls --tied ends",
+        "--mode training --framework poptorch --bytes-per-tile 4000000 \
+         --graph crates/synthesize/graphs/t5.json.gz \
+         --optimiser adam-each --gradient-norm",
         "--mode training --framework popart --graph crates/synthesize/graphs/resnet50.json.gz \
-         --scopes-off --accumulation",
+         --accumulation",
         "--mode training --framework tensorflow \
          --graph crates/synthesize/graphs/keras_xception.json.gz",
         "--mode inference --framework poplar --graph crates/synthesize/graphs/bert.json.gz",

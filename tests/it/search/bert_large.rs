@@ -27,7 +27,7 @@ fn tiles() -> u64 {
 fn generate(folder: &Path) {
     let options = format!(
         "--framework popart --mode training --layers {LAYERS} --tiles {} --optimiser adam-each \
-         --accumulation --tied ends --equal-layers --sizes bert-large",
+         --accumulation --tied ends --bert-large",
         tiles()
     );
     synthesize::write(folder, options.split_whitespace()).expect("both files");

@@ -153,43 +153,41 @@ fn out_on_the_last_ipu_with_the_weight_of_in_leaves_one_stage() {
 
 #[test]
 fn layers_that_share_a_weight_stay_together() {
-    for places in ["neighbours", "distant"] {
-        each(places, |tied| {
-            let facts = tied.facts(&PlacementOptions::default());
-            let free = tied.facts(&untied());
-            let [(first, last)] = facts.ties[..] else {
-                panic!("{:?}", facts.ties);
-            };
-            let names = [first, last].map(|at| facts.positions.name(at).to_string());
-            let between = format!("--cut-after={}", names[0]);
-            for ipus in [2, 4] {
-                let limits = vec![facts.limit; ipus];
-                let option = format!("--num-ipus={ipus}");
-                let run = tied.run(&["--solve", &option]);
-                let best = facts.best("peak", &limits, |_| true);
-                assert_eq!(Some(printed(&facts, &run.out)), best, "{run:?}");
-                let free = free.best("peak", &limits, |_| true);
-                let run = tied.run(&["--solve", &option, "--untie=all"]);
-                assert_eq!(Some(printed(&facts, &run.out)), free, "{run:?}");
-            }
-            let clash = tied.run(&["--solve", &between]);
-            assert_eq!(clash.code, 2, "{clash:?}");
-            let users = format!(" bytes) of {} and {}:", names[0], names[1]);
-            assert!(clash.err.contains(&users), "{}", clash.err);
-            assert!(clash.err.contains("unless --untie "), "{}", clash.err);
-            let torn = format!("--check-splits={}", names[0]);
-            let torn = tied.run(&["--solve", &torn]);
-            assert_eq!(torn.code, 1, "{torn:?}");
-            assert!(torn.err.contains("breaks the tie of weight "), "{torn:?}");
-            assert!(torn.err.contains(", which no framework runs"), "{torn:?}");
-        });
-    }
+    each("layers", |tied| {
+        let facts = tied.facts(&PlacementOptions::default());
+        let free = tied.facts(&untied());
+        let [(first, last)] = facts.ties[..] else {
+            panic!("{:?}", facts.ties);
+        };
+        let names = [first, last].map(|at| facts.positions.name(at).to_string());
+        let between = format!("--cut-after={}", names[0]);
+        for ipus in [2, 4] {
+            let limits = vec![facts.limit; ipus];
+            let option = format!("--num-ipus={ipus}");
+            let run = tied.run(&["--solve", &option]);
+            let best = facts.best("peak", &limits, |_| true);
+            assert_eq!(Some(printed(&facts, &run.out)), best, "{run:?}");
+            let free = free.best("peak", &limits, |_| true);
+            let run = tied.run(&["--solve", &option, "--untie=all"]);
+            assert_eq!(Some(printed(&facts, &run.out)), free, "{run:?}");
+        }
+        let clash = tied.run(&["--solve", &between]);
+        assert_eq!(clash.code, 2, "{clash:?}");
+        let users = format!(" bytes) of {} and {}:", names[0], names[1]);
+        assert!(clash.err.contains(&users), "{}", clash.err);
+        assert!(clash.err.contains("unless --untie "), "{}", clash.err);
+        let torn = format!("--check-splits={}", names[0]);
+        let torn = tied.run(&["--solve", &torn]);
+        assert_eq!(torn.code, 1, "{torn:?}");
+        assert!(torn.err.contains("breaks the tie of weight "), "{torn:?}");
+        assert!(torn.err.contains(", which no framework runs"), "{torn:?}");
+    });
 }
 
 /// The memory that is enough without the tie, and with it is not.
 #[test]
 fn a_weight_that_stands_in_the_way_is_named() {
-    each("distant", |tied| {
+    each("layers", |tied| {
         let facts = tied.facts(&PlacementOptions::default());
         let free = tied.facts(&untied());
         let ipus = facts.positions.len();
@@ -227,7 +225,7 @@ fn a_weight_that_stands_in_the_way_is_named() {
 
 #[test]
 fn the_greedy_search_and_the_classic_model_know_no_ties() {
-    let tied = Tied::new("distant", "popart", 1);
+    let tied = Tied::new("layers", "popart", 1);
     let greedy = tied.run(&["--solve", "--solver=greedy", "--mem-per-tile=60000"]);
     let classic = tied.run(&["--solve", "--memory-model=classic", "--untie=all"]);
     assert_eq!(classic.code, 0, "{classic:?}");

@@ -1,6 +1,6 @@
 //! The backward pass of the planted model.
 
-use super::{Block, Builder};
+use super::Builder;
 use crate::model::{Op, Phase, Read};
 use crate::places::Places;
 use crate::settings::{Framework, Outlined};
@@ -56,12 +56,9 @@ impl Builder<'_> {
 
     pub(super) fn backward(&mut self, layer: u32) {
         let mut gradient = Vec::new();
-        for block in self.blocks[layer as usize].clone().into_iter().rev() {
-            match block {
-                Block::Slot(slot, of) => self.gradients_of_slot(layer, (slot, of), &mut gradient),
-                Block::Other(of) => self.gradient_outside(of),
-            }
-            self.in_loop = None;
+        let slots = self.model.forward[layer as usize].clone();
+        for (slot, of) in slots.into_iter().enumerate().rev() {
+            self.gradients_of_slot(layer, (slot, of), &mut gradient);
         }
     }
 
@@ -89,7 +86,6 @@ impl Builder<'_> {
         if !self.needs_gradient(main) {
             return;
         }
-        self.in_loop = self.model.ops[main].in_loop;
         if is_first {
             *gradient = self.gradient_into(main);
         }
@@ -243,21 +239,18 @@ impl Builder<'_> {
         }
     }
 
-    /// The gradient of what is no template's: its input's and its weight's.
+    /// The gradient of an operation outside the layers: of its input and of its weight.
     fn gradient_outside(&mut self, of: usize) {
         if !self.needs_gradient(of) {
             return;
         }
         let forward = &self.model.ops[of];
-        self.in_loop = forward.in_loop;
         let mut op = self.gradient(of, "Grad", None);
         if self.nameless_gradients() {
             op.name.clear();
             op.inputs.extend(forward.inputs.clone());
         }
-        op.made_for = forward.made_for;
         op.reads = self.gradient_into(of);
-        op.hands_on = forward.made_for.is_none() || self.passes_back(of);
         let op = self.run(op);
         let weights = self.model.weights.iter_mut();
         for weight in weights.filter(|weight| weight.is_trained && weight.users.contains(&of)) {

@@ -69,7 +69,7 @@ impl Builder<'_> {
         }
     }
 
-    /// As soon as all gradients of an output are there, an operation adds them up.
+    /// As soon as all gradients of an output of a graph are there, an operation adds them up.
     /// It goes with what made the last of them.
     fn sum_up(&mut self, forward: usize, last: usize) {
         let made = self.gradients.made[forward].clone();
@@ -82,16 +82,12 @@ impl Builder<'_> {
             _ => "",
         };
         let last_op = &self.model.ops[last];
-        let is_budgeted = last_op.sizes.is_empty();
         let op = Op {
             op_type: "Sum".into(),
             made_for: last_op.made_for,
             places: last_op.places,
-            partner: last_op
-                .partner
-                .filter(|_| is_budgeted && last_op.made_for.is_none()),
             inputs: self.names_of(&made),
-            outputs: vec![self.name_of_sum(forward)],
+            outputs: vec![format!("Gradient___{}", self.model.ops[forward].outputs[0])],
             sizes: self.model.ops[forward].sizes.clone(),
             reads: made,
             ..self.outside(Phase::Backward, name, Kind::Elementwise, [0, 4])
@@ -99,15 +95,4 @@ impl Builder<'_> {
         let sum = self.run(op);
         self.gradients.made[forward] = vec![Read::next(sum)];
     }
-
-    fn name_of_sum(&self, forward: usize) -> String {
-        let op = &self.model.ops[forward];
-        match op.tensors.is_empty() {
-            true => format!("Gradient___sum_of_{forward}"),
-            false => format!("Gradient___{}", op.outputs[0]),
-        }
-    }
 }
-
-#[cfg(test)]
-mod tests;

@@ -84,12 +84,9 @@ impl Builder<'_> {
                 }
             })
             .collect();
-        let name = match self.settings.features.scopes_off {
-            true => operation.1.clone(),
-            false => operation.name(),
-        };
+        let name = operation.name();
         let outputs = operation.5.iter().enumerate();
-        let bytes = |tensor: &usize| sizes::of_elements(self.settings, graph.tensors[*tensor]);
+        let bytes = |tensor: &usize| sizes::of_elements(graph.tensors[*tensor]);
         Op {
             op_type: operation.1.clone().into(),
             inputs: self.names_of(&reads),
@@ -125,7 +122,7 @@ impl Builder<'_> {
                     let number = self.model.weights.len();
                     let weight = self.plant_weight(op, part, number, 1, name);
                     let elements = graph.elements_of_parameter(operation, parameter);
-                    let bytes = sizes::of_elements(self.settings, elements);
+                    let bytes = sizes::of_elements(elements);
                     self.model.weights[weight].bytes = Some(bytes);
                     planted.weights.insert(name.to_owned(), weight);
                     weight

@@ -1,15 +1,12 @@
 //! The author of a model: which operations it has, in which order, what each
 //! takes of others, and where it is at home.
 //!
-//! The forward pass is written down layer by layer ([`forms`] has what is no plain
-//! chain of them); gradients, sums and updates follow from it ([`flow`],
-//! [`backward`], [`weight_updates`]).
+//! The forward pass is written down layer by layer, or as a graph has it ([`graph`]);
+//! gradients, sums and updates follow from it ([`flow`], [`backward`], [`weight_updates`]).
 
 mod backward;
 mod flow;
-mod forms;
 mod graph;
-mod layer_kinds;
 mod outlining;
 mod parts;
 mod weight_updates;
@@ -33,9 +30,6 @@ pub fn build(settings: &Settings) -> Model {
         calls_of_layers: Vec::new(),
         backward_function: None,
         tail: None,
-        in_loop: None,
-        blocks: vec![Vec::new(); settings.layers as usize],
-        planted: FormsPlanted::default(),
         gradients: Gradients::default(),
     };
     builder.compiler_made("start-up");
@@ -63,12 +57,6 @@ pub(super) struct Builder<'a> {
     pub(super) backward_function: Option<usize>,
     /// The operation whose output comes next in the forward pass.
     pub(super) tail: Option<usize>,
-    /// The layer whose loop is being planted.
-    pub(super) in_loop: Option<u32>,
-    /// By layer: what it consists of.
-    pub(super) blocks: Vec<Vec<Block>>,
-    /// The operations that the forms have planted so far.
-    pub(super) planted: FormsPlanted,
     /// The gradients so far.
     pub(super) gradients: Gradients,
 }
@@ -82,29 +70,6 @@ pub(super) struct Gradients {
     pub expected: Vec<usize>,
     /// By forward operation: those that there are already.
     pub made: Vec<Vec<Read>>,
-}
-
-/// Operations that the forms of a model refer to while it is planted.
-#[derive(Debug, Clone, Default)]
-pub(super) struct FormsPlanted {
-    /// The last operation of the first embedding.
-    pub entry: Option<usize>,
-    /// That of the embedding of the second tower.
-    pub second_entry: Option<usize>,
-    pub bias: Option<usize>,
-    /// By layer: what chooses from its experts.
-    pub routers: Vec<usize>,
-    /// By layer: what hands on its output.
-    pub lasts: Vec<usize>,
-}
-
-/// A part of a layer, in the order of the forward pass.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Block {
-    /// The operation of a template.
-    Slot(usize, usize),
-    /// Any other.
-    Other(usize),
 }
 
 impl Builder<'_> {
@@ -145,8 +110,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn run(&mut self, op: Op) -> usize {
-        let in_loop = self.in_loop;
-        let index = self.push(Op { in_loop, ..op });
+        let index = self.push(op);
         self.model.order.push(index);
         index
     }
@@ -165,11 +129,8 @@ impl Builder<'_> {
     }
 
     pub(super) fn last_output(&self) -> String {
-        let tail = self.tail.map(|op| &self.model.ops[op]);
-        tail.filter(|_| !self.settings.features.forms.is_empty())
-            .or(self.model.ops.last())
-            .and_then(|op| op.outputs.first().cloned())
-            .unwrap_or_else(|| "input_ids".to_owned())
+        let last = self.model.ops.last().and_then(|op| op.outputs.first());
+        last.cloned().unwrap_or_else(|| "input_ids".to_owned())
     }
 
     /// An operation outside the layers.
@@ -206,7 +167,6 @@ impl Builder<'_> {
             parts: 1,
             hands_on: true,
             rewrites: None,
-            in_loop: None,
             sizes: Vec::new(),
             tensors: Vec::new(),
             in_graph: None,
@@ -215,7 +175,7 @@ impl Builder<'_> {
 
     fn embedding(&mut self) {
         use Kind::{Conv, Elementwise, Gather, Norm};
-        let [words, positions, norm] = match sizes::is_bert_large(self.settings) {
+        let [words, positions, norm] = match self.settings.features.bert_large {
             true => sizes::TABLES_OF_BERT,
             false => [90, 20, 2],
         };
@@ -256,7 +216,7 @@ impl Builder<'_> {
             let op = self.run_next(op);
             self.weight_outside(op, Part::In);
         }
-        self.before_layers();
+        self.random_state();
         self.plant_mask();
     }
 
@@ -285,18 +245,13 @@ impl Builder<'_> {
             Framework::Tensorflow => ["model/head/dense/MatMul", "model/head/softmax/Softmax"],
             Framework::Poplar => ["head/matmul", "loss/softmax"],
         };
-        self.pyramid();
         self.pooler();
         let mut op = self.outside(Phase::Head, dense, MatMul, [60, 30]);
         op.inputs = vec!["sequence_output".to_owned(), "head_weight".to_owned()];
         let op = self.run_next(op);
         self.weight_outside(op, Part::Out);
-        let balance = self.router_loss();
         let op = self.outside(Phase::Head, loss, Softmax, [0, 40]);
-        let op = self.run_next(op);
-        if let Some(balance) = balance {
-            self.also_reads(op, balance);
-        }
+        self.run_next(op);
     }
 
     pub(super) fn layer_op(&self, layer: u32, template: &Template) -> Op {
@@ -317,7 +272,6 @@ impl Builder<'_> {
         let outlining = self.settings.outlined != Outlined::None;
         let mut indices = Vec::new();
         let mut called = false;
-        self.layer_input(layer);
         let input = self.tail;
         for (slot, template) in templates::of(self.framework()).iter().enumerate() {
             let op = if !(template.outlined && outlining) {
@@ -330,11 +284,8 @@ impl Builder<'_> {
                 self.outlined_op(layer, slot, template)
             };
             indices.push(op);
-            self.blocks[layer as usize].push(Block::Slot(slot, op));
         }
         self.model.forward.push(indices);
-        self.layer_kind(layer, input);
-        self.layer_end(layer);
     }
 
     /// An operation of a layer that is not outlined.
@@ -345,7 +296,6 @@ impl Builder<'_> {
         template: &Template,
         input: Option<usize>,
     ) -> usize {
-        let cast = if slot == 0 { self.cast(layer) } else { None };
         let mut op = self.layer_op(layer, template);
         let mask = self
             .model
@@ -354,15 +304,8 @@ impl Builder<'_> {
         op.reads.extend(mask.map(Read::saved));
         let residual = input.filter(|_| Some(slot) == templates::addition(self.framework()));
         op.reads.extend(residual.map(Read::residual));
-        let further = self.further_reads(layer, slot);
-        op.reads.extend(&further);
         let op = self.run_next(op);
-        match cast {
-            None => self.weight_of_layer(op, layer, slot, template),
-            Some(cast) => self.also_reads(op, cast),
-        }
-        let names = self.names_of(&further);
-        self.model.ops[op].inputs.extend(names);
+        self.weight_of_layer(op, layer, slot, template);
         op
     }
 

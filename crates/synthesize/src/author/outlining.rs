@@ -2,7 +2,6 @@
 //! function, and each layer calls it.
 
 use super::Builder;
-use crate::features::Portion;
 use crate::model::Shape;
 use crate::model::{Call, Function, Op, Phase};
 use crate::places::Places;
@@ -90,11 +89,7 @@ impl Builder<'_> {
             layer,
             stood_here,
         });
-        let is_anonymous = match self.settings.features.anonymous_calls {
-            Portion::None => false,
-            Portion::Half => layer % 2 == 1,
-            Portion::All => true,
-        };
+        let is_anonymous = self.settings.features.anonymous_calls;
         let name = match (self.nameless_gradients(), is_anonymous) {
             (true, _) => String::new(),
             (_, true) => format!("call_{site}"),

@@ -8,7 +8,7 @@ use crate::places::Places;
 use crate::random::topic;
 use crate::settings::Framework;
 use crate::templates::{self, Kind, Template, shared_slot};
-use crate::tensors::{Constant, Part};
+use crate::tensors::{Constant, Part, SEED};
 
 impl Builder<'_> {
     /// Start-up or instrumentation, at one end of the program.
@@ -38,6 +38,28 @@ impl Builder<'_> {
         self.model.mask = Some(self.run(op));
     }
 
+    /// Every IPU has a random state of its own, and advances it.
+    pub(super) fn random_state(&mut self) {
+        if !self.settings.features.random_state {
+            return;
+        }
+        let name = match self.framework() {
+            Framework::Popart | Framework::Poptorch => "",
+            Framework::Tensorflow => "model/RandomSeed/Advance",
+            Framework::Poplar => "randomseed/advance",
+        };
+        let op = self.outside(Phase::Embedding, name, Kind::Elementwise, [0, 2]);
+        let op = self.run(Op {
+            op_type: "ModifyRandomSeed".into(),
+            inputs: vec![SEED.to_owned()],
+            outputs: vec!["randomSeed___updated".to_owned()],
+            places: Places::EVERY,
+            hands_on: false,
+            ..op
+        });
+        self.model.advances_seed = Some(op);
+    }
+
     /// The pooler, first in the head.
     pub(super) fn pooler(&mut self) {
         let name = match self.framework() {
@@ -47,12 +69,9 @@ impl Builder<'_> {
             Framework::Poplar => "pooler/matmul",
         };
         let mut op = self.outside(Phase::Head, name, Kind::MatMul, [15, 10]);
-        if !self.settings.features.head_reads_layer {
-            op.inputs = vec!["sequence_output".to_owned()];
-        }
+        op.inputs = vec!["sequence_output".to_owned()];
         let op = self.run_next(op);
         self.weight_outside(op, Part::Out);
-        self.meet(op);
     }
 
     /// The weight of an operation of embedding or head. The last of the head
@@ -63,15 +82,12 @@ impl Builder<'_> {
             return;
         }
         let is_last = this.weight == 60 && part == Part::Out;
-        let weight = match self.settings.features.tied {
-            Tied::Ends if is_last => {
-                self.use_weight(0, op, part, op);
-                0
-            }
-            _ => {
-                let (share, name) = (this.weight, self.name_outside(this));
-                self.plant_weight(op, part, op, share, &name)
-            }
+        let weight = if self.settings.features.tied == Some(Tied::Ends) && is_last {
+            self.use_weight(0, op, part, op);
+            0
+        } else {
+            let (share, name) = (this.weight, self.name_outside(this));
+            self.plant_weight(op, part, op, share, &name)
         };
         let name = self.model.weights[weight].name.clone();
         let inputs = &mut self.model.ops[op].inputs;
@@ -102,17 +118,16 @@ impl Builder<'_> {
             return;
         }
         let part = Part::Layer(layer);
-        let lender = match self.tied_layers() {
-            Some((first, second)) if slot == 0 && layer == second => first,
-            _ => self.lender(layer),
-        };
+        let lender = self
+            .lender()
+            .filter(|lender| slot == 0 && layer == lender + 2);
         let weight = match lender {
-            lender if lender != layer => {
+            Some(lender) => {
                 let weight = self.weight_of[&(Part::Layer(lender), slot)];
                 self.use_weight(weight, op, part, slot);
                 weight
             }
-            _ => {
+            None => {
                 let name = templates::weight_name(self.framework(), layer, template.path);
                 self.plant_weight(op, part, slot, template.weight, &name)
             }
@@ -121,19 +136,13 @@ impl Builder<'_> {
         self.model.ops[op].inputs.push(name);
     }
 
-    /// The two layers that share a weight.
-    fn tied_layers(&self) -> Option<(u32, u32)> {
-        let distance = match self.settings.features.tied {
-            Tied::Neighbours => 1,
-            Tied::Distant => 2,
-            Tied::None | Tied::Ends => return None,
-        };
-        let choices = self.settings.layers.checked_sub(distance)?;
-        let first = self
-            .settings
-            .random
-            .below(choices.into(), [topic::SHARED, 0, 0, 1]);
-        (choices > 0).then_some((first as u32, first as u32 + distance))
+    /// The layer whose first weight the one after the next one has too.
+    fn lender(&self) -> Option<u32> {
+        let is_asked = self.settings.features.tied == Some(Tied::Layers);
+        let choices = self.settings.layers.checked_sub(2).filter(|_| is_asked)?;
+        let about = [topic::SHARED, 0, 0, 1];
+        let lender = self.settings.random.below(choices.into(), about) as u32;
+        (choices > 0).then_some(lender)
     }
 
     /// Constants of all layers, of every other one, and of three in a row.

@@ -1,8 +1,8 @@
-//! Operations on all weights after the backward pass: loss scaling, a norm over
-//! the gradients, and the optimiser.
+//! Operations on all weights after the backward pass: a norm over the gradients, and the
+//! optimiser.
 
 use super::Builder;
-use crate::features::{Names, Optimiser, UpdateNames};
+use crate::features::{Names, Optimiser};
 use crate::model::Shape;
 use crate::model::{Op, Phase};
 use crate::settings::Framework;
@@ -14,9 +14,6 @@ const GATHER: [Shape; 2] = [Shape::Exchanged, Shape::Copy];
 impl Builder<'_> {
     /// All that stands between the backward pass and the next step.
     pub(super) fn optimiser(&mut self) {
-        if self.settings.features.loss_scaling {
-            self.loss_scaling();
-        }
         if self.settings.features.gradient_norm {
             self.gradient_norm();
         }
@@ -65,16 +62,6 @@ impl Builder<'_> {
         }
     }
 
-    fn loss_scaling(&mut self) {
-        let name = match self.framework() {
-            Framework::Tensorflow => "LossScaleOptimizer/unscale/Mul",
-            _ => "optimiser/unscale",
-        };
-        let sets = self.sets_over_weights(self.settings.features.whole_sets);
-        let op = self.reaching(name, (Kind::Elementwise, "Mul"), sets);
-        self.run(op);
-    }
-
     /// The sum of squares of each gradient, which one tile adds up; then each gradient is scaled
     /// by what comes of it. In PopART (`ClipWeightGradientsByNorm`) and TensorFlow
     /// (`clip_by_global_norm`) each gradient has operations of its own for that.
@@ -85,7 +72,7 @@ impl Builder<'_> {
             _ => "optimiser/global_norm",
         };
         if !self.settings.norms_each_gradient() {
-            let sets = self.sets_over_weights(self.settings.features.whole_sets);
+            let sets = self.sets_over_weights(false);
             let works_on = [&sets[..], &[all.clone(), all], &sets].concat();
             let mut op = self.reaching(name, (Kind::Norm, "ReduceSumSquare"), works_on);
             op.shapes[sets.len()..][..2].copy_from_slice(&GATHER);
@@ -143,7 +130,6 @@ impl Builder<'_> {
         };
         let name = match (self.framework(), self.nameless_gradients()) {
             (_, true) => String::new(),
-            (Framework::Tensorflow, _) if self.has_other_updates() => self.other_update(weight),
             (Framework::Tensorflow, _) => format!("Adam/Adam/update_{path}/ResourceApplyAdam"),
             _ => format!("optimiser/{path}/update"),
         };
@@ -162,10 +148,6 @@ impl Builder<'_> {
             ..op
         };
         self.run(op);
-    }
-
-    fn has_other_updates(&self) -> bool {
-        self.settings.features.update_names == UpdateNames::Other
     }
 
     fn fused_update(&mut self, whole: bool) {

@@ -35,12 +35,22 @@ impl Builder<'_> {
 
     /// Lets `op`, in a part of the model, compute with a weight.
     pub(super) fn use_weight(&mut self, weight: usize, op: usize, part: Part, slot: usize) {
-        let is_trained = self.is_trained(part, slot);
+        let is_trained = self.is_trained(part);
         let planted = &mut self.model.weights[weight];
         planted.is_trained |= is_trained;
         planted.users.push(op);
         planted.places |= part.places();
         self.weight_of.insert((part, slot), weight);
+    }
+
+    /// Whether the weights of a part of the model are trained.
+    fn is_trained(&self, part: Part) -> bool {
+        let is_frozen = match part {
+            Part::In => true,
+            Part::Layer(layer) => layer < self.settings.layers / 2,
+            Part::Out => false,
+        };
+        self.settings.training() && !(is_frozen && self.settings.features.frozen)
     }
 
     /// Exporters number weights that have no name.

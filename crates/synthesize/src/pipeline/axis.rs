@@ -162,7 +162,7 @@ impl Layout<'_> {
         let (stage, pass) = run;
         let mut run_steps = Vec::new();
         match pass {
-            Pass::Forward => self.add(&mut run_steps, Kind::Forward, self.forward(stage)),
+            Pass::Forward => run_steps.push((Kind::Forward, self.forward(stage))),
             Pass::Backward => self.add_backward(&mut run_steps, stage),
         }
         match (fifos, self.early_fifo) {
@@ -173,7 +173,7 @@ impl Layout<'_> {
         if self.early_reruns && pass == Pass::Forward {
             for (number, positions) in self.reruns.of(stage).iter().enumerate() {
                 let again = self.again(stage, positions.clone());
-                self.add(&mut run_steps, Kind::Rerun(number), again);
+                run_steps.push((Kind::Rerun(number), again));
             }
         }
         run_steps
@@ -232,13 +232,13 @@ impl Layout<'_> {
                 continue;
             };
             if first > at && Some(first) != first_of_all {
-                self.add(run_steps, Kind::Backward, (at, first));
+                run_steps.push((Kind::Backward, (at, first)));
                 at = first;
             }
             let again = self.again(stage, positions.clone());
-            self.add(run_steps, Kind::Rerun(number), again);
+            run_steps.push((Kind::Rerun(number), again));
         }
-        self.add(run_steps, Kind::Backward, (at, end));
+        run_steps.push((Kind::Backward, (at, end)));
     }
 
     /// The forward steps that run again: of a whole stage all that it has.
@@ -254,25 +254,6 @@ impl Layout<'_> {
 
     fn positions(&self, stage: u32) -> Range<u32> {
         self.stages.positions[stage as usize].clone()
-    }
-
-    /// Adds steps. A body that they call, and that is listed elsewhere, runs at the
-    /// first of these calls.
-    fn add(&self, run_steps: &mut Vec<(Kind, Steps)>, kind: Kind, (first, end): Steps) {
-        let mut at = first;
-        let mut bodies = Vec::new();
-        for call in &self.graph.calls {
-            let is_here = (first..end).contains(&call.body.0);
-            let is_called = (at..end).contains(&call.step);
-            if self.all_steps || !is_called || is_here || bodies.contains(&call.body) {
-                continue;
-            }
-            run_steps.push((kind, (at, call.step + 1)));
-            run_steps.push((Kind::Body, call.body));
-            bodies.push(call.body);
-            at = call.step + 1;
-        }
-        run_steps.push((kind, (at, end)));
     }
 }
 

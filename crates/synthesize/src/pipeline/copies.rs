@@ -93,10 +93,6 @@ impl Copies<'_> {
             copy.to = copy.to.max(self.axis.after_time(time));
         }
         self.keep(&mut copy, part, micro_batch);
-        if let (Some(sender), true) = (sender, self.options.keep_buffers) {
-            let time = self.pipeline.time(sender, micro_batch + 1);
-            copy.to = copy.to.max(self.axis.after_time(time));
-        }
         Some(copy)
     }
 

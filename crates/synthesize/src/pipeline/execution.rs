@@ -3,7 +3,6 @@
 use crate::encoding::encode_rle;
 use rusqlite::{Connection, params};
 
-use super::model::ExecutedCycles;
 use super::programs::{Program, Programs};
 
 /// How often everything runs.
@@ -21,15 +20,12 @@ struct Execution<'a> {
     steps: usize,
     /// By IPU of a replica: since the beginning.
     clocks: Vec<u64>,
-    cycles: Vec<ExecutedCycles>,
+    cycles: Vec<u64>,
 }
 
 /// Writes an execution, which all replicas go through in the same cycles. Gives
 /// the cycles by IPU of a replica.
-pub(super) fn write(
-    programs: &Programs,
-    connection: &Connection,
-) -> rusqlite::Result<Vec<ExecutedCycles>> {
+pub(super) fn write(programs: &Programs, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
     let ipus = programs.listing.ipus as usize;
     let cycles = |program: &Program| match *program {
         Program::Execute { set, ipu } => {
@@ -44,7 +40,7 @@ pub(super) fn write(
         by_tile: programs.list.iter().map(cycles).collect(),
         steps: 0,
         clocks: vec![0; ipus],
-        cycles: vec![ExecutedCycles::default(); ipus],
+        cycles: vec![0; ipus],
     };
     execution.cycles_by_tile()?;
     for run in 0..RUNS {
@@ -145,17 +141,13 @@ impl Execution<'_> {
     }
 
     fn count(&mut self, program: Program, cycles: u64) {
-        match program {
-            Program::Execute { ipu, .. } => {
-                self.clocks[ipu as usize] += cycles;
-                self.cycles[ipu as usize].compute += cycles;
-            }
-            Program::Exchange { from, to } => {
-                for ipu in [from, to] {
-                    self.clocks[ipu as usize] += cycles;
-                    self.cycles[ipu as usize].exchange += cycles;
-                }
-            }
+        let ipus = match program {
+            Program::Execute { ipu, .. } => vec![ipu],
+            Program::Exchange { from, to } => vec![from, to],
+        };
+        for ipu in ipus {
+            self.clocks[ipu as usize] += cycles;
+            self.cycles[ipu as usize] += cycles;
         }
     }
 }

@@ -111,7 +111,7 @@ pub(super) struct Place {
 }
 
 /// Planted code of an IPU, by tile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlantedTruth {
     /// Bytes of category `globalExchangeCode`.
     pub global_exchange: Vec<u64>,

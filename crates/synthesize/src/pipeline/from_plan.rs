@@ -9,8 +9,8 @@ use super::super::places::Places;
 use super::super::plan::{Plan, category_of};
 use super::super::tensors::State;
 use super::super::tensors::TensorOf;
-use super::super::tree::{Mark, Type};
-use super::graph::{Call, Graph, Local, OnTile, Steps, Tensor, Use, Weight};
+use super::super::tree::Mark;
+use super::graph::{Graph, Local, OnTile, Steps, Tensor, Use, Weight};
 use super::updates::updates;
 
 /// Fills a graph from a plan.
@@ -25,7 +25,6 @@ pub(super) fn graph(plan: &Plan) -> Graph {
         ..Graph::default()
     };
     passes(plan, &mut graph);
-    graph.calls = calls(plan);
     let groups = plan.groups.iter().enumerate();
     graph.tensors = groups
         .clone()
@@ -92,34 +91,6 @@ fn stage_steps(plan: &Plan, stage: usize) -> impl Iterator<Item = Steps> + '_ {
     firsts.zip(lasts).map(|(&first, &last)| (first, last + 1))
 }
 
-/// The calls that find the steps of their body under another call.
-fn calls(plan: &Plan) -> Vec<Call> {
-    let tree = &plan.tree;
-    let mut calls = Vec::new();
-    for (program, listing) in tree.programs.iter().zip(&tree.listings) {
-        let (Type::Call, Some(row), [step]) = (program.kind, program.index, &listing[..]) else {
-            continue;
-        };
-        let root = tree.functions[tree.calls[row]];
-        if let [first] = tree.listings[root as usize][..] {
-            let body = (first, end_of(plan, first));
-            calls.push(Call { step: *step, body });
-        }
-    }
-    calls.sort_by_key(|call| call.step);
-    calls
-}
-
-/// The step after the last one below a step.
-fn end_of(plan: &Plan, step: u32) -> u32 {
-    let mut steps = plan.tree.steps[step as usize + 1..].iter();
-    let is_outside = |&(_, parent): &(u32, Option<u32>)| parent.is_none_or(|parent| parent < step);
-    let below = steps.position(is_outside);
-    below.map_or(plan.tree.steps.len() as u32, |below| {
-        step + 1 + below as u32
-    })
-}
-
 fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
     let mut uses = Vec::new();
     for &(stage, _) in &group.uses {
@@ -161,7 +132,6 @@ fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
     Weight {
         name: group.name.clone(),
         places: group.places,
-        is_float: group.is_float,
         on_tiles: tiles.map(|tile| (tile, plan.bytes(index, tile))).collect(),
     }
 }

@@ -33,8 +33,6 @@ pub(super) struct Graph {
     pub forward: Vec<Option<Steps>>,
     /// By position: its steps in the backward pass.
     pub backward: Vec<Option<Steps>>,
-    /// Calls in both passes, by step.
-    pub calls: Vec<Call>,
     /// Live ranges by class.
     pub classes: Vec<Ranges>,
     /// The tensors that flow from operation to operation.
@@ -55,15 +53,6 @@ pub(super) struct Local {
     pub class: u32,
     /// Position among the categories of variables.
     pub category: usize,
-}
-
-/// A call of a body that stands elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Call {
-    /// Its step.
-    pub step: u32,
-    /// The steps of the body: under the first call that they are listed for.
-    pub body: Steps,
 }
 
 /// A tensor that one operation makes and others use.
@@ -100,7 +89,6 @@ pub(super) struct OnTile {
 pub(super) struct Weight {
     pub name: String,
     pub places: Places,
-    pub is_float: bool,
     /// Tiles and bytes.
     pub on_tiles: Vec<(u32, u64)>,
 }

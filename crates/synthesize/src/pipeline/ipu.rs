@@ -8,7 +8,7 @@ use super::axis::{Axis, Layout};
 use super::copies::{Copies, Copy, What};
 use super::graph::{Graph, Local, Pass, Steps};
 use super::keep::{Kept, Reruns, kept};
-use super::options::{PipelineOptions, Recompute, Schedule};
+use super::options::{PipelineOptions, Recompute};
 use super::route::Route;
 use super::stages::Stages;
 use super::sum::{Moments, Sum};
@@ -183,18 +183,7 @@ impl Ipu<'_> {
             fifo: present.fifo,
         };
         let micro_batches = 0..self.steady() + 2;
-        let all: Vec<Vec<Copy>> = micro_batches.map(|batch| copies.of(batch)).collect();
-        let mut pairs = all.windows(2);
-        let one_is_enough = pairs.all(|pair| follow(&pair[0], &pair[1]));
-        debug_assert!(one_is_enough || self.needs_two(present));
-        all.concat()
-    }
-
-    /// Whether a tensor that TensorFlow receives is still needed when the next one
-    /// arrives, so that it needs a copy beside the buffer.
-    fn needs_two(&self, present: &Present) -> bool {
-        let is_received = present.route.sender(present.kept.home).is_some();
-        self.options.schedule == Schedule::TfGrouped && is_received && present.kept.last().is_some()
+        micro_batches.flat_map(|batch| copies.of(batch)).collect()
     }
 
     /// Variables that live at the same steps as in the one-IPU compilation.
@@ -270,20 +259,13 @@ impl Ipu<'_> {
         let is_needed = self.graph.backward_start.is_some();
         let weights = self.graph.weights.iter();
         for weight in weights.filter(|weight| is_needed && weight.places.meets(places)) {
-            let is_wider = self.options.float_accumulators && !weight.is_float;
             for &(tile, bytes) in &weight.on_tiles {
                 each(Variable {
                     tile: tile as usize,
                     of: Of::Accumulator(&weight.name),
-                    bytes: if is_wider { 2 * bytes } else { bytes },
+                    bytes,
                 });
             }
         }
     }
-}
-
-/// Whether each copy for a micro-batch is free before that for the next one: one
-/// buffer is enough for all of them.
-fn follow(now: &[Copy], next: &[Copy]) -> bool {
-    now.len() != next.len() || now.iter().zip(next).all(|(now, next)| now.to <= next.from)
 }

@@ -18,8 +18,6 @@ pub(super) enum Kind {
     Rerun(usize),
     /// A backward run.
     Backward,
-    /// A body that one of these calls, listed elsewhere.
-    Body,
     /// The FIFOs of the stage.
     Fifo,
 }

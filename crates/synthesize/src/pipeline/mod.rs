@@ -21,7 +21,6 @@
 //! No formula says how many copies there are.
 
 mod axis;
-mod content;
 mod copies;
 mod execution;
 mod form;
@@ -40,14 +39,11 @@ mod simulate;
 mod stages;
 mod step;
 mod sum;
-#[cfg(test)]
-mod tests;
 mod updates;
 mod variables;
 mod walk;
 
-pub use content::{NameKind, TileContent};
 pub use form::{LoweredVariables, PlantedBytes, PlantedCode, PlantedTruth, ProfileForm};
-pub use model::{ExecutedCycles, PipelineModel, PipelineTruth, StageTruth};
+pub use model::{PipelineModel, PipelineTruth, StageTruth, TileContent};
 pub use options::{Elsewhere, PipelineOptions, Recompute, Schedule};
 pub use step::StepForm;

@@ -1,11 +1,12 @@
 //! A planted model, and what its pipelined compilations need.
 
+use std::collections::BTreeMap;
+
 use super::super::place_truth::PlaceTruth;
 use super::super::places::Places;
 use super::super::plan::Plan;
 use super::super::settings::Settings;
-use super::content::TileContent;
-use super::form::{Place, PlantedCode, PlantedTruth};
+use super::form::PlantedTruth;
 use super::from_plan;
 use super::graph::Graph;
 use super::operations::Operations;
@@ -31,11 +32,24 @@ pub struct PipelineTruth {
     pub stages: Vec<StageTruth>,
 }
 
+/// The bytes of a tile of a pipelined compilation at the first of its fullest steps: those that
+/// are always live, and those that are live then.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TileContent {
+    /// By name of the category, where there are any.
+    pub categories: BTreeMap<&'static str, u64>,
+    /// Bytes at used addresses that no variable explains.
+    pub gap: u64,
+    /// Those of rings of stashed tensors.
+    pub stash: u64,
+    /// Those of accumulators of weights, which the model may have without a pipeline too.
+    pub accumulators: u64,
+}
+
 /// The memory of one IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTruth {
-    /// By tile: the most bytes that are live at any time, all counted, what is
-    /// planted among them.
+    /// By tile: the most bytes that are live at any time, all counted, with planted code.
     pub tiles: Vec<u64>,
     /// By tile: those between variables.
     pub gaps: Vec<u64>,
@@ -45,22 +59,14 @@ pub struct StageTruth {
     pub stash: Vec<u64>,
     /// By tile: bytes of accumulators of weights, always allocated.
     pub accumulators: Vec<u64>,
-    /// Planted code and data that the compilation for one IPU does not tell.
+    /// Planted code that the compilation for one IPU does not tell, where a profile was written.
     pub planted: PlantedTruth,
     /// By tile: what it holds when it is fullest. Known where a profile was
     /// written, empty where the pipeline was only simulated.
     pub contents: Vec<TileContent>,
-    /// Cycles in the execution, if there is one.
-    pub cycles: ExecutedCycles,
-}
-
-/// Cycles of an IPU over all runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ExecutedCycles {
-    /// In compute sets.
-    pub compute: u64,
-    /// In exchanges with other IPUs, without what it waited for them.
-    pub exchange: u64,
+    /// Cycles in the execution, if there is one, over all runs: in compute sets, and in
+    /// exchanges with other IPUs without what it waited for them.
+    pub cycles: u64,
 }
 
 impl PipelineModel {
@@ -89,35 +95,17 @@ impl PipelineModel {
     /// that leave a stage empty do not count, nor does one before Out where it
     /// goes to the first IPU.
     pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> PipelineTruth {
-        self.simulate_with(cuts, options, &PlantedCode::default())
-    }
-
-    /// As [`Self::simulate`], with planted code.
-    pub fn simulate_with(
-        &self,
-        cuts: &[u32],
-        options: &PipelineOptions,
-        planted: &PlantedCode,
-    ) -> PipelineTruth {
         let graph = &self.graph;
         let stages = Stages::new(graph.positions(), cuts, options.out_on_first);
         let memory = simulate(graph, cuts, options).into_iter().zip(0..);
-        let stages = memory.map(|(memory, ipu)| {
-            let place = Place {
-                ipu,
-                ipus: stages.ipus(),
-                tiles: graph.tiles,
-            };
-            let kept = (options.schedule, memory.slots);
-            let planted = PlantedTruth::new(planted, self.settings.random, place, kept);
-            self.stage(memory, stages.places(graph, ipu), planted)
-        });
         PipelineTruth {
-            stages: stages.collect(),
+            stages: memory
+                .map(|(memory, ipu)| self.stage(memory, stages.places(graph, ipu)))
+                .collect(),
         }
     }
 
-    fn stage(&self, memory: IpuMemory, places: Places, planted: PlantedTruth) -> StageTruth {
+    fn stage(&self, memory: IpuMemory, places: Places) -> StageTruth {
         let moved = |tile: usize| memory.moved.get(tile).copied().unwrap_or_default();
         let numbered = memory.not_always_live.iter().enumerate();
         let layers = numbered.map(|(tile, live)| {
@@ -133,18 +121,17 @@ impl PipelineModel {
         };
         let gaps: Vec<u64> = layers.iter().enumerate().map(gap).collect();
         let bytes = |tile: usize| {
-            let added = memory.stash[tile] + memory.accumulators[tile] + planted.bytes(tile);
-            layers[tile] + gaps[tile] + added
+            layers[tile] + gaps[tile] + memory.stash[tile] + memory.accumulators[tile]
         };
         StageTruth {
             tiles: (0..layers.len()).map(bytes).collect(),
             gaps,
             slots: memory.slots,
-            stash: memory.stash.clone(),
-            accumulators: memory.accumulators.clone(),
-            planted,
+            stash: memory.stash,
+            accumulators: memory.accumulators,
+            planted: PlantedTruth::default(),
             contents: Vec::new(),
-            cycles: ExecutedCycles::default(),
+            cycles: 0,
         }
     }
 }

@@ -63,8 +63,6 @@ pub struct PipelineOptions {
     pub schedule: Schedule,
     /// The parts that run again.
     pub recompute: Recompute,
-    /// Gives accumulators 4 bytes for each element, also those of half weights.
-    pub float_accumulators: bool,
     /// PopART: restores all stashed tensors at the start of the backward part,
     /// not each one at its first use there.
     pub early_restore: bool,
@@ -74,14 +72,11 @@ pub struct PipelineOptions {
     pub early_fifo: bool,
     /// Puts Out on the first IPU, as a last stage of its own.
     pub out_on_first: bool,
-    /// Lets what a copy from another IPU received live until the next copy, not
-    /// only until its last use.
-    pub keep_buffers: bool,
     /// Lets each IPU go through the steps of the others too, without running
     /// them, as [`PlaceTruth`](crate::place_truth::PlaceTruth) has it: variables
     /// of outlined bodies that are listed once then count at the call of another layer,
-    /// while the tensors of this IPU wait. Without it an IPU has the steps of its own operations; a
-    /// body listed elsewhere runs at its first call there.
+    /// while the tensors of this IPU wait. Without it an IPU has the steps of its own
+    /// operations, and no outlined bodies.
     pub all_steps: bool,
     /// Where the state of the optimizer is.
     pub elsewhere: Elsewhere,
@@ -93,11 +88,9 @@ impl PipelineOptions {
         Self {
             schedule,
             recompute,
-            float_accumulators: false,
             early_restore: false,
             early_fifo: false,
             out_on_first: false,
-            keep_buffers: false,
             all_steps: false,
             elsewhere: Elsewhere::NOT,
         }

@@ -9,24 +9,21 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use rusqlite::{Connection, params};
 
 use super::super::liveness::Classes;
-use super::super::overhead::CATEGORIES;
 use super::super::profile_writer::{self, Device};
 use super::super::settings::Settings;
 use super::super::truth::{TileRow, Truth, Variable};
-use super::super::variable_tables::extra_bits;
+use super::super::variable_tables::{categories, extra_bits};
 use super::super::{memory_tables, schema};
-use super::content::TileContent;
-use super::form::{LoweredVariables, ProfileForm};
+use super::form::{LoweredVariables, Place, PlantedTruth, ProfileForm};
 use super::listing::Listing;
 use super::operations::Operations;
 use super::options::PipelineOptions;
 use super::programs::Programs;
 use super::variables::{self, IpuVariables, Variables};
-use super::{PipelineModel, PipelineTruth, execution};
+use super::{PipelineModel, PipelineTruth, TileContent, execution};
 use crate::encoding::encode_list;
 
 /// Tables that are there only with lowered variables.
@@ -55,10 +52,20 @@ impl PipelineModel {
             !options.elsewhere.is_any(),
             "profiles of pipelines with state elsewhere are not written"
         );
-        let mut truth = self.simulate_with(cuts, options, &form.planted);
+        let mut truth = self.simulate(cuts, options);
         let mut variables = variables::of(self, cuts, options);
-        for (ipu, stage) in truth.stages.iter().enumerate() {
-            variables.plant(ipu, &stage.planted);
+        let ipus = truth.stages.len() as u32;
+        for (stage, ipu) in truth.stages.iter_mut().zip(0..) {
+            let place = Place {
+                ipu,
+                ipus,
+                tiles: self.graph.tiles,
+            };
+            let kept = (options.schedule, stage.slots);
+            stage.planted = PlantedTruth::new(&form.planted, self.settings.random, place, kept);
+            let tiles = stage.tiles.iter_mut().enumerate();
+            tiles.for_each(|(tile, bytes)| *bytes += stage.planted.bytes(tile));
+            variables.plant(ipu as usize, &stage.planted);
         }
         let listing = Listing {
             tiles: self.graph.tiles,
@@ -70,7 +77,7 @@ impl PipelineModel {
             },
         };
         let programs = Programs::new(&self.operations, &variables, listing, self.is_training());
-        let mut connection = create(path, self.settings.page_size)?;
+        let mut connection = profile_writer::create(path, self.settings.page_size)?;
         let transaction = connection.transaction()?;
         self.tables(&programs, form, &mut truth, &transaction)?;
         transaction.commit()?;
@@ -137,7 +144,7 @@ impl PipelineModel {
         connection: &Connection,
     ) -> rusqlite::Result<()> {
         let variables = programs.variables;
-        categories(connection)?;
+        categories(|category| category, connection)?;
         let classes = classes(variables, programs.steps());
         if has_variables {
             names(variables, &self.operations, connection)?;
@@ -189,17 +196,6 @@ fn add_tiles((truth, classes): (&mut Truth, &Classes), ipu: &IpuVariables, gaps:
     }
 }
 
-/// An empty file for one transaction.
-fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
-    let connection =
-        Connection::open(path).with_context(|| format!("cannot create {}", path.display()))?;
-    connection.execute_batch(&format!(
-        "PRAGMA page_size = {page_size}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
-         PRAGMA cache_size = -65536;"
-    ))?;
-    Ok(connection)
-}
-
 /// The content of the tiles of an IPU at their peaks.
 fn contents(variables: &Variables, ipu: &IpuVariables, sums: &[TileRow]) -> Vec<TileContent> {
     let tiles = ipu.tiles.iter().zip(sums);
@@ -222,14 +218,6 @@ fn graph_info(programs: &Programs, connection: &Connection) -> rusqlite::Result<
         "INSERT INTO graph_info VALUES (?1, 0, ?2, 0)",
         params![programs.compute_sets(), count],
     )?;
-    Ok(())
-}
-
-fn categories(connection: &Connection) -> rusqlite::Result<()> {
-    let mut category = connection.prepare("INSERT INTO var_categories VALUES (?1, ?2, ?3)")?;
-    for (id, name) in CATEGORIES.iter().enumerate() {
-        category.execute(params![id, name, format!("synthetic {name}")])?;
-    }
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 use crate::encoding::{encode_list, encode_rle};
 use rusqlite::{Connection, params};
 
+use super::super::vertex_tables::vertex_types;
 use super::listing::Listing;
 use super::operations::{Instances, Operations};
 use super::variables::Variables;
@@ -96,7 +97,7 @@ impl<'a> Programs<'a> {
     pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         types(connection)?;
         self.steps_of_liveness(connection)?;
-        self.vertex_types(connection)?;
+        vertex_types(self.operations.vertex_types(), connection)?;
         let (mut sets, mut exchanges) = (0, 0);
         for (position, program) in self.list.iter().enumerate() {
             match *program {
@@ -154,14 +155,6 @@ impl<'a> Programs<'a> {
         let mut step =
             connection.prepare_cached("INSERT INTO depth_first_steps VALUES (?1, ?1, 0)")?;
         step.execute(params![id])?;
-        Ok(())
-    }
-
-    fn vertex_types(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let mut insert = connection.prepare("INSERT INTO vertex_types VALUES (?1, ?2, ?3, ?4)")?;
-        for (id, kind) in self.operations.vertex_types().iter().enumerate() {
-            insert.execute(params![id, kind.name, kind.size(), kind.source])?;
-        }
         Ok(())
     }
 

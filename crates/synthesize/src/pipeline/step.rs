@@ -84,16 +84,6 @@ pub(super) fn cycles(plan: &Plan) -> Cycles {
 }
 
 impl PipelineModel {
-    /// By position: cycles of the forward and the backward pass, and of the update.
-    pub fn cycles(&self) -> [&[u64]; 3] {
-        let Cycles {
-            forward,
-            backward,
-            update,
-        } = &self.cycles;
-        [forward, backward, update]
-    }
-
     /// The cycles of a step with these cuts.
     pub fn step(&self, cuts: &[u32], options: &PipelineOptions, form: &StepForm) -> u64 {
         let graph = &self.graph;

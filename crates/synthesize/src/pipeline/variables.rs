@@ -9,11 +9,10 @@ use super::super::overhead::{CATEGORIES, category};
 use super::super::place_truth::Kind;
 use super::super::places::Places;
 use super::super::truth::Variable as Lowered;
-use super::content::{NameKind, TileContent};
 use super::copies::What;
 use super::form::PlantedTruth;
 use super::ipu::{Of, Variable};
-use super::model::PipelineModel;
+use super::model::{PipelineModel, TileContent};
 use super::options::PipelineOptions;
 use super::simulate::walk;
 
@@ -237,8 +236,12 @@ impl TileContent {
             let bytes = row.variable.bytes;
             let category = CATEGORIES[row.variable.category];
             *content.categories.entry(category).or_default() += bytes;
-            if let Some(kind) = NameKind::of(&variables.names[row.name].text) {
-                *content.kinds.entry(kind).or_default() += bytes;
+            let name = variables.names[row.name].text.as_str();
+            let is_called = |start: &str, end: &str| name.starts_with(start) || name.ends_with(end);
+            if is_called("Stashed___", "/fifo/buffer/0") {
+                content.stash += bytes;
+            } else if is_called("Accum___", "/Accumulator") {
+                content.accumulators += bytes;
             }
         }
         content.categories.retain(|_, bytes| *bytes > 0);

@@ -60,7 +60,7 @@ impl Planter<'_> {
             self.put(Group {
                 name: self.named(owner, what),
                 uses,
-                ..self.of_op(owner, Role::Work, 6, bytes)
+                ..self.of_op(owner, Role::Work, bytes)
             });
         }
     }
@@ -107,7 +107,7 @@ impl Planter<'_> {
         self.put(Group {
             name: self.named(call, "result"),
             uses,
-            ..self.of_op(call, Role::Work, 8, self.layer_bytes / 20)
+            ..self.of_op(call, Role::Work, self.layer_bytes / 20)
         });
         self.put(Group {
             name: self.named(call, "argument"),
@@ -115,7 +115,7 @@ impl Planter<'_> {
                 .iter()
                 .flat_map(|&access| self.at(call, 0, access))
                 .collect(),
-            ..self.of_op(call, Role::Work, 9, self.layer_bytes / 20)
+            ..self.of_op(call, Role::Work, self.layer_bytes / 20)
         });
     }
 }

@@ -44,33 +44,15 @@ impl Planter<'_> {
     }
 
     /// A group of an operation with that operation's places, without uses.
-    fn of_op(&self, op: usize, role: Role, number: u64, bytes: u64) -> Group {
-        let part = self.part(op);
-        let key = self.key(op, role, number);
+    fn of_op(&self, op: usize, role: Role, bytes: u64) -> Group {
+        let key = self.groups.len() as u64;
         Group {
             window: self.window(key as usize, role),
             bytes: bytes.max(4),
             places: self.model.ops[op].places,
             key,
-            layer: self.layer_of(part),
+            layer: self.part(op).layer(),
             ..Group::new(op, role)
-        }
-    }
-
-    /// The layer whose fullest tiles a group has; equal layers have the same.
-    fn layer_of(&self, part: Part) -> Option<u32> {
-        match part {
-            Part::Layer(layer) if !self.settings.features.equal_layers => Some(layer),
-            _ => None,
-        }
-    }
-
-    /// The seed of sizes and tiles: the same in equal layers.
-    fn key(&self, op: usize, role: Role, number: u64) -> u64 {
-        if self.settings.features.equal_layers {
-            1_000_000 + 1000 * self.ordinals[op] + 10 * number + role as u64
-        } else {
-            self.groups.len() as u64
         }
     }
 
@@ -108,7 +90,7 @@ impl Planter<'_> {
     }
 
     /// How an operation reads a variable: a call copies it into an argument, others
-    /// compute with it. In models with forms their exchange sends it too.
+    /// compute with it.
     fn read(&self, op: usize, number: usize) -> Vec<(usize, Access)> {
         if self.model.ops[op].call.is_some() {
             return self.at(op, 0, Access::Source);
@@ -116,11 +98,6 @@ impl Planter<'_> {
         let mut uses = self.compute(op, number);
         if self.settings.graph.is_some() {
             uses.extend(self.last_compute(op));
-        }
-        let is_sent = |&&(stage, _): &&(usize, Access)| self.tree.stages[stage].exchange.is_some();
-        if !self.settings.features.forms.is_empty() {
-            let sent = uses.iter().find(is_sent).copied();
-            uses.extend(sent.map(|(stage, _)| (stage, Access::Source)));
         }
         uses
     }

@@ -4,7 +4,6 @@ use super::super::groups::{Access, Group, Role};
 use super::super::model::Phase;
 use super::super::places::Places;
 use super::super::planter::Planter;
-use super::super::random::topic;
 use super::super::tree::Mark;
 
 /// An operation of a graph has work memory of so many parts of what it makes.
@@ -34,11 +33,8 @@ impl Planter<'_> {
         };
         let bytes = match this.sizes.get(part) {
             Some(&bytes) => bytes,
-            None if self.model.mask == Some(op) => self.layer_bytes / 12 * self.times_wider(op),
-            None => {
-                let bytes = self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000;
-                bytes * self.times_wider(op)
-            }
+            None if self.model.mask == Some(op) => self.layer_bytes / 12,
+            None => self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000,
         };
         let mut uses = self.written(op);
         let mut places = this.places;
@@ -67,23 +63,8 @@ impl Planter<'_> {
             places,
             uses,
             mark: is_loss.then_some(Mark::Loss),
-            ..self.of_op(op, Role::Activation, 0, bytes)
+            ..self.of_op(op, Role::Activation, bytes)
         });
-    }
-
-    /// A tensor that skips layers may be much wider than one that flows from a
-    /// layer to the next.
-    fn times_wider(&self, op: usize) -> u64 {
-        let mut ops = self.model.ops.iter();
-        let skips = ops.any(|user| {
-            let mut reads = user.reads.iter();
-            reads.any(|read| read.from == op && read.is_saved)
-        });
-        let about = [topic::SIZE, op as u64, 0, 3];
-        match skips && self.model.mask != Some(op) {
-            true => 1 + self.settings.random.below(4, about),
-            false => 1,
-        }
     }
 
     fn rewriting(&self, op: usize) -> impl Iterator<Item = &usize> {
@@ -148,7 +129,7 @@ impl Planter<'_> {
                 name: input.name.clone(),
                 uses: users.flat_map(|op| self.compute(op, 0)).collect(),
                 mark: Some(Mark::Input),
-                ..self.of_op(first, Role::Activation, 7, bytes)
+                ..self.of_op(first, Role::Activation, bytes)
             });
         }
     }
@@ -177,20 +158,20 @@ impl Planter<'_> {
         let work = self.put(Group {
             name: self.named(op, "work"),
             uses: self.last_compute(op),
-            ..self.of_op(op, Role::Work, 1, bytes / work_variables)
+            ..self.of_op(op, Role::Work, bytes / work_variables)
         });
         if self.ordinals[op] % 4 == 1 {
             self.put(Group {
                 name: self.named(op, "edge"),
                 uses: self.last_compute(op),
-                ..self.of_op(op, Role::OutputEdge, 2, bytes / 40)
+                ..self.of_op(op, Role::OutputEdge, bytes / 40)
             });
         }
         if self.ordinals[op] % 7 == 2 {
             self.put(Group {
                 name: self.named(op, "constant"),
                 uses: self.last_compute(op),
-                ..self.of_op(op, Role::Constant, 3, bytes / 50)
+                ..self.of_op(op, Role::Constant, bytes / 50)
             });
         }
         for variable in 1..work_variables {
@@ -198,7 +179,7 @@ impl Planter<'_> {
             self.put(Group {
                 name: self.named(op, &format!("work_{variable}")),
                 uses,
-                ..self.of_op(op, Role::Work, 10 + variable, bytes / work_variables)
+                ..self.of_op(op, Role::Work, bytes / work_variables)
             });
         }
         for number in 0..self.tree.op_stages[op].len() {
@@ -228,7 +209,7 @@ impl Planter<'_> {
                 name: self.named(op, "rearranged"),
                 window,
                 uses: source,
-                ..self.of_op(op, Role::Rearrangement, 4, bytes / 2)
+                ..self.of_op(op, Role::Rearrangement, bytes / 2)
             });
         }
         let mut uses = self.at(op, number, Access::Destination);
@@ -239,7 +220,7 @@ impl Planter<'_> {
             name: self.named(op, "message"),
             window,
             uses,
-            ..self.of_op(op, Role::Message, 5, bytes)
+            ..self.of_op(op, Role::Message, bytes)
         });
     }
 
@@ -256,7 +237,7 @@ impl Planter<'_> {
                 window: self.everywhere(),
                 places: Places::EVERY,
                 uses: self.compute(op, 0),
-                ..self.of_op(op, Role::Weight, 0, bytes)
+                ..self.of_op(op, Role::Weight, bytes)
             });
             self.work_of(op, bytes / 3);
         }

@@ -7,7 +7,7 @@ use super::super::planter::Planter;
 use super::super::sizes::{self, budget};
 use super::super::templates::Kind;
 use super::super::templates::shared_slot;
-use super::super::tensors::{self, Part, SEED, State, TensorOf, learning_rate};
+use super::super::tensors::{self, SEED, State, TensorOf, learning_rate};
 use super::super::tree::Mark;
 
 impl Planter<'_> {
@@ -49,8 +49,8 @@ impl Planter<'_> {
             window,
             bytes,
             places: planted.places,
-            layer: self.layer_of(planted.part),
-            key: self.key_of_weight(weight),
+            layer: planted.part.layer(),
+            key: self.groups.len() as u64,
             mark: Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))),
             uses,
             ..Group::new(planted.users[0], Role::Weight)
@@ -63,14 +63,6 @@ impl Planter<'_> {
         let weights = self.model.weights.iter().filter(same);
         let all: u64 = weights.map(|weight| u64::from(weight.share)).sum();
         budget(self.settings, planted.part).0 * u64::from(planted.share) / all
-    }
-
-    fn key_of_weight(&self, weight: usize) -> u64 {
-        let weight = &self.model.weights[weight];
-        match (self.settings.features.equal_layers, weight.part) {
-            (true, Part::Layer(_)) => 900_000 + weight.slot as u64,
-            _ => self.groups.len() as u64,
-        }
     }
 
     /// A gradient is needed where its weight is: it is made there.

@@ -417,7 +417,7 @@ fn the_command_is_copied_or_selected() {
 #[test]
 fn frozen_layers_run_again_where_others_of_their_stage_do() {
     let folder = tempfile::tempdir().expect("a folder");
-    let options = "--framework poptorch --mode training --forms frozen --layers 6 --tiles 4";
+    let options = "--framework poptorch --mode training --frozen --layers 6 --tiles 4";
     let options: Vec<String> = options.split(' ').map(String::from).collect();
     let [profile, _] = models::generate(folder.path(), &options);
     let options = ["--solve", "--num-ipus=4", "--recompute=stage"];

@@ -35,7 +35,6 @@ pub fn cases(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: boo
                 out_on_first,
                 early_restore: random.once_in(2),
                 early_fifo: random.once_in(2),
-                keep_buffers: false,
                 all_steps: true,
                 ..PipelineOptions::new(random.one_of(schedules), random.one_of(&recomputes))
             },

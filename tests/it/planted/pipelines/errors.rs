@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::path::Path;
 
 use crate::support::model_in;
 use popliner::memory::{MemoryModel, Parts};
-use popliner::model::{LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions};
+use popliner::model::{Placement, PlacementOptions};
 use synthesize::pipeline::{PipelineModel, Recompute, StageTruth};
 use synthesize::places::Places;
 use tempfile::TempDir;
@@ -19,7 +18,7 @@ use super::drawn::{Case, cases};
 pub struct Errors {
     pub labels: Vec<String>,
     /// Labels of the model.
-    pub forms: Vec<String>,
+    pub model: Vec<String>,
     pub recompute: Recompute,
     pub name: String,
     /// In 95 % of the stages, and in all.
@@ -68,7 +67,7 @@ impl Errors {
         let folder = TempDir::new().expect("a folder");
         let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
         let truth = truth.expect("both files");
-        let model = read(folder.path()).0;
+        let model = model_in(folder.path());
         let layering = layering(&model, truth.places());
         let placement = Placement::full(&model, &layering, &PlacementOptions::default());
         let placement = placement.expect("places");
@@ -92,7 +91,7 @@ impl Errors {
             let stages = found.iter().zip(&truth).enumerate();
             Self {
                 labels: case.labels(),
-                forms: drawn.labels.clone(),
+                model: drawn.labels.clone(),
                 recompute: case.options.recompute,
                 name: format!(
                     "SEEDS={seed}..{}: {:?} {:?} {}",
@@ -131,16 +130,6 @@ pub fn holds_weights(case: &Case, truth: &PipelineModel, positions: usize) -> bo
         let mut ties = truth.places().ties().iter();
         ties.all(|(_, tied)| !set.meets(*tied) || set.holds(*tied))
     })
-}
-
-pub fn read(folder: &Path) -> (Model, Layering) {
-    let model = model_in(folder);
-    let options = LayerOptions {
-        order: LayerOrder::Natural,
-        ..LayerOptions::default()
-    };
-    let layering = Layering::of_names(&model.operations, &options);
-    (model, layering)
 }
 
 /// Holds a stage against the truth; `layers` has the same of its layers alone.

@@ -8,7 +8,7 @@
 mod configurations;
 pub(super) mod drawn;
 mod errors;
-mod forms;
+mod graphs;
 
 use std::collections::BTreeMap;
 
@@ -99,27 +99,30 @@ fn stages_need_what_the_simulation_needs() {
         let under = stage.added_under.min(stage.under);
         under > MOST_UNDER || stage.added_over > errors.most_over.1
     };
-    let misses: Vec<String> = stages(&all)
-        .filter(is_miss)
-        .map(|(errors, stage)| format!("{stage} of {}", errors.name))
-        .collect();
-    assert!(
-        misses.is_empty(),
-        "{}:\n{}",
-        misses.len(),
-        misses.join("\n")
-    );
+    assert_none(&all, is_miss);
     let mut over: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for (errors, stage) in stages(&all) {
         let list = over.entry(&errors.labels[0]).or_default();
         list.push((stage.added_over, errors.most_over.0));
     }
     for (label, stages) in over.iter().filter(|_| !is_chosen) {
-        let beyond = stages.iter().filter(|(over, most)| over > most).count();
-        assert!(
-            beyond.saturating_sub(1) * 20 <= stages.len(),
-            "{label}: {beyond} of {}",
-            stages.len()
-        );
+        assert_few_beyond(label, stages);
     }
+}
+
+/// No stage is such a miss.
+fn assert_none(all: &[Errors], is_miss: impl Fn(&(&Errors, &StageError)) -> bool) {
+    let misses: Vec<String> = stages(all)
+        .filter(is_miss)
+        .map(|(errors, stage)| format!("{stage} of {}", errors.name))
+        .collect();
+    let count = misses.len();
+    assert!(misses.is_empty(), "{count}:\n{}", misses.join("\n"));
+}
+
+/// At most one of 20 is more than it may be, or one of fewer.
+fn assert_few_beyond(label: &str, over: &[(f64, f64)]) {
+    let beyond = over.iter().filter(|(over, most)| over > most).count();
+    let is_few = beyond.saturating_sub(1) * 20 <= over.len();
+    assert!(is_few, "{label}: {beyond} of {}", over.len());
 }

@@ -12,48 +12,13 @@ pub struct Drawn {
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 
-/// Forms of models beside a plain chain of layers.
-const FORMS: [&str; 19] = [
-    "skip-in",
-    "skip-in-all",
-    "unet",
-    "encoder-memory",
-    "bias",
-    "stem",
-    "aux-heads",
-    "pyramid",
-    "frozen",
-    "adapters",
-    "shared-all",
-    "shared-pairs",
-    "towers",
-    "random-state",
-    "repeat",
-    "casts",
-    "experts",
-    "entry-weights",
-    "hybrid",
-];
-
 /// The model of a seed.
 pub fn model(seed: u64) -> Drawn {
     let mut drawing = Drawing::new(seed, 0x51ab);
-    drawing.size(seed, 3);
+    drawing.size(seed);
     drawing.mode();
     drawing.outlining();
     drawing.ends();
-    drawing.rest();
-    drawing.drawn
-}
-
-/// The model of a seed that has one form, and in two of three cases more of them.
-pub fn with_forms(seed: u64) -> Drawn {
-    let mut drawing = Drawing::new(seed, 0xf0f0);
-    drawing.size(seed, 4);
-    drawing.mode();
-    drawing.outlining();
-    drawing.ends();
-    drawing.forms(seed);
     drawing.rest();
     drawing.drawn
 }
@@ -87,11 +52,6 @@ pub fn of_graph(seed: u64) -> Drawn {
     drawing.label(framework);
     drawing.label(graph);
     drawing.mode();
-    // No framework has one compute set over all gradients.
-    drawing
-        .drawn
-        .options
-        .retain(|option| option != "--whole-sets");
     drawing.drawn
 }
 
@@ -143,8 +103,8 @@ impl Drawing {
         matches!(self.framework, "popart" | "poptorch")
     }
 
-    fn size(&mut self, seed: u64, fewest: usize) {
-        let layers = fewest + self.random.below(6);
+    fn size(&mut self, seed: u64) {
+        let layers = 3 + self.random.below(6);
         let tiles = 8 + 4 * self.random.below(5);
         let bytes = 20_000 + 10_000 * self.random.below(6);
         self.option("--layers", layers);
@@ -167,7 +127,7 @@ impl Drawing {
             self.label("gradients without names");
         }
         self.optimiser();
-        self.norm_and_scaling();
+        self.norm_and_accumulation();
     }
 
     fn optimiser(&mut self) {
@@ -179,22 +139,15 @@ impl Drawing {
         self.label(format!("{optimiser}, names: {names}"));
     }
 
-    fn norm_and_scaling(&mut self) {
-        let mut reaches = false;
-        for feature in ["gradient-norm", "loss-scaling"] {
-            if self.random.once_in(3) {
-                self.flag(feature);
-                reaches = true;
-            }
+    fn norm_and_accumulation(&mut self) {
+        if self.random.once_in(3) {
+            self.flag("gradient-norm");
         }
         // A fused optimiser that has accumulators beside gradients and moments
         // pairs moments with weights in ways that the placement does not tell yet.
         let is_fused = self.has_option("adam-fused");
         if !is_fused && self.random.once_in(3) {
             self.flag("accumulation");
-        }
-        if reaches && self.random.once_in(2) {
-            self.flag("whole-sets");
         }
     }
 
@@ -210,67 +163,20 @@ impl Drawing {
         }
         if self.has_pairs() {
             self.nesting();
-        } else {
-            let anonymous = self.random.one_of(&["none", "half", "all"]);
-            self.option("--anonymous-calls", anonymous);
-            self.label(format!("anonymous calls: {anonymous}"));
+        } else if self.random.once_in(2) {
+            self.flag("anonymous-calls");
         }
     }
 
     fn nesting(&mut self) {
         if self.random.once_in(2) {
-            self.drawn.options.push("--nested".to_string());
-            let pairs = self.random.one_of(&["on-clone", "on-replaced"]);
-            self.option("--pairs", pairs);
-            self.label(format!("nested, pairs {pairs}"));
+            self.flag("nested");
+            if self.random.once_in(2) {
+                self.flag("pairs-on-replaced");
+            }
         }
         if self.random.once_in(2) {
             self.flag("shuffle-pairs");
-        }
-    }
-
-    /// The first form goes through all of them; a label has it where it is alone.
-    fn forms(&mut self, seed: u64) {
-        let mut forms = vec![FORMS[seed as usize / 4 % FORMS.len()]];
-        if !self.random.once_in(3) {
-            for _ in 0..1 + self.random.below(3) {
-                forms.push(self.random.one_of(&FORMS));
-            }
-        }
-        let shows = self.shows_ties() && !self.has_option("--tied");
-        let excludes = [["skip-in", "skip-in-all"], ["shared-all", "shared-pairs"]];
-        let mut chosen: Vec<&str> = Vec::new();
-        for form in forms {
-            let is_shared = form.starts_with("shared") || form == "entry-weights";
-            let is_excluded = excludes.iter().any(|pair| {
-                pair.contains(&form) && pair.iter().any(|other| chosen.contains(other))
-            });
-            if !(is_excluded || is_shared && !shows) {
-                chosen.push(form);
-            }
-        }
-        chosen.dedup();
-        if chosen.is_empty() {
-            chosen.push("skip-in");
-        }
-        let together = if chosen.len() == 1 {
-            "alone"
-        } else {
-            "with others"
-        };
-        for form in &chosen {
-            self.label(format!("{form} {together}"));
-        }
-        let mode = if self.is_training {
-            "training"
-        } else {
-            "inference"
-        };
-        self.label(format!("{}, {mode}", self.framework));
-        self.option("--forms", chosen.join(","));
-        if self.framework == "tensorflow" && self.is_training && self.random.once_in(3) {
-            self.option("--update-names", "other");
-            self.label("updates with other names");
         }
     }
 
@@ -287,13 +193,8 @@ impl Drawing {
         let ends = self.random.one_of(&["small", "medium", "large"]);
         self.option("--ends", ends);
         self.label(format!("{ends} ends"));
-        if self.has_pairs() && self.random.once_in(4) {
-            self.flag("head-reads-layer");
-        }
         if self.shows_ties() && self.random.once_in(4) {
-            let tied = self
-                .random
-                .one_of(&["ends", "ends", "neighbours", "distant"]);
+            let tied = self.random.one_of(&["ends", "layers"]);
             self.option("--tied", tied);
             self.label(format!("tied: {tied}"));
         }
@@ -305,8 +206,10 @@ impl Drawing {
                 self.flag(feature);
             }
         }
-        if self.random.once_in(8) {
-            self.flag("equal-layers");
+        for feature in ["frozen", "random-state"] {
+            if self.random.once_in(4) {
+                self.flag(feature);
+            }
         }
         if self.random.once_in(2) {
             let percent = 1 + self.random.below(18);

@@ -8,7 +8,6 @@
 
 pub mod distribution;
 pub mod drawn;
-mod forms;
 mod graphs;
 mod operations;
 pub mod planted;

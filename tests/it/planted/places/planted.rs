@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use popliner::model::{LayerOptions, LayerOrder, Layering, Model, NO_LAYER};
-use popliner::profile::Profile;
 use synthesize::place_truth::PlaceTruth;
 use synthesize::places::Places;
 use tempfile::TempDir;
 
 use super::drawn::{self, Drawn};
-use crate::support::models::share;
 
 /// How many models everything is checked on.
 pub const MODELS: u64 = 24;
@@ -23,10 +21,6 @@ pub struct Planted {
 }
 
 impl Planted {
-    pub fn new(seed: u64) -> Self {
-        Self::with(drawn::model(seed))
-    }
-
     /// The model of these options.
     pub fn with(drawn: Drawn) -> Self {
         let folder = TempDir::new().expect("a folder");
@@ -105,7 +99,7 @@ impl Planted {
 }
 
 /// The layers of a model: by the names of operations, or in one with a graph its blocks with
-/// what stands between them.
+/// what stands between them. Gradients have no name there.
 pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
     let blocks = truth.blocks();
     if blocks.is_empty() {
@@ -122,62 +116,11 @@ pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
         .collect();
     let of_operation = model.operations.iter().map(|operation| {
         let uid = model.operation_groups[operation.group as usize].uid;
-        layers.get(&uid).copied().unwrap_or(NO_LAYER)
+        let layer = layers.get(&uid).copied().filter(|_| !operation.is_backward);
+        layer.unwrap_or(NO_LAYER)
     });
     let names = [String::new()].into_iter().chain(blocks.iter().cloned());
     Layering::of(names.collect(), of_operation.collect())
-}
-
-/// All forms stand in what is drawn, and in all frameworks and modes.
-#[test]
-fn places_of_all_forms_need_what_is_recorded() {
-    for seed in 0..64 / share(2) as u64 {
-        let planted = Planted::with(drawn::with_forms(seed));
-        let all = 0..planted.positions();
-        let name = planted.name();
-        assert_eq!(planted.bytes(&all), recorded(&planted), "{name}");
-    }
-}
-
-fn recorded(planted: &Planted) -> Vec<u64> {
-    let profile = Profile::read(&planted.folder.path().join("profile.pop")).expect("a profile");
-    profile
-        .recorded
-        .tiles
-        .iter()
-        .map(|tile| tile.total)
-        .collect()
-}
-
-#[test]
-fn all_places_need_what_is_recorded() {
-    for seed in 0..MODELS {
-        let planted = Planted::new(seed);
-        let all = 0..planted.positions();
-        assert_eq!(
-            planted.bytes(&all),
-            recorded(&planted),
-            "{}",
-            planted.name()
-        );
-    }
-}
-
-#[test]
-fn more_places_need_more_but_no_more_than_each_alone() {
-    for seed in 0..MODELS / 4 {
-        let planted = Planted::new(seed);
-        for range in planted.ranges().iter().filter(|range| range.len() > 1) {
-            let last = range.end - 1;
-            let [whole, left, right] =
-                [range.clone(), range.start..last, last..range.end].map(|r| planted.bytes(&r));
-            for ((whole, left), right) in whole.iter().zip(left).zip(right) {
-                let name = planted.name();
-                assert!(*whole >= left && *whole >= right, "{name} {range:?}");
-                assert!(*whole <= left + right, "{name} {range:?}");
-            }
-        }
-    }
 }
 
 /// Without one of them the distribution would say nothing about it.

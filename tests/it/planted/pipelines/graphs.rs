@@ -1,0 +1,60 @@
+//! Pipelines of real models, and the whole prediction held against the truth, layers and all that
+//! the pipeline adds.
+//!
+//! `cargo test --test it planted::pipelines::graphs -- --nocapture` prints how the
+//! errors are distributed, by model; `SEEDS=0..500` looks at more models.
+
+use synthesize::pipeline::Recompute;
+
+use super::super::places::{distribution::Distribution, drawn};
+use super::errors::{Errors, StageError};
+use super::stages;
+use crate::support::each;
+use crate::support::models::seeds;
+
+/// How many models are drawn.
+const MODELS: u64 = 6;
+
+/// By how much a stage may be predicted too low on any tile: Out of Keras' ResNet-50 and Xception
+/// is up to 1.2 % under, since the gradient of its pooling is found in the last layer.
+const MOST_UNDER: f64 = 0.0121;
+
+/// By how much the fullest tile may be predicted too high: in 95 of 100 stages, and
+/// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %.
+fn most_over(recompute: Recompute) -> (f64, f64) {
+    match recompute {
+        Recompute::None => (0.066, 0.30),
+        Recompute::Stage => (0.07, 0.27),
+        Recompute::Layer => (0.098, 0.325),
+    }
+}
+
+fn print(all: &[Errors]) {
+    let [mut under, mut over] = [(); 2].map(|()| Distribution::default());
+    for (errors, stage) in stages(all) {
+        let labels = [&errors.model[..], &errors.labels[..1]].concat();
+        under.add(&labels, stage.under);
+        over.add(&labels, stage.over);
+    }
+    under.print("under the truth on any tile, per cent of the fullest");
+    over.print("over the truth on the fullest tile, per cent");
+}
+
+/// No stage is under on any tile, and none over on its fullest tile, by more than the constants
+/// above.
+#[test]
+fn stages_of_real_models_need_what_the_simulation_needs() {
+    let seeds: Vec<u64> = seeds(MODELS).collect();
+    let of_seed = |&seed: &u64| Errors::of_model(seed, &drawn::of_graph(seed));
+    let all: Vec<Errors> = each(&seeds, of_seed).into_iter().flatten().collect();
+    print(&all);
+    let is_miss = |(errors, stage): &(&Errors, &StageError)| {
+        stage.under > MOST_UNDER || stage.over > most_over(errors.recompute).1
+    };
+    super::assert_none(&all, is_miss);
+    for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {
+        let chosen = stages(&all).filter(|(errors, _)| errors.recompute == recompute);
+        let over = chosen.map(|(_, stage)| (stage.over, most_over(recompute).0));
+        super::assert_few_beyond(&format!("{recompute:?}"), &over.collect::<Vec<_>>());
+    }
+}
