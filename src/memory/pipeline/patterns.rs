@@ -14,7 +14,7 @@ pub(super) enum Quantity {
     Stash,
     /// Multiplied by the number of all pipeline stages.
     ForOut,
-    /// Transfer buffers and forwarded tensors (see [`Transfers`]).
+    /// Transfer buffers and forwarded tensors (see `Transfers`).
     PassesForward,
     PassesBackward,
     Enters,
