@@ -151,7 +151,7 @@ pub(super) fn of_all(
 pub struct ProgramCluster {
     /// The use sets that its variables have, ascending.
     pub sets: Box<[u32]>,
-    /// Its code and vertex state by tile.
+    /// Code and vertex state of its programs, by tile.
     pub code: GroupCode,
 }
 

@@ -32,8 +32,8 @@ pub struct Flow {
 pub struct FlowNode {
     /// Index of the first step.
     pub first: u32,
-    /// Its operations, as positions in [`Model::operations`](super::Model), ascending; empty for
-    /// programs that belong to no operation.
+    /// Operations of the node, as positions in [`Model::operations`](super::Model), ascending;
+    /// empty for programs that belong to no operation.
     pub operations: Box<[u32]>,
 }
 

@@ -72,8 +72,8 @@ impl Label {
         }
     }
 
-    /// Its name as a weight: the tensor's id, or else the name of its variables without the mark of
-    /// a part.
+    /// Name of the tensor as a weight: the tensor's id, or else the name of its variables without
+    /// the mark of a part.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')

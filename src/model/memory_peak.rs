@@ -24,11 +24,11 @@ pub struct MemoryPeak {
 /// A lowered variable with its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedVariable {
-    /// Its name, such as `weights#0`.
+    /// Name of the variable, such as `weights#0`.
     pub name: Box<str>,
     /// The name of its category, such as `variable`.
     pub category: Box<str>,
-    /// Its size in bytes.
+    /// Size of the variable in bytes.
     pub bytes: u32,
     /// The operation groups that use it, as a set of [`Model::use_sets`](super::Model).
     pub set: u32,

@@ -26,14 +26,14 @@ pub(super) struct UnnamedOperation {
     pub(super) context: OperationContext,
     /// Position in [`UnnamedOperations::groups`].
     pub(super) group: u32,
-    /// Its programs in the order of the walk, each once.
+    /// Programs of the operation in the order of the walk, each once.
     pub(super) programs: Vec<u32>,
 }
 
 /// A group of operations, defined by the first operation of its uid.
 pub(super) struct UnnamedGroup {
     pub(super) uid: u64,
-    /// Its first operation, as a position in [`UnnamedOperations::operations`].
+    /// First operation of the group, as a position in [`UnnamedOperations::operations`].
     pub(super) first: u32,
     pub(super) programs: Vec<u32>,
 }
@@ -100,7 +100,7 @@ fn share_groups(
 pub struct OwnedProgram {
     /// `programs.id`.
     pub id: u64,
-    /// Its kind.
+    /// Kind of the program.
     pub kind: OwnedKind,
     /// The name of its compute set, or else of the program.
     pub name: Box<str>,

@@ -42,15 +42,15 @@ pub struct LiveVariables {
 /// A lowered variable on a tile, without its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileVariable {
-    /// Its position in the order of the profile.
+    /// Position of the variable in the order of the profile.
     position: u32,
-    /// Its equivalence class.
+    /// Equivalence class of the variable.
     pub class: u32,
-    /// Its use set in the model.
+    /// Use set of the variable in the model.
     pub set: u32,
-    /// Its size in bytes.
+    /// Size of the variable in bytes.
     pub bytes: u64,
-    /// Its category, as a position in [`ProfileLookup::category_names`].
+    /// Category of the variable, as a position in [`ProfileLookup::category_names`].
     pub category: u8,
 }
 

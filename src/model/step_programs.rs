@@ -14,7 +14,7 @@ pub struct StepPrograms {
 /// One program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepProgram {
-    /// Its kind, such as `OnTileExecute` (`program_types`).
+    /// Kind of the program, such as `OnTileExecute` (`program_types`).
     pub kind: Box<str>,
     /// The name of its compute set, or else of the program; often empty.
     pub name: Box<str>,

@@ -10,12 +10,12 @@ use std::ops::Range;
 /// Lowered variables of one tile with the same class and use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VariableGroup {
-    /// Their equivalence class, as a position in the profile's classes.
+    /// Equivalence class of the variables, as a position in the profile's classes.
     pub class: u32,
     /// The operation groups that use them, as a set of [`UseSets`](super::UseSets); [`NO_USERS`] if
     /// none does.
     pub set: u32,
-    /// Their bytes together.
+    /// Bytes of all variables of the group.
     pub bytes: u32,
 }
 

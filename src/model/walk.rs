@@ -148,7 +148,7 @@ impl Walk {
 struct OpenProgram {
     program: u32,
     path: Path,
-    /// Its position in [`Walk::visits`].
+    /// Position of the visit in [`Walk::visits`].
     number: u32,
     next_child: usize,
 }

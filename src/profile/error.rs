@@ -185,7 +185,7 @@ pub enum ProfileError {
     NoTable {
         /// Name of the view or virtual table.
         table: &'static str,
-        /// Its kind, with its article.
+        /// Kind of the entry, with its article.
         found: &'static str,
     },
     /// A column is computed when it is read.

@@ -108,10 +108,10 @@ impl SearchRequest {
 /// Number of IPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpuCount {
-    /// This number.
+    /// A fixed number of IPUs.
     Exactly(usize),
-    /// The smallest number on which the model fits, but at most this; with PopTorch, only powers of
-    /// 2.
+    /// The smallest number of IPUs on which the model fits, up to this bound; with PopTorch, only
+    /// powers of 2.
     UpTo(usize),
 }
 

@@ -47,7 +47,7 @@ pub enum Needed {
 /// What may be wrong with a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
-    /// Its limit or required cuts are not the problem's.
+    /// The limit or the required cuts are not the problem's.
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
     /// A range is empty or beyond the last position.
@@ -59,7 +59,7 @@ pub enum CertificateError {
     /// One cut would be inside two ranges, or is already counted as required.
     #[error("a cut after position {0} counts twice")]
     CountedTwice(usize),
-    /// Its conclusion is not what it proves.
+    /// The conclusion does not follow from the ranges and cuts.
     #[error("it proves {0:?}")]
     Proves(Needed),
 }

@@ -27,9 +27,9 @@ pub enum Origin {
 /// A weight that several positions use, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiedWeight {
-    /// Its name.
+    /// Name of the weight.
     pub name: String,
-    /// Its bytes over all tiles.
+    /// Bytes of the weight over all tiles.
     pub bytes: u64,
     /// The names of the positions that use it.
     pub users: Vec<String>,

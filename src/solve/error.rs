@@ -74,7 +74,7 @@ pub enum SolveError {
     NotMonotone {
         /// The longer range.
         range: Range<usize>,
-        /// Its peak in bytes.
+        /// Peak of the longer range in bytes.
         peak: u64,
         /// The range inside it.
         inner: Range<usize>,
@@ -89,7 +89,7 @@ pub enum SolveError {
     TooLarge {
         /// The range with the highest peak.
         range: Range<usize>,
-        /// Its peak in bytes.
+        /// Peak of that range in bytes.
         peak: u64,
     },
     /// The integer program and the dynamic program found different optima.

@@ -94,10 +94,10 @@ pub struct Solution {
 pub struct ObjectiveProof {
     /// The objective.
     pub objective: Objective,
-    /// Its value in the plan that the integer program chose.
+    /// Value of the objective in the plan that the integer program chose.
     pub integer_program: u128,
-    /// Its value in the plan that the dynamic program chose. It equals `integer_program`, and is
-    /// kept so that both can be shown.
+    /// Value of the objective in the plan that the dynamic program chose. It equals
+    /// `integer_program`, and is kept so that both can be shown.
     pub dynamic_program: u128,
 }
 

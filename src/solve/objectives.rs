@@ -74,7 +74,7 @@ impl Goal {
         matches!(self, Self::Cycles | Self::Time)
     }
 
-    /// Its name in machine-readable output.
+    /// Name in machine-readable output.
     pub fn key(self) -> &'static str {
         match self {
             Self::Peak => "peak",
@@ -97,7 +97,7 @@ impl Goal {
 }
 
 impl Objective {
-    /// Its name in machine-readable output.
+    /// Name in machine-readable output.
     pub fn key(self) -> &'static str {
         match self {
             Self::Peak => "peak",

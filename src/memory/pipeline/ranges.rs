@@ -43,7 +43,7 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// Bytes of a stage with all positions besides its least bytes, if Out is on the first IPU.
     whole: Option<[[u64; PHASES]; N]>,
     start: usize,
-    /// One more than the last position.
+    /// End of the range of positions (exclusive).
     end: usize,
 }
 

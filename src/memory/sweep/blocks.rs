@@ -43,7 +43,7 @@ struct BlockSums<B, const N: usize> {
 #[derive(Debug, Default)]
 struct Range<B, const N: usize> {
     start: usize,
-    /// One more than its last layer.
+    /// End of the range of layers (exclusive).
     end: usize,
     /// By block, upper bound on the bytes live in it, of all layers of the range.
     bounds: Vec<[B; N]>,

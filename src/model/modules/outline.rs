@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct ModuleRow {
     /// Number of modules that it is inside of.
     pub(crate) depth: usize,
-    /// Its path below the module that it is part of.
+    /// Path of the module below the module that it is part of.
     pub(crate) name: String,
     /// Operations of the forward pass.
     pub(crate) operations: usize,

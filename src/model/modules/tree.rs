@@ -9,14 +9,14 @@ const NO_COMPONENT: u32 = u32::MAX;
 /// module that runs again later is another node.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Its operations, as positions in the forward pass.
+    /// Operations of the node, as positions in the forward pass.
     pub(super) operations: Range<usize>,
     /// Number of components that the paths of all its operations share.
     pub(super) depth: usize,
     /// The first component below the path of its parent, by which siblings are compared.
     pub(super) component: u32,
-    /// Its parts, as positions in [`Tree::nodes`], in the order of the program; together they have
-    /// all its operations. Either empty, or at least two.
+    /// Child nodes, as positions in [`Tree::nodes`], in the order of the program; together they
+    /// have all its operations. Either empty, or at least two.
     pub(super) children: Vec<usize>,
 }
 

@@ -137,7 +137,7 @@ impl<'a> FoundPlaces<'a> {
         let layer = layer.filter(|_| !is_called && is_certain);
         let is_compilers = isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
-            // Its programs count with the variables that they touch.
+            // The programs of the operation count with the variables that they use.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {

@@ -148,7 +148,7 @@ impl fmt::Display for Reason {
 /// The places where an operation counts, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationPlace {
-    /// Its places, as a set of [`Placement::sets`].
+    /// Places of the operation, as a set of [`Placement::sets`].
     pub places: PlaceSet,
     /// The rule that decides.
     pub reason: Reason,

@@ -14,7 +14,7 @@ pub(super) const IN: u32 = 0;
 pub struct PlaceSet(pub(crate) u32);
 
 impl PlaceSet {
-    /// Its position.
+    /// Position of the set in [`PlaceSets`].
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub struct WeightTie {
     /// The name of the weight: its tensor's id, or the name of its variable.
     pub weight: String,
-    /// Its bytes over all tiles.
+    /// Bytes of the weight over all tiles.
     pub bytes: u64,
     /// The places that use it, ascending; at least two. Out is a separate place here, even if it is
     /// in one position with In: [`Positions::of_place`].
@@ -39,7 +39,7 @@ impl WeightTie {
 /// Weights that are treated as if each place had its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Untied {
-    /// None.
+    /// No weight.
     #[default]
     Nothing,
     /// The weights with these names.

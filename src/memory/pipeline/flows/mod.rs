@@ -56,11 +56,11 @@ pub(in crate::memory) struct Flows {
 /// The role of a use's variables in a pipeline.
 #[derive(Debug, Clone, Copy)]
 enum UseInPipeline {
-    /// They flow between stages or are kept; the number of their flow.
+    /// Variables that flow between stages or are kept, by the number of their flow.
     Flow(u32),
-    /// They are parameters.
+    /// Parameters.
     Lasting(Lasting),
-    /// None: they are constants, or no operation with a place uses them.
+    /// Constants, or variables that no operation with a place uses.
     Other,
 }
 

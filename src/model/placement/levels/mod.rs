@@ -257,7 +257,7 @@ impl<'a> Levels<'a> {
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
-                // It is where the last of the gradients is made.
+                // The sum is where the last gradient is made.
                 (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
                 // Next to In, it belongs to In if it uses tensors that In keeps.
                 (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
