@@ -65,6 +65,9 @@ pub const NESTED_CALLS: usize = 64;
 /// Executions of a program in nested loops; more are capped, as in a damaged file. Small enough
 /// that sums over all visits, times any cycles, fit 128 bits.
 pub const EXECUTIONS: u64 = 1 << 36;
+/// Cycles of all programs together, over all runs; 2^62 take a tile 79 years. Twice as many, as
+/// where a stage runs its forward pass again, fit 64 bits.
+pub const CYCLES: u64 = 1 << 62;
 /// Bytes of the names and inputs of all operations together. A context contributes once for each
 /// call path.
 pub const TEXT: usize = 1 << 28;
@@ -157,6 +160,7 @@ pub fn table() -> Vec<(&'static str, String)> {
         ("visits of programs, Calls inside each other", {
             format!("{}; {}", growing(VISITS, "program"), number(NESTED_CALLS))
         }),
+        ("cycles of all programs", number(CYCLES as usize)),
         ("bytes of names and inputs of all operations", number(TEXT)),
         ("uses of variables by operations", growing(USES, "variable")),
         (

@@ -16,6 +16,12 @@ pub enum Damage {
     /// The document is complete, but has no string table, as after a repair of its end.
     #[error("it has no `stringTable`, so its contexts have no names")]
     NoStringTable,
+    /// Another document begins at this byte, where the first one ends, as in files that were joined.
+    #[error("another document follows at byte {0}")]
+    SecondDocument(u64),
+    /// Number of times that `contexts` or `stringTable` comes again.
+    #[error("keys `contexts` and `stringTable` that come again: {0}")]
+    Repeated(usize),
     /// Number of contexts ignored because an earlier context has the same id.
     #[error("contexts with the id of an earlier one: {0}")]
     Duplicates(usize),
@@ -121,7 +127,11 @@ pub(super) struct Anomalies {
     pub mistyped: usize,
     /// Number of contexts whose name is outside a complete string table.
     pub names_outside: usize,
-    /// Byte offset of the document's end, if bytes follow.
+    /// Number of times that `contexts` or `stringTable` comes again.
+    pub repeated: usize,
+    /// Byte offset of the document's end, if another map follows.
+    pub second_document: Option<u64>,
+    /// Byte offset of the document's end, if other bytes follow.
     pub trailing: Option<u64>,
 }
 
@@ -133,15 +143,18 @@ impl Anomalies {
             None => (!self.table_complete).then_some(Damage::NoStringTable),
         };
         let counts = [
+            Damage::Repeated(self.repeated),
             Damage::Duplicates(self.duplicates),
             Damage::WithoutId(self.without_id),
             Damage::NoMaps(self.no_maps),
             Damage::Mistyped(self.mistyped),
             Damage::NamesOutside(self.names_outside),
         ];
+        let second = self.second_document.map(Damage::SecondDocument);
+        let others = second.into_iter().chain(counts);
         broken
             .into_iter()
-            .chain(counts)
+            .chain(others)
             .filter(Damage::is_any)
             .collect()
     }
@@ -171,8 +184,9 @@ impl Damage {
     /// Is there any damage of this kind?
     pub(crate) fn is_any(&self) -> bool {
         match *self {
-            Damage::Truncated(_) | Damage::NoStringTable => true,
-            Damage::Duplicates(count)
+            Damage::Truncated(_) | Damage::NoStringTable | Damage::SecondDocument(_) => true,
+            Damage::Repeated(count)
+            | Damage::Duplicates(count)
             | Damage::WithoutId(count)
             | Damage::NoMaps(count)
             | Damage::Mistyped(count)

@@ -20,6 +20,7 @@ pub(super) struct Collected {
     pub names: Texts,
     draft: Draft,
     pub saw_contexts: bool,
+    pub saw_table: bool,
     pub saw_other_key: bool,
     pub oddities: Anomalies,
     /// Reason why the document is refused; `None` if it is not.
@@ -69,7 +70,12 @@ fn key(text: &str) -> Option<DocumentKey> {
 impl Collected {
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         while let Some(key) = next_key(&mut entries, key, &mut 0)? {
-            self.saw_contexts |= matches!(key, Some(DocumentKey::Contexts));
+            let is_again = match key {
+                Some(DocumentKey::Contexts) => std::mem::replace(&mut self.saw_contexts, true),
+                Some(DocumentKey::StringTable) => std::mem::replace(&mut self.saw_table, true),
+                None => false,
+            };
+            self.oddities.repeated += usize::from(is_again);
             self.saw_other_key |= key.is_none();
             match key {
                 Some(DocumentKey::Contexts) => entries.next_value_seed(To(Contexts(self)))?,

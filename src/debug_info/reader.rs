@@ -30,9 +30,17 @@ pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
         ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
     // An error here lies before the map; an error within the map makes it incomplete.
     let mut collected: Collected = document.unwrap_or_default();
-    let is_more = collected.is_complete && !reader.fill_buf()?.is_empty();
-    let offset = reader.get_ref().received - reader.buffer().len() as u64;
-    collected.oddities.trailing = is_more.then_some(offset);
+    if collected.is_complete {
+        reader.fill_buf()?;
+    }
+    let rest = reader.buffer();
+    let offset = reader.get_ref().received - rest.len() as u64;
+    if collected.is_complete && !rest.is_empty() {
+        match untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
+            true => collected.oddities.second_document = Some(offset),
+            false => collected.oddities.trailing = Some(offset),
+        }
+    }
     let source = reader.into_inner();
     match source.failure {
         Some(error) => Err(error.into()),
@@ -40,17 +48,27 @@ pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
     }
 }
 
+/// The bytes after CBOR's own tags.
+fn untagged(mut bytes: &[u8]) -> &[u8] {
+    while let Some(rest) = bytes.strip_prefix(SELF_DESCRIBED) {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// Does a map begin with this byte?
+fn is_map(byte: u8) -> bool {
+    matches!(byte, 0xa0..=0xbf)
+}
+
 /// Checks that a file with this start may be a debug file: a map, with or without CBOR's own tag
 /// before it.
 fn check_head(head: &[u8]) -> Result<(), DebugInfoError> {
-    let mut untagged = head;
-    while let Some(rest) = untagged.strip_prefix(SELF_DESCRIBED) {
-        untagged = rest;
-    }
+    let untagged = untagged(head);
     match untagged.first() {
         None if head.is_empty() => Err(DebugInfoError::Empty),
         _ if head.starts_with(SQLITE_MAGIC) => Err(DebugInfoError::Sqlite),
-        Some(0xa0..=0xbf) => Ok(()),
+        Some(&byte) if is_map(byte) => Ok(()),
         // The file may be cut off within a tag.
         _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
         _ => Err(DebugInfoError::NotCbor {

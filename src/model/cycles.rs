@@ -19,7 +19,10 @@ use super::code::NO_CLUSTER;
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::walk::Path;
 use super::windows::StepIndex;
+use crate::limits;
+use crate::message::{OVER_BOUND, Warning};
 use crate::profile::{Cycles, Executed, ProgramKind, Programs};
+use crate::wording::grouped;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -98,13 +101,13 @@ pub(super) fn of_operations(
     found: &UnnamedOperations,
     cluster_of: &[u32],
     backward: Option<(&StepIndex, u32)>,
-) -> Option<OperationCycles> {
+) -> Result<Option<OperationCycles>, Warning> {
     let executed = cycles.executed.as_ref();
     let executed = executed.filter(|executed| has_any(programs, &executed.by_program));
     let estimated = cycles.estimated.as_deref();
     let estimated = estimated.filter(|estimated| has_any(programs, estimated));
     if executed.is_none() && estimated.is_none() {
-        return None;
+        return Ok(None);
     }
     let executions = found.walk.executions(programs, &cycles.repeats);
     let later = LaterSteps::new(found, backward);
@@ -112,9 +115,26 @@ pub(super) fn of_operations(
     let sums = match (executed, estimated) {
         (Some(executed), _) => share_out(programs, executed, cluster_of, visits),
         (None, Some(estimated)) => add_up(programs, estimated, cluster_of, visits),
-        (None, None) => return None,
+        (None, None) => return Ok(None),
     };
-    Some(sums.finished())
+    match sums.total > u128::from(limits::CYCLES) {
+        true => Err(too_many(sums.all.source)),
+        false => Ok(Some(sums.finished())),
+    }
+}
+
+fn too_many(source: CycleSource) -> Warning {
+    let what = match source {
+        CycleSource::Executed { .. } => "executed cycles are left out: table `steps_by_ipu`",
+        CycleSource::Estimated => {
+            "cycle estimates are left out: table `compilation_cycles_by_tile`"
+        }
+    };
+    Warning::new(format!(
+        "{what}: all programs together take more than {} cycles, more than any real model has; \
+         {OVER_BOUND}",
+        grouped(limits::CYCLES)
+    ))
 }
 
 /// Determines which steps are from the start of the backward pass on.
@@ -190,7 +210,11 @@ fn add_up(
     let mut sums = Sums::none(CycleSource::Estimated, found);
     for (visit, &(path, program)) in found.walk.visits.iter().enumerate() {
         if let Some(work) = work(programs, program as usize) {
-            let cycles = estimated[program as usize].saturating_mul(executions[visit]);
+            let of_visit = u128::from(estimated[program as usize]) * u128::from(executions[visit]);
+            let Ok(cycles) = u64::try_from(of_visit) else {
+                sums.total = of_visit;
+                return sums;
+            };
             let later = later.part((path, program), cycles);
             let by = (found.operation_of[visit], cluster_of[program as usize]);
             sums.add(by, work, cycles, later);
@@ -210,13 +234,17 @@ fn share_out(
     let runs = executed.runs;
     let mut sums = Sums::none(CycleSource::Executed { runs }, found);
     sums.all.other = executed.without_program;
+    sums.total = u128::from(executed.without_program);
     let mut all = vec![0u128; programs.all.len()];
     for (&(_, program), &count) in found.walk.visits.iter().zip(executions) {
         all[program as usize] += u128::from(count);
     }
     for (program, &cycles) in executed.by_program.iter().enumerate() {
         match work(programs, program) {
-            None => sums.all.other = sums.all.other.saturating_add(cycles),
+            None => {
+                sums.total += u128::from(cycles);
+                sums.all.other = sums.all.other.saturating_add(cycles);
+            }
             Some(work) if all[program] == 0 => {
                 sums.add((NO_OPERATION, NO_CLUSTER), work, cycles, 0);
             }
@@ -249,6 +277,8 @@ struct Sums {
     all: OperationCycles,
     /// By operation and cluster: index in `by_cluster`.
     numbers: FxHashMap<(u32, u32), usize>,
+    /// Cycles of everything, which 64 bits may not hold.
+    total: u128,
 }
 
 impl Sums {
@@ -265,12 +295,17 @@ impl Sums {
             other: 0,
         };
         let numbers = FxHashMap::default();
-        Self { all, numbers }
+        Self {
+            all,
+            numbers,
+            total: 0,
+        }
     }
 
     fn add(&mut self, by: (u32, u32), work: Work, cycles: u64, later: u64) {
         let exchange = if work == Work::Exchange { cycles } else { 0 };
         let added = [cycles, exchange, later];
+        self.total += u128::from(cycles);
         let all = &mut self.all;
         let operation = by.0 as usize;
         let sums = match by.0 {

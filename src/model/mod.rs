@@ -266,6 +266,10 @@ impl Model {
         let backward = backward_start.map(|start| (&steps, start));
         let run = (&profile.programs, &profile.cycles);
         let cycles = cycles::of_operations(run, &found, &cluster_of, backward);
+        let cycles = cycles.unwrap_or_else(|warning| {
+            disagreements.push(warning);
+            None
+        });
         let lookup = ProfileLookup::new(
             profile.variables,
             set_of,

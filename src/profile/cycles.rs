@@ -11,10 +11,12 @@ use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
 use super::ids::{Ids, of_ipu};
 use super::{ProfileError, ProgramKind, Programs, Target};
+use crate::limits;
 use crate::message::Warning;
 use rustc_hash::FxHashMap;
 
-/// Cycles in a profile. All sums saturate at `u64::MAX`.
+/// Cycles in a profile. Sums by program saturate at `u64::MAX`; the model leaves out cycles of more
+/// than [`limits::CYCLES`] together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cycles {
     /// Cycles of the executed steps; `None` if the profile has no execution.
@@ -168,6 +170,13 @@ pub(super) fn read_cycles_by_ipu(
         };
         let sum = of_ipu(&mut cycles, &row, 1, ipu)?;
         *sum = sum.saturating_add(row.unsigned(2)?);
+        if *sum > limits::CYCLES {
+            let most = limits::CYCLES;
+            return Err(row.problem(
+                2,
+                format!("all steps of an IPU take more than {most} cycles"),
+            ));
+        }
         rows += 1;
         Ok(())
     })?;

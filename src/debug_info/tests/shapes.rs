@@ -109,7 +109,8 @@ fn keys_of_the_document_that_come_twice() {
         ("stringTable", texts(&["new"])),
         ("stringTable", int(5)),
     ]);
-    let info = read_sound(&bytes(&document));
+    let info = read(&bytes(&document)).expect("a debug file");
+    assert_eq!(info.damage(), [Damage::Repeated(3)]);
     assert_eq!(info.len(), 2);
     assert_eq!(info.name(at(&info, 1)), "new");
     assert_eq!(info.name(at(&info, 2)), "new");

@@ -111,7 +111,7 @@ fn odd_cbor() {
         &[0],
     ]
     .concat();
-    let cases: [(&str, Vec<u8>, i32, &str); 13] = [
+    let cases: [(&str, Vec<u8>, i32, &str); 14] = [
         (
             "a number for the document",
             vec![0x00],
@@ -172,6 +172,12 @@ fn odd_cbor() {
             [&one[..], b"more"].concat(),
             0,
             "goes on after its document",
+        ),
+        (
+            "two documents",
+            [&one[..], &one].concat(),
+            0,
+            "another document follows at byte",
         ),
         (
             "no contexts",
