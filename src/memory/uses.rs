@@ -24,7 +24,7 @@ pub(super) struct CountedUses<'a> {
 /// The variables that hold data.
 #[derive(Debug, Clone)]
 enum Data<'a> {
-    /// As they were recorded.
+    /// Variables as recorded.
     Recorded(&'a VariableGroups),
     /// With estimated bytes.
     Estimated(Arc<VariableGroups>),

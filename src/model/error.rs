@@ -38,7 +38,7 @@ pub enum ModelError {
     TooManySets {
         /// Number of variables.
         variables: usize,
-        /// The maximum number of groups that they may have.
+        /// Maximum number of groups of operations that use variables.
         max: usize,
     },
     /// Operations use variables more often than can be processed.
@@ -67,7 +67,7 @@ pub enum ModelError {
          groups of variables together, more than in any real model; {OVER_BOUND}"
     )]
     TooManyClusters {
-        /// The maximum number of groups that they may use.
+        /// Maximum number of groups of variables that programs use.
         max: usize,
     },
     /// Steps use variables more often than any real model's.
@@ -84,7 +84,7 @@ pub enum ModelError {
          {max} bytes together, more than in any real model; {OVER_BOUND}"
     )]
     TooMuchText {
-        /// How long they may be together.
+        /// Maximum length of all texts together, in bytes.
         max: usize,
     },
     /// The names of variables could not be read.

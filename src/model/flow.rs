@@ -40,10 +40,10 @@ pub struct FlowNode {
 /// Variables that one node writes and others use later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// The node that writes them, as a position in [`Flow::nodes`]; [`NO_NODE`] if the steps of the
-    /// range do not show it.
+    /// The node that writes the variables, as a position in [`Flow::nodes`]; [`NO_NODE`] if the
+    /// steps of the range do not show it.
     pub from: u32,
-    /// The nodes that use them, ascending; they come after the producer if there is one.
+    /// The nodes that use the variables, ascending; they come after the producer if there is one.
     pub to: Box<[u32]>,
     /// Bytes over all tiles, summed over all ranges.
     pub bytes: u64,
@@ -189,7 +189,8 @@ pub(super) fn ascending(all: impl IntoIterator<Item = u32>) -> Box<[u32]> {
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The call that it is part of: the first step of the call, and the operation of the Call.
+    /// The call that the step is part of: the first step of the call, and the operation of the
+    /// Call.
     call: Option<(u32, u32)>,
 }
 

@@ -30,7 +30,7 @@ pub struct NamedVariable {
     pub category: Box<str>,
     /// Size of the variable in bytes.
     pub bytes: u32,
-    /// The operation groups that use it, as a set of [`Model::use_sets`](super::Model).
+    /// The operation groups that use the variable, as a set of [`Model::use_sets`](super::Model).
     pub set: u32,
 }
 

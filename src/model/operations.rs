@@ -106,7 +106,7 @@ pub struct OwnedProgram {
     pub name: Box<str>,
     /// Bytes over all tiles: vertex state of a compute set, code of an exchange.
     pub bytes: u64,
-    /// The operation group that it belongs to, as a position in
+    /// Operation group of the program, as a position in
     /// [`Model::operation_groups`](super::Model); `None` if it belongs to no operation.
     pub group: Option<u32>,
 }

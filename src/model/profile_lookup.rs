@@ -31,7 +31,7 @@ pub struct LivePlace {
 pub struct LiveVariables {
     /// Number of variables that are live there.
     pub count: u64,
-    /// The bytes of all of them.
+    /// Bytes of all live variables.
     pub bytes: u64,
     /// Bytes by category, the largest first.
     pub categories: Vec<(Box<str>, u64)>,

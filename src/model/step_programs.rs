@@ -18,10 +18,10 @@ pub struct StepProgram {
     pub kind: Box<str>,
     /// The name of its compute set, or else of the program; often empty.
     pub name: Box<str>,
-    /// The first operation that it belongs to, as a position in
+    /// The first operation that the program belongs to, as a position in
     /// [`Model::operations`](super::Model::operations); `None` if it belongs to none.
     pub operation: Option<u32>,
-    /// Number of operations that it belongs to: several if its code was outlined.
+    /// Number of operations that the program belongs to: several if its code was outlined.
     pub operations: u32,
 }
 

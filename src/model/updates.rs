@@ -40,7 +40,8 @@ pub(super) fn mark(
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
     has_parameter: bool,
-    /// Does it use an accumulator, or a variable that is no parameter and that others use too?
+    /// Does the group use an accumulator, or a variable that is no parameter and that others use
+    /// too?
     has_other: bool,
     /// Bytes of variables that are no parameters and live on after its last step.
     outliving: u64,

@@ -12,8 +12,8 @@ use std::ops::Range;
 pub struct VariableGroup {
     /// Equivalence class of the variables, as a position in the profile's classes.
     pub class: u32,
-    /// The operation groups that use them, as a set of [`UseSets`](super::UseSets); [`NO_USERS`] if
-    /// none does.
+    /// The operation groups that use the variables, as a set of [`UseSets`](super::UseSets);
+    /// [`NO_USERS`] if none does.
     pub set: u32,
     /// Bytes of all variables of the group.
     pub bytes: u32,

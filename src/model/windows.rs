@@ -9,7 +9,7 @@ pub(super) struct StepIndex {
     /// By program, start of its steps in `steps`; one more at the end.
     starts: Vec<u32>,
     steps: Vec<u32>,
-    /// By step, the Calls that lead to it.
+    /// By step, the Calls that lead to the step.
     calls: Vec<Path>,
     paths: CallPaths,
 }

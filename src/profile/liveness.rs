@@ -55,7 +55,7 @@ pub(super) fn read_steps(
 /// their positions; their ids only matter while reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
-    /// By class: is it live on every step?
+    /// By class: is the class live on every step?
     always_live: Vec<bool>,
     /// By class: start of its ranges in `ranges`; with one more entry at the end.
     starts: Vec<u32>,

@@ -11,7 +11,7 @@ pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 struct SchemaEntry {
     /// Kind of an entry that is no table, with its article; `None` for a table.
     instead: Option<&'static str>,
-    /// Is it a table without rowids? (`WITHOUT ROWID`)
+    /// Is the entry a table without rowids? (`WITHOUT ROWID`)
     is_without_rowid: bool,
     columns: Vec<SchemaColumn>,
 }

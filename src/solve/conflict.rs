@@ -20,7 +20,7 @@ pub struct Conflict {
     pub second: Option<Constraint>,
     /// Further constraints that take part in the clash.
     pub with: Vec<Constraint>,
-    /// Why they clash.
+    /// Why the constraints clash.
     pub kind: ConflictKind,
 }
 

@@ -11,7 +11,7 @@ use std::ops::{Range, RangeInclusive};
 pub struct Constraint {
     /// The condition on a plan.
     pub rule: Rule,
-    /// Where it comes from; no search uses it.
+    /// Where the constraint comes from; no search uses this.
     pub origin: Origin,
 }
 
@@ -31,7 +31,7 @@ pub struct TiedWeight {
     pub name: String,
     /// Bytes of the weight over all tiles.
     pub bytes: u64,
-    /// The names of the positions that use it.
+    /// Names of the positions that use the weight.
     pub users: Vec<String>,
     /// The options that lift the constraint; any one of them is enough.
     pub ways_out: Vec<String>,

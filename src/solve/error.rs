@@ -76,7 +76,7 @@ pub enum SolveError {
         range: Range<usize>,
         /// Peak of the longer range in bytes.
         peak: u64,
-        /// The range inside it.
+        /// The range inside the longer range.
         inner: Range<usize>,
         /// The peak of the inner range in bytes; `None` if it is over the limit.
         inner_peak: Option<u64>,
@@ -99,7 +99,7 @@ pub enum SolveError {
         or_none(.integer_program), or_none(.dynamic_program)
     )]
     Disagreement {
-        /// The first objective in which they differ.
+        /// The first objective in which the programs differ.
         objective: Objective,
         /// The integer program's number; `None`: it found no split.
         integer_program: Option<u128>,

@@ -22,9 +22,9 @@ pub(super) struct StageRange {
 /// The place of a level's stages in the split.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Level {
-    /// The IPU that they are on; `None` if it does not matter.
+    /// The IPU of the level's stages; `None` if it does not matter.
     pub ipu: Option<usize>,
-    /// Number of stages after them; `None` if it does not matter.
+    /// Number of stages after those of the level; `None` if it does not matter.
     pub after: Option<usize>,
     /// Can the first stage of a plan be here?
     is_entry: bool,

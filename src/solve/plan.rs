@@ -139,7 +139,7 @@ pub struct Judgement {
     pub too_large: Vec<usize>,
     /// Number of missing IPUs.
     pub missing_ipus: usize,
-    /// The constraints that it breaks.
+    /// The constraints that the plan breaks.
     pub broken: Vec<Constraint>,
 }
 

@@ -9,11 +9,11 @@ use super::Order;
 /// Slots with the same active passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SlotKind {
-    /// Number of these slots.
+    /// Number of slots of this kind.
     pub count: u64,
-    /// By stage: does it run forward?
+    /// By stage: does the stage run forward?
     pub forward: Vec<bool>,
-    /// By stage: does it run backward?
+    /// By stage: does the stage run backward?
     pub backward: Vec<bool>,
 }
 

@@ -205,8 +205,8 @@ impl Pipeline {
 pub struct PlacedStage {
     /// The positions.
     pub positions: Range<usize>,
-    /// Number of stages after it; `None` for the least bytes of any stage with these positions,
-    /// wherever it is in a split.
+    /// Number of stages after this one; `None` for the least bytes of any stage with these
+    /// positions, wherever it is in a split.
     pub after: Option<usize>,
 }
 

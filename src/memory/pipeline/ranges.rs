@@ -35,7 +35,7 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// By place, the largest variable that is kept there; and the largest in the range.
     largest_of_place: Vec<[u64; N]>,
     largest: [u64; N],
-    /// By place, how it runs backward; and how the range does.
+    /// By place, how the place runs backward; and how the range does.
     backward_of_place: Vec<BackwardPass>,
     backward: BackwardPass,
     /// What determines the transfer buffers of Out, if it is on the first IPU.

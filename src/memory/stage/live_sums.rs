@@ -20,7 +20,7 @@ pub(super) struct LiveSums<B, const N: usize> {
 pub(super) struct Highest<B, const N: usize> {
     /// All live bytes, with the variables of every stage.
     pub(super) bytes: [B; N],
-    /// The part of them that every stage has.
+    /// The share of `bytes` from the variables of every stage.
     pub(super) common: [B; N],
     /// The first step with these bytes.
     pub(super) step: [u32; N],

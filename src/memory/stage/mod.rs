@@ -30,7 +30,8 @@ use std::ops::Range;
 pub struct StageMemory {
     /// By tile, bytes by what they hold. Variables are counted at the tile's own peak step.
     pub tiles: Vec<Parts>,
-    /// By tile, the first step at which it takes the most bytes; `None` if the stage has no steps.
+    /// By tile, the first step at which the tile takes the most bytes; `None` if the stage has no
+    /// steps.
     pub peak_steps: Vec<Option<u32>>,
     /// By tile and phase: bytes of transfer buffers and forwarded tensors.
     pub(super) transfers: Vec<[u64; PHASES]>,

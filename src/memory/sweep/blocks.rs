@@ -35,7 +35,7 @@ struct BlockSums<B, const N: usize> {
     rises: [B; N],
     /// Bytes that are live before its first place.
     before: [B; N],
-    /// Upper bound on the bytes live in it: `before` and `rises` together.
+    /// Upper bound on the bytes live in the block: `before` and `rises` together.
     bounds: [B; N],
 }
 
@@ -45,7 +45,7 @@ struct Range<B, const N: usize> {
     start: usize,
     /// End of the range of layers (exclusive).
     end: usize,
-    /// By block, upper bound on the bytes live in it, of all layers of the range.
+    /// By block, upper bound on the bytes live in the block, of all layers of the range.
     bounds: Vec<[B; N]>,
     /// Sums of the layers before `seen`: by block, bytes live before its first place; by place, the
     /// changes; and `seen` itself by block.

@@ -44,9 +44,9 @@ pub(in crate::memory) struct UpdatePhase {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct InUpdate {
     part: Option<Part>,
-    /// Are they absent from both passes?
+    /// Are the variables absent from both passes?
     is_away: bool,
-    /// Are they parameters that some steps do without? In the update all of them are live.
+    /// Are the variables parameters that some steps do without? In the update all of them are live.
     has_holes: bool,
     /// Index of their first update in [`UpdatePhase::updates`], and number of their updates.
     updates: (u32, u32),

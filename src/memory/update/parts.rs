@@ -63,7 +63,7 @@ struct SetKind {
     is_state: bool,
     is_weight: bool,
     is_accumulator: bool,
-    /// Do only updates use them?
+    /// Do only updates use the variables?
     is_of_updates: bool,
 }
 

@@ -42,7 +42,7 @@ fn is_zero(count: &u32) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     of_operations: Vec<Vec<u32>>,
-    /// By module: its path; empty if it is uncertain.
+    /// By module: path of the module; empty if it is uncertain.
     paths: Vec<Box<str>>,
     /// By module: number of runs of operations that are calls of it.
     runs: Vec<u32>,

@@ -7,9 +7,9 @@ use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 /// Evidence by operation of the forward pass.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
-    /// The parameters that it is the first to use.
+    /// By operation: the parameters that no operation before it uses.
     pub(super) parameters: Vec<Vec<&'a str>>,
-    /// The bytes of the variables that it is the first to use.
+    /// By operation: bytes of the variables that no operation before it uses.
     pub(super) bytes: Vec<u64>,
     /// Pairs of an operation and a later one that data flows to, ascending.
     pub(super) flow: Vec<(usize, usize)>,

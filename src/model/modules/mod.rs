@@ -63,13 +63,14 @@ struct Modules {
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleLayers {
     modules: Arc<Modules>,
-    /// By layer: the nodes of the tree that it consists of.
+    /// By layer: the nodes of the tree that make up the layer.
     layers: Vec<Vec<usize>>,
     /// By layer: its name, the shortest that no other layer has.
     pub(crate) names: Vec<String>,
     /// By layer: the path of its module, as the framework writes it.
     pub(crate) paths: Vec<String>,
-    /// By operation of the forward pass: is it in In or Out instead of the layer that runs it?
+    /// By operation of the forward pass: is the operation in In or Out, not in the layer that runs
+    /// it?
     is_released: Vec<bool>,
 }
 

@@ -7,9 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A module of the tree, as `--list-layers` shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ModuleRow {
-    /// Number of modules that it is inside of.
+    /// Number of modules around the module.
     pub(crate) depth: usize,
-    /// Path of the module below the module that it is part of.
+    /// Path of the module below the module around it.
     pub(crate) name: String,
     /// Operations of the forward pass.
     pub(crate) operations: usize,
@@ -17,7 +17,7 @@ pub(crate) struct ModuleRow {
     pub(crate) bytes: u64,
     /// How often a module of this path runs.
     pub(crate) runs: usize,
-    /// The layer that it is or belongs to.
+    /// The layer that the module is, or is a part of.
     pub(crate) layer: Option<String>,
 }
 

@@ -168,7 +168,7 @@ pub struct Placement {
     pub rules: Rules,
     /// The layer order.
     pub positions: Positions,
-    /// By operation: where it counts.
+    /// By operation: places of the operation.
     pub operations: Vec<OperationPlace>,
     /// Weights that several places use.
     pub ties: Vec<WeightTie>,
@@ -190,8 +190,8 @@ pub struct Placement {
     pub(crate) named_groups: Vec<bool>,
     /// By use set: does any of its groups have a layer by its name?
     pub(crate) named_sets: Vec<bool>,
-    /// By use set: does it count in several places only because an operation that reaches over the
-    /// model touches them?
+    /// By use set: does the set count in several places only because an operation that reaches over
+    /// the model touches them?
     pub(crate) by_touch: Vec<bool>,
 }
 

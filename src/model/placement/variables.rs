@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct VariablePlaces {
     /// The places where its variables count.
     pub(super) counted: Vec<PlaceSet>,
-    /// Does it count there only because an operation touches these places?
+    /// By use set: does the set count at its places only because an operation uses these places?
     pub(super) by_touch: Vec<bool>,
     /// By operation group: does any of its operations have no place, since it reaches over the
     /// model or copies from and to the host?

@@ -16,10 +16,10 @@ pub struct WeightTie {
     pub weight: String,
     /// Bytes of the weight over all tiles.
     pub bytes: u64,
-    /// The places that use it, ascending; at least two. Out is a separate place here, even if it is
-    /// in one position with In: [`Positions::of_place`].
+    /// The places that use the weight, ascending; at least two. Out is a separate place here, even
+    /// if it is in one position with In: [`Positions::of_place`].
     pub places: Vec<u32>,
-    /// Is it treated as if each place had its own weight?
+    /// Is the weight treated as if each place had its own?
     pub is_untied: bool,
 }
 

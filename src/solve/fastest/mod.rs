@@ -201,7 +201,7 @@ struct StageSearch<'a> {
     best: Candidate,
     /// The stages so far.
     begun: Vec<Range<usize>>,
-    /// By number of stages so far: what they take.
+    /// By number of stages so far: their costs.
     taken: Vec<Begun>,
     /// Number of slots that may still be evaluated.
     left: u64,

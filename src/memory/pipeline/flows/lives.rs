@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// When the variables of each use are live in stages.
 #[derive(Debug, Default)]
 pub(in crate::memory) struct StageLives {
-    /// By number of the use: its parts; none if it is live as in the profile.
+    /// By number of a use: its parts; none if the use is live as in the profile.
     of_uses: Vec<Parts>,
     parts: Vec<StoredPart>,
     /// Live ranges of all parts, one part after the other.
@@ -28,7 +28,7 @@ struct Parts {
 struct StoredPart {
     places: Option<PlaceSet>,
     with: Option<u32>,
-    /// End of its ranges in `steps`; they begin where the ranges of the previous part end.
+    /// End of the part's ranges in `steps`; they begin where the ranges of the previous part end.
     end: u32,
 }
 

@@ -31,7 +31,7 @@ struct Rerun {
     before: u32,
     /// The half-open steps of the forward pass.
     steps: (u32, u32),
-    /// Does no run of another place have any of these steps?
+    /// Does no run of another place share any step with this run?
     is_apart: bool,
 }
 

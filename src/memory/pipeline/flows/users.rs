@@ -102,8 +102,8 @@ impl KnownFlows {
 pub(in crate::memory::pipeline) struct PassWindows {
     forward: Vec<Option<(u32, u32)>>,
     backward: Vec<Option<(u32, u32)>>,
-    /// By place: does it have a backward operation, and (`in_functions`) an operation in a body
-    /// that is listed for several calls?
+    /// By place: does the place have a backward operation, and (`in_functions`) an operation in a
+    /// body that is listed for several calls?
     go_back: Vec<bool>,
     in_functions: Vec<bool>,
     /// By place: half-open steps in the backward pass of bodies that are listed for several calls.
