@@ -140,7 +140,7 @@ fn too_many(source: CycleSource) -> Warning {
 /// Determines which steps are from the start of the backward pass on.
 struct LaterSteps<'a> {
     backward: Option<(&'a StepIndex, u32)>,
-    /// By step, the call path that leads to it.
+    /// By step, the call path that leads to the step.
     paths: Vec<Option<Path>>,
 }
 
@@ -188,9 +188,9 @@ fn work(programs: &Programs, program: usize) -> Option<Work> {
 /// The work of tiles in a step that counts in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// They run a compute set.
+    /// Programs that run a compute set.
     Compute,
-    /// They exchange data with each other.
+    /// Programs that exchange data with each other.
     Exchange,
 }
 

@@ -92,7 +92,7 @@ use std::borrow::Borrow;
 /// checks for them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
-    /// The machine that it was compiled for.
+    /// The machine that the model was compiled for.
     pub target: Target,
     /// Every operation, in the order of its first program in the walk.
     pub operations: Vec<Operation>,
@@ -148,29 +148,30 @@ pub struct Model {
 /// An operation of the model at one place in the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Its group, as a position in [`Model::operation_groups`].
+    /// Group of the operation, as a position in [`Model::operation_groups`].
     pub group: u32,
-    /// Its full name (docs/model.md, "Contexts and names").
+    /// Full name of the operation (docs/model.md, "Contexts and names").
     pub name: Box<str>,
     /// The inputs of its operation context, joined by `/`, every `.` read as `/`.
     pub inputs: Box<str>,
-    /// Does it only make a tensor? Such an operation never has a layer.
+    /// Does the operation only make a tensor? Such an operation never has a layer.
     pub is_tensor: bool,
-    /// Did the compiler make it, so that no context says what it is for (docs/model.md, "Contexts
-    /// and names")?
+    /// Did the compiler create the operation, so that no context says its purpose (docs/model.md,
+    /// "Contexts and names")?
     pub is_anonymous: bool,
-    /// Is it part of the backward pass (docs/model.md, "Passes")?
+    /// Is the operation part of the backward pass (docs/model.md, "Passes")?
     pub is_backward: bool,
-    /// Does it update weights? By its name or, if no operation has such a name, by what it does.
+    /// Does the operation update weights? By its name or, if no operation has such a name, by what
+    /// it does.
     pub is_update: bool,
-    /// The pass that it belongs to.
+    /// The pass of the operation.
     pub pass: Pass,
-    /// Is it in the body of a function?
+    /// Is the operation in the body of a function?
     pub is_nested: bool,
     /// Index of its first and last step, both inclusive; `None` if no step runs it. A body that is
     /// listed under another call only has the steps there.
     pub window: Option<(u32, u32)>,
-    /// The call that it is part of, as a position in [`Model::calls`], or
+    /// The call that the operation is part of, as a position in [`Model::calls`], or
     /// [`NO_CALL`].
     pub call: u32,
 }
@@ -185,9 +186,10 @@ pub struct OperationGroup {
     pub window: Option<(u32, u32)>,
     /// Code and vertex state by tile.
     pub code: GroupCode,
-    /// The steps at which it copies from or to the host, ascending.
+    /// The steps at which the group copies from or to the host, ascending.
     pub host_copies: Vec<u32>,
-    /// Its programs by the use sets of their variables; empty if all programs use the same.
+    /// Programs of the group by the use sets of their variables; empty if all programs use the
+    /// same.
     pub clusters: Vec<ProgramCluster>,
 }
 
