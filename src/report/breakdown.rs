@@ -1,12 +1,11 @@
-//! The breakdowns of operations and layers, the totals, and what layers share and
-//! send, as tables.
+//! Tables of operations and layers, of totals, and of the bytes that layers share and send.
 
 use super::table::{Cell, Column, Kind, Table, cells};
 use crate::memory::{Parts, StageMemory};
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Placement, Positions, Rules};
 use crate::profile::RecordedTile;
 
-/// The name that operations without a layer have in tables.
+/// Name in tables for operations without a layer.
 const NO_NAME: &str = "None";
 
 const OPERATIONS: [Column; 11] = [
@@ -23,10 +22,9 @@ const OPERATIONS: [Column; 11] = [
     Column::text("Pass"),
 ];
 
-/// One row for each operation, in order. `parts` is the memory of each group of
-/// operations. By the classic rules an operation without a layer shows no
-/// variables; by the full rules there are the places where each counts, and by
-/// which rule.
+/// Makes the table of operations: one row each, in order. `parts` has the memory of each operation
+/// group. By the classic rules an operation without a layer shows no variables; by the full rules
+/// each row also has the positions that the operation is assigned to, and the rule.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -64,7 +62,7 @@ pub fn operations(
     table
 }
 
-/// The names of the positions that an operation counts in.
+/// Returns the names of the positions that an operation is assigned to, with spaces between.
 pub(super) fn places(placement: &Placement, operation: usize) -> String {
     if placement
         .operations
@@ -88,7 +86,7 @@ const LAYERS: [Column; 7] = [
     Column::text("Total (MB)"),
 ];
 
-/// One row for each position of the layer order.
+/// Makes the table of layers: one row for each position of the layer order.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     let mut table = Table::new("layer-breakdown", &LAYERS);
     for (position, memory) in memory.iter().enumerate() {
@@ -112,7 +110,7 @@ fn part_cells(parts: &Parts) -> [Cell; 5] {
     .map(Cell::from)
 }
 
-/// Millions of bytes with three decimals, rounded to the nearest.
+/// Formats bytes as millions with three decimals, rounded to the nearest.
 fn megabytes(bytes: u64) -> String {
     let thousands = bytes / 1000 + u64::from(bytes % 1000 >= 500);
     format!("{}.{:03}", thousands / 1000, thousands % 1000)
@@ -125,7 +123,8 @@ const TOTALS: [Column; 4] = [
     Column::new("Total", Kind::Bytes, ""),
 ];
 
-/// The whole model as one stage, then tiles as the compiler recorded them.
+/// Makes the table of totals: the whole model as one stage, then tiles as the compiler recorded
+/// them.
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     let mut table = Table::new("memory-totals", &TOTALS);
     let first = cells!["all, as one stage", Cell::Empty, Cell::Empty, whole];
@@ -142,12 +141,13 @@ pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     table
 }
 
-/// Bytes of the variables that both of two positions use.
+/// Makes the matrix of bytes of the variables that both positions of a pair use.
 pub fn affinity(positions: &Positions, cells: &[Vec<u64>]) -> Table {
     Table::matrix("memory-affinity", &positions.names(), cells)
 }
 
-/// Bytes of the variables made in the row's position and used up in the column's.
+/// Makes the matrix of bytes of the variables that the row's position produces and the column's
+/// position consumes.
 pub fn communication(positions: &Positions, cells: &[Vec<u64>]) -> Table {
     Table::matrix("interlayer-communication", &positions.names(), cells)
 }

@@ -1,4 +1,4 @@
-//! From the model and what a search found to the report.
+//! Builds a report from the model and the result of a search.
 
 mod answer;
 mod live_steps;
@@ -28,49 +28,48 @@ use std::ops::Range;
 pub struct Inputs<'a> {
     /// The model.
     pub model: &'a Model,
-    /// Its layers.
+    /// The layer of each operation.
     pub layering: &'a Layering,
-    /// Where everything counts, and the layer order.
+    /// The positions that operations and variables are assigned to, and the layer order.
     pub placement: &'a Placement,
     /// The memory of the model.
     pub memory: &'a MemoryModel<'a>,
     /// The result of a search, when one was requested.
     pub search: Option<&'a SearchResult>,
-    /// Curves.
+    /// The live curves, from [`Peaks::new`].
     pub peaks: Peaks,
-    /// Bytes that a stage may take on each tile: the maximum that any IPU
-    /// allows.
+    /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,
     /// How much is computed beside the split.
     pub detail: Detail,
     /// How the report is made.
     pub provenance: Provenance,
-    /// Sentences about the files and the layers.
+    /// Warnings about the files and the layers.
     pub warnings: Vec<Warning>,
 }
 
-/// How much a report has beside the split: the rest takes time.
+/// How much a report has beside the split. More detail takes more time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// The split, what the search said of it, and what was recorded.
+    /// The split, its proof or refusal, and the recorded memory.
     Split,
-    /// Everything but what only a page shows.
+    /// Everything except data that only a page shows.
     Full,
     /// Everything.
     Page,
 }
 
 impl Report {
-    /// Makes the report. `lookup` reads the profile again for the names of variables; without
-    /// it the report has those that a saved model knows.
+    /// Makes the report. `lookup` reads the profile again for the names of variables; without it
+    /// the report has only names that a saved model contains.
     ///
     /// # Errors
-    /// When the profile cannot be read again, or is not what it was.
+    /// When the profile cannot be read again, or has changed since.
     pub fn new(
         mut inputs: Inputs<'_>,
         lookup: Option<&ProfileLookup>,
     ) -> Result<Self, ProfileError> {
-        // One thread waits for the file while others compute.
+        // Looking up names waits for the file, while layers are computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let named = named?;
         let peaks = std::mem::take(&mut inputs.peaks);
@@ -78,7 +77,7 @@ impl Report {
         let (liveness, stages) = peaks.into_sections(&inputs, &named);
         let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
         let search = inputs.search;
-        // Only a search is concerned with what several layers use.
+        // Layers that share variables matter only for a search.
         let shared = match search {
             Some(_) if inputs.is_full() => inputs.memory.ties(),
             _ => Vec::new(),
@@ -105,7 +104,7 @@ impl Report {
         Ok(report.without_unearned_verdict())
     }
 
-    /// Adds what a search found.
+    /// Adds the result of a search.
     fn with_search(
         self,
         inputs: &Inputs<'_>,
@@ -146,12 +145,12 @@ impl Inputs<'_> {
         self.detail >= Detail::Full
     }
 
-    /// The positions of each stage of the split.
+    /// Returns the half-open range of positions of each stage of the split.
     fn stages(&self) -> &[Range<usize>] {
         self.search.map_or(&[], |found| &found.stages)
     }
 
-    /// The weights that several layers use, and where the split has them.
+    /// Returns the weights that several layers use, and the stages of the split that have them.
     fn tied_weights(&self) -> Vec<TiedWeightFacts> {
         let positions = &self.placement.positions;
         let facts = |tie: &WeightTie| {

@@ -1,6 +1,6 @@
-//! Single variables by name: those at peaks, those that stages stash, and those that only a
-//! page shows. Their names are in the profile alone, so they are fetched before the report
-//! is made: all with one pass over the variables and one look at the file.
+//! Names of variables: at peaks, in the stash of stages, and for the page. Names are only in the
+//! profile, so they are fetched before the report is made, with one pass over the variables and one
+//! read of the file.
 
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
@@ -16,41 +16,41 @@ use crate::report::{
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// How many of the variables that are live at a peak are named.
+/// Upper bound on variables named at a peak.
 const MAX_VARIABLES: usize = 20;
-/// How many of those are named where the most is lacking.
+/// Upper bound on variables named where the most memory is lacking.
 const MAX_LACKING: usize = 3;
-/// How many of the variables that a stage stashes are named.
+/// Upper bound on variables named in the stash of a stage.
 const MAX_STASHED: usize = 5;
 
-/// The live variables at a place.
+/// A tile and step, and the variables that are live there.
 type LiveAt = (LivePlace, LiveVariables);
 
-/// Single variables by name.
+/// Variables with their names, for all parts of a report.
 #[derive(Debug, Default)]
 pub(super) struct NamedVariables {
-    /// Variables that are live at the peak of the whole model, if that is known.
+    /// Variables that are live at the peak of the whole model; `None` if the peak is unknown.
     live: Option<LiveAt>,
-    /// By stage, the same.
+    /// For each stage, the variables that are live at its peak.
     live_in_stages: Vec<Option<LiveAt>>,
-    /// By stage: the largest variables that it stashes on its fullest tile.
+    /// For each stage, the largest variables that it stashes on its fullest tile.
     stashed: Vec<Vec<NamedVariable>>,
-    /// Where nothing fits: what is live where the most is lacking.
+    /// If nothing fits, the variables that are live where the most memory is lacking.
     lacking: Option<LiveAt>,
-    /// What is live at chosen steps, for a page; `None` without steps.
+    /// Variables that are live at chosen steps, for a page; `None` without steps.
     pub(super) live_steps: Option<LiveSteps>,
-    /// The largest variables of tiles, for a page; `None` where no tile was recorded.
+    /// Largest variables of tiles, for a page; `None` if no tile was recorded.
     pub(super) of_tiles: Option<TileVariables>,
 }
 
-/// A place to look at, and for which stage if not for the whole model.
+/// A tile and step to examine, and the positions of the stage; `None` for the whole model.
 type Place<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
-    /// Single variables, all looked up at once where the profile can be read again.
+    /// Looks up all named variables at once if the profile can be read again.
     ///
     /// # Errors
-    /// When the profile cannot be read again, or is not what it was.
+    /// When the profile cannot be read again, or has changed since.
     pub(super) fn named(
         &self,
         lookup: Option<&ProfileLookup>,
@@ -61,7 +61,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Those that a saved model still knows by name.
+    /// Returns the named variables that a saved model contains.
     fn saved_variables(&self) -> NamedVariables {
         let found = self.model.memory_peak.as_ref();
         NamedVariables {
@@ -101,7 +101,7 @@ impl Inputs<'_> {
         let listed = listed.chain(at_steps.iter().flat_map(|(chosen, _)| chosen.listed()));
         let names = lookup.names(listed.chain(on_tiles.iter().flatten()))?;
 
-        // In the order in which they were listed.
+        // Names come in the order in which the variables were listed above.
         let mut names = names.into_iter();
         let mut named = |variables: Vec<TileVariable>| -> Vec<NamedVariable> {
             let named = variables.into_iter().zip(names.by_ref());
@@ -131,7 +131,8 @@ impl Inputs<'_> {
         Ok(self.with_live(found, live))
     }
 
-    /// Where the most is lacking, the peak of the whole model, and those of stages.
+    /// Returns the place where the most memory is lacking, the peak of the whole model, and the
+    /// peak of each stage.
     fn places(&self) -> Vec<Place<'_>> {
         let advice = self.search.and_then(|found| found.advice.as_ref());
         let lacking = advice.map(|advice| {
@@ -145,7 +146,7 @@ impl Inputs<'_> {
         lacking.into_iter().chain(whole).chain(of_stages).collect()
     }
 
-    /// The stages of the split, where there are curves.
+    /// Returns the stages of the split, if there are live curves.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let found = self
             .search
@@ -155,7 +156,7 @@ impl Inputs<'_> {
             .flat_map(|found| found.stages.iter().zip(&found.memory))
     }
 
-    /// What is live at a place, and those of it that are named.
+    /// Returns the sums of the variables that are live at a place, and the variables to name.
     fn live(
         &self,
         lookup: &ProfileLookup,
@@ -176,7 +177,7 @@ impl Inputs<'_> {
         (sums, live)
     }
 
-    /// By stage: the largest variables that it stashes on its fullest tile.
+    /// Returns, for each stage, the largest variables that it stashes on its fullest tile.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
         let computed: Vec<_> = self.stages_with_steps().collect();
         let placed = PlacedStage::of_split(self.stages());
@@ -196,7 +197,7 @@ impl Inputs<'_> {
         stashed.collect()
     }
 
-    /// With what is live at `places`, in their order.
+    /// Adds the variables that are live at the places of [`places`](Self::places), in that order.
     fn with_live(&self, named: NamedVariables, live: Vec<LiveAt>) -> NamedVariables {
         let mut live = live.into_iter();
         let advice = self.search.and_then(|found| found.advice.as_ref());
@@ -220,7 +221,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// The layers that use the variables of a use set.
+    /// Returns the layers that use the variables of a use set.
     fn layers_of(&self, set: u32) -> LayerNames {
         let layers = self.memory.layers_of(set).iter();
         self.names(layers.map(|&layer| layer as usize))
@@ -249,23 +250,23 @@ impl Inputs<'_> {
 }
 
 impl NamedVariables {
-    /// What is live at the peak of the whole model.
+    /// Returns the variables that are live at the peak of the whole model.
     pub(super) fn at_peak(&self, inputs: &Inputs<'_>) -> Option<PeakVariables> {
         Some(inputs.peak_variables(self.live.as_ref()?))
     }
 
-    /// What is live at the peak of a stage.
+    /// Returns the variables that are live at the peak of a stage.
     pub(super) fn at_peak_of(&self, stage: usize, inputs: &Inputs<'_>) -> Option<PeakVariables> {
         Some(inputs.peak_variables(self.live_in_stages.get(stage)?.as_ref()?))
     }
 
-    /// The largest variables that a stage stashes.
+    /// Returns the largest variables that a stage stashes.
     pub(super) fn stashed_in(&self, stage: usize, inputs: &Inputs<'_>) -> Vec<StashedVariable> {
         let stashed = self.stashed.get(stage).into_iter().flatten();
         stashed.map(|variable| inputs.stashed(variable)).collect()
     }
 
-    /// Where nothing fits: the largest variables where the most is lacking.
+    /// If nothing fits, returns the largest variables where the most memory is lacking.
     pub(super) fn lacking(&self, inputs: &Inputs<'_>) -> Vec<LiveVariable> {
         let found = self
             .lacking
@@ -277,7 +278,7 @@ impl NamedVariables {
     }
 }
 
-/// Where a stage has its peak.
+/// Returns the tile and step of a stage's peak.
 fn place_of_peak(stage: &StageMemory) -> LivePlace {
     LivePlace {
         tile: stage.max_tile() as u32,
@@ -285,7 +286,7 @@ fn place_of_peak(stage: &StageMemory) -> LivePlace {
     }
 }
 
-/// The variables that a saved model still knows by name.
+/// Returns the variables at the peak that a saved model contains.
 fn at_memory_peak(found: &MemoryPeak) -> LiveAt {
     let largest = found.variables.iter().take(MAX_VARIABLES);
     let live = LiveVariables {

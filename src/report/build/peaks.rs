@@ -1,4 +1,4 @@
-//! Bytes by step, of the whole model and of stages.
+//! Curves of live bytes over steps, of the whole model and of stages.
 
 use super::live_steps::Whole;
 use super::named::NamedVariables;
@@ -10,23 +10,23 @@ use crate::report::downsample::thin;
 use crate::report::{Curve, Liveness, Peak, PeakVariables, StashedVariable};
 use crate::search::SearchResult;
 
-/// A curve of the whole model has at most about this number of points.
+/// Approximate upper bound on points in each curve of the whole model.
 const MAX_POINTS: usize = 1000;
-/// The curves of all stages together have at most about this number.
+/// Approximate upper bound on points in the curves of all stages together.
 const MAX_STAGE_POINTS: usize = 12_000;
 
-/// The curves of the whole model and of stages.
+/// Live curves of the whole model and of stages.
 #[derive(Debug, Default)]
 pub struct Peaks {
-    /// The fullest tile of the whole model, and its curves.
+    /// The fullest tile of the whole model, and the model's curves; `None` without steps.
     whole: Option<(u32, LiveCurves)>,
-    /// By stage; `None` for one without steps.
+    /// Curves of each stage; `None` for a stage without steps.
     stages: Vec<Option<LiveCurves>>,
     /// The fullest tile of each stage.
     tiles_of_stages: Vec<u32>,
 }
 
-/// The sections of a stage.
+/// Curves and variables of a stage, as the report has them.
 #[derive(Default)]
 pub(super) struct StageSections {
     pub(super) all_tiles_curve: Option<Curve>,
@@ -36,7 +36,7 @@ pub(super) struct StageSections {
 }
 
 impl Peaks {
-    /// The curves that a report with this detail has.
+    /// Computes the curves that a report with this detail has.
     pub fn new(
         model: &Model,
         memory: &MemoryModel<'_>,
@@ -59,19 +59,19 @@ impl Peaks {
         peaks
     }
 
-    /// The fullest tile of the whole model and the step of its peak; `None` without steps.
+    /// Returns the fullest tile of the whole model and the step of its peak; `None` without steps.
     pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
         let (tile, curves) = self.whole.as_ref()?;
         let step = curves.on_tile.peak().1;
         Some(LivePlace { tile: *tile, step })
     }
 
-    /// The fullest tile of each stage.
+    /// Returns the fullest tile of each stage.
     pub(super) fn tiles_of_stages(&self) -> &[u32] {
         &self.tiles_of_stages
     }
 
-    /// The whole model on its fullest tile; `None` without steps.
+    /// Returns the whole model on its fullest tile; `None` without steps.
     pub(super) fn whole<'a>(
         &'a self,
         model: &'a Model,
@@ -118,7 +118,8 @@ impl Peaks {
     }
 }
 
-/// By what the compiler recorded, else by all variables; the first of several.
+/// Returns the fullest tile by recorded totals, or by all variables if no totals were recorded; the
+/// first one of a tie.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
     let sum = |tile| -> u64 {
@@ -135,7 +136,7 @@ fn fullest_tile(model: &Model) -> u32 {
 }
 
 impl Curve {
-    /// Thins a curve to about `max_points` points.
+    /// Converts a curve, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
         let kept = thin(&curve.points, max_points);
         let points: Vec<_> = kept.into_iter().map(|place| curve.points[place]).collect();

@@ -1,4 +1,4 @@
-//! The whole configurations that fit.
+//! Whole configurations that fit.
 
 use super::Inputs;
 use crate::report::step::{is_within, nanoseconds, slowest};
@@ -7,7 +7,7 @@ use crate::search::{Configuration, SearchResult, free_bytes};
 use crate::time::narrow;
 
 impl Inputs<'_> {
-    /// Those of a search that looked for them.
+    /// Returns the configurations, when a search for them was requested.
     pub(super) fn plan(&self, found: &SearchResult) -> Option<PlanFacts> {
         let front = found.plan.as_ref()?;
         let rows = front.configurations.iter();

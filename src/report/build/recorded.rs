@@ -10,7 +10,7 @@ use crate::report::{
 use crate::time::narrow;
 
 impl RecordedMemory {
-    /// The recorded memory of all tiles, and of each category.
+    /// Collects the recorded memory of all tiles and of each category.
     pub(in crate::report) fn new(
         limit: u64,
         tiles: &[RecordedTile],
@@ -30,7 +30,7 @@ impl RecordedMemory {
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total: totals,
-                // Only when every tile has them.
+                // `None` unless every tile has a total with gaps.
                 with_gaps: tiles().map(|tile| tile.with_gaps).collect(),
                 always_live: tiles().map(|tile| tile.always_live).collect(),
                 not_always_live: tiles().map(|tile| tile.not_always_live).collect(),
@@ -45,7 +45,7 @@ impl RecordedMemory {
 impl Inputs<'_> {
     pub(super) fn recorded(&self, of_tiles: Option<TileVariables>) -> RecordedMemory {
         let Recorded { tiles, categories } = &self.model.recorded;
-        // An estimate for another micro-batch is no record.
+        // An estimate for another micro-batch cannot be compared with recorded bytes.
         let is_recorded = self.search.is_none_or(|found| found.estimate.is_none());
         let coverage = self.memory.coverage().filter(|_| is_recorded);
         let tile_map = if self.detail >= Detail::Page {
@@ -59,7 +59,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Every position alone.
+    /// Returns the memory of each position as a stage of its own.
     pub(super) fn layers(&self) -> Vec<LayerMemory> {
         if !self.is_full() {
             return Vec::new();
@@ -81,7 +81,7 @@ impl Inputs<'_> {
         bands.collect()
     }
 
-    /// Cycles of layers, and of stages as the sum of their layers'.
+    /// Returns the cycles of layers, and of stages as sums of their layers' cycles.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
         let estimate = self.search.and_then(|found| found.estimate);
@@ -137,12 +137,12 @@ impl Inputs<'_> {
     }
 }
 
-/// The sum, or the highest number.
+/// Adds numbers; a sum that overflows is `u64::MAX`.
 fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// The place of the highest; the first of several.
+/// Returns the index of the highest number, the first one of a tie; `None` without numbers.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
     let highest = bytes.iter().max()?;
     (0u32..)

@@ -1,4 +1,4 @@
-//! The split, its stages, and what flows between them.
+//! The split, its stages, and the bytes that flow between them.
 
 use super::Inputs;
 use super::peaks::StageSections;
@@ -81,7 +81,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// The code on a tile that every stage has; `None` by the classic rules.
+    /// Returns the code on a tile that every stage has; `None` by the classic rules.
     fn overhead_code(&self, tile: usize) -> Option<OverheadCode> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
@@ -113,7 +113,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// A position as if it stood alone.
+    /// Returns the memory of a position as a stage of its own.
     pub(super) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
         let parts = memory.sums();
         LayerMemory {
@@ -130,8 +130,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// For each cut the bytes over it and those it doubles, and, where ranges
-    /// over the limit have costs, the effect of moving a layer over it.
+    /// For each cut, returns the bytes that cross it and the shared bytes that it duplicates. If
+    /// ranges over the limit were evaluated, also the effect of moving a layer across the cut.
     pub(super) fn cuts(&self, found: &SearchResult, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
@@ -156,7 +156,8 @@ impl Inputs<'_> {
         found.stages.windows(2).enumerate().map(cut).collect()
     }
 
-    /// The effect of moving the layer on either side of a cut over it.
+    /// Returns the effect of moving the last layer before a cut, or the first one after it, across
+    /// it.
     fn moves(&self, found: &SearchResult, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let now = [0, 1].map(|side| found.memory[number + side].max_tile_bytes());
@@ -181,17 +182,17 @@ impl Inputs<'_> {
 }
 
 impl Fullness {
-    /// How full the tiles of a stage are against `limit`.
+    /// Summarizes how full the tiles of a stage are against `limit`.
     fn new(memory: &StageMemory, limit: u64) -> Self {
         let tiles = 0..memory.tiles.len();
         Self::of(tiles.map(|tile| memory.tile_bytes(tile)), limit)
     }
 
-    /// How full tiles of these bytes are.
+    /// Summarizes how full tiles with these bytes are against `limit`.
     pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
         let mut bytes: Vec<u64> = tiles.collect();
         bytes.sort_unstable();
-        // The least bytes that this percentage of the tiles does not exceed.
+        // The lowest number of bytes that this percentage of the tiles does not exceed.
         let percentile = |percent: usize| {
             let place = (bytes.len() * percent).div_ceil(100);
             bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)

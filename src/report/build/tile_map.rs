@@ -1,5 +1,4 @@
-//! The content of each tile, from the recorded categories and the lowered
-//! variables.
+//! Contents of each tile, from the recorded categories and the lowered variables.
 
 use crate::model::{Model, ProfileLookup, TileLists, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile};
@@ -7,17 +6,17 @@ use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// A report has at most this many numbers of bytes by tile and category: some 4 MB of
-/// JSON. The categories of 16 IPUs are fewer.
+/// Upper bound on numbers of bytes by tile and category in a report: some 4 MB of JSON. All
+/// categories of 16 IPUs stay below it.
 const MAX_NUMBERS: usize = 1_000_000;
-/// How many variables of a tile are listed.
+/// Upper bound on variables listed for each tile.
 pub(super) const MAX_VARIABLES: usize = 10;
-/// Of how many tiles variables are listed: all of one IPU, and the fullest of several.
+/// Upper bound on tiles with listed variables: all tiles of one IPU, or the fullest of several.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
-    /// The map of all `tiles`; `None` without any. `variables` are their largest ones,
-    /// where they are known.
+    /// Makes the map of all `tiles`; `None` without tiles. `variables` are the largest variables of
+    /// tiles, if their names are available.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
@@ -69,12 +68,12 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// The tiles whose variables are listed: the fullest that were recorded.
+    /// Returns the tiles whose variables are listed: the fullest recorded ones.
     pub(super) fn tiles(model: &Model) -> Vec<u32> {
         fullest(&model.recorded.tiles, MAX_TILES)
     }
 
-    /// The largest variables of `tiles` that have bytes.
+    /// Returns the largest variables with bytes on each of `tiles`.
     pub(super) fn find(lists: &TileLists<'_>, tiles: &[u32]) -> Vec<Vec<TileVariable>> {
         let largest = |&tile: &u32| {
             let variables = lists.of(tile).take(MAX_VARIABLES);
@@ -83,7 +82,7 @@ impl TileVariables {
         tiles.iter().map(largest).collect()
     }
 
-    /// With the `names` of the variables that were found, tile after tile.
+    /// Joins the variables in `found` with their `names`, which are in order, tile after tile.
     pub(super) fn named(
         lookup: &ProfileLookup,
         classes: &LiveClasses,
@@ -105,7 +104,7 @@ impl TileVariables {
         Self::new(tiles, found.iter().map(of_tile).collect())
     }
 
-    /// Puts the kinds of the variables `found`, by tile of `tiles`, into one list.
+    /// Puts the kinds of the variables in `found`, one entry for each of `tiles`, into one list.
     fn new(tiles: Vec<u32>, found: Vec<Vec<(VariableKind, u64)>>) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();
@@ -130,7 +129,7 @@ impl TileVariables {
     }
 }
 
-/// At most `count` tiles, the fullest first and equal ones by number.
+/// Returns at most `count` tiles, the fullest first; equally full tiles by number.
 fn fullest(recorded: &[RecordedTile], count: usize) -> Vec<u32> {
     let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
     tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));

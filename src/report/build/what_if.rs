@@ -1,4 +1,4 @@
-//! Memory of every other split.
+//! Memory of every other split, for the page.
 
 use super::Inputs;
 use super::answer::broken;
@@ -8,12 +8,12 @@ use crate::solve::Constraint;
 use crate::time::StageTimes;
 use std::ops::Range;
 
-/// A report has at most this many numbers of bytes of ranges: some 1.2 MB of JSON.
+/// Upper bound on numbers of bytes of ranges in a report: some 1.2 MB of JSON.
 const MAX_NUMBERS: usize = 150_000;
 
 impl Inputs<'_> {
-    /// Memory of other splits, when that was requested and there is a split to begin
-    /// with. Without the bytes of a range there would be splits that it is wrong for.
+    /// Returns the memory of other splits, if it was requested and there is a split to begin with.
+    /// `None` if the bytes of any range are missing, since some splits would then be wrong.
     pub(super) fn what_if(&self, found: &SearchResult) -> Option<WhatIf> {
         let costed = &found.costed;
         let costs = &costed.costs;
@@ -51,7 +51,7 @@ impl Inputs<'_> {
     }
 }
 
-/// Where each stage ends.
+/// Returns the end position of each stage, exclusive.
 fn ends(stages: &[Range<usize>]) -> Vec<u32> {
     stages.iter().map(|stage| stage.end as u32).collect()
 }

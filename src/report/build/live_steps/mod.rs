@@ -1,4 +1,4 @@
-//! Variables that are live at chosen steps on the fullest tile, and on those of the stages.
+//! Variables that are live at chosen steps, on the fullest tile and on the fullest tiles of stages.
 
 mod spans;
 
@@ -11,38 +11,38 @@ use spans::{BytesBySteps, Spans};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// The maximum number of chosen steps.
+/// Upper bound on chosen steps.
 const MAX_STEPS: usize = 400;
-/// Fewer are not chosen, however many variables that lists.
+/// The number of steps is not halved below this, however many variables are listed.
 const MIN_STEPS: usize = 25;
-/// With more variables than this, fewer steps are chosen: some 110 bytes of the page are
-/// for each.
+/// With more listed variables than this, fewer steps are chosen: each takes some 110 bytes of the
+/// page.
 const MAX_LISTED: usize = 5000;
-/// So many of the largest variables of each step are listed.
+/// Upper bound on variables listed for each step, the largest first.
 const LARGEST_OF_STEP: usize = 20;
-/// And so many of the largest of each layer.
+/// Upper bound on variables listed for each layer, the largest first.
 const LARGEST_OF_LAYER: usize = 10;
-/// The maximum number of tiles beside the fullest: those of stages.
+/// Upper bound on tiles beside the fullest one, taken from the stages.
 const MAX_OTHERS: usize = 15;
-/// At least as many are there without stages.
+/// Number of tiles beside the fullest one when the stages have fewer.
 const MIN_OTHERS: usize = 3;
-/// At so many steps and layers of these tiles there are sums, tile by tile.
+/// Upper bound on sums (layers times steps) over all tiles; the fullest tile has its sums anyway.
 const MAX_SUMS: usize = 400_000;
-/// So many variables of these tiles are listed, as many of each.
+/// Upper bound on variables listed on the other tiles, divided equally among them.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// The steps to choose from.
+/// The whole model on its fullest tile, where steps are chosen.
 pub(super) struct Whole<'a> {
     pub(super) model: &'a Model,
     pub(super) memory: &'a MemoryModel<'a>,
     pub(super) positions: &'a Positions,
     pub(super) tile: u32,
     pub(super) curves: &'a LiveCurves,
-    /// By stage.
+    /// Live curves of each stage; `None` for a stage without steps.
     pub(super) stages: &'a [Option<LiveCurves>],
 }
 
-/// Chosen steps, and the variables of tiles at them.
+/// The chosen steps, and the variables of the shown tiles at these steps.
 pub(super) struct ChosenSteps {
     steps: Vec<u32>,
     spans: Spans,
@@ -50,17 +50,17 @@ pub(super) struct ChosenSteps {
     others: Vec<OfTile>,
 }
 
-/// The variables of a tile.
+/// The variables of one tile.
 struct OfTile {
     tile: u32,
-    /// All of them, the largest first.
+    /// All variables of the tile, the largest first.
     variables: Vec<TileVariable>,
-    /// Those of them that are listed.
+    /// The variables that the page lists.
     listed: Vec<TileVariable>,
 }
 
 impl ChosenSteps {
-    /// The variables that need names.
+    /// Returns the listed variables of all tiles, whose names must be looked up.
     pub(super) fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         let tiles = [&self.fullest].into_iter().chain(&self.others);
         tiles.flat_map(|tile| &tile.listed)
@@ -68,8 +68,8 @@ impl ChosenSteps {
 }
 
 impl Whole<'_> {
-    /// Variables that are live at the chosen steps. `names` are those of the
-    /// variables listed.
+    /// Returns the variables that are live at the chosen steps. `names` are the names of the listed
+    /// variables, in order.
     pub(super) fn live_steps(
         &self,
         lookup: &ProfileLookup,
@@ -104,7 +104,7 @@ impl Whole<'_> {
         }
     }
 
-    /// The live bytes of a tile at each step: all together, and by what they are.
+    /// Sums the live bytes of a tile at each chosen step: all together, by category and by layer.
     fn tile_at_steps(
         &self,
         lookup: &ProfileLookup,
@@ -154,7 +154,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Bytes of the variables of a tile that are live on every step.
+    /// Returns the bytes of the variables of a tile that are live on every step.
     fn always_live(&self, of_tile: &OfTile) -> u64 {
         let is_always =
             |variable: &&TileVariable| self.model.classes.is_always_live(variable.class);
@@ -162,7 +162,7 @@ impl Whole<'_> {
         always.map(|variable| variable.bytes).sum()
     }
 
-    /// The listed variables of a tile.
+    /// Returns the listed variables of a tile, with their names.
     fn variables(
         &self,
         lookup: &ProfileLookup,
@@ -178,7 +178,7 @@ impl Whole<'_> {
         of_tile.listed.iter().zip(names).map(variable).collect()
     }
 
-    /// A variable without its name and category.
+    /// Returns a variable without its name and category.
     fn variable(&self, variable: &TileVariable, chosen: &ChosenSteps) -> VariableAtSteps {
         let steps = &chosen.steps;
         let layers = self.memory.layers_of(variable.set).iter();
@@ -195,13 +195,14 @@ impl Whole<'_> {
         }
     }
 
-    /// The operation that a program belongs to, by name.
+    /// Returns the name of the operation that a program belongs to.
     fn operation(&self, program: &StepProgram) -> Option<String> {
         let operation = self.model.operations.get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
 
-    /// The fullest tile, then those of `stages`, then of `all` as many as are missing.
+    /// Returns the fullest tile, then up to [`MAX_OTHERS`] tiles of `stages`, and tiles of `all`
+    /// until there are [`MIN_OTHERS`].
     pub(super) fn tiles(&self, stages: &[u32], all: &[u32]) -> Vec<u32> {
         let mut tiles = vec![self.tile];
         for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
@@ -214,8 +215,8 @@ impl Whole<'_> {
         tiles
     }
 
-    /// Chooses the steps, fewer where too many variables would be listed, and what is at
-    /// these on `tiles`.
+    /// Chooses the steps, fewer if too many variables would be listed, and collects the variables
+    /// of `tiles` at these steps.
     pub(super) fn chosen(&self, lists: &TileLists<'_>, tiles: &[u32]) -> Option<ChosenSteps> {
         let variables = tiles.iter().map(|&tile| lists.of(tile).collect());
         let variables: Vec<Vec<TileVariable>> = variables.collect();
@@ -252,8 +253,8 @@ impl Whole<'_> {
         })
     }
 
-    /// At most this number of steps, ascending: first those that everyone asks for, then the turns of the
-    /// curve.
+    /// Chooses at most `max_steps` steps, ascending: peaks, ends of curves, the start of the
+    /// backward pass and ends of layers first, then extremes of the curve.
     fn steps(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let mut chosen: BTreeSet<u32> = [on_tile, &self.curves.all_tiles]
@@ -268,7 +269,7 @@ impl Whole<'_> {
                 .flat_map(|&first| [first.saturating_sub(1), first]),
         );
         let spans = self.memory.layer_spans();
-        // Of many spans as many as leave half of the steps to the turns.
+        // Take only some spans, so that half of the steps are left for extremes of the curve.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
         let spans = spans.iter().step_by(every);
         chosen.extend(spans.flat_map(|span| [span.from, span.to]));
@@ -288,7 +289,7 @@ impl Whole<'_> {
         inside.take(max_steps).collect()
     }
 
-    /// The variables that are listed, in the order of `variables`.
+    /// Returns the variables to list, in the order of `variables`.
     fn listed(&self, variables: &[TileVariable], spans: &Spans) -> Vec<TileVariable> {
         let mut of_step = vec![0; spans.steps];
         let mut of_layer = vec![0; self.positions.len()];
@@ -300,7 +301,7 @@ impl Whole<'_> {
                 *so_far += 1;
             };
             if self.model.classes.is_always_live(variable.class) {
-                // Apart from the others, of which the reader may want to see more.
+                // Counted apart, so that they do not displace variables that come and go.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 let steps = spans.of(variable).iter().flat_map(|&(from, to)| from..to);
@@ -318,7 +319,7 @@ impl Whole<'_> {
     }
 }
 
-/// The program of a step, in one line.
+/// Describes the program of a step in one line.
 fn program(program: Option<&StepProgram>) -> String {
     match program {
         None => String::new(),
@@ -328,7 +329,7 @@ fn program(program: Option<&StepProgram>) -> String {
 }
 
 impl LiveCurve {
-    /// The bytes of variables that are live at a step of the window, but not always.
+    /// Returns the bytes of variables that are live at a step of the window, but not on every step.
     fn moving(&self, step: u32) -> u64 {
         let before = self.points.partition_point(|&(from, _)| from <= step);
         let point = before

@@ -1,10 +1,10 @@
-//! Chosen steps as places in a list, and sums over these.
+//! Chosen steps as places in a list, and sums of bytes over these places.
 
 use crate::model::TileVariable;
 use crate::profile::LiveClasses;
 use rustc_hash::FxHashMap;
 
-/// By class: at which of the chosen steps it is live, as half-open ranges of places in
+/// For each liveness class, the chosen steps at which it is live, as half-open ranges of places in
 /// the list of steps.
 pub(super) struct Spans {
     pub(super) steps: usize,
@@ -35,7 +35,8 @@ impl Spans {
     }
 }
 
-/// Ranges of steps as ranges of places in `steps`; those with none between become one.
+/// Converts ranges of steps to ranges of places in `steps`; ranges with no chosen step between them
+/// are merged.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -50,7 +51,7 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Bytes by step, made of ranges.
+/// Bytes at each chosen step, accumulated from ranges as differences between neighbours.
 #[derive(Clone)]
 pub(super) struct BytesBySteps(Vec<u64>);
 
@@ -59,8 +60,8 @@ impl BytesBySteps {
         Self(vec![0; steps + 1])
     }
 
-    /// Adds at each step of these ranges. What is taken away after a range was added
-    /// before, so sums are right again, wherever they wrapped around between.
+    /// Adds `number` at each place of the half-open ranges. A running sum wraps around and back, so
+    /// its totals are exact.
     pub(super) fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);
@@ -87,7 +88,7 @@ mod tests {
         let steps = [2, 5, 6, 9];
         assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
         assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
-        // Not live at 3, which nobody sees.
+        // The class is dead at step 3, which is not a chosen step.
         assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
         assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
     }
