@@ -1,17 +1,17 @@
 //! The report as tables for a spreadsheet.
 //!
-//! Each table after a line with its name, `# stages`, with all that is known of it in
-//! numbers: stages, where there is a split, and layers; of a compilation those that
-//! standard output has. All bytes are exact; the limit of a stage is that of its IPU. Cells of what is not known
-//! are empty, such as cycles where the profile has none. `In`, `Out` and `None` are the
-//! pseudo-layers.
+//! Each table follows a line with its name, such as `# stages`. A report on a model has the table
+//! of stages, if there is a split, and the table of layers; a report on a compilation has the
+//! tables that standard output has. All bytes are exact; the limit of a stage is the limit of its
+//! IPU. Cells of missing numbers are empty, such as cycles if the profile has none. `In`, `Out` and
+//! `None` are the pseudo-layers.
 
 use super::sections::tables_of;
 use super::table::Form;
 use super::{Format, Report};
 use std::io::{self, Write};
 
-/// Writes all tables that programs read.
+/// Writes all tables that the CSV form has.
 ///
 /// # Errors
 /// When `out` cannot be written to.

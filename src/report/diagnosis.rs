@@ -1,18 +1,18 @@
-//! The diagnosis as tables: what the operations explain of what the compiler
-//! recorded, with all operations and with layered ones only.
+//! Tables of the diagnosis: how much of the recorded memory the operations explain, with all
+//! operations and with layered operations only.
 
 use super::table::{Column, Kind, Table, cells};
 use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 
-/// How many programs are named of those that are missing.
+/// Upper bound on missing programs with names.
 const MISSING_SHOWN: usize = 10;
-/// How many variables are named of those that nothing explains.
+/// Upper bound on unexplained variables with names.
 const VARIABLES_SHOWN: usize = 20;
 
 const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
 
-/// All tables of the diagnosis, in order.
+/// Returns all tables of the diagnosis, in order.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     vec![
         programs(model, memory),
@@ -169,7 +169,8 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     table
 }
 
-/// Who explains each category at the peak, in the chosen memory model.
+/// For each category at the peak, shows the bytes that layers, other operations and every stage
+/// explain in the chosen memory model.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     let columns = [
         Column::text("Category"),
@@ -200,8 +201,8 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
     i128::from(predicted) - i128::from(recorded)
 }
 
-/// The difference in per cent of what was recorded, with two decimals; empty
-/// where nothing was recorded.
+/// Returns the difference in per cent of the recorded number, with two decimals; empty if the
+/// recorded number is 0.
 fn percentage(predicted: u64, recorded: u64) -> String {
     if recorded == 0 {
         return String::new();

@@ -1,8 +1,8 @@
-//! Curves with fewer points that look the same.
+//! Thins curves without changing how they look.
 
-/// The places of at most about `max_points` of the points (step, bytes), ascending:
-/// of each of equal ranges of points the first, the lowest, the highest and
-/// the last. So the first and the last point of all stay, and no peak is lost.
+/// Returns the indices of at most about `max_points` of the points (step, bytes), ascending: the
+/// first, the lowest, the highest and the last point of each of several equal ranges of points. The
+/// first and the last point of the curve stay, and no peak is lost.
 pub(crate) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
     if points.len() <= max_points {
         return (0..points.len()).collect();
@@ -15,8 +15,8 @@ pub(crate) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<usize> {
     kept
 }
 
-/// The places of the first, the lowest, the highest and the last point, each
-/// place once, ascending. Of several that are equal the first counts.
+/// Returns the indices of the first, the lowest, the highest and the last point, without
+/// duplicates, ascending. Of equal points the first one is taken.
 fn corners(points: &[(u32, u64)]) -> impl Iterator<Item = usize> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);

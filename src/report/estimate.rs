@@ -1,4 +1,4 @@
-//! For which micro-batch the numbers of a report are an estimate.
+//! The micro-batch that the numbers of a report are estimated for.
 
 use super::sentences::{Sentence, say};
 use super::text::grouped;
@@ -30,7 +30,7 @@ impl From<Estimate> for EstimateFacts {
 }
 
 impl EstimateFacts {
-    /// A heading that says that it is an estimate.
+    /// Adds to a heading that the numbers are an estimate.
     pub(super) fn of_heading(self, heading: &str) -> String {
         format!(
             "{heading}, by an estimate for micro-batches of {}",
@@ -38,7 +38,7 @@ impl EstimateFacts {
         )
     }
 
-    /// The estimate, and the largest micro-batch that fits.
+    /// Says that the numbers are an estimate, and gives the largest micro-batch that fits.
     pub(super) fn sentences(&self) -> [Sentence; 2] {
         let what = say("this is an estimate for micro-batches of ")
             .count(self.micro_batch)

@@ -1,6 +1,6 @@
-//! Columns with what fills them: each is declared once, and every form takes those that it
-//! shows. Where a cell is a field of the row, its place in the JSON form is the path of that
-//! field, which the compiler knows.
+//! Columns with the fields that fill them. Each column is declared once, and every form shows some
+//! of them. If a cell is a field of the row, its place in the JSON form is the path of that field,
+//! which the compiler checks.
 
 use super::Report;
 use super::table::{Cell, Column, Table};
@@ -8,12 +8,12 @@ use super::table::{Cell, Column, Table};
 /// A column of a table whose rows are made of `T`.
 pub(super) struct Field<T> {
     pub(super) column: Column,
-    /// From the row, the report, and the place of the row.
+    /// Makes the cell from the row, the report, and the index of the row.
     pub(super) cell: fn(&T, &Report, usize) -> Cell,
 }
 
-/// One column: when it is shown, its name, its kind, and the path of a field of the row or a
-/// function.
+/// Declares one column: when it is shown, its name, its kind, and a function or the path of a field
+/// of the row.
 macro_rules! field {
     ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident $(.$more:ident)*)) => {
         $crate::report::fields::Field::<$row> {
@@ -53,7 +53,7 @@ macro_rules! field {
 }
 pub(super) use field;
 
-/// The columns of a table, in the order in which programs read them.
+/// Declares the columns of a table, in the order of the CSV form.
 macro_rules! fields {
     ($row:ty; $($when:ident $name:literal $kind:ident $cell:tt,)*) => {
         [$($crate::report::fields::field!($row, $when, $name, $kind, $cell)),*]
@@ -61,8 +61,8 @@ macro_rules! fields {
 }
 pub(super) use fields;
 
-/// The items of a list of the report, each with its place in the JSON form; none where a
-/// section is not there.
+/// Returns the items of a list of the report, each with its place in the JSON form; empty without
+/// the section.
 macro_rules! items {
     ($report:expr, $list:ident) => {
         $crate::report::fields::placed(concat!("/", stringify!($list)), &$report.$list)
@@ -76,7 +76,7 @@ macro_rules! items {
 }
 pub(super) use items;
 
-/// Each item with the place of its list and its number after it.
+/// Returns each item with its place in the JSON form: the place of the list and the item's index.
 pub(super) fn placed<'a, T: 'a>(
     list: &str,
     items: impl IntoIterator<Item = &'a T>,
@@ -86,7 +86,7 @@ pub(super) fn placed<'a, T: 'a>(
 }
 
 impl Table {
-    /// A table with a row for each of `items`, which have their places in the JSON form.
+    /// Makes a table with a row for each of `items`, which come with their places in the JSON form.
     pub(super) fn of<'a, T: 'a>(
         name: &'static str,
         fields: &[&[Field<T>]],

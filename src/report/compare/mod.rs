@@ -1,4 +1,4 @@
-//! A report against an earlier one: layers that grew, stages, verdict.
+//! Comparison of a report with an earlier one: layers that grew, stages, and the verdict.
 //!
 //! [`Comparison::new`] is a pure function of two reports; [`read`] reads one
 //! that `--export-json` wrote.
@@ -17,79 +17,78 @@ use crate::model::PseudoLayers;
 /// Two reports of the same model, one made before the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    /// Every layer of either, in the order of the later one; those that are
-    /// gone come last.
+    /// Every layer of either report, in the order of the later one; removed layers come last.
     pub layers: Vec<LayerChange>,
-    /// Every stage of either.
+    /// Every stage of either report.
     pub stages: Vec<StageChange>,
-    /// The earlier verdict; `None` when that report has no split.
+    /// The earlier verdict; `None` if the earlier report has no split.
     pub before: Option<Verdict>,
-    /// The later verdict, the same way.
+    /// The later verdict; `None` if the later report has no split.
     pub now: Option<Verdict>,
-    /// Why the numbers may not be of the same kind.
+    /// Reasons why the numbers of the two reports may not be comparable.
     pub warnings: Vec<Warning>,
 }
 
-/// The bytes of one layer as if it stood alone.
+/// Bytes of one layer as a stage of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerBytes {
-    /// On its fullest tile.
+    /// Bytes on the layer's fullest tile.
     pub fullest_tile: u64,
-    /// The sum over all tiles.
+    /// Sum over all tiles.
     pub total: u64,
 }
 
 /// One layer, before and now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerChange {
-    /// Its name, as people read it.
+    /// The layer's name for people.
     pub name: String,
-    /// `None` when it is new.
+    /// `None` for a new layer.
     pub before: Option<LayerBytes>,
-    /// `None` when it is gone.
+    /// `None` for a removed layer.
     pub now: Option<LayerBytes>,
 }
 
 /// One stage, before and now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageChange {
-    /// Its number, from 0.
+    /// The stage's number, from 0.
     pub stage: usize,
-    /// `None` when there were fewer stages.
+    /// `None` if the earlier split has fewer stages.
     pub before: Option<StageBytes>,
-    /// `None` when there are fewer stages.
+    /// `None` if the later split has fewer stages.
     pub now: Option<StageBytes>,
 }
 
-/// The bytes of a stage.
+/// Layers and bytes of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageBytes {
-    /// Its layers, as people read them, in order.
+    /// Names of the stage's layers for people, in order.
     pub layers: Vec<String>,
-    /// Bytes on its fullest tile.
+    /// Bytes on the stage's fullest tile.
     pub fullest_tile: u64,
 }
 
-/// How a split was judged.
+/// The verdict on a split, and the numbers behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     /// Does the model fit?
     pub fits: bool,
     /// Bytes that a stage may take on each tile.
     pub limit: u64,
-    /// How many stages there may be.
+    /// Upper bound on stages.
     pub max_stages: u32,
-    /// How many there are.
+    /// Number of stages of the split.
     pub stages: usize,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile: u64,
-    /// The micro-batches and the cycles of a step, where cycles are known.
+    /// Micro-batches and cycles of a step; `None` without cycles.
     pub step: Option<(u64, u64)>,
 }
 
 impl Comparison {
-    /// Compares an `earlier` report with a `later` one. Layers are told by
-    /// their names, stages by their numbers.
+    /// Compares an `earlier` report with a `later` one. Layers are matched by name, stages by
+    /// number.
     pub fn new(earlier: &Report, later: &Report) -> Self {
         Self {
             layers: layers(earlier, later),
@@ -100,22 +99,22 @@ impl Comparison {
         }
     }
 
-    /// Is all that is compared what it was?
+    /// Are the verdict, the stages and the layers equal in both reports?
     pub fn is_unchanged(&self) -> bool {
         self.before == self.now
             && self.stages.iter().all(|stage| stage.before == stage.now)
             && self.layers.iter().all(|layer| layer.before == layer.now)
     }
 
-    /// Does the model no longer fit? One that never did is not worse; where
-    /// the earlier report has no verdict, it must fit.
+    /// Does the model no longer fit? False if it did not fit before. If the earlier report has no
+    /// verdict, it counts as fitting.
     pub fn is_worse(&self) -> bool {
         let fitted = self.before.is_none_or(|before| before.fits);
         fitted && self.now.is_some_and(|now| !now.fits)
     }
 
-    /// The layers that need more than before on their fullest tile, or over
-    /// all, with what they need more of both.
+    /// Returns the layers that need more bytes than before on their fullest tile or over all tiles,
+    /// with both differences in this order.
     pub fn grown(&self) -> impl Iterator<Item = (&LayerChange, i128, i128)> {
         self.layers.iter().filter_map(|layer| {
             let (tile, total) = layer.growth()?;
@@ -125,8 +124,8 @@ impl Comparison {
 }
 
 impl LayerChange {
-    /// Bytes more than before on the fullest tile, and over all; `None` for a
-    /// layer that is new or gone.
+    /// Returns the growth in bytes on the fullest tile and over all tiles; `None` for a new or
+    /// removed layer.
     pub fn growth(&self) -> Option<(i128, i128)> {
         let (before, now) = (self.before?, self.now?);
         Some((
@@ -137,7 +136,7 @@ impl LayerChange {
 }
 
 impl Verdict {
-    /// `None` without a split.
+    /// Returns the verdict of a report; `None` without a split.
     fn of(report: &Report) -> Option<Self> {
         let split = report.split.as_ref()?;
         let stages = split.stages.iter();
@@ -153,13 +152,13 @@ impl Verdict {
     }
 }
 
-/// How much more `now` is.
+/// Returns `now` less `before`.
 fn more(before: u64, now: u64) -> i128 {
     i128::from(now) - i128::from(before)
 }
 
 fn layers(earlier: &Report, later: &Report) -> Vec<LayerChange> {
-    // A name may occur twice: its capture groups are joined.
+    // Several layers can have one name, which joins the capture groups of a regex.
     let mut left: Vec<Option<&LayerMemory>> = earlier.layers.iter().map(Some).collect();
     let mut changes: Vec<LayerChange> = Vec::with_capacity(later.layers.len());
     for now in &later.layers {
@@ -210,7 +209,7 @@ fn stages(earlier: &Report, later: &Report) -> Vec<StageChange> {
     stages.collect()
 }
 
-/// The pseudo-layers in a sentence.
+/// Describes where the pseudo-layers run.
 fn around(pseudo_layers: PseudoLayers) -> &'static str {
     match pseudo_layers {
         PseudoLayers::NoneFirst => "None before them",

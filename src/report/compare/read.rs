@@ -1,4 +1,4 @@
-//! Reading a report that was written before.
+//! Reads a report from its JSON form.
 
 use crate::message::GIVE_REPORT;
 use crate::report::{Report, VERSION};
@@ -10,24 +10,24 @@ use thiserror::Error;
 /// Reasons why a file cannot be compared.
 #[derive(Debug, Error)]
 pub enum CompareError {
-    /// It is not JSON at all.
+    /// The file is not JSON.
     #[error("it is not JSON: {0}; {GIVE_REPORT}")]
     NotJson(serde_json::Error),
-    /// It is JSON of another kind.
+    /// The file is JSON, but not a report.
     #[error("its format is {0} and not \"popliner-report\"; {GIVE_REPORT}")]
     OtherFormat(String),
-    /// It was written by another version of this tool.
+    /// The report has a version that this tool does not read.
     #[error(
         "it is a report of version {0}, and this popliner reads version {VERSION}; write it \
          again with --export-json of this popliner"
     )]
     OtherVersion(String),
-    /// It says that it is a report, and something is missing or wrong in it.
+    /// The file is a report with a missing or wrong field.
     #[error("it is a report of version {VERSION}, but not a whole one: {0}; {GIVE_REPORT}")]
     Damaged(serde_json::Error),
 }
 
-/// The fields that every version has.
+/// The fields that reports of every version have.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -36,10 +36,10 @@ struct Head {
     version: Value,
 }
 
-/// Reads a report.
+/// Reads a report from JSON.
 ///
 /// # Errors
-/// [`CompareError`] for anything else, first of all another format or version.
+/// [`CompareError`] for any other input. The format and the version are checked first.
 pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     let head: Head = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
         Category::Data => CompareError::OtherFormat("missing".into()),
@@ -51,11 +51,11 @@ pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     if head.version != VERSION {
         return Err(CompareError::OtherVersion(excerpt(&head.version)));
     }
-    // From the text again, so that an error tells the line.
+    // Parse the text again, since errors of a parsed value have no line number.
     serde_json::from_slice(bytes).map_err(CompareError::Damaged)
 }
 
-/// More characters of a value say nothing more.
+/// Upper bound on characters of a value in an error.
 const MAX_CHARACTERS: usize = 40;
 
 fn excerpt(value: &Value) -> String {

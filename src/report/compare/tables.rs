@@ -1,4 +1,4 @@
-//! The comparison as tables, and in one line.
+//! The comparison of two reports as tables, and in one line.
 
 use super::{Comparison, LayerChange, Verdict, more};
 use crate::report::printable;
@@ -6,15 +6,15 @@ use crate::report::table::{Cell, Column, Kind, Table, cells};
 use crate::report::terminal::{Severity, TextStyle};
 
 impl Comparison {
-    /// The verdicts, the stages, and the layers that are not what they were.
+    /// Returns the tables of the verdicts, the stages, and the layers.
     pub fn tables(&self) -> [Table; 3] {
         [self.verdict_table(), self.stage_table(), self.layer_table()]
     }
 
-    /// How many tables there are.
+    /// Number of tables that [`tables`](Self::tables) returns.
     pub const TABLES: usize = 3;
 
-    /// For people: the rows that changed, without tables that have none.
+    /// Returns the tables for people: only rows that changed, and no empty tables.
     pub fn changes(&self) -> Vec<Table> {
         let mut changed = self.clone();
         changed.stages.retain(|stage| stage.before != stage.now);
@@ -93,7 +93,7 @@ impl Comparison {
         table
     }
 
-    /// The most important changes, in one line.
+    /// Describes the most important changes in one line.
     pub fn summary(&self, look: &TextStyle) -> String {
         let verdict = match (self.before.map(|v| v.fits), self.now.map(|v| v.fits)) {
             (_, None) => look.toned(Severity::Notable, "no split to judge"),
@@ -134,7 +134,7 @@ impl Comparison {
     }
 }
 
-/// A verdict, cell by cell.
+/// Returns the cells of a verdict, one for each row.
 fn cells(verdict: &Verdict) -> [Cell; 7] {
     [
         verdict.fits.into(),
@@ -156,7 +156,7 @@ fn change(layer: &LayerChange) -> &'static str {
     }
 }
 
-/// Before, now, and the difference; empty where one is not there.
+/// Returns the cells for before, now, and the difference; empty for a missing number.
 fn numbers([before, now]: [Option<u64>; 2]) -> [Cell; 3] {
     let both = before.zip(now);
     let difference = both.map(|(before, now)| more(before, now));

@@ -1,6 +1,6 @@
-//! Layers as numbers for each IPU, as `layers_per_ipu` has them: blocks are counted, such as those of a
-//! transformer, and the model's code places what runs before and after them. `--layers-per-ipu` reads
-//! the same.
+//! Layers as a number for each IPU, as `layers_per_ipu` has them. Blocks are counted, such as the
+//! blocks of a transformer; the model's code places operations before and after them.
+//! `--layers-per-ipu` reads the same numbers.
 
 use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
 use super::{Pipeline, printable};
@@ -8,8 +8,9 @@ use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use std::ops::Range;
 
-/// The layers of each block, as positions among all layers: a layer is of the block that its name
-/// begins with, up to the first number. Where no name has a number, each layer is a block.
+/// Returns the layers of each block, as ranges of indices of `names`. A layer belongs to the block
+/// whose name is the beginning of the layer's name, up to the first number. If no name has a
+/// number, each layer is a block.
 pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<usize>> {
     let names: Vec<&str> = names.into_iter().collect();
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
@@ -27,8 +28,8 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
     }
 }
 
-/// The beginning of a layer's name up to the first part that is a number, as `encoder.3` of
-/// `encoder.3.attention`. A call of a module that runs several times has its number behind `@`.
+/// Returns the beginning of a layer's name up to the first part that is a number, such as
+/// `encoder.3` of `encoder.3.attention`. Repeated calls of a module have a number after `@`.
 fn block(name: &str) -> Option<&str> {
     let is_number = |part: &str| {
         let mut numbers = part.split('@');
@@ -45,11 +46,12 @@ fn block(name: &str) -> Option<&str> {
     None
 }
 
-/// The keys of a configuration for gradient accumulation, replicas, a checkpoint for each layer, state off the
-/// chip and sharded state; empty where it has no such setting.
+/// The keys of a configuration for gradient accumulation, replicas, a checkpoint for each layer,
+/// state off the chip, and sharded state; empty for a setting that the configuration lacks.
 pub(super) type Keys = [&'static str; 5];
 
-/// The training settings of a pipeline with `stages` stages; empty unless the model is known to be trained.
+/// Returns the training settings of a pipeline with `stages` stages as keys and values; empty
+/// unless the model is known to be trained.
 pub(super) fn settings(
     pipeline: Pipeline<'_>,
     keys: Keys,
@@ -69,7 +71,7 @@ pub(super) fn settings(
     settings.filter(|(key, _)| !key.is_empty()).collect()
 }
 
-/// Writes each setting on a line of its own.
+/// Writes each training setting on a line of its own.
 pub(super) fn write_settings(
     pipeline: Pipeline<'_>,
     keys: Keys,
@@ -84,7 +86,7 @@ pub(super) fn write_settings(
     }
 }
 
-/// Notes on behaviour that the code reading these configurations has whatever their keys say.
+/// Warns if the code that reads these configurations ignores the chosen schedule or recomputation.
 pub(super) fn limits(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, place: &str) {
     let training = pipeline.training();
     let training = training.map(|training| (training.recompute, training.schedule));
@@ -101,8 +103,8 @@ pub(super) fn limits(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, place: &str)
     ));
 }
 
-/// By position: `item` for the first layer of each block. Says what is not counted, and where a
-/// stage would begin inside of a block.
+/// Returns, for each position, `item` for the first layer of a block and an empty string for any
+/// other. Adds notes on layers that are not counted, and warns of stages that begin inside a block.
 pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
     let layers: Vec<(u32, &str)> = pipeline.layers().collect();
     let blocks = blocks(layers.iter().map(|&(_, name)| name));
@@ -141,7 +143,7 @@ pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -
     items
 }
 
-/// Says how the blocks are counted where their names do not, and that numbers are missing.
+/// Notes the order in which blocks are counted if their names do not tell it, and missing numbers.
 fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_>) {
     let names = blocks.iter().map(|range| layers[range.start].1);
     let names: Vec<&str> = names.map(|name| block(name).unwrap_or(name)).collect();

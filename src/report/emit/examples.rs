@@ -1,5 +1,5 @@
-//! The configurations of Graphcore's examples for PopTorch. BERT and ViT take them as YAML, GPT-2 as options
-//! of its command.
+//! The configurations of Graphcore's examples for PopTorch. BERT and ViT read them as YAML, GPT-2
+//! as options of its command.
 
 use super::Pipeline;
 use super::counts;

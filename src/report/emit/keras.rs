@@ -8,7 +8,7 @@ use crate::escape::quoted;
 use crate::memory::{Recompute, Schedule};
 use crate::model::{Framework, PseudoLayers};
 
-/// Gives each Keras layer of an existing model its stage, which the line in the middle finds.
+/// Gives each Keras layer of an existing model its stage. One of the next two goes in the middle.
 const ASSIGN: [&str; 2] = [
     "\nstage = 0\nassignments = model.get_pipeline_stage_assignment()\nfor assignment in assignments:",
     "    assignment.pipeline_stage = stage\nmodel.set_pipeline_stage_assignment(assignments)",
@@ -46,19 +46,19 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
 }
 
 impl<'a> Pipeline<'a> {
-    /// The Keras layers that a position calls.
+    /// Returns the names of the Keras layers that a position calls.
     fn keras_layers(self, position: u32) -> &'a [String] {
         let calls = self.calls(position, Framework::Tensorflow);
         calls.map_or(&[], |calls| &calls.top)
     }
 
-    /// Is the profile one of TensorFlow?
+    /// Was the profile recorded with TensorFlow?
     pub(super) fn is_keras(self) -> bool {
         let facts = self.report.pipeline.as_ref();
         facts.is_some_and(|facts| facts.framework == Framework::Tensorflow)
     }
 
-    /// The first Keras layer that a position calls and none before it.
+    /// Returns the first Keras layer that a position calls and no earlier position calls.
     pub(super) fn keras_begin(self, position: u32) -> Option<&'a String> {
         let mut layers = self.keras_layers(position).iter();
         let is_new =
@@ -66,7 +66,7 @@ impl<'a> Pipeline<'a> {
         layers.find(is_new)
     }
 
-    /// Does each layer begin with a Keras layer of its own? Else Keras layers are larger than these.
+    /// Does each layer begin with a new Keras layer? False if one Keras layer spans several layers.
     fn has_keras_names(self) -> bool {
         let is_free = self.is_keras() && self.modules.layer.is_none();
         is_free
@@ -76,8 +76,8 @@ impl<'a> Pipeline<'a> {
     }
 }
 
-/// The Keras layers of a place, or what stands for them: `given` by the user, else named in the profile,
-/// else the layer.
+/// Returns the names to write for a position: `given` by the user, or else Keras layers `known`
+/// from the profile, or else the layer.
 fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<String> {
     match (given, known) {
         (Some(given), _) => vec![given],
@@ -86,7 +86,7 @@ fn names(known: &[String], given: Option<String>, layer: Option<&str>) -> Vec<St
     }
 }
 
-/// An entry for each Keras layer.
+/// Writes an entry for each Keras layer.
 fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     let modules = pipeline.modules;
     let known = |place| {
@@ -148,7 +148,7 @@ fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: 
     }
 }
 
-/// The options of the pipeline that the memory of the stages was computed for.
+/// Writes the options of the pipeline that the memory of the stages was computed for.
 fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     if pipeline.accumulation(1).is_none() {
         if !pipeline.is_inference() {

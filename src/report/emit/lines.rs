@@ -1,5 +1,5 @@
-//! The lines of a form, each with the splits that it is a line of: a page in which cuts
-//! are moved chooses among them as it is done here.
+//! The lines of a form, each with a condition on the splits that have it. The page, in which cuts
+//! are moved, chooses among the lines by the same conditions.
 
 use super::{Pipeline, printable};
 use crate::report::sentences;
@@ -8,7 +8,7 @@ use crate::report::{Split, Units};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Where the number of something goes in a text.
+/// A slot in a line, where a number or a list is put in.
 macro_rules! slot {
     ($name:literal) => {
         concat!("\0", $name, "\0")
@@ -17,21 +17,21 @@ macro_rules! slot {
 
 /// The stage of the line's position.
 pub(super) const STAGE: &str = slot!("stage");
-/// How many stages there are.
+/// Number of stages.
 pub(super) const STAGES: &str = slot!("stages");
 /// The last stage.
 pub(super) const LAST_STAGE: &str = slot!("last-stage");
-/// The bytes on the fullest tile of all stages.
+/// Bytes on the fullest tile of any stage.
 pub(super) const FULLEST: &str = slot!("fullest");
-/// How many items each stage has, from the first on, with commas between them.
+/// Number of items of each stage, from the first stage on, with commas between.
 pub(super) const COUNTS: &str = slot!("counts");
-/// How many items each stage has, with spaces between them.
+/// Number of items of each stage, with spaces between.
 pub(super) const NUMBERS: &str = slot!("numbers");
-/// A list in brackets of the items of each stage, and of those after all stages.
+/// Items of each stage as lists in brackets; items after all stages are a list of their own.
 pub(super) const LISTS: &str = slot!("lists");
-/// How many IPUs have no stage; no line where there are none.
+/// Number of IPUs without a stage. If it is 0, the line is left out.
 pub(super) const FREE: &str = slot!("free");
-/// The reason why the split does not fit; no line where it fits.
+/// The reason why the split does not fit. If it fits, the line is left out.
 pub(super) const SHORTFALL: &str = slot!("shortfall");
 
 /// A line of a form. Without conditions it is a line of every split.
@@ -63,16 +63,16 @@ pub struct Line {
     items: Vec<String>,
 }
 
-/// Lines while they are written: those of one split, or of every split of its layers.
+/// Collects the lines of one split, or of every split of its layers.
 pub(super) struct Lines<'a> {
     pipeline: Pipeline<'a>,
-    /// The beginning of each line that is a note; else empty.
+    /// What a note's line begins with; `None` for lines that are not notes.
     mark: Option<&'static str>,
     pub(super) all: Vec<Line>,
 }
 
 impl<'a> Lines<'a> {
-    /// Notes, which begin with `mark`, or lines of the form itself.
+    /// Begins a list of notes, which begin with `mark`, or of lines of the form itself.
     pub(super) fn new(pipeline: Pipeline<'a>, mark: Option<&'static str>) -> Self {
         Self {
             pipeline,
@@ -81,12 +81,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A line of every split.
+    /// Adds a line that every split has.
     pub(super) fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
     }
 
-    /// Lines that have the items of stages in them.
+    /// Adds lines in which the items of stages are put in.
     pub(super) fn listed(&mut self, items: &[String], write: impl FnOnce(&mut Self)) {
         let first = self.all.len();
         write(self);
@@ -95,25 +95,27 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A line that has the stage of a position in it.
+    /// Adds a line in which the stage of a position is put in.
     pub(super) fn at(&mut self, position: u32, text: &str) {
         self.push(text, Some(position), None, None);
     }
 
-    /// Is a line wanted where a stage begins at a position, or (`begins` is false) where none does?
+    /// Is a line needed if a stage begins at a position, or (`begins` is false) if none begins
+    /// there?
     pub(super) fn wants(&self, (position, begins): (u32, bool)) -> bool {
         let pipeline = self.pipeline;
         pipeline.most_stages.is_some() || pipeline.split.begins_at(position) == begins
     }
 
-    /// A line where a stage begins at a position, or (`begins` is false) where none does.
+    /// Adds a line for splits with a stage that begins at a position, or (`begins` is false)
+    /// without one.
     pub(super) fn begin(&mut self, (position, begins): (u32, bool), text: &str) {
         if self.wants((position, begins)) {
             self.push(text, Some(position), Some(begins), None);
         }
     }
 
-    /// A line that is another with each number of stages, or none.
+    /// Adds a line that depends on the number of stages; `None` leaves it out.
     pub(super) fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let (first, last) = self.pipeline.numbers_of_stages();
         let mut from = first;
@@ -130,7 +132,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A line where Out runs on the first of several stages.
+    /// Adds a line for splits of several stages in which Out runs on the first one.
     pub(super) fn if_out_returns(&mut self, text: &str) {
         let pipeline = self.pipeline;
         self.by_stages(|stages| pipeline.out_returns(stages).then(|| text.to_string()));
@@ -161,12 +163,12 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Is it apart from the form, which has no comments?
+    /// Is the line a note that goes elsewhere, since the form has no comments?
     pub(super) fn is_apart(&self) -> bool {
         self.note
     }
 
-    /// The line of a split, without a line feed; `None` where it has none.
+    /// Returns the line for a split, without a line feed; `None` if the split does not have it.
     pub(super) fn of(&self, pipeline: Pipeline<'_>) -> Option<String> {
         let pieces = self.text.iter().enumerate();
         let pieces = pieces.map(|(place, piece)| match place % 2 {
@@ -219,7 +221,7 @@ impl Line {
 }
 
 impl Line {
-    /// By stage: its items.
+    /// Returns the items of each stage.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         let of_stage = |stage: &crate::report::Stage| {
             let positions = stage.positions.clone();
@@ -232,7 +234,7 @@ impl Line {
 }
 
 impl Split {
-    /// The stage that a position is in.
+    /// Returns the index of the stage that contains a position.
     fn stage_of(&self, position: u32) -> usize {
         let before = |stage: &&crate::report::Stage| stage.positions.end <= position;
         self.stages.iter().take_while(before).count()

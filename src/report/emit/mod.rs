@@ -1,14 +1,14 @@
 //! A split as configuration that can be pasted.
 //!
-//! Each form is in a file of its own and is a pure function of the [`Report`], of the names of
-//! modules that the user gave ([`Modules`]) and of those that the profile has
-//! ([`ModuleCalls`]). Notes for the user are above it as comments; a comment line
-//! has at least two words, so that it is not taken for the name of a section. JSON has no comments: its notes
-//! are apart. Where no name of a module is known, there is a placeholder that no framework takes, and a
-//! comment on what to write.
+//! Each form is in a file of its own and is a pure function of the [`Report`], of the module names
+//! that the user gave ([`Modules`]) and of the module names in the profile ([`ModuleCalls`]). Notes
+//! for the user are comments above the configuration; a comment line has at least two words, so
+//! that it is not mistaken for the name of a section. JSON has no comments, so its notes are apart.
+//! If no module name is known, the form has a placeholder that no framework accepts, and a comment
+//! that says what to write.
 //!
-//! A split that does not fit is written all the same, under a warning. One that
-//! leaves layers out is not: then there are notes alone.
+//! A split that does not fit is still written, under a warning. A split that leaves layers out is
+//! not written: the result is only notes.
 
 mod counts;
 mod examples;
@@ -56,21 +56,21 @@ pub enum Form {
     PipelineSplits,
 }
 
-/// How a module of a layer can be written in Python.
+/// How to write the module of a layer in Python.
 const MODULE_FORMS: &str =
     "write [{}] for a number, [\"{}\"] for a key, or a name that Python takes";
 
 /// Why a split cannot be written in a form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EmitError {
-    /// A layer's name cannot be used where the template has it.
+    /// A layer's name cannot be used in the template of `--module`.
     #[error("--module: with layer {layer} it would be {module}, but {reason}; {MODULE_FORMS}")]
     NoModuleName {
         /// The layer's name.
         layer: String,
-        /// The module that the template makes of it.
+        /// The template with the layer's name in it.
         module: String,
-        /// The reason why that cannot be used.
+        /// Why that module cannot be used.
         reason: &'static str,
     },
     /// The split does not say where Out runs.
@@ -81,12 +81,12 @@ pub enum EmitError {
     NoOut,
 }
 
-/// Names of the modules in the model's code, as far as they were given.
+/// Names of modules in the model's code, as far as the user gave them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Modules<'a> {
     /// The model.
     pub root: Option<&'a ModuleName>,
-    /// The module of a layer.
+    /// The template for the module of a layer.
     pub layer: Option<&'a ModuleTemplate>,
     /// The first module of In, such as the embedding.
     pub before: Option<&'a ModuleName>,
@@ -95,18 +95,18 @@ pub struct Modules<'a> {
 }
 
 impl Form {
-    /// Its name on the command line.
+    /// Returns the form's name on the command line.
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or(String::new(), |value| value.get_name().to_string())
     }
 
-    /// The name of its section on standard output.
+    /// Returns the name of the form's section on standard output.
     pub fn section(self) -> String {
         format!("emit-{}", self.name())
     }
 
-    /// The form of a framework.
+    /// Returns the form that fits a framework; [`Form::Examples`] if the framework is unknown.
     pub fn of_framework(framework: Option<Framework>) -> Self {
         match framework {
             Some(Framework::Poptorch) => Form::Poptorch,
@@ -117,7 +117,7 @@ impl Form {
     }
 }
 
-/// A split in a form, each line with a line feed.
+/// A split in a form. Each line ends with a line feed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Emitted {
     /// The text to paste, with notes as comments where the form has comments.
@@ -126,10 +126,11 @@ pub struct Emitted {
     pub notes: String,
 }
 
-/// The split of a report in a form; nothing without a split.
+/// Writes the split of a report in a form; empty without a split.
+///
 ///
 /// # Errors
-/// [`EmitError`] when the layers or `modules` do not go with the form.
+/// [`EmitError`] when the form cannot hold the layers or `modules`.
 pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitted, EmitError> {
     let Some(split) = &report.split else {
         return Ok(Emitted::default());
@@ -152,11 +153,11 @@ pub fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<Emitte
     })
 }
 
-/// The lines of every split of up to `most_stages` stages of the layers of a report's
-/// split; none without a split.
+/// Returns the lines of every split of the same layers into at most `most_stages` stages; empty
+/// without a split.
 ///
 /// # Errors
-/// [`EmitError`] when the layers do not go with the form.
+/// [`EmitError`] when the form cannot hold the layers.
 pub(super) fn lines(
     form: Form,
     report: &Report,
@@ -198,29 +199,29 @@ fn written(form: Form, pipeline: Pipeline<'_>) -> Result<Vec<Line>, EmitError> {
     Ok(notes.all)
 }
 
-/// The layers whose outputs are kept where others are recomputed.
+/// The layers whose outputs are kept when others are recomputed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Checkpoints {
     None,
-    /// Each.
+    /// Every layer.
     Layers,
-    /// The last of each stage but the last, in PopART without a pipeline.
+    /// The last layer of each stage except the last stage, in PopART without a pipeline.
     Stages,
 }
 
-/// A split to be written, and the report that it is in.
+/// A split to write, and the report that contains it.
 #[derive(Debug, Clone, Copy)]
 struct Pipeline<'a> {
     report: &'a Report,
     split: &'a Split,
     modules: &'a Modules<'a>,
-    /// With it, what is written is every split of the same layers with up to so many
-    /// stages.
+    /// With a number, the lines of every split of the same layers into at most that number of
+    /// stages are written; `None` for the one split.
     most_stages: Option<usize>,
 }
 
 impl<'a> Pipeline<'a> {
-    /// Every layer with its position, in order, without pseudo-layers.
+    /// Returns every layer with its position, in order, without pseudo-layers.
     fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
         let stages = self.split.stages.iter();
         let all = stages.flat_map(|stage| stage.positions.clone().zip(&stage.layers));
@@ -228,14 +229,14 @@ impl<'a> Pipeline<'a> {
         named.filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// The position of Out, where it has one of its own.
+    /// Returns the position of Out, if it has a position of its own.
     fn out(self) -> Option<u32> {
         let last = self.split.stages.last()?.positions.end.checked_sub(1);
         last.filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// The modules that a position calls, where the profile is that of such a framework: names of
-    /// others are not those of modules in this form.
+    /// Returns the modules that a position calls; `None` if another framework recorded the profile,
+    /// since its names are not module names in this form.
     fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let facts = self.report.pipeline.as_ref();
         let is_known = facts.is_none_or(|facts| facts.framework == framework);
@@ -245,23 +246,24 @@ impl<'a> Pipeline<'a> {
             .filter(|_| is_known)
     }
 
-    /// The position of Out (the operations after the layers) in [`calls`](Self::calls).
+    /// Returns the position of Out (the operations after the layers) in [`calls`](Self::calls).
     fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
-    /// The fewest and the most stages of what is written.
+    /// Returns the lowest and the highest number of stages of the splits to write.
     fn numbers_of_stages(self) -> (usize, usize) {
         let stages = self.split.stages.len();
         self.most_stages.map_or((stages, stages), |most| (1, most))
     }
 
-    /// Forward pipeline stages: one for each IPU, and Out on the first IPU.
+    /// Returns the number of forward pipeline stages: one for each IPU, and one more if Out runs on
+    /// the first IPU.
     fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
     }
 
-    /// The IPU of each forward pipeline stage, with commas between them.
+    /// Lists the IPU of each forward pipeline stage, with commas between.
     fn ipus_of_stages(self, stages: usize) -> String {
         let returns = self.out_returns(stages).then_some(0);
         let ipus: Vec<String> = (0..stages)
@@ -271,7 +273,7 @@ impl<'a> Pipeline<'a> {
         ipus.join(", ")
     }
 
-    /// The pipeline that the memory of the stages was computed for, if it trains the model.
+    /// Returns the pipeline that the memory of the stages was computed for, if it trains the model.
     fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
         facts
@@ -279,9 +281,10 @@ impl<'a> Pipeline<'a> {
             .map(|facts| facts.pipeline())
     }
 
-    /// The micro-batches that a training pipeline of this many stages accumulates gradients over:
-    /// those of the step whose time is shown, as its schedule takes them (that of PopART where
-    /// none was computed for). `None` for inference, and where it is not known what the model does.
+    /// Returns the number of micro-batches over which a training pipeline of this many stages
+    /// accumulates gradients: the number of the step whose time is shown, rounded as the schedule
+    /// requires (PopART's schedule if none was chosen). `None` for inference or an unknown use of
+    /// the model.
     fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
@@ -296,25 +299,25 @@ impl<'a> Pipeline<'a> {
         Some(schedule.accumulation(least, wanted))
     }
 
-    /// Is the model known to be used for inference alone?
+    /// Is the model known to be used only for inference?
     fn is_inference(self) -> bool {
         let facts = self.report.pipeline.as_ref();
         facts.is_some_and(|facts| !facts.is_training)
     }
 
-    /// Do stages of training run one after the other?
+    /// Do stages of a training pipeline run one after the other?
     fn is_sequential(self) -> bool {
         self.training()
             .is_some_and(|training| training.schedule == Schedule::Sequential)
     }
 
-    /// How many replicas share the weights.
+    /// Returns the number of replicas that share the weights.
     fn replicas(self) -> u64 {
         self.training()
             .map_or(1, |training| training.replicas.max(1))
     }
 
-    /// The layers whose outputs are kept where others are recomputed.
+    /// Returns the layers whose outputs are kept when others are recomputed.
     fn checkpoints(self) -> Checkpoints {
         match self
             .training()
@@ -326,7 +329,7 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Does Out run on the first IPU, after the last of so many stages was on another?
+    /// With this many stages, does Out run on the first IPU after the last stage on another?
     fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }

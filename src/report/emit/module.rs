@@ -1,4 +1,4 @@
-//! How the module of a layer is called in the model's code.
+//! How the model's code names the module of a layer.
 
 use super::{EmitError, printable};
 use crate::escape::{is_obeyed, quoted};
@@ -14,7 +14,7 @@ fn one_line(name: &str) -> Result<(), BadValue> {
     Ok(())
 }
 
-/// A text with one `{}`, where the layer's name goes.
+/// A text with one `{}`, which a layer's name replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleTemplate {
     before: String,
@@ -40,7 +40,7 @@ impl FromStr for ModuleTemplate {
     }
 }
 
-/// The name of a module, as it is in the code.
+/// The name of a module in the model's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleName(String);
 
@@ -59,22 +59,22 @@ impl FromStr for ModuleName {
 }
 
 impl ModuleName {
-    /// The name as plain text.
+    /// Returns the name as plain text.
     pub fn text(&self) -> &str {
         &self.0
     }
 }
 
 impl ModuleTemplate {
-    /// The module's name as plain text.
+    /// Returns the module's name for a layer as plain text.
     pub fn text(&self, layer: &str) -> String {
         format!("{}{layer}{}", self.before, self.after)
     }
 
-    /// The module as an expression in Python.
+    /// Returns the module for a layer as an expression in Python.
     ///
     /// # Errors
-    /// [`EmitError::NoModuleName`] when Python would read something else, or
+    /// [`EmitError::NoModuleName`] when Python would read another name, or reject the expression.
     /// not read it at all.
     pub fn python(&self, layer: &str) -> Result<String, EmitError> {
         let unfit = |reason| EmitError::NoModuleName {
@@ -105,7 +105,7 @@ impl ModuleTemplate {
     }
 }
 
-/// A module as an expression in Python, by its path below the model.
+/// Returns the module with this path below the model as an expression in Python.
 pub(super) fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
@@ -120,7 +120,7 @@ pub(super) fn attribute(root: &str, path: &str) -> String {
     module
 }
 
-/// Names that Python takes for words of its own; modules may have them.
+/// Keywords of Python, which a module's name may equal.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -128,15 +128,15 @@ const KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// Digits as Python takes them for a number: without zeros in front.
+/// Returns digits without zeros in front, as Python writes numbers; `None` for other text.
 fn index(layer: &str) -> Option<&str> {
     let is_number = !layer.is_empty() && layer.bytes().all(|byte| byte.is_ascii_digit());
     let digits = layer.trim_start_matches('0');
     is_number.then_some(if digits.is_empty() { "0" } else { digits })
 }
 
-/// Can it be in a name, and if it `starts` one, at its start? Of other letters than those
-/// of ASCII, Python reads some as others.
+/// Can `part` be in a Python name, or (`starts`) begin one? Only ASCII is allowed, since Python
+/// reads some other letters as different ones.
 fn is_name(part: &str, starts: bool) -> bool {
     let allowed = |c: char| c == '_' || c.is_ascii_alphanumeric();
     let first = part.chars().next();

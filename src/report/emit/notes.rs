@@ -6,7 +6,7 @@ use crate::memory::Schedule;
 use crate::report::text::grouped;
 use crate::report::{EstimateFacts, NO_VERDICT, Units, sentences};
 
-/// The notes on a split in any form: first of all that it does not fit.
+/// Adds the notes that every form has. The first one warns of a split that does not fit.
 pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     if pipeline.report.has_verdict() {
         notes.add(format!(
@@ -51,8 +51,8 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
 }
 
-/// How many batches a pipeline needs at least, if it is one, where the configuration does
-/// not say it: `inference` and `training` are what the framework calls them.
+/// Notes the smallest number of batches that a pipeline needs, if the configuration does not set
+/// it. `inference` and `training` are the framework's names for the number.
 pub(super) fn batches(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,
@@ -70,7 +70,7 @@ pub(super) fn batches(
     });
 }
 
-/// That a framework has no such schedule; `known` are those that it has.
+/// Warns if a framework lacks the schedule; `known` are the schedules that it has.
 pub(super) fn schedule(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,

@@ -1,4 +1,4 @@
-//! `ipu_config.json` of Optimum for IPUs, which is also what `--ipu_config_overrides` changes.
+//! `ipu_config.json` of Optimum for IPUs. `--ipu_config_overrides` sets the same keys.
 
 use super::counts::{self, Keys};
 use super::lines::{COUNTS, Lines, NUMBERS, STAGE, STAGES};
@@ -22,7 +22,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     notes.add("Save the lines as ipu_config.json, or change the configuration of a model with");
     notes.listed(&items, |notes| {
         notes.by_stages(|stages| {
-            // Lists have spaces, since commas are between keys.
+            // Lists have spaces, since commas separate keys.
             let settings = counts::settings(pipeline, KEYS, stages).into_iter();
             let settings = settings.map(|(key, value)| format!("{key}={value},"));
             Some(format!(
@@ -41,7 +41,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     text.add("}");
 }
 
-/// The constraint of generation, which compiles the encoder and the decoder apart.
+/// Notes the constraint of generation, which compiles the encoder and the decoder separately.
 fn generation(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
     let layers: Vec<(u32, &str)> = pipeline.layers().collect();

@@ -1,6 +1,6 @@
-//! `pipeline_splits`, as the configurations of Graphcore's vision examples take
-//! it: the modules at which the next IPU begins. IPU 0 has no entry. The CNNs for PopTorch name modules
-//! without parts, with slashes; those for TensorFlow name Keras layers.
+//! `pipeline_splits` of Graphcore's vision examples: the modules at which the next IPU begins. IPU
+//! 0 has no entry. The CNNs for PopTorch name modules without parts, with slashes; the CNNs for
+//! TensorFlow name Keras layers.
 
 use super::counts::{self, Keys};
 use super::lines::Lines;
@@ -47,7 +47,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     }
 }
 
-/// The keys of these settings in Graphcore's CNN examples for PopTorch.
+/// The keys of the training settings in Graphcore's CNN examples for PopTorch.
 const KEYS: Keys = [
     "gradient_accumulation",
     "replicas",
@@ -56,7 +56,7 @@ const KEYS: Keys = [
     "enable_optimizer_rts",
 ];
 
-/// The first module of a position that has no parts, or its first Keras layer.
+/// Returns the first module without parts that a position calls, or its first Keras layer.
 fn module(pipeline: Pipeline<'_>, position: u32) -> Option<String> {
     if pipeline.is_keras() {
         return pipeline.keras_begin(position).cloned();

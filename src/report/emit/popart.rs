@@ -47,7 +47,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     }
 }
 
-/// Gradient accumulation, recomputation, and where state is.
+/// Writes the settings of gradient accumulation, recomputation and the place of optimizer state.
 fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     text.by_stages(|stages| {
         let steps = pipeline.accumulation(stages)?;
@@ -94,7 +94,7 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
     ));
 }
 
-/// The part to build, with the name of its first module.
+/// Describes the part to build, with the name of its first module.
 fn named(what: &str, module: Option<&ModuleName>) -> String {
     match module {
         Some(module) => format!("{what}, from {} on", module.text()),

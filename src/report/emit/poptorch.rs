@@ -1,6 +1,5 @@
-//! `poptorch.BeginBlock`: the module and all that runs after it belong to the
-//! block until the next begins. What runs before the first block is on IPU 0.
-//! A module can begin one block only.
+//! `poptorch.BeginBlock`: the module and all operations after it belong to the block until the next
+//! one begins. Operations before the first block are on IPU 0. A module can begin only one block.
 
 use super::lines::{Lines, STAGE};
 use super::{
@@ -46,7 +45,7 @@ pub(super) fn write(
 }
 
 impl<'a> Pipeline<'a> {
-    /// The name of the model in the user's code.
+    /// Returns the name of the model in the user's code.
     fn root(self) -> &'a str {
         self.modules.root.map_or("model", |root| root.text())
     }
@@ -55,13 +54,13 @@ impl<'a> Pipeline<'a> {
         module::attribute(self.root(), path)
     }
 
-    /// The modules that a position calls.
+    /// Returns the modules that a position calls.
     fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
         self.calls(position, Framework::Poptorch)
     }
 }
 
-/// A `BeginBlock` at an existing module, or at a module that a note asks the user to write.
+/// Writes a `BeginBlock` at `module`, or at a module that a note asks the user to write.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
@@ -71,7 +70,7 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     }
 }
 
-/// The position that begins each block, in the order in which they run.
+/// Writes the position that begins each block, in execution order.
 fn blocks(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,
@@ -91,7 +90,8 @@ fn blocks(
         let what = format!("the module of layer {} (--module)", printable(layer));
         Ok(block(module, &what, ipu))
     };
-    // Where In is alone, what runs before the first block is on IPU 0 anyway.
+    // In needs no block if it has a stage of its own: operations before the first block are on IPU
+    // 0.
     match (
         given(modules.before).or_else(|| known(0)),
         pipeline.layers().next(),
@@ -124,7 +124,7 @@ fn blocks(
     Ok(())
 }
 
-/// Says where a stage begins with operations that are in no module of their own.
+/// Warns of a stage that begins with operations outside any module of their own.
 fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
     let Some(calls) = pipeline.torch_calls(position) else {
         return;
@@ -148,7 +148,7 @@ fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
     notes.begin((position, true), &text);
 }
 
-/// The options of the model, which the functions that compile it take.
+/// Writes the options of the model, which the functions that compile it take.
 fn options(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     text.add("options = poptorch.Options()");
     text.by_stages(|stages| {
@@ -183,13 +183,13 @@ fn options(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     });
 }
 
-/// The settings of recomputation, state and accumulators.
+/// Writes the settings of recomputation, state and accumulators.
 fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     let Some(training) = pipeline.training() else {
         return;
     };
-    // In a pipeline PopTorch recomputes stages by itself, elsewhere nothing. The numbers are
-    // those of PopART's RecomputationType.
+    // PopTorch recomputes stages by default in a pipeline, and nothing elsewhere. The numbers are
+    // values of PopART's RecomputationType.
     let recompute = match (training.recompute, training.schedule) {
         (Recompute::None, Schedule::Sequential) => None,
         (Recompute::None, _) => Some(0),
@@ -218,7 +218,7 @@ fn of_training(pipeline: Pipeline<'_>, text: &mut Lines<'_>) {
     }
 }
 
-/// Keeps the outputs of the layers that are not recomputed.
+/// Writes the checkpoints, which keep the outputs of layers that are not recomputed.
 fn checkpoints(
     pipeline: Pipeline<'_>,
     notes: &mut Lines<'_>,

@@ -1,5 +1,4 @@
-//! The forms of splits that are made up; what Python and YAML read in them is
-//! tested in `tests/it/report/emit`.
+//! Tests of the forms as text. `tests/it/report/emit` tests what Python and YAML read in them.
 
 use super::*;
 use crate::model::{Layering, Positions};
@@ -7,7 +6,7 @@ use crate::report::Stage;
 use crate::report::layer_names::{layer_name, layer_names};
 use crate::report::testing::report;
 
-/// The order of these layers.
+/// Returns the layer order of these layers.
 fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
     let names = [""].iter().chain(layers).map(|name| name.to_string());
     let layering = Layering::of(names.collect(), Vec::new());
@@ -18,8 +17,8 @@ fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
     }
 }
 
-/// A report of a split that fits with these layers in each stage. What runs before
-/// the layers is in the first, Out with it or in the last.
+/// Returns a report of a split that fits, with these layers in each stage. In is in the first
+/// stage; Out is in the first or the last one, as `pseudo_layers` says.
 fn report_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: u32) -> Report {
     let positions = order(&stages.concat(), pseudo_layers);
     let mut from = 0;
@@ -62,7 +61,7 @@ fn split(stages: &[&[&str]], max_stages: u32) -> Report {
     report_of(PseudoLayers::InAndOut, stages, max_stages)
 }
 
-/// No module has a name.
+/// Gives no module a name.
 const NAMELESS: Modules<'_> = Modules {
     root: None,
     layer: None,
@@ -70,7 +69,7 @@ const NAMELESS: Modules<'_> = Modules {
     after: None,
 };
 
-/// The notes and the text of a form.
+/// Returns the notes and the text of a form.
 fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String, EmitError> {
     let emitted = super::emit(form, report, modules)?;
     Ok(emitted.notes + &emitted.text)
@@ -80,7 +79,7 @@ fn name(text: &str) -> ModuleName {
     text.parse().unwrap()
 }
 
-/// Layers have this module, and nothing else has a name.
+/// Gives layers this module, and nothing else a name.
 fn of_layers(template: &ModuleTemplate) -> Modules<'_> {
     Modules {
         layer: Some(template),
@@ -92,7 +91,7 @@ fn template(text: &str) -> ModuleTemplate {
     text.parse().unwrap()
 }
 
-/// The text without comments at the start of a line.
+/// Returns the text without lines that are comments.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()
@@ -143,17 +142,17 @@ fn a_module_begins_one_block() {
     assert!(code(&text.unwrap()).ends_with(expected));
 }
 
-/// In as a stage of its own, then layers, then Out alone.
+/// Returns a report with In as a stage of its own, then layers, then Out as a stage of its own.
 fn alone() -> Report {
     split(&[&[], &["0", "1"], &["2"], &[]], 4)
 }
 
-/// In and Out on the first IPU.
+/// Returns a report in which In and Out run on the first IPU.
 fn returning(stages: &[&[&str]]) -> Report {
     report_of(PseudoLayers::OutWithIn, stages, stages.len() as u32)
 }
 
-/// A form with the modules of layers, and with those of In and Out if `named`.
+/// Returns a form with the modules of layers, and (`named`) with the modules of In and Out.
 fn written(form: Form, split: &Report, named: bool) -> String {
     let layer = template("model.layer[{}]");
     let (before, after) = (name("model.embedding"), name("model.head"));
@@ -197,7 +196,7 @@ fn in_and_out_alone_have_stages_of_their_own() {
     assert!(text.ends_with(head), "{text}");
 }
 
-/// Where a name is missing, there is nothing that a framework would take.
+/// A placeholder for a missing name is no text that a framework would accept.
 #[test]
 fn modules_without_a_name_have_a_placeholder() {
     let split = alone();
@@ -217,7 +216,7 @@ fn modules_without_a_name_have_a_placeholder() {
             "{text}"
         );
     }
-    // With layers beside them they need no name.
+    // In and Out need no name if layers are in the same stage.
     let beside = report_of(PseudoLayers::InAndOut, &[&["0"], &["1"]], 2);
     for &form in Form::value_variants() {
         let text = written(form, &beside, false);
@@ -239,7 +238,7 @@ fn out_returns_to_the_first_ipu() {
                     poptorch.BeginBlock(model.layer[1], ipu_id=1)\n\
                     poptorch.BeginBlock(model.head, ipu_id=0)\n";
     assert!(code(&text).ends_with(expected), "{text}");
-    // Three pipeline stages on two IPUs.
+    // Two IPUs run three pipeline stages.
     assert!(text.contains("AutoStage.AutoIncrement"), "{text}");
     assert!(text.contains("at least 3 for inference"), "{text}");
     assert!(!text.contains("after the last on the last IPU"), "{text}");
@@ -337,8 +336,8 @@ fn a_comment_is_no_name_of_a_section() {
     }
 }
 
-/// Modules as the profile has them: a stage that begins with one, one that begins with operations outside
-/// of any, and one where a module runs again.
+/// Returns a report with module names from the profile: one stage begins with a module, one with
+/// operations outside any module, and in one a module runs again.
 fn with_modules() -> Report {
     let mut report = split(&[&["0"], &["1"], &["2"]], 3);
     let calls = |begin: Option<&str>, before: u32, output: &str| ModuleCalls {
@@ -385,7 +384,7 @@ fn modules_of_the_profile_begin_blocks() {
     let text = emit(Form::PipelineSplits, &report, &NAMELESS).unwrap();
     let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";
     assert!(code(&text).starts_with(expected), "{text}");
-    // Names from the user take precedence over those of the profile.
+    // Names from the user take precedence over names from the profile.
     let layer = template("layer[{}]");
     let text = emit(Form::Poptorch, &report, &of_layers(&layer)).unwrap();
     let expected = "BeginBlock(layer[1], ipu_id=1)\npoptorch.BeginBlock(layer[2], ipu_id=2)\n";

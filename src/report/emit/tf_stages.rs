@@ -7,7 +7,7 @@ use super::{Pipeline, notes as comments};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 
-/// Names that the configuration of BERT gives to the parts before and after the blocks.
+/// Names that BERT's configuration gives to the parts before and after the blocks.
 const IN: &str = "\"emb\"";
 const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
 

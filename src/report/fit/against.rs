@@ -1,4 +1,4 @@
-//! The recorded memory of each IPU beside the prediction for its stage.
+//! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
 use super::{Fit, IpuFit, TileParts};
 use crate::report::{LayerNames, Report, Split, Stage};
@@ -91,13 +91,13 @@ pub struct StageAgainst {
 /// Why a report cannot be compared with a compilation.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AgainstError {
-    /// It predicts nothing.
+    /// The report has no split.
     #[error(
         "it has no split to compare with; give a report that --export-json wrote with --solve or \
          --layers-per-ipu"
     )]
     NoSplit,
-    /// It has a split of nothing.
+    /// The report has a split without stages.
     #[error(
         "its split has no stages, since none was found; give a report of a search that found one"
     )]
@@ -105,7 +105,7 @@ pub enum AgainstError {
 }
 
 impl Against {
-    /// Compares what `prediction` says of its stages with what was recorded.
+    /// Compares the stages that `prediction` predicts with the recorded memory.
     ///
     /// # Errors
     /// When the report has no stages.
@@ -117,7 +117,7 @@ impl Against {
         let ipus = fit.of_replica();
         let pairs = pairs(&split.stages, ipus);
         let are_named = is_named(&split.stages, ipus);
-        // Where the profile of one IPU had accumulators, they are among its variables.
+        // Accumulators that the profile of one IPU has are among its variables.
         let facts = prediction.pipeline.as_ref();
         let told = Told {
             stash: fit.has_names,
@@ -146,13 +146,13 @@ impl Against {
         })
     }
 
-    /// The stage that has least free of its limit; the first of several.
+    /// Returns the stage with the fewest free bytes below its limit; the first one of a tie.
     pub fn nearest_to_limit(&self) -> Option<&StageAgainst> {
         self.stages.iter().min_by_key(|stage| stage.free)
     }
 }
 
-/// Which parts both sides tell apart from other variables.
+/// The parts that prediction and compilation both distinguish from other variables.
 #[derive(Clone, Copy)]
 struct Told {
     stash: bool,
@@ -191,15 +191,16 @@ impl StageAgainst {
         }
     }
 
-    /// By part, as [`TileParts::NAMES`]: what was recorded less what was predicted.
+    /// Returns the recorded less the predicted bytes of each part, in the order of
+    /// [`TileParts::NAMES`].
     pub fn part_differences(&self) -> [i64; TileParts::NAMES.len()] {
         let (predicted, recorded) = (self.predicted_parts.bytes(), self.recorded_parts.bytes());
         std::array::from_fn(|part| free_bytes(recorded[part], predicted[part]))
     }
 
-    /// The part that does most of the difference: off by most bytes in its direction, the
-    /// first of several. Parts that are off the other way explain nothing of it. `None`
-    /// where the fullest tile is as full as predicted.
+    /// Returns the part that contributes most to the difference, with its own difference in bytes:
+    /// the largest one of the same sign, the first of a tie. `None` if the fullest tile is as full
+    /// as predicted.
     pub fn worst_part(&self) -> Option<(&'static str, i64)> {
         let named = TileParts::NAMES.into_iter().zip(self.part_differences());
         let same_way = |part: &(_, i64)| part.1 != 0 && part.1.signum() == self.difference.signum();
@@ -208,14 +209,14 @@ impl StageAgainst {
     }
 }
 
-/// Are there layers that both sides name?
+/// Does any layer have a name both in the prediction and in the compilation?
 fn is_named(stages: &[Stage], ipus: &[IpuFit]) -> bool {
     stages
         .iter()
         .any(|stage| ipus.iter().any(|ipu| common(stage, ipu) > 0))
 }
 
-/// How many layers of a stage run on an IPU.
+/// Returns how many layers of a stage run on an IPU.
 fn common(stage: &Stage, ipu: &IpuFit) -> usize {
     let layers = named_layers(ipu);
     stage
@@ -229,9 +230,9 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
     layers.map(String::as_str).collect()
 }
 
-/// Which IPU runs each stage, as positions, in the order of the stages. A stage is on
-/// the IPU with most of its layers; stages without layers that are known there, such
-/// as In or Out alone, take the IPUs that are left, in order.
+/// Matches each stage with an IPU, as indices, in the order of the stages. A stage runs on the IPU
+/// with most of its layers; stages without layers on any IPU, such as In or Out alone, take the
+/// remaining IPUs in order.
 fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
     let mut ipu_of: Vec<Option<usize>> = vec![None; stages.len()];
     let mut is_free = vec![true; ipus.len()];
@@ -249,8 +250,8 @@ fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
     matched.flatten().collect()
 }
 
-/// A sign that the cuts are not those of the prediction; `None` where there is
-/// none.
+/// Returns the differences between the cuts of the prediction and of the compilation; `None` if no
+/// cut is known to differ.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

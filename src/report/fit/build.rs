@@ -1,4 +1,4 @@
-//! From what a profile recorded to whether it fits.
+//! Builds the facts about whether a recorded compilation fits.
 
 use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
@@ -10,19 +10,19 @@ use crate::report::{
 };
 use crate::search::free_bytes;
 
-/// The curves of all IPUs together have at most about this number of points.
+/// Approximate upper bound on points in the curves of all IPUs together.
 const MAX_POINTS: usize = 12_000;
 
 /// The inputs of a report on a compilation.
 #[derive(Debug)]
 pub struct FitInputs<'a> {
-    /// The recorded memory.
+    /// The recorded memory of the compilation.
     pub profile: &'a CompiledProfile,
-    /// The layers on each IPU, where their names are known.
+    /// The layers on each IPU; `None` if their names are unknown.
     pub layers: Option<&'a LayersByIpu>,
-    /// Bytes that a tile may take: one number, or one for each IPU that is listed.
+    /// Bytes that a tile may take: one number, or one for each listed IPU.
     pub limits: Vec<u64>,
-    /// How much is in it beside whether it fits.
+    /// How much the report has beside whether the compilation fits.
     pub detail: Detail,
     /// How the report is made.
     pub provenance: Provenance,
@@ -31,7 +31,7 @@ pub struct FitInputs<'a> {
 }
 
 impl Report {
-    /// Makes the report on a compilation: without layers, split and search.
+    /// Makes the report on a compilation, which has no layers, split or search.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let fit = inputs.fit();
         let CompiledProfile {
@@ -52,7 +52,7 @@ impl Report {
 }
 
 impl FitInputs<'_> {
-    /// The content of each tile, where a page is made.
+    /// Returns the contents of each tile, if a page is made.
     fn tile_map(&self) -> Option<TileMap> {
         let CompiledProfile {
             tiles, categories, ..
@@ -87,13 +87,14 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Bytes that a tile of this IPU may take.
+    /// Returns the bytes that a tile of this IPU may take.
     fn limit(&self, ipu: u32) -> u64 {
         let limit = self.limits.get(ipu as usize).or(self.limits.first());
         limit.copied().unwrap_or(0)
     }
 
-    /// Is a tile over? What has overflowed is, unless it may take more than there is.
+    /// Is a tile over the limit? A tile that overflowed is, unless the limit exceeds the target's
+    /// memory.
     fn is_over(&self, tile: usize, limit: u64) -> bool {
         let profile = self.profile;
         let counts = limit <= profile.target.bytes_per_tile;
@@ -161,8 +162,8 @@ impl FitInputs<'_> {
         }
     }
 
-    /// The parts of a tile without lowered variables: code from its categories, and
-    /// all the rest as variables.
+    /// Returns the parts of a tile without lowered variables: code by its categories, and the rest
+    /// as variables.
     fn parts_of_categories(&self, tile: u32) -> TileParts {
         let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
@@ -187,12 +188,12 @@ impl FitInputs<'_> {
         self.profile.categories.iter().map(category).collect()
     }
 
-    /// The bytes of an IPU by step, over all its tiles.
+    /// Returns the bytes of an IPU by step, summed over its tiles.
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let live = self.profile.live.as_ref()?;
         let tiles = &self.profile.tiles[self.profile.ipus.tiles(ipu)];
         let always_live = tiles.iter().map(|tile| tile.always_live).sum();
-        // A curve says from its first step on what is live.
+        // A curve begins at step 0, but recorded points begin at the first change.
         let first = live.ipus[ipu as usize].first();
         let start = first.filter(|point| point.0 > 0).map(|_| (0, 0));
         let points = start
@@ -209,7 +210,8 @@ impl FitInputs<'_> {
     }
 }
 
-/// The parts of a tile where most is live, and what of `total` no variable explains.
+/// Returns the parts of a tile at its peak. Bytes of `total` that no variable explains are
+/// fragmentation.
 fn parts_of_variables(total: u64, sums: &VariableSums, live: &LiveOnTile) -> TileParts {
     let mut parts = TileParts::default();
     for &(category, name, bytes) in &live.live {

@@ -1,9 +1,9 @@
-//! Whether a compilation fits, IPU by IPU, and how far it is from what was
-//! predicted (docs/model.md, "A compiled pipeline").
+//! Whether a compilation fits, IPU by IPU, and how far it is from the prediction (docs/model.md, "A
+//! compiled pipeline").
 //!
-//! `build` makes the facts from what a profile recorded, and `against` compares
-//! them with the report of an earlier run that predicted the stages. Every output
-//! form shows what `tables` and `sentences` make of them.
+//! `build` makes the facts from a recorded profile, and `against` compares them with the report of
+//! an earlier run that predicted the stages. Every output form shows what `tables` and `sentences`
+//! make of them.
 
 mod against;
 mod build;
@@ -126,17 +126,17 @@ pub struct NamedBytes {
 }
 
 impl Fit {
-    /// The IPU that has least free of its limit; the first of several.
+    /// Returns the IPU with the fewest free bytes below its limit; the first one of a tie.
     pub fn nearest_to_limit(&self) -> Option<&IpuFit> {
         self.ipus.iter().min_by_key(|ipu| ipu.fullest_tile.free)
     }
 
-    /// The IPUs that have tiles over their limit.
+    /// Returns the IPUs that have tiles over their limit.
     pub fn over(&self) -> impl Iterator<Item = &IpuFit> {
         self.ipus.iter().filter(|ipu| ipu.tiles_over > 0)
     }
 
-    /// The IPUs of the first replica, or all where only one is listed.
+    /// Returns the IPUs of the first replica, or all IPUs if only one replica is listed.
     pub fn of_replica(&self) -> &[IpuFit] {
         let count = self.ipus.len() / (self.listed_replicas.max(1) as usize);
         &self.ipus[..count]

@@ -1,4 +1,4 @@
-//! The bytes of a tile by what they hold, recorded or predicted.
+//! Bytes of a tile by kind of contents, recorded or predicted.
 
 use crate::model::CodeKind;
 use crate::profile::PipelineName;
@@ -32,13 +32,12 @@ pub struct TileParts {
     pub gaps: u64,
 }
 
-/// The categories of code that no operation has, and that a compilation for several
-/// IPUs has more of.
+/// Categories of code that belong to no operation, and that grow in a compilation for several IPUs.
 pub(in crate::report) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(in crate::report) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// The names of the parts, in the order of [`TileParts::bytes`].
+    /// Names of the parts, in the order of [`TileParts::bytes`].
     pub const NAMES: [&'static str; 10] = [
         "variables",
         "stash",
@@ -52,7 +51,7 @@ impl TileParts {
         "gaps",
     ];
 
-    /// The bytes of each part.
+    /// Returns the bytes of each part, in the order of [`TileParts::NAMES`].
     pub fn bytes(&self) -> [u64; 10] {
         [
             self.variables,
@@ -68,12 +67,13 @@ impl TileParts {
         ]
     }
 
-    /// All parts together.
+    /// Returns the sum of all parts.
     pub fn total(&self) -> u64 {
         sum(&self.bytes())
     }
 
-    /// Adds bytes of a category of lowered variables with what their name tells.
+    /// Adds the bytes of a lowered variable with this category; `name` tells stash and
+    /// accumulators.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -89,7 +89,7 @@ impl TileParts {
         *part = part.saturating_add(bytes);
     }
 
-    /// The prediction for the fullest tile of a stage.
+    /// Returns the predicted parts of the fullest tile of a stage.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
         let of_overhead = tile.overhead_code.unwrap_or_default();
@@ -109,7 +109,7 @@ impl TileParts {
         }
     }
 
-    /// These parts with the stash among the variables.
+    /// Returns the parts with the stash among the variables.
     pub(super) fn without_stash(self) -> Self {
         Self {
             variables: sum(&[self.variables, self.stash]),
@@ -118,7 +118,7 @@ impl TileParts {
         }
     }
 
-    /// These parts with accumulators among the variables.
+    /// Returns the parts with accumulators among the variables.
     pub(super) fn without_accumulators(self) -> Self {
         Self {
             variables: sum(&[self.variables, self.accumulators]),
@@ -128,7 +128,7 @@ impl TileParts {
     }
 }
 
-/// Sums of a damaged report stop at the highest number.
+/// Adds bytes; the sum of a damaged report that overflows is `u64::MAX`.
 fn sum(bytes: &[u64]) -> u64 {
     bytes.iter().copied().fold(0, u64::saturating_add)
 }

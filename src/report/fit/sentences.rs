@@ -1,11 +1,11 @@
-//! The sentences about a compilation, and about what was predicted of it.
+//! Sentences about a compilation, and about the prediction for it.
 
 use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
 use crate::report::sentences::{Sentence, say};
 use crate::report::text::{counted, signed_share};
 use crate::wording::listed;
 
-/// The heading of a report on a compilation.
+/// Returns the heading of a report on a compilation.
 pub(in crate::report) fn verdict(fit: &Fit) -> String {
     let all = fit.ipus.len() as u64;
     match fit.over().count() as u64 {
@@ -18,8 +18,8 @@ pub(in crate::report) fn verdict(fit: &Fit) -> String {
     }
 }
 
-/// The IPUs that do not fit, or else the one that has least free; then what limits
-/// what can be said.
+/// Says which IPUs do not fit, or else which one is nearest to its limit; then what the profile
+/// lacks or cannot show.
 pub(in crate::report) fn lines(fit: &Fit) -> Vec<Sentence> {
     let mut lines: Vec<Sentence> = fit.over().map(over).collect();
     if lines.is_empty() {
@@ -78,8 +78,8 @@ fn nearest(ipu: &IpuFit) -> Sentence {
         .bytes(tile.limit)
 }
 
-/// How the prediction was: what it was matched by, where it was cut elsewhere, which
-/// stages are off by what, which is nearest to its limit, and which reserve would have been
+/// Says how the prediction compares: how stages and IPUs were matched, where the cuts differ, the
+/// difference of each stage, which stage is nearest to its limit, and which reserve would have been
 /// enough.
 pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
     let mut lines = vec![say(match against.matched_by {
@@ -108,7 +108,7 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
     lines
 }
 
-/// The `--reserve` that every stage would have needed.
+/// Gives the `--reserve` that every stage would have needed.
 fn reserve(bytes: u64) -> Sentence {
     match bytes {
         0 => say("the prediction was enough for every stage: no ")
@@ -120,7 +120,7 @@ fn reserve(bytes: u64) -> Sentence {
     }
 }
 
-/// The differences of a stage.
+/// Gives the differences of a stage.
 fn stage(stage: &StageAgainst) -> Sentence {
     let line = say(format!("stage {} on IPU {}: ", stage.stage, stage.ipu));
     let line = match stage.difference {
@@ -144,7 +144,7 @@ fn more_or_less(line: Sentence, difference: i64) -> Sentence {
     line.text(if difference < 0 { " less" } else { " more" })
 }
 
-/// The pipeline was cut elsewhere than predicted.
+/// Says that the pipeline was cut elsewhere than predicted.
 fn elsewhere(cut: &CutElsewhere, against: &Against) -> Sentence {
     let line = say("the pipeline was cut elsewhere than predicted: ");
     let stages: Vec<String> = cut.stages.iter().map(u32::to_string).collect();

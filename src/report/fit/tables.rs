@@ -1,4 +1,4 @@
-//! The tables of a compilation, and of what was predicted of it.
+//! Tables of a compilation, and of the prediction for it.
 
 use super::{IpuFit, StageAgainst, TileParts};
 use crate::report::fields::{Field, fields, items, placed};
@@ -53,7 +53,7 @@ const IPUS_FOR_PEOPLE: [ForPeople; 8] = [
     ("Median tile", false),
 ];
 
-/// A row for each IPU; its parts are those on its fullest tile.
+/// Makes the table of IPUs: one row each, with the parts of its fullest tile.
 pub(in crate::report) fn ipus(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
     let fullest = ipus.map(|ipu| &ipu.fullest_tile);
@@ -71,7 +71,7 @@ const CATEGORIES: [Field<(u32, CategoryBytes)>; 4] = fields![(u32, CategoryBytes
     Always "On the fullest tile" Bytes (|row, _, _| row.1.fullest_tile.into()),
 ];
 
-/// A row for each category that an IPU has bytes of, IPU by IPU.
+/// Makes the table of categories: a row for each category with bytes on an IPU, IPU by IPU.
 pub(in crate::report) fn categories(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
     let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|row| (ipu.ipu, row.clone())));
@@ -96,7 +96,7 @@ const STAGES: [Field<StageAgainst>; 13] = fields![StageAgainst;
     Always "Difference of all tiles" Change (.total_difference),
 ];
 
-/// The columns about fullest tiles.
+/// The columns for people, which are about fullest tiles.
 const STAGES_FOR_PEOPLE: [ForPeople; 10] = [
     ("Stage", true),
     ("IPU", true),
@@ -110,7 +110,7 @@ const STAGES_FOR_PEOPLE: [ForPeople; 10] = [
     ("Most of it", true),
 ];
 
-/// A row for each stage that has an IPU: its fullest tile and all tiles.
+/// Makes the table of stages that have an IPU: a row each, with its fullest tile and all tiles.
 pub(in crate::report) fn stages(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let stages = against.flat_map(|against| &against.stages);
@@ -134,7 +134,8 @@ pub(in crate::report) const PART_ROWS: [Column; 6] = [
     Column::new("Difference", Kind::Change, ""),
 ];
 
-/// A row for each stage and part of its fullest tile that either side has.
+/// Makes the table of parts: a row for each stage and part of its fullest tile with recorded or
+/// predicted bytes.
 pub(in crate::report) fn parts(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let mut table = Table::new("against-parts", &PART_ROWS);
@@ -146,7 +147,7 @@ pub(in crate::report) fn parts(report: &Report) -> Table {
     table
 }
 
-/// Those of them whose bytes are not as predicted.
+/// Makes the table of parts whose recorded bytes differ from the prediction.
 pub(in crate::report) fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
     let is_changed = |cell: Option<&Cell>| cell.is_some_and(|bytes| *bytes != Cell::Number(0));

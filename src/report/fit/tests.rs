@@ -1,4 +1,4 @@
-//! Stages and IPUs that are matched, and what the prediction lacked.
+//! Tests of matching stages with IPUs, and of the differences from the prediction.
 
 use super::{
     Against, AgainstError, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst, TileParts, tables,
@@ -7,7 +7,7 @@ use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
 use crate::report::{LayerNames, Part, Report, Stage, Units};
 
-/// The layers of a stage or an IPU: `-` is In.
+/// Returns the layers of a stage or an IPU: `-` is In.
 fn names(layers: &str) -> LayerNames {
     let names = layers.split_whitespace();
     names
@@ -15,7 +15,8 @@ fn names(layers: &str) -> LayerNames {
         .collect()
 }
 
-/// A prediction of these stages, with 1,000 bytes more from one to the next.
+/// Returns a prediction of these stages: 1,000 bytes for the first, and 1,000 more for each next
+/// one.
 fn prediction(stages: &[&str]) -> Report {
     let mut report = report();
     let split = report.split.as_mut().expect("a split");
@@ -34,7 +35,7 @@ fn prediction(stages: &[&str]) -> Report {
     report
 }
 
-/// IPUs with these layers and 100 bytes more than the stage of their number.
+/// Returns IPUs with these layers and 100 bytes more than the stage of the same number.
 fn fit(ipus: &[Option<&str>]) -> Fit {
     let ipu = |(number, layers): (usize, &Option<&str>)| {
         let mut ipu = IpuFit {
@@ -82,7 +83,7 @@ fn stages_are_where_their_layers_run() {
     );
     assert_eq!(pairs(&swapped), [(0, 0), (1, 2), (2, 1)]);
     assert_eq!(swapped.cut_elsewhere, None);
-    // In alone and Out alone take what is left, in order.
+    // In and Out as stages of their own take the remaining IPUs in order.
     let alone = against(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
     assert_eq!(pairs(&alone), [(0, 0), (1, 1), (2, 2)]);
     assert_eq!(alone.cut_elsewhere, None);
@@ -171,15 +172,15 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
         (reserves(&enough.stages), enough.reserve),
         (vec![0, 0], Some(0))
     );
-    // Other cuts say nothing of the prediction.
+    // If the cuts differ, no reserve is computed.
     assert_eq!(
         against(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
         None
     );
 }
 
-/// Puts the bytes of a stage so much under the prediction by its variables, and over it by its
-/// exchange code.
+/// Makes a stage's recorded variables less than predicted and its exchange code more, by these
+/// bytes.
 fn change(stage: &mut StageAgainst, variables: u64, exchange: u64) {
     stage.predicted_parts = TileParts {
         variables: 10_000,
@@ -202,13 +203,13 @@ fn the_worst_part_is_off_the_same_way_as_the_tile() {
     assert_eq!(stage.worst_part(), Some(("variables", -648)));
     change(&mut stage, 576, 648);
     assert_eq!(stage.worst_part(), Some(("global exchange code", 648)));
-    // As full as predicted.
+    // The fullest tile is as full as predicted.
     change(&mut stage, 576, 576);
     assert_eq!(stage.worst_part(), None);
 }
 
-/// Of 72 bytes less, a part with 576 bytes more is no reason: not in the terminal, and not in
-/// what the page shows.
+/// A part with 576 bytes more does not explain a total of 72 bytes less, in the terminal or on the
+/// page.
 #[test]
 fn less_than_predicted_is_not_most_of_all_more() {
     let look = TextStyle {
@@ -238,7 +239,7 @@ fn less_than_predicted_is_not_most_of_all_more() {
     }
 }
 
-/// The sentences that the page has in it, as its script puts phrases together.
+/// Returns the sentences of the page, with phrases joined as its script joins them.
 fn on_page(report: &Report) -> Vec<String> {
     let mut json = Vec::new();
     crate::report::write_json(report, &mut json).expect("memory");
@@ -292,7 +293,7 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// All parts for programs; for people that read Markdown those that differ.
+/// Programs read all parts; Markdown has only parts that differ.
 #[test]
 fn parts_as_predicted_are_left_out_for_people() {
     let all = tables::parts(&compiled()).plain_rows();
