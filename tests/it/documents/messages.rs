@@ -3,8 +3,9 @@
 //!
 //! To add a message, make it in one of the ways below, with its text as a literal (what
 //! happened and where, `; `, the way out), and give it a row on the page: the text with
-//! `...` for what differs, its cause, and its way out as it is printed. A shared way out
-//! is a constant in `src/message.rs`, which the text names.
+//! `...` for what differs, its cause, and its way out as it is printed, which a line
+//! `Cure: ...` above a table has for all of its rows. A shared way out is a constant in
+//! `src/message.rs`, which the text names.
 //!
 //! | way | what it is for |
 //! |---|---|
@@ -23,7 +24,7 @@ mod collector;
 use std::collections::BTreeSet;
 
 use crate::cli::goldens::difference;
-use crate::support::messages::{WRAPPED, listed, page, row};
+use crate::support::messages::{WRAPPED, listed, page, rows};
 use collector::{FoundMessages, HOLDERS, REASONS};
 
 /// Verbs that a way out can begin with.
@@ -63,18 +64,17 @@ fn the_page_has_all_messages_and_no_others() {
 fn each_message_has_its_id_as_an_anchor() {
     let found = FoundMessages::read();
     let text = std::fs::read_to_string(page()).expect("the page");
-    let anchored = text.lines().map(|line| {
-        let id = row(line).and_then(|(old, message)| Some((old, &found.messages.get(&message)?.1)));
-        match id {
-            None => line.to_owned(),
-            Some((old, id)) => {
-                let text = line.replacen(&format!("<a id=\"{old}\"></a>"), "", 1);
-                text.replacen("| ", &format!("| <a id=\"{id}\"></a>"), 1)
-            }
-        }
-    });
-    let anchored: Vec<String> = anchored.collect();
-    assert_eq!(difference(&page(), &(anchored.join("\n") + "\n")), None);
+    let mut anchored = text.clone();
+    for row in rows(&text) {
+        let Some((_, id)) = found.messages.get(&row.message) else {
+            continue;
+        };
+        let old_anchor = format!("<a id=\"{}\"></a>", row.anchor);
+        let line = row.line.replacen(&old_anchor, "", 1);
+        let line = line.replacen("| ", &format!("| <a id=\"{id}\"></a>"), 1);
+        anchored = anchored.replacen(row.line, &line, 1);
+    }
+    assert_eq!(difference(&page(), &anchored), None);
 }
 
 #[test]

@@ -16,10 +16,11 @@ use crate::support::{Run, finish, piped, popliner, root};
 use regex::Regex;
 
 /// Options that the pages have of other commands.
-const OF_OTHERS: [&str; 7] = [
+const OF_OTHERS: [&str; 8] = [
     "--compile-only",
     "--growth",
     "--ipu",
+    "--nocapture",
     "--path",
     "--profile-dir",
     "--release",

@@ -18,16 +18,40 @@ pub fn page() -> PathBuf {
 /// The messages of the page as they are printed, with `...` where something differs.
 pub fn listed() -> Vec<String> {
     let page = std::fs::read_to_string(page()).expect("the page");
-    let rows = page.lines().filter_map(row);
-    rows.map(|(_, message)| message).collect()
+    let rows = rows(&page).into_iter();
+    rows.map(|row| row.message).collect()
 }
 
-/// The anchor of a row, and its message: the first cell, and the last, which it ends with.
-pub fn row(line: &str) -> Option<(&str, String)> {
-    if !line.starts_with("| ") || line == "| message | cause | cure |" {
-        return None;
+/// A row of a table of the page.
+pub struct Row<'a> {
+    /// The line of the page.
+    pub line: &'a str,
+    /// The id of the message, or nothing.
+    pub anchor: &'a str,
+    /// The message as it is printed: the first cell, and the cure.
+    pub message: String,
+}
+
+/// The rows of the page. A row has its cure in the third cell, or in a line `Cure: ...` above
+/// its table.
+pub fn rows(page: &str) -> Vec<Row<'_>> {
+    let mut shared_cure = None;
+    let mut rows = Vec::new();
+    for line in page.lines() {
+        match line.strip_prefix("Cure: ") {
+            None if line == "| message | cause | cure |" => shared_cure = None,
+            None if line == "| message | cause |" || !line.starts_with("| ") => {}
+            None => rows.push(row(line, shared_cure)),
+            cure => shared_cure = cure,
+        }
     }
-    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    rows
+}
+
+/// The row of a line, in a table whose rows have this cure in common.
+fn row<'a>(line: &'a str, shared_cure: Option<&'a str>) -> Row<'a> {
+    let cells = line.trim_matches('|').split('|').map(str::trim);
+    let cells: Vec<&str> = cells.chain(shared_cure).collect();
     let [text, cause, cure] = cells[..] else {
         panic!("no message, cause and cure: {line}");
     };
@@ -39,7 +63,11 @@ pub fn row(line: &str) -> Option<(&str, String)> {
         WRAPPED => text.to_owned(),
         cure => format!("{text}; {cure}"),
     };
-    Some((anchor, message))
+    Row {
+        line,
+        anchor,
+        message,
+    }
 }
 
 /// The beginning of a message: the file, or the option and its value. Only an absolute

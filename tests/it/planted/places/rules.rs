@@ -35,7 +35,7 @@ const RULES: [(&str, Needs); 57] = [
         "with as many elements, as wide",
         Options("--mode training --framework tensorflow --optimiser adam-fused --moment-width 1"),
     ),
-    ("or is one of eight or more of its operation", Options(NORM)),
+    ("or is one of eight of its operation", Options(NORM)),
     (
         "A call of a function that is called from several places is one node",
         Options(FUSED),
@@ -46,12 +46,12 @@ const RULES: [(&str, Needs); 57] = [
         Options(NORM),
     ),
     (
-        "After it a node that nothing uses later is late",
+        "After it, a node that nothing uses later is late",
         Options(NORM),
     ),
-    ("Operations whose names say a layer", Options(NORM)),
+    ("Operations whose names give a layer", Options(NORM)),
     (
-        "(or whose inputs do, where no name says any)",
+        "(or whose inputs do, if no name gives any)",
         Test("inputs_tell_the_layer_where_no_name_does"),
     ),
     (
@@ -59,7 +59,7 @@ const RULES: [(&str, Needs); 57] = [
         Test("layers_are_passed_in_the_order_in_which_they_run"),
     ),
     (
-        "unless that is above what leads to it",
+        "unless that is above its sources",
         Test("a_weight_above_what_leads_to_a_gradient_does_not_place_it"),
     ),
     (
@@ -67,43 +67,43 @@ const RULES: [(&str, Needs); 57] = [
         Test("what_joins_two_layers_is_not_before_the_later_one"),
     ),
     (
-        "where most nodes without a layer stand between two of the highest layer",
+        "where most nodes without a layer lie between two of the highest layer",
         Test("without_contexts_the_return_of_the_layers_tells_where_the_head_ends"),
     ),
     (
-        "where the parameters and",
+        "where its parameters and",
         Test("an_update_of_one_weight_is_where_the_weight_is"),
     ),
     (
-        "and the forward variables are that it uses",
+        "and its forward variables are",
         Test("a_gradient_is_where_the_activation_is_that_it_uses"),
     ),
     (
-        "where the name of a weight says",
+        "by the name of a weight",
         Test("what_has_no_name_is_at_the_layer_that_its_weight_is_named_after"),
     ),
     (
-        "a head between layers: at *before*",
+        "a head between layers, at *before*",
         Test("a_head_between_layers_is_at_the_layer_before_it"),
     ),
     (
-        "else where most bytes are that it uses and makes",
+        "or else where it uses and makes the most bytes",
         Test("what_sums_gradients_between_two_layers_is_of_the_one_before_it"),
     ),
     (
-        "What is made of weights alone, such as a cast, goes with its consumers",
+        "A tensor made only of weights, such as a cast, joins its consumers",
         Test("a_weight_that_is_cast_for_a_layer_and_used_by_another_is_shared"),
     ),
     (
-        "What is made of weights alone",
+        "A tensor made only of weights",
         Test("what_is_made_of_an_input_is_not_of_the_layer_that_uses_it"),
     ),
     (
-        "of several, they are shared by these",
+        "the levels share the parameter",
         Test("a_gradient_with_a_shared_weight_is_where_that_is"),
     ),
     (
-        "what uses them between two levels is at one of these",
+        "a node between two levels that uses it is at one of them",
         Test("a_gradient_with_a_shared_weight_is_where_that_is"),
     ),
     (
@@ -115,83 +115,83 @@ const RULES: [(&str, Needs); 57] = [
         Test("the_first_gradient_of_a_head_between_layers_is_not_of_out"),
     ),
     (
-        "In, and the node uses what In's forward pass does",
+        "In, and the node uses a variable of In's forward pass",
         Test("a_gradient_next_to_in_that_uses_what_in_keeps_is_of_in"),
     ),
     (
-        "whose forward pass makes or uses each of the forward variables that it uses",
+        "whose forward pass makes or uses every forward variable of the node",
         Test("a_gradient_is_where_the_forward_variables_are_that_it_uses"),
     ),
     (
-        "A sum of gradients, which nothing uses later",
+        "A sum of gradients that nothing uses later",
         Test("a_sum_of_gradients_is_where_the_last_of_them_is_made"),
     ),
     (
-        "over later nodes that use what it uses",
+        "over later nodes that share a variable with it",
         Test("what_changes_a_gradient_in_place_is_where_its_update_is"),
     ),
     (
-        "beside a number of less than 16 bytes",
+        "A number of less than 16 bytes on each tile",
         Test("a_number_that_scales_all_gradients_does_not_join_them"),
     ),
     (
-        "a late node is at the levels that share it, unless others are elsewhere",
+        "a late node is at the sharing levels, unless other parameters are elsewhere",
         Test("what_leads_to_updates_of_a_shared_weight_and_of_one_there_is_at_all_that_share_it"),
     ),
     (
-        "A name is that of one of these levels",
+        "A name only counts if it gives one of these levels",
         Test("the_name_of_an_update_is_that_of_one_level_of_a_shared_weight"),
     ),
     (
-        "A node of the backward pass is where the parameters are that it uses",
+        "A backward node is where its parameters are",
         Test("a_gradient_is_where_its_weight_is_and_not_where_its_update_is"),
     ),
     (
-        "unless others are elsewhere",
+        "unless other parameters are elsewhere",
         Test("what_scales_a_shared_gradient_and_another_is_nowhere"),
     ),
     (
-        "What changes no parameter is between In and the nearest gradient that it uses",
+        "A node that changes no parameter is between In and the nearest gradient that it uses",
         Test("a_gradient_that_only_the_host_reads_is_where_it_is_made"),
     ),
     (
-        "What updates alone use, such as a learning rate",
+        "Variables that only updates use, such as a learning rate",
         Test("a_rate_that_a_named_update_uses_tells_nothing_of_others"),
     ),
     (
-        "*State.* What no data of a layer flows through",
+        "*State.* A node without data of a layer",
         Test("what_advances_the_state_of_several_layers_is_on_every_ipu"),
     ),
     (
-        "and else only its own, is on every IPU",
+        "and otherwise only its own is on every IPU",
         Test("what_advances_the_state_of_several_layers_is_on_every_ipu"),
     ),
     (
-        "What is left is where the other users of its variables are, if they agree",
+        "Any other node is where the other users of its variables are, if they agree",
         Test("others_go_with_what_they_use_or_with_the_operation_before"),
     ),
     (
-        "where their nodes of the forward pass are, or without any there, those after it",
+        "where their forward nodes are, or if there are none, their later nodes",
         Test("what_is_recomputed_is_where_it_ran_first"),
     ),
     (
-        "An operation that uses nothing that others compute with is in every stage",
+        "If it uses nothing that others compute with, it is in every stage",
         Test("what_only_the_compiler_uses_is_in_every_stage"),
     ),
     (
-        "In functions only an anonymous one is",
+        "In functions this only holds for anonymous operations",
         Test("a_named_operation_of_a_function_goes_with_the_operation_before"),
     ),
     (
-        "In a function, or from the first operation of a layer",
+        "In a function, or between the first and the last operation of a layer",
         Test("a_function_and_its_arguments_are_where_its_calls_are"),
     ),
     (
-        "What computes before the layers is in In, and after them in Out",
+        "If it computes before the layers it is in In, after them in Out",
         Test("without_flow_to_a_layer_the_order_of_the_program_tells"),
     ),
     (
-        "to the layer that its own name or tensor gives",
+        "in the layer that its own name or tensor gives",
         Test("a_name_decides_before_what_a_variable_is_used_with"),
     ),
     (
@@ -199,24 +199,24 @@ const RULES: [(&str, Needs); 57] = [
         Test("state_is_where_the_weight_is_that_it_is_named_after"),
     ),
     (
-        "to the place of the other variables of an operation that uses it",
+        "in the one place of the other variables of an operation that uses it",
         Test("what_has_no_place_goes_with_an_operation_that_touches_one"),
     ),
     (
         "or else of one of its programs",
         Test("what_reaches_over_the_model_adds_no_place"),
     ),
-    ("to that of its partner", Options(FUSED)),
+    ("in the place of its partner", Options(FUSED)),
     (
-        "to all places that the operations which use it touch",
+        "in all places that its operations touch",
         Test("moving_weights_in_and_out_adds_no_place"),
     ),
     (
-        "Rules 1 to 3 are gone through twice",
+        "Rules 1 to 3 run twice",
         Test("what_is_used_with_what_has_got_a_place_gets_it_too"),
     ),
     (
-        "are those of the variables with the fewest places",
+        "the places of its variables with the fewest places",
         Test("what_works_on_a_tied_weight_is_where_that_is"),
     ),
     (
@@ -224,19 +224,19 @@ const RULES: [(&str, Needs); 57] = [
         Test("a_small_number_adds_no_place_to_what_uses_it"),
     ),
     (
-        "also through a cast in the forward pass",
+        "also if they share it through a cast in the forward pass",
         Test("a_weight_that_is_cast_for_a_layer_and_used_by_another_is_shared"),
     ),
     (
-        "or that none does and that the host both gives and takes",
+        "or that no update uses and that the host both gives and takes",
         Test("what_the_host_gives_and_takes_is_a_weight_too"),
     ),
     (
-        "what advances a state makes it one of each IPU",
+        "a state that something advances exists on each IPU",
         Test("what_advances_the_state_of_several_layers_is_on_every_ipu"),
     ),
     (
-        "those of 16 bytes or more for each tile",
+        "less than 16 bytes for each tile do not count",
         Test("what_the_host_gives_and_takes_is_a_weight_too"),
     ),
     (
