@@ -1,4 +1,4 @@
-//! Names that want to be something else stay text in every form.
+//! Names with markup or control characters stay text in every form.
 
 use super::Report;
 use super::testing::{compiled, hostile, hostile_compiled, report};
@@ -12,7 +12,7 @@ const HOSTILE: [&str; 4] = [
     "|`*_[x](javascript:y) @all \"' onload=\"z",
 ];
 
-/// Reports on a split and on a compilation, with each of these names.
+/// Returns reports on a split and on a compilation, with each of the hostile names.
 fn reports() -> impl Iterator<Item = (&'static str, Report)> {
     let of_name = |name| [hostile(name), hostile_compiled(name)].map(|report| (name, report));
     HOSTILE.into_iter().flat_map(of_name)
@@ -44,7 +44,7 @@ fn in_markdown() {
         assert!(!text.contains("<img") && !text.contains("@all"), "{name}");
         assert!(!text.contains("](") && !text.contains('`'), "{name}");
         assert!(!text.chars().any(|c| is_obeyed(c) && c != '\n'), "{name}");
-        // No line and no cell more than with plain names.
+        // Hostile names add no line and no cell.
         let bars = |text: &str| -> Vec<usize> {
             let lines = text.lines().map(|line| line.matches('|').count());
             lines.collect()

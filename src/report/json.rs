@@ -1,4 +1,4 @@
-//! The stages and the whole report as JSON, for programs.
+//! The stages, and the whole report, as JSON.
 
 use super::html::{Configuration, configurations};
 use super::sections::{SectionData, for_page};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
-/// A stage as the original tool wrote it, with our parts beside its own.
+/// A stage in the format of the original tool, with further parts of memory.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
@@ -84,7 +84,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// All on one line.
+    /// Returns the document on one line.
     pub(super) fn text(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }
@@ -105,17 +105,17 @@ fn written(value: &impl Serialize, layout: impl Formatter, out: &mut impl Write)
     writeln!(out, "{}", json(text))
 }
 
-/// A line for each field, but lists on one line, since some have thousands of numbers, and
-/// so are objects within the third object.
+/// Puts each field on a line of its own. Lists are on one line, since some have thousands of
+/// numbers, and so are objects inside the third level of objects.
 #[derive(Debug, Default)]
 struct Layout {
     depth: usize,
-    /// Has the object at hand a field?
+    /// Does the current object have a field?
     is_filled: bool,
 }
 
 impl Layout {
-    /// Fields of objects further inside are on one line.
+    /// The deepest level of objects whose fields have lines of their own.
     const DEEPEST: usize = 3;
 
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {

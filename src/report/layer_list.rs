@@ -1,12 +1,11 @@
-//! The layers that a layer regex found, one by one, and the largest operations
-//! that it missed.
+//! The layers that a layer regex matches, one by one, and the largest operations without a layer.
 
 use super::table::{Column, Kind, Table, cells};
 use crate::memory::{MemoryModel, Parts};
 use crate::model::{Layering, Model, NO_LAYER, Operation, Placement};
 use rustc_hash::FxHashSet;
 
-/// How many operations without a layer are shown.
+/// Upper bound on operations without a layer in the list.
 const MISSED_SHOWN: usize = 10;
 
 const LAYERS: [Column; 7] = [
@@ -31,16 +30,16 @@ const MODULES: [Column; 5] = [
 #[derive(Default)]
 struct LayerRow {
     operations: usize,
-    /// First and last step, both inclusive, of operations that no other layer has
-    /// code in common with.
+    /// First and last step, both inclusive, of the layer's operations. Operation groups that other
+    /// layers also run are ignored.
     steps: Option<(u32, u32)>,
     first: Option<usize>,
-    /// The largest operation, and its bytes.
+    /// The index and the bytes of the largest operation.
     largest: Option<(usize, u64)>,
 }
 
-/// The layers, the modules of the model down to its layers, and the largest operations without
-/// a layer.
+/// Returns three tables: the layers, the modules of the model down to its layers, and the largest
+/// operations without a layer.
 pub fn layer_list(
     model: &Model,
     layering: &Layering,
@@ -55,7 +54,8 @@ pub fn layer_list(
     ]
 }
 
-/// One row for each module that is a layer or has layers, indented by its depth.
+/// Makes the table of modules: one row for each module that is a layer or contains layers, indented
+/// by depth.
 fn modules(model: &Model, layering: &Layering) -> Table {
     let mut table = Table::new("modules", &MODULES);
     for row in layering.outline(model) {
@@ -72,7 +72,7 @@ fn modules(model: &Model, layering: &Layering) -> Table {
     table
 }
 
-/// One row for each layer, in order: its operations, its bytes as a stage of its own,
+/// Makes the table of layers, in order: a layer's operations, its bytes as a stage of its own
 /// summed over tiles, and its steps.
 fn layers(model: &Model, layering: &Layering, memory: &MemoryModel<'_>, parts: &[Parts]) -> Table {
     let rows = rows(model, layering, parts);
@@ -95,7 +95,7 @@ fn layers(model: &Model, layering: &Layering, memory: &MemoryModel<'_>, parts: &
     table
 }
 
-/// By layer, without names.
+/// Collects the row of each layer, without names.
 fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
     let shared = shared_groups(model, layering);
     let mut rows: Vec<LayerRow> = Vec::new();
@@ -118,7 +118,7 @@ fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
     rows
 }
 
-/// By operation group: do several layers run it?
+/// For each operation group, do several layers run it?
 fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     let mut layer_of = vec![None; model.operation_groups.len()];
     let mut shared = vec![false; model.operation_groups.len()];
@@ -137,8 +137,8 @@ const MISSED: [Column; 5] = [
     Column::text("By"),
 ];
 
-/// The largest operations that got no layer, each operation context once, with where
-/// they count instead.
+/// Makes the table of the largest operations without a layer, one for each operation group, with
+/// the positions that they are assigned to.
 fn without_layer(
     model: &Model,
     layering: &Layering,

@@ -1,24 +1,24 @@
 //! Names of the positions of the layer order in results.
 //!
-//! Programs read `null` for the first position, as the original tool wrote
-//! it, and `"Out"` for the last. Where In and Out are one position, a list that
-//! has it begins with `null` and ends with `"Out"`: both run on the first IPU.
-//! People read `In`, `Out` or `None`; which, [`PseudoLayers`] says.
+//! Programs read `null` for the first position, as the original tool wrote it, and `"Out"` for the
+//! last one. If In and Out are one position, a list that contains it begins with `null` and ends
+//! with `"Out"`, since both run on the first IPU. People read `In`, `Out` or `None`, depending on
+//! [`PseudoLayers`].
 
 use super::LayerNames;
 use super::text::printable;
 use crate::model::{Positions, PseudoLayers};
 
-/// The end of a list of layers that has Out.
+/// The last name of a list of layers that contains Out.
 const OUT: &str = "Out";
 
-/// The name of a position: `None` for the first.
+/// Returns the name of a position; `None` for the first position.
 pub(super) fn layer_name(positions: &Positions, position: usize) -> Option<String> {
     (position > 0).then(|| positions.name(position).to_string())
 }
 
-/// The names of positions, ascending, with Out at the end where it is one
-/// position with In.
+/// Returns the names of positions, which are ascending. If the list has a position that is both In
+/// and Out, Out comes last.
 pub(super) fn layer_names(
     positions: &Positions,
     wanted: impl IntoIterator<Item = usize>,
@@ -32,7 +32,7 @@ pub(super) fn layer_names(
 }
 
 impl PseudoLayers {
-    /// The name of one position for people.
+    /// Returns the name of one position for people.
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
         match (layer, self) {
             (Some(name), _) => name,
@@ -42,8 +42,8 @@ impl PseudoLayers {
         }
     }
 
-    /// The names of a list for people, one by one: `In` and `Out` are separate
-    /// where the list has both.
+    /// Returns the names of a list for people, one by one. If the list has both In and Out, each
+    /// has a name of its own.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         let name = |layer| match (layer, self) {
             (&None, PseudoLayers::OutWithIn) => "In",
@@ -52,7 +52,7 @@ impl PseudoLayers {
         layers.iter().map(name).collect()
     }
 
-    /// One position in the middle of a sentence: `layer 3` or `In`.
+    /// Returns the name of one position inside a sentence: `layer 3` or `In`.
     pub(super) fn named(self, layer: &Option<String>) -> String {
         match self.meaning(layer) {
             None => format!("layer {}", self.name_of(layer)),
@@ -60,7 +60,7 @@ impl PseudoLayers {
         }
     }
 
-    /// The meaning of a pseudo-layer; `None` for a layer.
+    /// Explains a pseudo-layer; `None` for a layer.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
@@ -71,26 +71,27 @@ impl PseudoLayers {
         }
     }
 
-    /// The names of all stages for a terminal: `[ In 0 1 | 2 3 Out ]`.
+    /// Returns the names of all stages for a terminal: `[ In 0 1 | 2 3 Out ]`.
     pub(super) fn all(self, stages: &[LayerNames]) -> String {
         let stages = stages.iter().map(|layers| self.few(layers));
         in_brackets(stages)
     }
 
-    /// The layers of a stage for a terminal, many of them shortened.
+    /// Returns the layers of a stage for a terminal; a long list is shortened.
     pub(super) fn few(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
     }
 }
 
-/// A split: its stages, each as text.
+/// Joins the texts of all stages of a split.
 pub(super) fn in_brackets(stages: impl Iterator<Item = String>) -> String {
     let stages: Vec<String> = stages.collect();
     format!("[ {} ]", stages.join(" | "))
 }
 
-/// The names of a stage for people: where they are many, runs of consecutive numbers are one
-/// (`encoder.0-11`), and what is still long is its first and last name and their number.
+/// Returns the names of a stage for people. In a long list, a run of consecutive numbers becomes
+/// one name (`encoder.0-11`); a list that is still long becomes its first name, its last name and
+/// its length.
 pub(super) fn shortened(
     names: Vec<&str>,
     shown: impl Fn(&str) -> String,
@@ -112,8 +113,8 @@ pub(super) fn shortened(
     runs.into_iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
-/// Names with consecutive numbers behind one prefix as the first of them and the last number; two
-/// alone stay names.
+/// Joins names with consecutive numbers after the same prefix into the first name and the last
+/// number. A run of two names stays two names.
 fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
     let follows = |pair: [&str; 2]| match pair.map(numbered) {
         [Some((prefix, number)), Some((other, next))] => {
@@ -129,7 +130,7 @@ fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
     runs.collect()
 }
 
-/// A name as what stands before the number at its end, and that number.
+/// Splits a name into the text before the number at its end, and that number.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let prefix = name.trim_end_matches(|end: char| end.is_ascii_digit());
     let digits = &name[prefix.len()..];
@@ -172,7 +173,7 @@ mod tests {
         }
     }
 
-    /// The names of the whole order for programs and for people.
+    /// Returns the names of the whole layer order for programs and for people.
     fn whole(pseudo_layers: PseudoLayers) -> (String, String) {
         let positions = order(pseudo_layers);
         let names = layer_names(&positions, 0..positions.len());

@@ -1,4 +1,4 @@
-//! Variables that are live at chosen steps on the fullest tile, and on others, for a page in
+//! Variables that are live at chosen steps on the fullest tile and on other tiles, for a page in
 //! which the reader goes from step to step.
 
 use super::LayerNames;

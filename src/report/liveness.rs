@@ -1,4 +1,4 @@
-//! Bytes over the steps of the program.
+//! Live bytes over the steps of the program.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

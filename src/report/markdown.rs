@@ -1,4 +1,4 @@
-//! The report as Markdown, to be posted in a pull request or an issue.
+//! The report as Markdown, for a pull request or an issue.
 
 use super::Report;
 use super::sections::{Block, SECTIONS};
@@ -7,20 +7,20 @@ use super::table::{Cell, Form, Table};
 use super::text::{displayed, grouped};
 use crate::escape::markdown;
 
-/// The verdict, then all sections that documents have.
+/// Writes the heading, then all sections that the Markdown form has.
 pub fn text(report: &Report) -> String {
     let blocks = SECTIONS.iter().flat_map(|section| {
         let blocks = section.blocks(report, Form::Markdown).into_iter();
         blocks.map(move |block| (section.id, block))
     });
     let mut text = heading(report);
-    // The section of the list that was written last, and whether it goes on.
+    // The section of the last list item, and whether its list is still open.
     let (mut list, mut in_list) = ("", false);
     let mut marks = ['-', '*'];
     for (section, block) in blocks {
         let is_item = matches!(block, Block::Line(_) | Block::Under(_));
         if is_item && (!in_list || list != section) {
-            // With the same mark, the lists of two sections would be one.
+            // Markdown joins adjacent lists with the same mark into one.
             if in_list {
                 marks.reverse();
             }
@@ -29,7 +29,7 @@ pub fn text(report: &Report) -> String {
         }
         in_list = is_item;
         text += &match block {
-            // It is the heading.
+            // The heading has the verdict.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
                 format!("{} {}\n", marks[0], formatted(report, &line))
@@ -67,7 +67,7 @@ fn footer(report: &Report) -> String {
     )
 }
 
-/// A table with its numbers on the right.
+/// Writes a table with numbers aligned to the right.
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let names = table.columns.iter().map(|column| column.name.to_string());
@@ -88,7 +88,7 @@ fn table(table: &Table) -> String {
     text
 }
 
-/// A sentence that begins with a capital letter.
+/// Writes a sentence that begins with a capital letter.
 fn formatted(report: &Report, sentence: &Sentence) -> String {
     let phrase = |phrase: &Phrase| match phrase {
         Phrase::Text(text) => text.clone(),
@@ -160,7 +160,7 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // A sentence about a range of layers is not repeated for a layer.
+        // A layer that is too large hides the sentence about its range.
         report.split.as_mut().unwrap().too_large.clear();
         let document = text(&report);
         let proves = "\nAt least 3 IPUs are needed: 2 ranges of layers are over ";

@@ -1,21 +1,19 @@
 //! The result of the analysis, for machines and for people.
 //!
-//! A [`Report`] is plain data that can be written and read back. [`Report::new`]
-//! makes it (`build`), and every output form is a pure function of it: `json`,
-//! `csv`, `markdown` and `html` in files, [`emit`] and tables on standard output,
-//! [`terminal`] on standard error, and [`compare`] with an earlier one. What
-//! several forms show is in one place: `sections` has what each form shows and in which
-//! order, `tables` rows and columns, `sentences` what is said, `layer_names` the names of
-//! layers.
+//! A [`Report`] is plain data that can be written and read back. [`Report::new`] makes it
+//! (`build`), and every output form is a pure function of it: `json`, `csv`, `markdown` and `html`
+//! in files, [`emit`] and tables on standard output, [`terminal`] on standard error, and
+//! [`compare`] with an earlier report. Content of several forms is declared once: `sections` says
+//! which form shows which content in which order, `tables` has rows and columns, `sentences` has
+//! sentences, and `layer_names` has the names of layers.
 //!
 //! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
 //! both ends of a range of steps are inclusive. Tiles and stages count from 0.
 //! The name of a layer is `null` for the first position of the layer order, and
 //! `"Out"` for Out; [`PseudoLayers`] says what these mean.
 //!
-//! The version grows when a field goes or means something else. Fields and
-//! whole sections may be added without that, so a reader must pass over those
-//! that it does not know.
+//! The version grows when a field is removed or changes its meaning. Fields and whole sections may
+//! be added without a new version, so readers must ignore unknown fields.
 
 mod answer;
 mod breakdown;
@@ -116,7 +114,7 @@ pub enum DocumentFormat {
     PoplinerReport,
 }
 
-/// The version of the documents that are written here.
+/// The version of the documents that this tool writes and reads.
 pub const VERSION: u32 = 3;
 
 /// All that a run found.
@@ -206,11 +204,11 @@ pub struct Report {
     pub contradictions: Vec<Contradiction>,
 }
 
-/// The words in place of a verdict that nothing is behind.
+/// Stands in place of a verdict if the data does not support one.
 const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
-    /// The recorded memory, and nothing else.
+    /// Returns a report that has only recorded memory.
     fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
         Self {
             format: DocumentFormat::PoplinerReport,
@@ -242,18 +240,18 @@ impl Report {
         }
     }
 
-    /// Does a step keep to the limit of `--max-step-ms`? True without a limit.
+    /// Does a step take no more than `--max-step-ms`? True without a limit or a known time.
     pub fn is_in_time(&self) -> bool {
         self.step.as_ref().is_none_or(|step| step.is_within)
     }
 
-    /// Is there a verdict, or is what the report is made from not whole?
+    /// Is there a verdict? False if a contradiction in the profile is refused.
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)
     }
 
-    /// The warnings as people read them: what bears on the verdict in full, before all
-    /// others, of which long ones are cut.
+    /// Returns the warnings for people: first the warnings that affect the verdict, in full, then
+    /// all others, shortened if long.
     fn warnings_for_people(&self) -> Vec<String> {
         let judged = judge(&self.contradictions, true).unwrap_or_default();
         let judged: Vec<String> = judged.iter().map(Warning::to_string).collect();
@@ -266,8 +264,8 @@ impl Report {
             .collect()
     }
 
-    /// By verdict: the bytes that it leaves free, below 0 where something does not fit. Verdicts
-    /// that rest on something else than bytes are left out.
+    /// Returns the free bytes behind each verdict, below 0 if something does not fit. Verdicts that
+    /// do not rest on bytes are left out.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
@@ -286,8 +284,8 @@ impl Report {
         of_bytes.map(|(_, free)| free).collect()
     }
 
-    /// Takes back that anything fits where there is no verdict, also where contradictions could
-    /// turn it.
+    /// Marks everything as not fitting if there is no verdict. Contradictions that are large enough
+    /// to change a verdict refuse it.
     fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);
@@ -312,7 +310,7 @@ impl Report {
         self
     }
 
-    /// The heading: does the model, or what was compiled of it, fit?
+    /// Returns the heading: whether the model, or its compilation, fits.
     fn heading(&self) -> String {
         match &self.fit {
             _ if !self.has_verdict() => NO_VERDICT.to_string(),
@@ -324,8 +322,7 @@ impl Report {
         }
     }
 
-    /// The JSON Schema of the document, which `schema/report-v3.schema.json`
-    /// holds.
+    /// Returns the JSON Schema of the document, which is also in `schema/report-v3.schema.json`.
     pub fn schema() -> schemars::Schema {
         schemars::schema_for!(json::Document<'static>)
     }

@@ -1,4 +1,4 @@
-//! The pipeline of the stages, and the memory that others would need.
+//! The pipeline of the stages, and the memory that other pipelines would need.
 
 use super::{LayerNames, OtherSplit};
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
@@ -59,7 +59,7 @@ pub struct PipelineFacts {
 }
 
 impl PipelineFacts {
-    /// The options that give the schedule and the recomputation, where these were chosen.
+    /// Returns the options that request the schedule and the recomputation, if the tool chose them.
     pub fn chosen_options(&self) -> Vec<String> {
         let schedule = self.schedule_by_default && self.schedule != Schedule::None;
         let recompute = self.recompute_by_default && self.schedule != Schedule::None;
@@ -69,7 +69,7 @@ impl PipelineFacts {
     }
 }
 
-/// Is it left out of JSON?
+/// Is the value a default, which JSON leaves out?
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -90,7 +90,7 @@ pub struct PipelineAlternative {
 }
 
 impl PipelineFacts {
-    /// The pipeline itself.
+    /// Returns the pipeline itself.
     pub(super) fn pipeline(&self) -> Pipeline {
         Pipeline {
             schedule: self.schedule,
@@ -101,7 +101,7 @@ impl PipelineFacts {
         }
     }
 
-    /// Does a pipeline of this schedule train the model?
+    /// Does the pipeline train the model?
     pub(super) fn trains(&self) -> bool {
         self.is_training && self.pipeline().is_on()
     }

@@ -1,4 +1,4 @@
-//! Whole configurations: how many IPUs, which pipeline, which split.
+//! Whole configurations: the number of IPUs, the pipeline, and the split.
 
 use super::fields::{Field, fields, items};
 use super::sentences::{Sentence, nearly_full, say};
@@ -31,7 +31,7 @@ pub struct PlanFacts {
 }
 
 impl PlanFacts {
-    /// The configuration that is recommended.
+    /// Returns the recommended configuration.
     pub fn recommended(&self) -> Option<&PlanRow> {
         self.rows.first().filter(|_| self.has_recommendation)
     }
@@ -117,7 +117,7 @@ const PLAN: [Field<PlanRow>; 19] = fields![PlanRow;
 ];
 
 impl PlanRow {
-    /// The time of a step for each of its micro-batches.
+    /// Returns the time of a step divided by its micro-batches, in milliseconds.
     fn milliseconds_of_micro_batch(&self) -> Option<f64> {
         let milliseconds = self.milliseconds?;
         Some(milliseconds / self.micro_batches?.max(1) as f64)
@@ -148,7 +148,7 @@ const PLAN_FOR_PEOPLE: [ForPeople; 16] = [
     ("Streamed", true),
 ];
 
-/// A row for each configuration.
+/// Makes the table of configurations: a row each.
 pub fn table(report: &Report) -> Table {
     Table {
         for_people: &PLAN_FOR_PEOPLE,
@@ -156,7 +156,7 @@ pub fn table(report: &Report) -> Table {
     }
 }
 
-/// The place of the state where it is not on the chip.
+/// Names the place of the optimizer state, unless it is on the chip.
 fn elsewhere(row: &PlanRow) -> Option<String> {
     (row.state != StatePlace::OnChip).then(|| row.state.to_string())
 }
@@ -165,7 +165,7 @@ fn decimals(number: Option<f64>, decimals: usize) -> Cell {
     number.map(|number| format!("{number:.decimals$}")).into()
 }
 
-/// Where the recommended configuration has the most memory and takes the most time, or that
+/// Says where the recommended configuration has the most memory and takes the most time, or that
 /// nothing fits.
 pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let Some(plan) = &report.plan else {
@@ -191,7 +191,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     lines
 }
 
-/// Which rows are not compared with the others, and why.
+/// Says which rows are not compared with the others, and why.
 fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
     let rows = || plan.rows.iter().filter(|row| row.lacks_time);
     let count = rows().count();
@@ -215,7 +215,7 @@ fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
     })
 }
 
-/// The stage with the most memory, the slowest one, and what a step takes.
+/// Says which stage has the most memory, which is the slowest, and how long a step takes.
 fn bottlenecks(row: &PlanRow) -> Sentence {
     let mut line = say(format!(
         "stage {} needs the most memory: ",
@@ -240,7 +240,7 @@ fn bottlenecks(row: &PlanRow) -> Sentence {
     }
 }
 
-/// Among what the configurations were found, and what was left out.
+/// Says which options the search tried, and which it did not.
 pub(super) fn tried(report: &Report) -> Option<Sentence> {
     let plan = report.plan.as_ref()?;
     let numbers = match &plan.ipus_tried[..] {
@@ -268,7 +268,7 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
     )))
 }
 
-/// The configuration that is recommended, and why.
+/// Says which configuration is recommended, and why.
 pub(super) fn recommended(report: &Report) -> Option<Sentence> {
     let plan = report.plan.as_ref()?;
     let row = plan.recommended()?;

@@ -1,4 +1,4 @@
-//! From what a report was made, and how.
+//! The files and options that a report was made from.
 
 use crate::profile::{BuildInfo, ChosenOption, Target};
 use schemars::JsonSchema;
@@ -70,8 +70,7 @@ pub struct BuildOption {
 }
 
 impl Provenance {
-    /// The provenance from a profile and its files; the arguments and what is
-    /// beside the profile are left out.
+    /// Returns the provenance of a profile and its files, without the arguments.
     pub fn new(target: &Target, made: &BuildInfo, files: Files, memory_model: &str) -> Self {
         let option = |of: &str, option: &ChosenOption| BuildOption {
             of: of.to_string(),

@@ -1,4 +1,4 @@
-//! Every form by each kind of pseudo-layers.
+//! Tests of every form with each kind of pseudo-layers.
 
 use super::Part;
 use super::terminal::{self, TextStyle};
@@ -6,7 +6,7 @@ use super::{Report, testing::report};
 use super::{csv, html, markdown, tables};
 use crate::model::PseudoLayers;
 
-/// The report with Out in one place with In, or with None in place of both.
+/// Returns the report with In and Out in one position, or with None in place of both.
 fn with(pseudo_layers: PseudoLayers) -> Report {
     let mut report = report();
     report.pseudo_layers = pseudo_layers;
@@ -27,7 +27,7 @@ fn with(pseudo_layers: PseudoLayers) -> Report {
     report
 }
 
-/// All forms for people, each with its name.
+/// Returns all forms for people, each with its name.
 fn forms(report: &Report) -> [(&'static str, String); 5] {
     let mut written = Vec::new();
     csv::write(report, &mut written).unwrap();

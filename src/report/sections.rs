@@ -1,6 +1,6 @@
-//! The sections of a report: what each says, in which forms, and in which order. The
-//! terminal, Markdown and CSV walk this one table, where a new section is one line; the page
-//! has all of it as data, and shows a section where a script asks for its name.
+//! The sections of a report: their content, their order, and the forms that have them. The
+//! terminal, Markdown and CSV walk this one table, so a new section is one line. The page has all
+//! sections as data, and shows a section where a script asks for its name.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Sentence, say};
@@ -9,39 +9,39 @@ use super::{EstimateFacts, Report, plan, step, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A section.
+/// A section of a report.
 #[derive(Debug)]
 pub struct Section {
-    /// Its name where that must be one word.
+    /// The section's name in one word.
     pub id: &'static str,
-    /// Its heading.
+    /// The section's heading.
     pub title: &'static str,
-    /// With what a terminal shows it.
+    /// The part of a terminal's output in which the section is shown.
     pub part: Part,
     forms: &'static [Form],
     blocks: fn(&Report, Form) -> Vec<Block>,
 }
 
-/// The parts of a run that a terminal shows, each when its time has come.
+/// The parts of a terminal's output, which are shown at different times of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Whether it fits.
+    /// Whether the model fits.
     Verdict,
-    /// The split or the compilation as a table.
+    /// The table of the split or the compilation.
     Table,
-    /// More about it.
+    /// Sentences about the split or the compilation.
     Answer,
-    /// Its proof, for readers who want to know more.
+    /// The proof of the split, which is optional.
     Proof,
     /// The recommended configuration.
     Recommendation,
     /// Whole configurations.
     Plan,
-    /// The uses of memory.
+    /// How each stage uses memory.
     Explanation,
-    /// How much is explained, at the very end.
+    /// How much of the recorded memory the model explains, at the very end.
     Coverage,
-    /// Sections that no terminal shows.
+    /// Sections that only documents show.
     Document,
 }
 
@@ -137,12 +137,12 @@ impl Section {
         }
     }
 
-    /// Does this form have it?
+    /// Does this form have the section?
     pub(super) fn is_in(&self, form: Form) -> bool {
         self.forms.contains(&form)
     }
 
-    /// Its blocks in a form; none where the form or the report does not have it.
+    /// Returns the section's blocks in a form; empty if the form or the report does not have it.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
         if !self.is_in(form) {
             return Vec::new();
@@ -152,7 +152,7 @@ impl Section {
             Block::Table(table) => Block::Table(table.shown_in(form)),
             block => block,
         });
-        // Documents say nothing where there is nothing.
+        // Documents leave out empty tables.
         let is_empty = |block: &Block| matches!(block, Block::Table(own) if own.rows.is_empty());
         blocks
             .filter(|block| !is_empty(block) || !DOCUMENTS.contains(&form))
@@ -171,7 +171,7 @@ pub(super) struct SectionData {
     blocks: Vec<Block>,
 }
 
-/// All sections of the page that say something, in order.
+/// Returns all sections of the page that have content, in order.
 pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
     let sections = SECTIONS.iter().map(|section| SectionData {
         id: section.id,
@@ -183,7 +183,7 @@ pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
         .collect()
 }
 
-/// The tables that a form has, in order.
+/// Returns the tables that a form has, in order.
 pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
     let sections = SECTIONS.iter();
     let blocks = sections.flat_map(|section| section.blocks(report, form));
@@ -219,8 +219,8 @@ fn ipus(report: &Report, _: Form) -> Vec<Block> {
     table_if(report.fit.is_some(), || fit_tables::ipus(report))
 }
 
-/// Does it fit, what is nearest to the limit or over it, and what no number of IPUs makes
-/// fit?
+/// Says whether the model or the compilation fits, what is nearest to the limit or over it, and
+/// which layers no number of IPUs makes fit.
 fn verdict(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(fit) = &report.fit {
@@ -257,7 +257,7 @@ fn estimate(report: &Report, _: Form) -> Vec<Block> {
     lines(report.estimate.iter().flat_map(EstimateFacts::sentences))
 }
 
-/// Where the most memory is, what a step takes, and whether fewer IPUs would be enough.
+/// Says where the most memory is, how long a step takes, and whether fewer IPUs would be enough.
 fn step_of(report: &Report, _: Form) -> Vec<Block> {
     let memory = sentences::most_memory(report).into_iter();
     let split = report
@@ -280,7 +280,8 @@ fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::tied_weights(report))
 }
 
-/// How a split that was given compares with the best. A terminal has said what it breaks.
+/// Compares a given split with the best one. A terminal shows the constraints that it breaks
+/// elsewhere.
 fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.iter();
     let broken = given.flat_map(|given| &given.broken_constraints);
@@ -290,8 +291,8 @@ fn given(report: &Report, form: Form) -> Vec<Block> {
     both.map(Block::Paragraph).collect()
 }
 
-/// Why nothing fits, but where the verdict has named what no number of IPUs makes fit; and
-/// what would help.
+/// Says why nothing fits and what would help. Layers that are too large by themselves are in the
+/// verdict, so the reasons are left out then.
 fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let Some(refusal) = &report.refusal else {
         return Vec::new();
@@ -319,7 +320,7 @@ fn constraints(report: &Report, _: Form) -> Vec<Block> {
     names.into_iter().map(Block::Paragraph).collect()
 }
 
-/// Of a pipeline that was cut elsewhere, what differs says nothing to people.
+/// Are the differences from the prediction shown? If the cuts differ, only programs read them.
 fn says_something(report: &Report, form: Form) -> bool {
     let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
     against.is_some_and(|against| form == Form::Csv || against.cut_elsewhere.is_none())
@@ -337,7 +338,7 @@ fn differences(report: &Report, _: Form) -> Vec<Block> {
     lines(against.flat_map(of_fit::against))
 }
 
-/// Who reads Markdown wants to see what differs.
+/// Readers of Markdown see only parts that differ.
 fn parts(report: &Report, form: Form) -> Vec<Block> {
     let parts = match form {
         Form::Markdown => fit_tables::changed_parts,
@@ -354,7 +355,7 @@ fn sweep(report: &Report, _: Form) -> Vec<Block> {
     vec![Block::Table(tables::sweep(report))]
 }
 
-/// For a terminal it is a verdict.
+/// A terminal shows the recommendation as a verdict.
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     let found = plan::recommended(report).into_iter();
@@ -369,7 +370,7 @@ fn tried(report: &Report, _: Form) -> Vec<Block> {
     lines(plan::tried(report))
 }
 
-/// A terminal has the table as a result.
+/// A terminal has the table as a result on standard output.
 fn plan_of(report: &Report, form: Form) -> Vec<Block> {
     let table = table_if(form != Form::Terminal, || plan::table(report));
     let lines = lines(plan::sentences(report)).into_iter();
@@ -380,7 +381,7 @@ fn explanation(report: &Report, _: Form) -> Vec<Block> {
     lines(sentences::explain(report))
 }
 
-/// Who reads Markdown wants to see the largest.
+/// Readers of Markdown see only the largest layers.
 fn layers(report: &Report, form: Form) -> Vec<Block> {
     let layers = match form {
         Form::Markdown => tables::largest_layers,

@@ -1,9 +1,8 @@
 //! The sentences that several forms show, each written once.
 //!
-//! A [`Sentence`] keeps apart what is text, what is a number, and what is a name from a
-//! file. The terminal gives amounts in the requested units, Markdown and the page escape
-//! names. Sentences begin with a small letter and have no full stop:
-//! forms that want these add them.
+//! A [`Sentence`] distinguishes text, numbers, and names from files. The terminal writes amounts in
+//! the requested units; Markdown and the page escape names. Sentences begin with a small letter and
+//! have no full stop. Forms add these if they need them.
 
 mod explain;
 mod pipeline;
@@ -20,7 +19,7 @@ use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// `text` with names after it, as typed or else as read; `None` without any.
+/// Returns `text` followed by `names` with commas between; `None` without names.
 pub(super) fn names<'a>(
     text: &str,
     names: impl IntoIterator<Item = &'a String>,
@@ -30,7 +29,7 @@ pub(super) fn names<'a>(
     (!names.phrases.is_empty()).then(|| Sentence::join([say(text), names], ""))
 }
 
-/// Text that is ready to be shown as it is, such as a warning.
+/// Wraps text that is shown unchanged, such as a warning.
 pub(super) fn whole(text: String) -> Sentence {
     Sentence::default().phrase(Phrase::List(text))
 }
@@ -66,7 +65,7 @@ pub(super) enum Phrase {
     Stages(Vec<LayerNames>),
 }
 
-/// A sentence that begins with `text`.
+/// Begins a sentence with `text`.
 pub(super) fn say(text: impl Into<String>) -> Sentence {
     Sentence::default().text(text)
 }
@@ -97,7 +96,7 @@ impl Sentence {
         self.phrase(Phrase::Name(name.into()))
     }
 
-    /// Names with commas between them.
+    /// Adds names with commas between.
     fn names(self, names: &[String]) -> Self {
         let names: Vec<String> = names.iter().map(|name| text::displayed(name)).collect();
         self.phrase(Phrase::List(names.join(", ")))
@@ -115,7 +114,7 @@ impl Sentence {
         self.phrase(Phrase::Stages(stages.to_vec()))
     }
 
-    /// Several in one, with `between` between them.
+    /// Joins sentences into one, with `between` between them.
     pub(super) fn join(sentences: impl IntoIterator<Item = Sentence>, between: &str) -> Sentence {
         let mut all = Sentence::default();
         for sentence in sentences {
@@ -127,7 +126,7 @@ impl Sentence {
         all
     }
 
-    /// The sentence with a capital letter.
+    /// Returns the sentence with a capital letter at its start.
     pub(super) fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
             *text = text::capital(text);
@@ -136,7 +135,7 @@ impl Sentence {
     }
 }
 
-/// The heading of a report: does the model fit?
+/// Returns the heading of a report: whether the model fits.
 pub(super) fn verdict(report: &Report) -> String {
     let Some(split) = &report.split else {
         return "Memory of the model".to_string();
@@ -161,7 +160,7 @@ pub(super) fn verdict(report: &Report) -> String {
     }
 }
 
-/// The layers of each stage, and on how many IPUs they fit or what keeps them from it.
+/// Gives the layers of each stage, and either how many IPUs they fit on or why they do not fit.
 pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sentence {
     let stages = Sentence::default().stages(&split.layers());
     match fits {
@@ -171,7 +170,7 @@ pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sente
     }
 }
 
-/// On how many IPUs a split fits.
+/// Says on how many IPUs a split fits.
 fn fits_on(report: &Report, split: &Split) -> Sentence {
     let stages = split.stages.len();
     let line = say(format!("fits on {}", counted(stages, "IPU")));
@@ -186,7 +185,7 @@ fn fits_on(report: &Report, split: &Split) -> Sentence {
     }
 }
 
-/// Which stage is nearest to its limit; nothing of a split that does not fit.
+/// Says which stage is nearest to its limit; `None` if the split does not fit.
 pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let stage = split.nearest_to_limit()?;
@@ -200,8 +199,8 @@ pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
     )
 }
 
-/// Warns above 98 % of the limit: exchange code between IPUs, which a one-IPU profile lacks, may
-/// not fit any more.
+/// Warns if more than 98 % of the limit is taken: exchange code between IPUs, which a profile of
+/// one IPU lacks, may not fit.
 pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<Sentence> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {
@@ -214,7 +213,7 @@ pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<Sentence> {
     })
 }
 
-/// Says that fewer IPUs than the split has are enough.
+/// Says that fewer IPUs than the split uses are enough.
 pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let fewest = split.fewest_ipus?;
@@ -226,7 +225,7 @@ pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
     })
 }
 
-/// Why a split does not fit: it goes on from "the split".
+/// Says why a split does not fit, as the end of a sentence that begins with "the split".
 pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
     if !split.unplaced.is_empty() {
         return say("is as far as the search came; in no stage: ").layers(&split.unplaced);
@@ -259,7 +258,7 @@ pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
     }
 }
 
-/// For each position that no number of IPUs makes fit.
+/// Says for each position that it is too large for any number of IPUs.
 pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let split = report.split.iter();
     let layers = split.flat_map(|split| split.too_large.iter().zip(std::iter::repeat(split.limit)));
@@ -284,10 +283,10 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     layers.map(sentence).collect()
 }
 
-/// How many tied weights are named.
+/// Upper bound on tied weights with names.
 const MAX_TIED: usize = 5;
 
-/// The weights that several layers use, most bytes first.
+/// Lists the weights that several layers use, most bytes first.
 pub(super) fn tied_weights(report: &Report) -> Vec<Sentence> {
     let all = &report.tied_weights;
     let named = all.iter().take(MAX_TIED);
@@ -300,7 +299,7 @@ pub(super) fn tied_weights(report: &Report) -> Vec<Sentence> {
     lines
 }
 
-/// A weight that several layers use, and which IPUs have it.
+/// Says which layers use a tied weight, and which IPUs have it.
 pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> Sentence {
     let names = pseudo_layers.names_of(&tied.layers);
     let names: Vec<String> = names.into_iter().map(text::displayed).collect();
@@ -325,8 +324,8 @@ pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -
         .text(format!(": {place}"))
 }
 
-/// How much of the fullest tile is explained, and by what; and how much of it
-/// counts in several places only because it is used there.
+/// Says how much of the fullest tile is explained, and by what, and how much of it is assigned to
+/// several positions only because they use it.
 pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -353,8 +352,8 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
     ))
 }
 
-/// Whether the split is the best, by which numbers, and what lower ones would take; `None`
-/// where nothing was proven.
+/// Says whether the split is proven to be the best, by which numbers, and what lower numbers would
+/// need; `None` without a proof.
 pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
     let numbers = proof.objectives.iter();
     let numbers: Vec<String> = numbers
@@ -391,7 +390,7 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
 }
 
 impl Sentence {
-    /// For a terminal: amounts in `units`, and whole lists of stages.
+    /// Writes the sentence for a terminal: amounts in `units`, and whole lists of stages.
     pub(super) fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         let phrase = |phrase: &Phrase| match phrase {
             Phrase::Text(text) => text.clone(),
@@ -407,7 +406,7 @@ impl Sentence {
     }
 }
 
-/// A part of the limit, which never looks like the whole when it is more.
+/// Gives bytes as a share of the limit. More than the limit is never shown as 100 %.
 fn of_limit(bytes: u64, limit: u64) -> String {
     format!("{} of the limit", share(bytes, limit))
 }

@@ -1,4 +1,4 @@
-//! The split: stages, how full they are, and what flows between them.
+//! The split: stages, how full they are, and the bytes that flow between them.
 
 use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline};
 use crate::memory::Parts;
@@ -172,19 +172,19 @@ pub struct Move {
 }
 
 impl Split {
-    /// The layers of each stage.
+    /// Returns the layers of each stage.
     pub fn layers(&self) -> Vec<LayerNames> {
         let stages = self.stages.iter();
         stages.map(|stage| stage.layers.clone()).collect()
     }
 
-    /// The stage with the fullest tile; the first of several.
+    /// Returns the stage with the fullest tile; the first one of a tie.
     pub fn fullest(&self) -> Option<&Stage> {
         let stages = self.stages.iter().rev();
         stages.max_by_key(|stage| stage.fullest_tile.bytes)
     }
 
-    /// The stage that has least free of its limit; the first of several.
+    /// Returns the stage with the fewest free bytes below its limit; the first one of a tie.
     pub fn nearest_to_limit(&self) -> Option<&Stage> {
         self.stages
             .iter()
@@ -193,7 +193,7 @@ impl Split {
 }
 
 impl Stage {
-    /// Its layers without pseudo-layers, in order.
+    /// Returns the stage's layers without pseudo-layers, in order.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);
         let layers = self.layers[..count].iter();
@@ -202,7 +202,7 @@ impl Stage {
 }
 
 impl OverheadCode {
-    /// All of it.
+    /// Returns the sum of all kinds of code.
     pub fn total(&self) -> u64 {
         let parts = [
             self.vertex_code,
@@ -217,16 +217,17 @@ impl OverheadCode {
 }
 
 impl FullestTile {
-    /// Is it over the limit?
+    /// Is the tile over its limit?
     pub fn is_over(&self) -> bool {
         self.bytes > self.limit
     }
 }
 
-/// The number of buckets that reach up to the limit.
+/// Number of buckets up to the limit.
 const BUCKETS: u64 = 20;
 
-/// Counts tiles by their bytes (ascending), as [`Fullness::histogram`] says.
+/// Counts tiles by bytes, which are ascending, in the buckets that [`Fullness::histogram`]
+/// describes.
 pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
     let mut buckets: Vec<Bucket> = (0..BUCKETS)

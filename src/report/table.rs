@@ -44,26 +44,25 @@ pub struct Column {
     pub when: When,
 }
 
-/// When a column is shown.
+/// The forms and the values with which a column is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Always.
     Always,
-    /// Only to people, where it is not 0 or empty in all rows: programs compute it
-    /// themselves.
+    /// Only to people, if any row is neither 0 nor empty. Programs compute the column themselves.
     ForPeople,
-    /// To people where it is not 0 or empty in all rows; to programs always.
+    /// To programs always; to people if any row is neither 0 nor empty.
     NotZero,
-    /// Only where it is not 0 or empty in all rows.
+    /// Only if any row is neither 0 nor empty.
     NotZeroAnywhere,
-    /// To people where it is at least 1 % of the limit in some row; to programs always.
+    /// To programs always; to people if some row has at least 1 % of the limit.
     OnePercent,
 }
 
-/// A form that tables are shown in.
+/// A form that shows tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// For people at a terminal, where lines are short.
+    /// For people at a terminal, which has short lines.
     Terminal,
     /// For people who read Markdown.
     Markdown,
@@ -73,10 +72,10 @@ pub enum Form {
     Csv,
 }
 
-/// A column that people see, and whether there is room for it on a terminal.
+/// A column for people, and whether a terminal has room for it.
 pub type ForPeople = (&'static str, bool);
 
-/// A bar beside a row: bytes, and the limit that they are held against.
+/// A bar beside a row: bytes, and the limit that they are compared with.
 pub type RowBar = (u64, u64);
 
 /// The kind of value in the cells of a column.
@@ -145,7 +144,7 @@ macro_rules! numbers {
         }
     )*};
 }
-// All of them fit.
+// Every value of these types fits in `i128`.
 numbers!(u32, u64, usize, i64, i128);
 
 impl From<bool> for Cell {
@@ -193,14 +192,15 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// The cells of a row, each from what it shows.
+/// Makes the cells of a row from values.
 macro_rules! cells {
     ($($cell:expr),* $(,)?) => { vec![$($crate::report::table::Cell::from($cell)),*] };
 }
 pub(crate) use cells;
 
 impl Column {
-    /// Its name as a key in JSON, such as `peak_memory`; a name from a file stays.
+    /// Returns the column's name as a key in JSON, such as `peak_memory`. A name from a file is
+    /// unchanged.
     pub(super) fn key(&self) -> String {
         let name = match &self.name {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
@@ -210,7 +210,7 @@ impl Column {
         words.collect::<Vec<_>>().join("_")
     }
 
-    /// A column whose numbers, if it has any, are at `at` in the JSON form.
+    /// Makes a column; `at` is the place of its numbers in the JSON form, or empty.
     pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -220,18 +220,18 @@ impl Column {
         }
     }
 
-    /// The column, shown at these times.
+    /// Sets when the column is shown.
     pub const fn shown(mut self, when: When) -> Self {
         self.when = when;
         self
     }
 
-    /// A column of text.
+    /// Makes a column of text.
     pub const fn text(name: &'static str) -> Self {
         Self::new(name, Kind::Text, "")
     }
 
-    /// Does it hold numbers, which are aligned to the right?
+    /// Does the column have numbers, which are aligned to the right?
     pub fn is_number(&self) -> bool {
         matches!(
             self.kind,
@@ -241,7 +241,7 @@ impl Column {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Makes a table without rows.
     pub fn new(name: &'static str, columns: &[Column]) -> Self {
         Self {
             name,
@@ -253,7 +253,7 @@ impl Table {
         }
     }
 
-    /// A table without rows that names layers.
+    /// Makes a table without rows that names layers.
     pub fn of_layers(name: &'static str, columns: &[Column], pseudo_layers: PseudoLayers) -> Self {
         Self {
             pseudo_layers,
@@ -261,13 +261,13 @@ impl Table {
         }
     }
 
-    /// Adds a row whose facts are at `at` in the JSON form.
+    /// Adds a row; `at` is its place in the JSON form.
     pub fn row(&mut self, at: impl Into<String>, cells: Vec<Cell>) {
         let at = at.into();
         self.rows.push(Row { at, cells });
     }
 
-    /// The table with these columns alone, in this order.
+    /// Keeps only these columns, in this order.
     pub fn only(self, names: &[&str]) -> Self {
         let place = |name: &&str| self.columns.iter().position(|column| column.name == **name);
         let places: Vec<usize> = names.iter().filter_map(place).collect();
@@ -275,7 +275,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// The table without the column of this name.
+    /// Removes the column with this name.
     pub fn without(self, name: &str) -> Self {
         let places = 0..self.columns.len();
         let places: Vec<usize> = places
@@ -284,7 +284,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// The rows with the columns that `form` shows, in their order.
+    /// Keeps the columns that `form` shows, in its order.
     pub fn shown_in(self, form: Form) -> Self {
         let is_terminal = form == Form::Terminal;
         let columns = self.for_people.iter();
@@ -309,8 +309,7 @@ impl Table {
         }
     }
 
-    /// The rows without columns that are 0 or empty, or too small, in all of them and are
-    /// shown only where they are not.
+    /// Removes columns that are 0, empty or too small in all rows, if `When` hides such columns.
     pub fn without_zeros(self) -> Self {
         let limits = self.bars.iter().map(|&(_, limit)| limit);
         let one_percent = u128::from(limits.max().unwrap_or(0) / 100).max(1);
@@ -321,8 +320,8 @@ impl Table {
         })
     }
 
-    /// The rows with the columns that `is_kept`, which is also told the largest number of
-    /// all rows: 0 where all are empty, and no less than any where there is text.
+    /// Keeps the columns that `is_kept` accepts. Its second argument is the column's largest
+    /// number: 0 if all cells are empty, and `u128::MAX` if a cell is no number.
     fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
             let numbers = self.rows.iter().map(|row| match &row.cells[place] {
@@ -338,7 +337,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// The table with the columns at these places.
+    /// Keeps the columns with these indices, in this order.
     fn at(mut self, places: &[usize]) -> Self {
         self.columns = chosen(&self.columns, places);
         for row in &mut self.rows {
@@ -347,7 +346,7 @@ impl Table {
         self
     }
 
-    /// A square matrix of bytes with the layers' names on both sides.
+    /// Makes a square matrix of bytes with the layers' names on both sides.
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
         let columns = layers.iter().map(|layer| Column {
             name: Cow::Owned(layer.clone()),
@@ -363,7 +362,7 @@ impl Table {
         table
     }
 
-    /// A cell for people: digits in groups, long lists of layers cut short.
+    /// Writes a cell for people: digits in groups, and long lists of layers shortened.
     pub fn displayed(&self, cell: &Cell) -> String {
         match cell {
             Cell::Text(text) => displayed(text),
@@ -376,7 +375,7 @@ impl Table {
         }
     }
 
-    /// A cell for programs: whole names, and numbers of digits alone.
+    /// Writes a cell for programs: whole names, and numbers without separators.
     pub(super) fn plain(&self, cell: &Cell) -> String {
         let names = |layers: &LayerNames| self.pseudo_layers.names_of(layers).join(" ");
         match cell {
@@ -391,7 +390,7 @@ impl Table {
         }
     }
 
-    /// The rows as programs read them.
+    /// Returns the rows as programs read them.
     #[cfg(test)]
     pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
         let row = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
@@ -399,7 +398,7 @@ impl Table {
     }
 }
 
-/// A layer as an object: the name alone would be `null` for In, as an empty cell is.
+/// Writes a layer as an object. The name itself would be `null` for In, like an empty cell.
 fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map([("layer", name)])
 }

@@ -1,4 +1,4 @@
-//! Tables as results: aligned, as JSON, or with a delimiter.
+//! Tables on standard output: aligned, as JSON, or with a delimiter.
 
 use super::LayerNames;
 use super::table::{Cell, Column, Row, Table};
@@ -25,7 +25,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that `auto` stands for, by where results go.
+    /// Returns the format that `auto` means for a terminal or for another output.
     pub fn on(self, is_terminal: bool) -> Self {
         match self {
             Format::Auto if is_terminal => Format::Table,
@@ -35,8 +35,7 @@ impl Format {
 }
 
 impl Table {
-    /// Writes all rows: aligned, as JSON, or under a header, each in one
-    /// line.
+    /// Writes all rows: aligned, as JSON, or as lines under a header.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -49,7 +48,7 @@ impl Table {
         }
     }
 
-    /// Each row as an object with the keys of the columns.
+    /// Writes each row as an object whose keys are the names of the columns.
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let object = |row: &Row| -> serde_json::Map<String, Value> {
             let cells = self.columns.iter().zip(&row.cells);
@@ -64,7 +63,7 @@ impl Table {
         )
     }
 
-    /// A cell for programs that read JSON.
+    /// Returns a cell as a JSON value.
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             let names = self.pseudo_layers.names_of(layers).into_iter();
@@ -89,8 +88,7 @@ impl Table {
         }
     }
 
-    /// The header and all rows. Cells are quoted where they need it, by the rules of CSV in
-    /// either format.
+    /// Writes the header and all rows. In both formats, cells are quoted by the rules of CSV.
     fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
@@ -108,8 +106,8 @@ impl Table {
     }
 }
 
-/// The library's own conversion hides the kind of an error, and a closed pipe
-/// is told by it.
+/// Keeps the kind of an I/O error, which the library's own conversion hides. A closed pipe is
+/// recognized by its kind.
 fn without_wrapping(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

@@ -1,13 +1,12 @@
-//! The tables of a model and its split, each with all its columns in the order in which
-//! programs read them, and with those that people see. New columns come last, so that
-//! programs may count.
+//! Tables of a model and its split. Each has all columns in the order of the CSV form, and a list
+//! of columns for people. New columns come last, so that programs may use indices of columns.
 
 use super::fields::{Field, field, fields, items};
 use super::table::{Cell, ForPeople, Table};
 use super::text::grouped;
 use super::{Cut, LayerMemory, Report, Stage, SweepRow, step};
 
-/// The columns of the parts of memory that layers have, below a field of the row.
+/// Declares the columns of a layer's parts of memory, below a field of the row.
 macro_rules! parts {
     ($row:ty, $($path:ident).+) => {
         [
@@ -69,8 +68,8 @@ const STAGES_FOR_PEOPLE: [ForPeople; 11] = [
     ("Median tile", false),
 ];
 
-/// A row for each stage; its parts are those on its fullest tile. No rows without
-/// a split.
+/// Makes the table of stages: a row each, with the parts of its fullest tile. Empty without a
+/// split.
 pub fn stages(report: &Report) -> Table {
     let fields: [&[Field<Stage>]; 3] = [&STAGES, &STAGE_PARTS, &MORE_OF_STAGES];
     let stages = report.split.iter().flat_map(|split| &split.stages);
@@ -93,7 +92,7 @@ fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
     Some(cycles.micro_batch_cycles.unwrap_or(cycles.cycles))
 }
 
-/// The time that cycles take; these themselves where the clock is not known.
+/// Returns the time of cycles in milliseconds, or the cycles if the clock is unknown.
 fn time(cycles: u64, report: &Report) -> String {
     match report.provenance.target.clock_hz {
         Some(clock) => {
@@ -126,7 +125,7 @@ const LAYERS_FOR_PEOPLE: [ForPeople; 4] = [
     ("All tiles", true),
 ];
 
-/// A row for each position of the layer order as if it stood alone.
+/// Makes the table of layers: a row for each position of the layer order as a stage of its own.
 pub(super) fn layers(report: &Report) -> Table {
     let fields: [&[Field<LayerMemory>]; 3] = [&LAYERS, &LAYER_PARTS, &MORE_OF_LAYERS];
     Table {
@@ -135,10 +134,10 @@ pub(super) fn layers(report: &Report) -> Table {
     }
 }
 
-/// How many of the largest layers people are shown.
+/// Upper bound on layers in a list of the largest.
 const LARGEST: usize = 5;
 
-/// The rows of the largest layers, the largest first.
+/// Makes the table of the largest layers, the largest first.
 pub(super) fn largest_layers(report: &Report) -> Table {
     let mut table = layers(report);
     let rows = std::mem::take(&mut table.rows).into_iter();
@@ -174,7 +173,7 @@ const SWEEP: [Field<SweepRow>; 16] = fields![SweepRow;
     ForPeople "Micro-batch" Count (|row, report, _| a_micro_batch(row, report).into()),
 ];
 
-/// The time of a step for each of its micro-batches.
+/// Returns the time of a step divided by its micro-batches.
 fn a_micro_batch(row: &SweepRow, report: &Report) -> Option<String> {
     let cycles = row.step_cycles?.div_ceil(row.micro_batches?.max(1));
     Some(time(cycles, report))
@@ -195,8 +194,8 @@ const SWEEP_FOR_PEOPLE: [ForPeople; 12] = [
     ("Note", false),
 ];
 
-/// One row for each number of IPUs. Where none fits, the row is about the split
-/// that would need the least.
+/// Makes the table of a sweep: one row for each number of IPUs. If no split fits, the row has the
+/// split that needs the least memory.
 pub fn sweep(report: &Report) -> Table {
     Table {
         for_people: &SWEEP_FOR_PEOPLE,
@@ -217,7 +216,7 @@ const CUTS_FOR_PEOPLE: [ForPeople; 3] = [
     ("Over it", true),
 ];
 
-/// A row for each cut.
+/// Makes the table of cuts: a row each.
 pub(super) fn cuts(report: &Report) -> Table {
     Table {
         for_people: &CUTS_FOR_PEOPLE,
@@ -231,13 +230,13 @@ fn sides_of(cut: &Cut, report: &Report) -> String {
     format!("{before} and {after}")
 }
 
-/// The cut after a stage.
+/// Names the cut after a stage.
 pub(super) fn over(stage: u32) -> String {
     format!("IPU {stage} to {}", u64::from(stage) + 1)
 }
 
 impl Report {
-    /// The stage that a position of the layer order is in.
+    /// Returns the stage that contains a position of the layer order.
     pub(super) fn stage_of(&self, position: usize) -> Option<u32> {
         let mut stages = self.split.iter().flat_map(|split| &split.stages);
         let position = u32::try_from(position).ok()?;

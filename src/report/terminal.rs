@@ -1,5 +1,4 @@
-//! The report on standard error, for people: the stages as a table, the
-//! verdict, and the sentences about it.
+//! The report on standard error, for people: the stages as a table, the verdict, and sentences.
 
 mod bars;
 mod text_style;
@@ -15,10 +14,10 @@ use crate::wording::listed;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
-/// Narrower bars say nothing, wider ones no more.
+/// Width of bars in columns. Narrower bars show nothing, and wider ones nothing more.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// The sections that are wanted, each as lines with its own look.
+/// Returns the lines of the wanted sections, each with its section.
 pub fn sections<'a>(
     report: &'a Report,
     look: &'a TextStyle,
@@ -35,18 +34,18 @@ pub fn sections<'a>(
     lines.collect()
 }
 
-/// The sections of these parts.
+/// Writes the sections of these parts.
 pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
     let sections = sections(report, look, |section| parts.contains(&section.part)).into_iter();
     let lines: Vec<String> = sections.map(|(_, line)| line).collect();
     lines.join("\n")
 }
 
-/// The narrowest column of layers before other columns are left out for it.
+/// Minimum width of the column of layers; other columns are removed to keep it.
 const MIN_LAYERS: usize = 24;
 
-/// A table with aligned columns. Where it is too wide for the screen, columns on the right are
-/// left out, but never the layers, which then take several lines.
+/// Writes a table with aligned columns. If it is too wide for the screen, columns on the right are
+/// removed, but never the layers, which then take several lines.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     let limits = rows.bars.iter().map(|&(_, limit)| limit);
@@ -89,7 +88,7 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
-/// The width of a table with columns of these widths.
+/// Returns the width of a table whose columns have these widths.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
     widths
         .map(|width| width + 2)
@@ -97,7 +96,7 @@ fn taken(widths: impl Iterator<Item = usize>) -> usize {
         .saturating_sub(1)
 }
 
-/// Lets the layers take several lines where they are too wide.
+/// Lets the layers take several lines if they are too wide.
 fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(room.try_into().unwrap_or(u16::MAX));
@@ -110,7 +109,7 @@ fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
     }
 }
 
-/// The most bytes in any cell.
+/// Returns the highest number of bytes in any cell.
 fn most_bytes(rows: &Rows) -> u64 {
     let cells = rows
         .rows
@@ -127,8 +126,7 @@ fn largest(bars: &[RowBar]) -> u64 {
     bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0)
 }
 
-/// A table with amounts in the unit of `limit`; on a screen that has room, with a bar
-/// for each row.
+/// Writes a table with amounts in the unit of `limit`. On a wide screen, each row has a bar.
 fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
@@ -137,7 +135,7 @@ fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // A row that takes several lines leaves no room.
+    // Bars are only drawn if every row takes one line.
     if lines.len() == rows.bars.len() + 1 {
         add_bars(&mut lines, &rows.bars, look, screen.width);
     }
@@ -173,8 +171,8 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     table
 }
 
-/// Adds a bar to each row of a table whose first line is its header, if they are
-/// not too wide.
+/// Adds a bar to each row of a table whose first line is its header, unless the bars would be too
+/// narrow.
 fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
     let taken = lines.iter().map(|line| display_width(line)).max();
     let taken = taken.unwrap_or(0) + 2;
@@ -189,7 +187,7 @@ fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usiz
     }
 }
 
-/// How amounts and layers are written: all amounts in the unit of the limit.
+/// Writes amounts and layers: all amounts have the unit of the limit.
 struct Words<'a> {
     report: &'a Report,
     look: &'a TextStyle,
@@ -206,17 +204,17 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A line of its own.
+    /// Writes a sentence as a line of its own.
     fn say(&self, sentence: Sentence) -> String {
         self.part(&sentence.capital())
     }
 
-    /// A sentence that goes on from another.
+    /// Writes a sentence that continues another.
     fn part(&self, sentence: &Sentence) -> String {
         sentence.plain(self.units, self.report.pseudo_layers)
     }
 
-    /// One or more lines; `None` of what only documents have.
+    /// Writes a block as one or more lines; `None` for a block that only documents show.
     fn block(&self, block: Block) -> Option<String> {
         match block {
             Block::Verdict(fits, sentence) => Some(self.verdict(fits, sentence)),
@@ -227,7 +225,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with what is missing.
+    /// Writes `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason.
     fn verdict(&self, fits: Option<bool>, sentence: Option<Sentence>) -> String {
         let (tone, word) = match fits {
             Some(true) => (Severity::Good, "SUCCESS:"),
@@ -268,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Two stages with one limit; the second is over it.
+    /// Returns a report of two stages with one limit; the second stage is over it.
     fn report() -> Report {
         let mut report = complete();
         report.given = None;
@@ -280,7 +278,7 @@ mod tests {
         report
     }
 
-    /// One section.
+    /// Returns the text of one section.
     fn section(report: &Report, id: &str, look: &TextStyle) -> String {
         let lines = sections(report, look, |section| section.id == id).into_iter();
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")

@@ -7,8 +7,7 @@ use super::LayerNames;
 use super::layer_names::{in_brackets, shortened};
 use crate::model::PseudoLayers;
 
-/// [`grouped`] with a sign: `-1,024`. Beyond 64 bits the digits are not
-/// grouped.
+/// Groups digits like [`grouped`], with a sign: `-1,024`. Beyond 64 bits digits are not grouped.
 pub fn grouped_signed(number: impl Into<i128>) -> String {
     let number = number.into();
     let sign = if number < 0 { "-" } else { "" };
@@ -19,7 +18,7 @@ pub fn grouped_signed(number: impl Into<i128>) -> String {
     )
 }
 
-/// A difference in hundredths of a per cent of `whole`, rounded, with its sign.
+/// Gives a difference in per cent of `whole`, rounded to two decimals, with its sign.
 pub fn signed_share(difference: i64, whole: u64) -> String {
     let scaled = u128::from(difference.unsigned_abs()) * 10_000;
     let whole = u128::from(whole.max(1));
@@ -32,8 +31,7 @@ pub fn signed_share(difference: i64, whole: u64) -> String {
     format!("{sign}{}.{:02} %", hundredths / 100, hundredths % 100)
 }
 
-/// A name from a file as a report shows it: [`printable`], and cut to a length
-/// that people read.
+/// Returns a name from a file as a report shows it: [`printable`], and cut to a readable length.
 pub fn displayed(name: &str) -> String {
     const MAX_CHARACTERS: usize = 160;
     match name.char_indices().nth(MAX_CHARACTERS) {
@@ -43,17 +41,17 @@ pub fn displayed(name: &str) -> String {
 }
 
 impl PseudoLayers {
-    /// The name of a position as a report shows it.
+    /// Returns the name of a position as a report shows it.
     pub(super) fn displayed(self, layer: &Option<String>) -> String {
         displayed(self.name_of(layer))
     }
 
-    /// The layers of a stage, many of them shortened.
+    /// Returns the layers of a stage; a long list is shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), displayed, "\u{2026}")
     }
 
-    /// The layers of all stages: `[ In 0 1 | 2 3 Out ]`.
+    /// Returns the layers of all stages: `[ In 0 1 | 2 3 Out ]`.
     pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
         in_brackets(stages.iter().map(|layers| self.displayed_list(layers)))
     }

@@ -1,5 +1,4 @@
-//! The content of each tile: the page of `--export-html` draws it and shows one tile
-//! at a time.
+//! The contents of each tile. The page of `--export-html` draws them, and shows one tile at a time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,7 +58,7 @@ pub struct VariableKind {
     pub always_live: bool,
 }
 
-/// Serde wants a reference.
+/// Serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u32) -> bool {
     *number == 0

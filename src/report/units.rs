@@ -1,4 +1,4 @@
-//! In what units people read bytes.
+//! Units of bytes for people.
 
 use crate::wording::grouped;
 use clap::ValueEnum;
@@ -23,7 +23,7 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 impl Units {
-    /// The unit that goes with `bytes`: never [`Units::Auto`].
+    /// Returns the unit for `bytes`, which is never [`Units::Auto`].
     pub fn for_bytes(self, bytes: u64) -> Units {
         match self {
             Units::Auto if bytes >= MIB => Units::MiB,
@@ -33,8 +33,8 @@ impl Units {
         }
     }
 
-    /// An amount with its unit. What is not exact is rounded up to a tenth:
-    /// what is over a limit never looks like the limit.
+    /// Writes an amount with its unit. It is rounded up to a tenth, so that an amount over a limit
+    /// never looks like the limit.
     pub fn amount(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
             Units::KiB => tenths(bytes, KIB) + " KiB",
@@ -43,7 +43,7 @@ impl Units {
         }
     }
 
-    /// An amount where bytes need not be named.
+    /// Writes an amount, without a unit for bytes.
     pub fn short(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
             Units::Bytes => grouped(bytes),

@@ -1,5 +1,5 @@
-//! Memory of every other split, for readers who try some: the page of
-//! `--export-html` adds these numbers up.
+//! Memory of every other split, for readers who move cuts: the page of `--export-html` adds these
+//! numbers.
 
 use crate::solve::Rule;
 use crate::time::PositionCycles;
@@ -69,7 +69,7 @@ pub struct CheckedConstraint {
     pub rule: Rule,
 }
 
-/// For how many boundaries and stages there are numbers, and so how many.
+/// The number of boundaries and stages, which gives the number of ranges.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     boundaries: usize,
@@ -78,8 +78,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// By how many stages after it a range counts that ends at the boundary with
-    /// this place.
+    /// Returns the possible numbers of stages after a range that ends at the boundary with this
+    /// index.
     fn after(self, end: usize) -> RangeInclusive<usize> {
         let later = self.boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -88,7 +88,7 @@ impl Shape {
         }
     }
 
-    /// How many numbers of bytes there are.
+    /// Returns the number of entries of `bytes`.
     fn numbers(self) -> usize {
         let ending = |end: usize| end * self.after(end).count();
         (1..self.boundaries).map(ending).sum()
@@ -104,16 +104,16 @@ impl WhatIf {
         }
     }
 
-    /// The places of the start and the end of each range, and how many stages are
-    /// after it, in the order of `bytes`.
+    /// Returns, for each range in the order of `bytes`, the indices of its start and its end, and
+    /// the number of stages after it.
     fn ranges(shape: Shape) -> impl Iterator<Item = (usize, usize, usize)> {
         let ends = move |start| (start + 1..shape.boundaries).map(move |end| (start, end));
         let starts = (0..shape.boundaries).flat_map(ends);
         starts.flat_map(move |(start, end)| shape.after(end).map(move |after| (start, end, after)))
     }
 
-    /// The bytes of all ranges between `boundaries`, as `bytes_of` knows them by
-    /// start, end and the stages after; `None` where it does not know all.
+    /// Returns the bytes of all ranges between `boundaries`. `bytes_of` gives the bytes for a
+    /// start, an end and a number of stages after; `None` if it lacks any range.
     fn bytes_between(
         boundaries: &[u32],
         shape: Shape,
@@ -126,11 +126,11 @@ impl WhatIf {
         ranges.map(bytes).collect()
     }
 
-    /// With the numbers between `all` boundaries or, where these are more than `max_numbers`
-    /// numbers of bytes, between those around the cuts of `split` and of the best
-    /// splits; those of the best splits that are left stay. `None` where `split`,
-    /// by the end of each stage, cannot be shown, or `bytes_of` (by start, end and the
-    /// stages after) or `cut_bytes_of` does not know all.
+    /// Adds the numbers between `all` boundaries. If there are more than `max_numbers`, only
+    /// boundaries near the cuts of `split` and of the best splits are kept, and best splits with
+    /// other boundaries are removed. `split` has the end of each stage. `None` if `split` needs too
+    /// many numbers, or if `bytes_of` (for a start, an end and a number of stages after) or
+    /// `cut_bytes_of` lacks one.
     pub(super) fn between(
         self,
         all: &[u32],
@@ -164,8 +164,8 @@ impl WhatIf {
         })
     }
 
-    /// The data with at most so many numbers of bytes, in which `split` can still be
-    /// shown, by the end of each stage; `None` where it cannot be.
+    /// Returns the data with at most `max_numbers` numbers of bytes, in which the page can still
+    /// show `split`, by the end of each stage; `None` if it cannot.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let bytes_by_range = Self::ranges(self.shape()).zip(&self.bytes);
         let bytes_by_range = bytes_by_range.filter_map(|((start, end, after), &bytes)| {
@@ -189,16 +189,16 @@ fn is_between(boundaries: &[u32], ends: &[u32]) -> bool {
     ends.all(|end| boundaries.binary_search(end).is_ok())
 }
 
-/// Of ascending `boundaries` all, if `fits` allows as many, or those around the cuts
-/// of `split` and of the `best` splits, as far around them as it does; if not even
-/// those cuts, those around `split`. `None` where that has too many cuts itself.
+/// Returns all ascending `boundaries` if `fits` accepts their number. Otherwise returns the
+/// boundaries near the cuts of `split` and of the `best` splits, as far around them as `fits`
+/// accepts, or else near the cuts of `split` only. `None` if `split` has too many cuts itself.
 fn chosen(
     boundaries: &[u32],
     split: &[u32],
     best: &[&[u32]],
     fits: impl Fn(usize) -> bool,
 ) -> Option<Vec<u32>> {
-    /// How far around a cut is looked at most.
+    /// Upper bound on the distance from a cut, in positions.
     const FAR: u32 = 64;
     if fits(boundaries.len()) {
         return Some(boundaries.to_vec());
@@ -224,7 +224,8 @@ fn chosen(
 mod tests {
     use super::*;
 
-    /// `positions` positions of 10, 11, ... bytes, and 100 for each stage after.
+    /// Returns numbers for `positions` positions of 10, 11, ... bytes, plus 100 for each stage
+    /// after.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
         let mut made = WhatIf {
@@ -253,7 +254,8 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // From 0 to 1 with 1 or 2 after it, to 2 with 1, to 3 with 0; then 1 and 1, 1.
+            // From 0: to 1 with 1 or 2 stages after, to 2 with 1, to 3 with 0. Then two ranges from
+            // 1, and one from 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
@@ -280,7 +282,7 @@ mod tests {
         assert_eq!(Some(some.bytes), expected);
         let inner = some.boundaries.iter().filter(|&&at| at > 0 && at < 40);
         assert!(inner.copied().map(u64::from).eq(some.cut_bytes));
-        // Where that is too much, the split alone is left, or nothing.
+        // If that is too much, only the split stays, or nothing.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
         assert_eq!(all.narrowed(2, &split), None);

@@ -1,4 +1,4 @@
-//! The split in every form that can be pasted, as data.
+//! The split in every form of configuration, as data for the page.
 
 use crate::report::Report;
 use crate::report::emit::{Form, Line, Modules, emit, lines};
@@ -25,7 +25,7 @@ pub struct Configuration {
     pub lines: Vec<Line>,
 }
 
-/// All forms; none without a split.
+/// Returns the split in all forms; empty without a split.
 pub(in crate::report) fn configurations(report: &Report) -> Vec<Configuration> {
     let forms = report.split.iter().flat_map(|_| Form::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);

@@ -1,10 +1,10 @@
 //! The page: a fixed document for the browser with the JSON form of a report in it.
 //!
-//! Style and scripts are files of this folder. The scripts (`scripts`) show the report;
-//! here is what they cannot do for themselves: put the report into the document, within
-//! a bound, and say to a browser without scripts whether the model fits. A policy in the
-//! head lets nothing run but the one script whose hash it names, and nothing be fetched.
-//! Without a report the document opens one that is chosen or dropped.
+//! Style and scripts are files of this folder. The scripts (`scripts`) show the report. The code
+//! here puts the report into the document, within a bound on its size, and tells a browser without
+//! scripts whether the model fits. A policy in the head allows only the one script whose hash it
+//! names, and no requests. Without a report the document opens a report that the reader chooses or
+//! drops.
 
 mod configuration;
 mod room;
@@ -19,12 +19,12 @@ use crate::escape::json_in_script;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
-/// The document, with names in double braces where something is put in.
+/// The document, with names in double braces where text is put in.
 const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
-/// All scripts, in order: each uses those before it.
+/// All scripts, in order: each one uses the ones before it.
 const SCRIPT: &str = concat!(
     "'use strict';\n",
     include_str!("scripts/report.js"),
@@ -47,7 +47,7 @@ const SCRIPT: &str = concat!(
     include_str!("scripts/page.js"),
 );
 
-/// The policy of the page: it may draw itself and run its own script.
+/// Returns the content security policy: the page may draw itself and run its own script.
 fn policy() -> String {
     let [style, script] = [STYLE, SCRIPT].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(
@@ -56,14 +56,14 @@ fn policy() -> String {
     )
 }
 
-/// The page of a report.
+/// Writes the page of a report.
 pub fn text(report: &Report) -> String {
     let title = report.heading();
     let data = room::data(report);
     document(&title, &without_scripts(report), &data)
 }
 
-/// The page that opens reports.
+/// Writes the page without a report, which opens reports.
 pub fn viewer() -> String {
     document(
         "Reports",
@@ -72,7 +72,7 @@ pub fn viewer() -> String {
     )
 }
 
-/// The document with what is put in.
+/// Puts the texts into the document.
 fn document(title: &str, without_scripts: &str, data: &str) -> String {
     let mut pieces = DOCUMENT.split("{{");
     let mut text = pieces.next().unwrap_or_default().to_string();
@@ -92,7 +92,7 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
     text
 }
 
-/// The verdict, the split and warnings for a browser that runs no scripts.
+/// Writes the verdict, the split and the warnings for a browser that runs no scripts.
 fn without_scripts(report: &Report) -> String {
     let stages = report.split.iter().map(|_| {
         let stages = super::tables::stages(report);
@@ -112,7 +112,7 @@ fn without_scripts(report: &Report) -> String {
     lines.join("\n")
 }
 
-/// Text for elements and attributes.
+/// Escapes text for elements and attributes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! The report as data in the page: compressed where that is less, and with less of what
-//! tools draw where it would be too much.
+//! The report as data in the page, within a bound on its size: compressed if that is smaller, and
+//! without some of the data for drawings if it would be too large.
 
 use super::json_in_script;
 use crate::report::json::Document;
@@ -8,12 +8,12 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 
-/// How large the data of a page is at most, in bytes.
+/// Upper bound on the data of a page, in bytes.
 const MAX_DATA: usize = 2_200_000;
-/// Less than this is not compressed: it can be read in the page.
+/// Data up to this size, in bytes, is not compressed, so that people can read it in the page.
 const SMALL: usize = 100_000;
 
-/// The parts of a report that are left out, one after the other, until the rest has room.
+/// Steps that shrink a report, applied in order until its data is within the bound.
 const LESS: [fn(&mut Report); 8] = [
     |report| {
         let steps = report.live_steps.iter_mut();
@@ -49,12 +49,13 @@ fn halve(what_if: &mut Option<WhatIf>, split: Option<Vec<u32>>) {
     }
 }
 
-/// An element with the report.
+/// Returns an element that contains the report.
 pub(super) fn data(report: &Report) -> String {
     data_within(report, MAX_DATA)
 }
 
-/// In at most `most` bytes, or as few as can be: compressed fast where that is enough.
+/// Returns the element in at most `most` bytes, or as small as possible. Fast compression is tried
+/// first.
 pub(super) fn data_within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
     if text.len() <= most {

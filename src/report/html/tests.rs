@@ -1,4 +1,4 @@
-//! The page as text; in a browser it is tested by `tests/it/page`.
+//! Tests of the page as text. `tests/it/page` tests it in a browser.
 
 use super::*;
 use crate::report::sections::SECTIONS;
@@ -11,12 +11,12 @@ use std::io::Read;
 
 mod colours;
 
-/// The text between two marks.
+/// Returns the text between two marks.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     text.split_once(from)?.1.split_once(to).map(|parts| parts.0)
 }
 
-/// The report that a page has in it.
+/// Returns the report that a page contains.
 fn data(page: &str) -> Value {
     let plain = between(
         page,
@@ -33,7 +33,7 @@ fn data(page: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The JSON form of a report.
+/// Returns the JSON form of a report.
 fn json(report: &Report) -> Value {
     let mut out = Vec::new();
     crate::report::write_json(report, &mut out).unwrap();
@@ -80,7 +80,7 @@ fn the_page_has_the_json_form_in_it() {
     assert!(!viewer().contains("id=\"report\""));
 }
 
-/// Numbers that say where in the JSON form they stand, by that place.
+/// Collects the numbers of tables that have a place in the JSON form, with that place.
 fn numbers(sections: &Value, found: &mut Vec<(String, Value)>) {
     for section in sections.as_array().unwrap() {
         let blocks = section["blocks"].as_array().unwrap().iter();
@@ -142,7 +142,7 @@ fn a_report_with_little_in_it_is_a_page_too() {
     assert_eq!(found["configuration"], Value::Array(Vec::new()));
 }
 
-/// Of 1472 tiles, none like the one before it.
+/// Returns a map of 1472 tiles, each different from the one before.
 fn tile_map() -> TileMap {
     let bytes = |category: u64| -> Vec<u64> {
         let tiles = 0..1472;
@@ -188,7 +188,7 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     assert!(page.contains("id=\"packed-report\""));
     assert!(page.len() < 2_400_000, "{}", page.len());
     assert_eq!(data(&page), json(&report));
-    // With less room, less of what tools draw is there, and the rest stays.
+    // With less room, the data for drawings shrinks and the rest of the report stays.
     for most in [250_000, 100_000, 0] {
         let page = room::data_within(&report, most);
         assert!(page.len() <= most.max(100_000), "{most}: {}", page.len());

@@ -1,5 +1,4 @@
-//! The uses of each stage's memory, and the effect of moving a cut
-//! (`--explain`).
+//! How each stage uses its memory, and the effect of moving a cut (`--explain`).
 
 use super::{Sentence, beside_what_fits, of_limit, say};
 use crate::memory::Parts;
@@ -7,13 +6,13 @@ use crate::model::PseudoLayers;
 use crate::report::{Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage};
 use crate::wording::counted;
 
-/// How many of the variables at a peak are named.
+/// Upper bound on variables named at a peak.
 const VARIABLES: usize = 5;
-/// How many groups of layers that share variables are named.
+/// Upper bound on groups of layers that share variables.
 const GROUPS: usize = 5;
 
-/// A paragraph for each stage and each cut, and one for what layers share; each
-/// line with its indent.
+/// Returns a paragraph for each stage and each cut, and one for variables that layers share. Each
+/// line has its indent.
 pub(in crate::report) fn explain(report: &Report) -> Vec<Sentence> {
     let pseudo_layers = report.pseudo_layers;
     let stages = report.split.iter().flat_map(|split| &split.stages);
@@ -64,7 +63,7 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     lines
 }
 
-/// How many copies of what a stage keeps.
+/// Says how many copies a stage keeps, and how much memory the update needs.
 fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let mut lines = of_copies(stage, pseudo_layers);
     let pipeline = stage.pipeline.as_ref();
@@ -114,7 +113,8 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     [head].into_iter().chain(stashed).collect()
 }
 
-/// The numbers that recording with gradient accumulation would make exact.
+/// Says how many bytes are added for accumulators, which recording with gradient accumulation would
+/// make exact.
 fn accumulation(report: &Report) -> Option<Sentence> {
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));

@@ -1,4 +1,5 @@
-//! The pipeline of the stages, and the memory that others would need.
+//! Sentences about the pipeline of the stages, and about the memory that other pipelines would
+//! need.
 
 use super::{Sentence, say};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
@@ -7,7 +8,7 @@ use crate::report::step::three_digits;
 use crate::report::{OtherSplit, PipelineFacts, Report, StageUpdate};
 use crate::wording::counted;
 
-/// The chosen pipeline and why, and how the profile was recorded.
+/// Says which pipeline was chosen and why, and how the profile was recorded.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
@@ -24,7 +25,7 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
     lines
 }
 
-/// The state that is not on the chip all the time.
+/// Names the place of optimizer state, unless it is on the chip and not sharded.
 fn elsewhere(facts: &PipelineFacts) -> String {
     let mut text = String::new();
     if facts.state != StatePlace::OnChip {
@@ -36,7 +37,7 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     text
 }
 
-/// Says that there is no state which could be elsewhere.
+/// Says that the profile has no optimizer state to move elsewhere.
 fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
     let is_none = facts.state_bytes == Some(0);
     is_none.then(|| {
@@ -48,7 +49,7 @@ fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
     })
 }
 
-/// Says that the update of a weight defeats the gain of state elsewhere.
+/// Says that the update of weights decides the peak, so that moving state gains nothing.
 fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
     let line = say(format!("stage {stage} takes the most in the update"));
     let line = match update.weights.as_slice() {
@@ -70,7 +71,7 @@ fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
         .text(" are enough. Split into N parts (serialised), it would take an Nth of that")
 }
 
-/// The pipeline, and whether it was chosen.
+/// Names the pipeline, and says whether the tool chose it.
 fn chosen(facts: &PipelineFacts) -> Sentence {
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         _ if facts.schedule == Schedule::None => return named(facts),
@@ -86,7 +87,7 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
     named(facts).text(format!(" ({why}{found})"))
 }
 
-/// The pipeline; without one, why there is none.
+/// Names the pipeline; if there is none, says why.
 pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
     let framework = facts.framework;
     if facts.schedule == Schedule::None {
@@ -124,7 +125,7 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
     ))
 }
 
-/// The numbers that are less exact because of how the profile was recorded.
+/// Says which numbers are less exact because of how the profile was recorded.
 fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
     let has_state_elsewhere = facts.recorded_state_off_chip || facts.recorded_state_sharded;
     let is_usual = facts.recorded_accumulation && !facts.recorded_recomputation;
@@ -158,7 +159,7 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
     )
 }
 
-/// The setting of the framework for a default.
+/// Says how to turn on recomputation if the tool chose it, and what the split needs without it.
 fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
     let bytes = facts.without_recomputation?;
     let is_ours = facts.recompute_by_default && facts.recompute != Recompute::None;
@@ -175,7 +176,7 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
     )
 }
 
-/// A line for each other pipeline of those that `is_wanted`, where nothing fits in this one.
+/// Returns a line for each other pipeline that `is_wanted`, if nothing fits in the chosen one.
 pub(in crate::report) fn alternatives(
     facts: &PipelineFacts,
     is_wanted: impl Fn(&OtherSplit) -> bool,
@@ -187,7 +188,7 @@ pub(in crate::report) fn alternatives(
         .collect()
 }
 
-/// A line for each other pipeline, where the split fits in this one.
+/// Returns a line for each other pipeline, if the split fits in the chosen one.
 pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<Sentence> {
     let others = facts.alternatives.iter().map(|other| &other.split);
     let line = |other: &OtherSplit| match other.fits {
@@ -197,7 +198,7 @@ pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<Sentence
     others.map(line).collect()
 }
 
-/// Whether the best split with something changed fits, what it needs, and how long a step takes.
+/// Says whether the best split with changed options fits, its memory, and the time of a step.
 pub(in crate::report) fn other_split(alternative: &OtherSplit) -> Sentence {
     match alternative.fits {
         true => needing(alternative, " it fits: the best split "),
@@ -205,7 +206,7 @@ pub(in crate::report) fn other_split(alternative: &OtherSplit) -> Sentence {
     }
 }
 
-/// The memory that the best split needs with other options, and the time of its step.
+/// Gives the memory that the best split needs with other options, and the time of its step.
 fn needing(alternative: &OtherSplit, verdict: &str) -> Sentence {
     let sign = if alternative.change < 0 { "-" } else { "+" };
     let line = say("with ")
@@ -220,7 +221,7 @@ fn needing(alternative: &OtherSplit, verdict: &str) -> Sentence {
     with_time(line, alternative)
 }
 
-/// Goes on with what a step takes then, where it fits.
+/// Adds the time of a step, if the split fits.
 fn with_time(line: Sentence, alternative: &OtherSplit) -> Sentence {
     let time = alternative.milliseconds.zip(alternative.micro_batches);
     let Some((milliseconds, batches)) = time.filter(|_| alternative.fits) else {

@@ -1,4 +1,4 @@
-//! Why nothing fits, and what would help; and a split that was given.
+//! Why nothing fits and what would help, and how a given split compares.
 
 use super::{Sentence, alternatives, other_split, say};
 use crate::report::step::three_digits;
@@ -10,15 +10,15 @@ use crate::report::{
 
 /// The reasons why there is no split.
 pub(in crate::report) struct Obstacles {
-    /// The proof.
+    /// The proof that no split fits.
     pub(in crate::report) proves: Sentence,
-    /// A line for each range that is over the limit.
+    /// One line for each range of layers over the limit.
     pub(in crate::report) ranges: Vec<Sentence>,
-    /// Lines for what keeps layers together or apart.
+    /// Lines about constraints that keep layers together or apart.
     pub(in crate::report) others: Vec<Sentence>,
 }
 
-/// The reasons why no split fits.
+/// Returns the reasons why no split fits.
 pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
         (RefusalReason::TooFewIpus, Some(needed)) => too_few(refusal, needed),
@@ -51,7 +51,7 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     }
 }
 
-/// How many IPUs are needed, by ranges of layers of which no two go on one.
+/// Says how many IPUs are needed, as ranges of layers that cannot share an IPU.
 fn too_few(refusal: &Refusal, needed: u32) -> Sentence {
     let (are, end) = match refusal.ranges.len() {
         1 => ("is", ""),
@@ -78,7 +78,7 @@ fn over_limit(range: &OverLimit) -> Sentence {
     }
 }
 
-/// Ways out, each with the option to type.
+/// Returns ways out, each with the option to type.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentence> {
     let mut lines = Vec::new();
     if let Some(pipeline) = &report.pipeline {
@@ -101,7 +101,8 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
             .code("--micro-batch 2 --at-micro-batch 1")
             .text(")")
     }));
-    // A tile cannot have more than the target gives it: beyond that, "over by" says all.
+    // A tile cannot have more memory than the target. Beyond that, the bytes over the limit say
+    // enough.
     let target = report.provenance.target.bytes_per_tile;
     let memory = refusal
         .smallest_tile_memory
@@ -130,7 +131,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
     lines
 }
 
-/// Where the most is lacking, and the variables that take the most of it.
+/// Says where the most memory is lacking, and which variables take the most of it.
 pub(in crate::report) fn in_the_way(report: &Report) -> Option<Sentence> {
     let advice = report.refusal.as_ref()?.advice.as_ref()?;
     let head = say("the most is lacking in ")
@@ -146,7 +147,7 @@ pub(in crate::report) fn in_the_way(report: &Report) -> Option<Sentence> {
     Some(head)
 }
 
-/// Changes that free memory there and are not enough alone, or were not tried.
+/// Lists changes that free memory there, and that were not tried or are not enough by themselves.
 pub(in crate::report) fn advice(report: &Report) -> Vec<Sentence> {
     let advice = report
         .refusal
@@ -173,7 +174,8 @@ pub(in crate::report) fn advice(report: &Report) -> Vec<Sentence> {
         .collect()
 }
 
-/// The largest variables where the most is lacking, or how to see them, in parentheses.
+/// Lists the largest variables where the most memory is lacking, or says in parentheses how to see
+/// them.
 fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
     let all = advice.largest.iter().map(|variable| {
         let name = Sentence::default().name(&variable.name);
@@ -191,7 +193,7 @@ fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
     }
 }
 
-/// A change, up to the bytes that it frees.
+/// Describes a change up to the bytes that it frees.
 fn frees(advice: &Advice) -> Sentence {
     match advice.change {
         Change::StateOffChip => say("state of the optimizer outside the IPUs (")
@@ -220,8 +222,7 @@ fn frees(advice: &Advice) -> Sentence {
     }
 }
 
-/// The constraints that prevent a split: `without --pin 1=0 and with wte
-/// untied`.
+/// Names the constraints that prevent a split: `without --pin 1=0 and with wte untied`.
 fn without(relaxation: &RelaxationFacts) -> Sentence {
     let constraints = || say("without ").names(&relaxation.constraints);
     let weights = || {
@@ -241,7 +242,7 @@ fn without(relaxation: &RelaxationFacts) -> Sentence {
     }
 }
 
-/// A split that was given, and the best one.
+/// Compares a given split with the best one.
 pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
     let begin = if given.best_fits {
@@ -261,7 +262,7 @@ pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
     )
 }
 
-/// The steps of the best split and of the one given, where both are known.
+/// Gives the times of a step of the best split and of the given one, if both are known.
 fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let own = report.step.as_ref().and_then(|step| step.milliseconds);
     let times = given.best_milliseconds.zip(own);

@@ -1,13 +1,13 @@
-//! Pictures in one line of text.
+//! Bars in one line of text.
 
 use super::{Severity, TextStyle};
 
-/// More of the limit than this is worth a look, in per cent.
+/// A share of the limit above this, in per cent, is highlighted.
 const NOTABLE: u128 = 90;
 
-/// `bytes` as a bar of `width` columns with a mark at `limit`. The whole width
-/// is `largest` or the limit itself. A bar passes the mark if and only if the
-/// bytes are over the limit.
+/// Draws `bytes` as a bar of `width` columns with a mark at `limit`. The whole width stands for
+/// `largest` or the limit, whichever is higher. A bar passes the mark if and only if the bytes are
+/// over the limit.
 pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
     let [full, free, mark] = signs(look);
     let cells = width.saturating_sub(1);
@@ -17,7 +17,7 @@ pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width:
     let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
     let limit_share = u128::from(bytes.min(limit)) * within as u128;
-    // Full is what has nothing free, and empty what has nothing in it.
+    // Only a bar without free bytes is full, and only a bar without bytes is empty.
     let filled = (limit_share / u128::from(limit.max(1))) as usize;
     let filled = filled.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(
@@ -29,7 +29,7 @@ pub(super) fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width:
     look.toned(tone(bytes, limit), &drawn)
 }
 
-/// The characters of bars: taken, free, and the limit.
+/// Returns the characters of bars: taken, free, and the limit.
 fn signs(look: &TextStyle) -> [&'static str; 3] {
     if look.screen.is_some_and(|screen| screen.unicode) {
         ["█", "·", "│"]

@@ -1,43 +1,43 @@
-//! How text for people looks: plain, or made for a screen.
+//! The style of text for people: plain, or made for a screen.
 
 use super::Units;
 use clap::builder::styling::AnsiColor;
 
-/// How text for people looks.
+/// The style of text for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStyle {
-    /// In what amounts are given.
+    /// The units of amounts.
     pub units: Units,
     /// The screen; `None` for a pipe or a file.
     pub screen: Option<Screen>,
-    /// Columns that a pipe or a file is wanted to have (`COLUMNS`).
+    /// The width that is requested for a pipe or a file (`COLUMNS`), in columns.
     pub columns: Option<usize>,
 }
 
 /// A terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
-    /// Columns.
+    /// The width in columns.
     pub width: usize,
     /// May text be coloured?
     pub colour: bool,
-    /// Does it show characters that are not ASCII?
+    /// Can the terminal show characters that are not ASCII?
     pub unicode: bool,
 }
 
-/// The meaning of a colour.
+/// The severity that a colour expresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// All is well.
+    /// A good result.
     Good,
-    /// Look at this.
+    /// Something that deserves attention.
     Notable,
     /// Something is wrong.
     Bad,
 }
 
 impl TextStyle {
-    /// `text` in the colour of `tone`, if there are colours.
+    /// Colours `text` by severity, if the screen has colours.
     pub fn toned(&self, tone: Severity, text: &str) -> String {
         if !self.screen.is_some_and(|screen| screen.colour) {
             return text.to_string();
@@ -51,13 +51,13 @@ impl TextStyle {
         format!("{style}{text}{style:#}")
     }
 
-    /// How many columns there are, where that is known.
+    /// Returns the width in columns, if it is known.
     pub fn width(&self) -> Option<usize> {
         self.screen.map(|screen| screen.width).or(self.columns)
     }
 
-    /// Breaks lines that are wider than there are columns, between words: a word that
-    /// is wider on its own, such as a path, stays in one piece.
+    /// Breaks lines that are wider than the screen, between words. A single word that is wider,
+    /// such as a path, stays whole.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {
             Some(width) => {

@@ -1,11 +1,11 @@
-//! A report on what was compiled for several IPUs.
+//! A report on a compilation for several IPUs, for tests.
 
 use super::*;
 
-/// Tiles of each IPU of [`compiled`].
+/// Number of tiles of each IPU of [`compiled`].
 const TILES: u32 = 4;
 
-/// Bytes that tiles of [`compiled`] may take, by IPU.
+/// Bytes that tiles of [`compiled`] may take, for each IPU.
 const LIMITS: [u64; 3] = [638_976, 630_000, 620_000];
 
 /// Bytes in use on each tile of [`compiled`].
@@ -15,10 +15,10 @@ const TOTALS: [u64; 12] = [
     100_000, 350_000, 200_000, 550_400, // IPU 2
 ];
 
-/// The fullest tile of each IPU.
+/// The fullest tile of each IPU of [`compiled`].
 const FULLEST: [u32; 3] = [1, 6, 11];
 
-/// By what they hold, in the order of [`TileParts::bytes`].
+/// Recorded bytes of each fullest tile by part, in the order of [`TileParts::bytes`].
 const RECORDED: [[u64; 10]; 3] = [
     [
         300_000, 90_000, 50_000, 60_000, 30_000, 40_000, 20_000, 6_000, 4_000, 500,
@@ -31,8 +31,8 @@ const RECORDED: [[u64; 10]; 3] = [
     ],
 ];
 
-/// A report on a compilation with all that it can have: three IPUs, the second over
-/// its limit, beside a prediction with the same cuts. All parts add up.
+/// Returns a report on a compilation with all sections: three IPUs, the second one over its limit,
+/// and a prediction with the same cuts. All parts add up.
 pub(crate) fn compiled() -> Report {
     let ipus: Vec<IpuFit> = (0..3).map(compiled_ipu).collect();
     let mut provenance = provenance();
@@ -133,7 +133,7 @@ fn compiled_tile(ipu: u32) -> RecordedTileFacts {
     }
 }
 
-/// A category that all IPUs have, one that the last has alone, and one that none has.
+/// Returns a category that all IPUs have, one that only the last IPU has, and one that none has.
 fn compiled_categories(ipu: u32) -> Vec<CategoryBytes> {
     let parts = tile_parts(RECORDED[ipu as usize]);
     let category = |name: &str, all_tiles, fullest_tile| CategoryBytes {
@@ -197,7 +197,7 @@ fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
     }
 }
 
-/// The prediction for [`compiled`]: a stash and code are off.
+/// Returns the prediction for [`compiled`], which differs in variables, stash and code.
 fn compared(ipus: &[IpuFit]) -> Against {
     let mut predicted = RECORDED;
     predicted[0][0] -= 1_000;
@@ -237,7 +237,7 @@ fn compared(ipus: &[IpuFit]) -> Against {
     }
 }
 
-/// [`compiled`] with every text of it replaced, but for those of few values.
+/// Returns [`compiled`] with every text replaced, except texts with a fixed set of values.
 pub(in crate::report) fn hostile_compiled(name: &str) -> Report {
     let mut value = serde_json::to_value(compiled()).unwrap();
     replace(&mut value, name);

@@ -14,7 +14,7 @@ use answers::*;
 use stages::*;
 use std::ops::Range;
 
-/// Training whose schedule was left to the framework.
+/// Returns a training pipeline whose schedule is the framework's default.
 fn pipeline() -> PipelineFacts {
     PipelineFacts {
         schedule: Schedule::Popart,
@@ -44,7 +44,7 @@ fn pipeline() -> PipelineFacts {
     }
 }
 
-/// A report with all sections: two stages, the second over the limit.
+/// Returns a report with all sections: two stages, the second one over the limit.
 pub(crate) fn report() -> Report {
     let limit = 638_976;
     let named = |name: &str| Some(name.to_string());
@@ -218,7 +218,7 @@ fn provenance() -> Provenance {
     }
 }
 
-/// Of two variables, one of which is live at one of three steps.
+/// Returns two variables, one of which is live at only one of three steps.
 fn live_steps() -> LiveSteps {
     let named = |name: &str| Some(name.to_string());
     let (always, moving) = (649_988, 649_988);
@@ -276,7 +276,7 @@ fn live_steps() -> LiveSteps {
     }
 }
 
-/// The report with every text of it replaced, but for those of few values.
+/// Returns the report with every text replaced, except texts with a fixed set of values.
 pub(super) fn hostile(name: &str) -> Report {
     let mut value = serde_json::to_value(report()).unwrap();
     replace(&mut value, name);

@@ -1,9 +1,9 @@
-//! Colours that are told apart by those who do not see all of them.
+//! Colours that people with any colour vision can distinguish.
 
 use super::STYLE;
 
-/// Red, green and blue as people see them without one kind of cones (Machado,
-/// Oliveira and Fernandes 2009, severity 1), and for all others.
+/// Red, green and blue as seen with normal colour vision and without one kind of cones (Machado,
+/// Oliveira and Fernandes 2009, severity 1).
 const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
     ("all", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     (
@@ -32,7 +32,7 @@ const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
     ),
 ];
 
-/// Where a colour such as `#3d6fb0` is in CIELAB.
+/// Returns the place of a colour such as `#3d6fb0` in CIELAB.
 fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
     let linear = [1, 3, 5].map(|at| {
         let channel = u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
@@ -58,7 +58,7 @@ fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
     [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
 }
 
-/// The least distance of two colours, whoever sees them, and who sees them so.
+/// Returns the least distance between two colours over all kinds of colour vision, and that kind.
 fn distance(a: &str, b: &str) -> (f64, &'static str) {
     let distances = SEEN.map(|(who, seen)| {
         let (a, b) = (place(a, &seen), place(b, &seen));
@@ -71,7 +71,7 @@ fn distance(a: &str, b: &str) -> (f64, &'static str) {
         .unwrap()
 }
 
-/// The colours of both schemes by their names.
+/// Returns the colours of both schemes, by name.
 fn schemes() -> [impl Fn(&str) -> String; 2] {
     let mut blocks = STYLE.split(":root {").skip(1);
     [(); 2].map(|()| {
@@ -83,11 +83,11 @@ fn schemes() -> [impl Fn(&str) -> String; 2] {
     })
 }
 
-/// 2.3 is what most people just notice.
+/// A distance of 2.3 is just noticeable for most people.
 #[test]
 fn parts_of_memory_are_told_apart_by_all() {
-    // Variables, vertex code and state, exchange and control code, and what is added, as
-    // `colours.js` has them.
+    // Variables, vertex code and state, exchange and control code, and the parts that are added, as
+    // in `colours.js`.
     let names = [
         "tile-0",
         "tile-2",
