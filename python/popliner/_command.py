@@ -173,9 +173,32 @@ def _report(kind: Type[R], section: str, question: _Question) -> R:
     page = Page(partial(_write_page, question, section), path)
     of_run = {"json": document, "_page": page, **vars(completed)}
     try:
-        return build(kind, {**document, **document[section], **of_run})
+        return build(kind, {**document, **document[section], **_timed(document), **of_run})
     except (KeyError, TypeError) as why:
         raise _unreadable(why) from why
+
+
+def _timed(document: Mapping[str, Any]) -> Dict[str, Any]:
+    """Layers, and stages of a split, with their times, which the document has apart."""
+    execution = document.get("execution") or {}
+    split = document.get("split") or {}
+    times = execution.get("layers", ())
+    timed = {"layers": _with_times(document["layers"], times, ("cycles", "milliseconds"))}
+    if split:
+        names = ("micro_batch_cycles", "micro_batch_milliseconds")
+        timed["stages"] = _with_times(split["stages"], execution.get("stages", ()), names)
+    return timed
+
+
+def _with_times(
+    rows: Sequence[Dict[str, Any]], times: Sequence[Mapping[str, Any]], names: Tuple[str, ...]
+) -> List[Dict[str, Any]]:
+    """Rows with the times in the same order; as they are where the profile has no cycles."""
+    if len(rows) != len(times):
+        return list(rows)
+    return [
+        {**row, **{name: time.get(name) for name in names}} for row, time in zip(rows, times)
+    ]
 
 
 def _write_page(

@@ -14,13 +14,56 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Seque
 from urllib.parse import quote
 
 from ._texts import layers, of_whole
-from ._values import FullestTile, Plan, PlanRow, RecordedTile, Sweep, SweepRow
+from ._values import (
+    Cut,
+    FullestTile,
+    IpuFit,
+    LayerMemory,
+    Layers,
+    Plan,
+    PlanRow,
+    RecordedTile,
+    Stage,
+    StageAgainst,
+    Sweep,
+    SweepRow,
+)
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-#: The number, layers and fullest tile of a stage or of an IPU.
-Row = Tuple[int, str, Union[FullestTile, RecordedTile]]
+#: The number, layers, fullest tile and milliseconds of a stage or of an IPU.
+Row = Tuple[int, str, Union[FullestTile, RecordedTile], Optional[float]]
+
+#: The columns of a table for pandas where all would be too many to look at.
+USUAL = {
+    Stage: (
+        "stage layers fullest_tile fullest_tile_bytes fullest_tile_limit fullest_tile_free "
+        "fullest_tile_peak_step total micro_batch_cycles micro_batch_milliseconds"
+    ),
+    LayerMemory: (
+        "name fullest_tile fullest_tile_bytes total parts_variables parts_vertex_code "
+        "parts_vertex_state parts_exchange_code parts_control_code parts_overhead cycles "
+        "milliseconds"
+    ),
+    Cut: "after_stage layer_before layer_after bytes duplicated",
+    SweepRow: (
+        "ipus fits schedule recompute stages fullest_tile_bytes free cut_bytes step_cycles "
+        "micro_batches milliseconds hint"
+    ),
+    PlanRow: (
+        "ipus replicas schedule recompute state stages fullest_tile_bytes free micro_batches "
+        "milliseconds samples_per_second command"
+    ),
+    IpuFit: (
+        "ipu layers fits fullest_tile fullest_tile_bytes fullest_tile_limit fullest_tile_free "
+        "tiles_over overflowed total cycles"
+    ),
+    StageAgainst: "stage ipu layers predicted recorded difference reserve free",
+}
+
+#: Fields with the name of a layer.
+_LAYER_NAMES = ("name", "layer_from", "layer_to", "layer_before", "layer_after")
 
 
 def html(blocks: Iterable[str]) -> str:
@@ -36,19 +79,26 @@ def verdict(text: str) -> str:
 def tiles(what: str, rows: Sequence[Row]) -> str:
     """The table of the stages or of the IPUs."""
     heads = [what, "Layers", "Tile", "Peak memory", "Of the limit", "Free"]
-    return _table(
-        heads,
-        [
-            [str(number), names, str(tile.tile), f"{tile.bytes:,}", of_whole(tile), f"{tile.free:,}"]
-            for number, names, tile in rows
-        ],
-    )
+    has_times = any(milliseconds is not None for *_, milliseconds in rows)
+    heads += ["Micro-batch (ms)"] if has_times else []
+    bars = [(4, tile.bytes / tile.limit if tile.limit else 0.0) for _, _, tile, _ in rows]
+    return _table(heads, [_tile_row(row, has_times) for row in rows], bars)
+
+
+def _tile_row(row: Row, has_times: bool) -> List[str]:
+    number, names, tile, milliseconds = row
+    cells = [str(number), names, str(tile.tile), f"{tile.bytes:,}", of_whole(tile), f"{tile.free:,}"]
+    return cells + ([_milliseconds(milliseconds)] if has_times else [])
+
+
+def _milliseconds(value: Optional[float]) -> str:
+    return "" if value is None else f"{value:.3f}"
 
 
 def sweep(found: Sweep, first: str) -> str:
     """The table of a sweep; ``first`` is what is before the layers."""
     heads = ["IPUs", "Fits", "Schedule", "Recompute", "Peak memory", "Free"]
-    heads += ["Cycles of a micro-batch", "Layers of each stage"]
+    heads += ["Micro-batch (ms)", "Layers of each stage"]
     return _table(heads, [_sweep_row(row, first) for row in found.rows])
 
 
@@ -56,14 +106,23 @@ def _sweep_row(row: SweepRow, first: str) -> List[str]:
     fits = "yes" if row.fits else "no"
     pipeline = [row.schedule or "", row.recompute or ""]
     bytes_ = [f"{row.fullest_tile_bytes:,}", f"{row.free:,}"]
-    cycles = ""
-    if row.step_cycles and row.micro_batches:
-        cycles = f"{row.step_cycles // row.micro_batches:,}"
-    return [f"{row.ipus}", fits, *pipeline, *bytes_, cycles, _stages(row, first)]
+    return [f"{row.ipus}", fits, *pipeline, *bytes_, _of_micro_batch(row), _stages(row, first)]
+
+
+def _of_micro_batch(row: Union[SweepRow, PlanRow]) -> str:
+    """The time of a micro-batch, in milliseconds."""
+    if row.milliseconds is None or not row.micro_batches:
+        return ""
+    return _milliseconds(row.milliseconds / row.micro_batches)
 
 
 def _stages(row: Union[SweepRow, PlanRow], first: str) -> str:
-    return "[ " + " | ".join(layers(names, first) for names in row.stages) + " ]"
+    return _split(row.stages, first)
+
+
+def _split(stages: Sequence[Layers], first: str) -> str:
+    """A split in the notation of the command."""
+    return "[ " + " | ".join(layers(names, first) for names in stages) + " ]"
 
 
 def plan(found: Plan, first: str) -> str:
@@ -74,21 +133,35 @@ def plan(found: Plan, first: str) -> str:
 
 
 def _plan_row(row: PlanRow, first: str) -> List[str]:
-    time = ""
-    if row.milliseconds is not None and row.micro_batches:
-        time = f"{row.milliseconds / row.micro_batches:.3f}"
     pipeline = [f"{row.ipus}", f"{row.replicas}", row.schedule, row.recompute]
-    return [*pipeline, f"{row.fullest_tile_bytes:,}", time, _stages(row, first)]
+    return [*pipeline, f"{row.fullest_tile_bytes:,}", _of_micro_batch(row), _stages(row, first)]
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    bars: Sequence[Tuple[int, float]] = (),
+) -> str:
+    """A table; ``bars`` has for each row a column and the part of its cell that a bar fills."""
     if not rows:
         return ""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows
-    )
+    body = ""
+    for number, row in enumerate(rows):
+        styles = [""] * len(row)
+        if bars:
+            column, part = bars[number]
+            styles[column] = _bar(part)
+        cells = zip(styles, row)
+        body += "<tr>" + "".join(f"<td{style}>{escape(text)}</td>" for style, text in cells) + "</tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _bar(part: float) -> str:
+    """The style of a cell with a bar behind its text; over the limit it is red."""
+    colour = "#e8a0a0" if part > 1 else "#a8c8e8"
+    end = f"{100 * min(part, 1.0):.0f}%"
+    return f' style="background:linear-gradient(to right,{colour} {end},transparent {end})"'
 
 
 def warnings(sentences: Sequence[str]) -> str:
@@ -121,15 +194,33 @@ def _address(page: str) -> str:
     return "./" + quote(below.as_posix())
 
 
-def dataframe(kind: Any, rows: Sequence[Any]) -> pandas.DataFrame:
-    """A row for each, and a column for each field of the dataclass."""
+def dataframe(
+    kind: Any, rows: Sequence[Any], first: str = "In", all_columns: bool = False
+) -> pandas.DataFrame:
+    """A row for each, and a column for each field of the dataclass, or the usual ones.
+
+    ``first`` is the name of what is before the layers.
+    """
     import pandas
 
+    usual = USUAL[kind].split()
     series = {}
     for name, path, hint in _columns(kind, (), ""):
-        values = [_at(row, path) for row in rows]
-        series[name] = pandas.Series(values, dtype=_dtype(hint))
-    return pandas.DataFrame(series)
+        if all_columns or name in usual:
+            values = [_named(name, hint, _at(row, path), first) for row in rows]
+            series[name] = pandas.Series(values, dtype=_dtype(hint))
+    return pandas.DataFrame(series)[list(series) if all_columns else usual]
+
+
+def _named(name: str, hint: Any, value: Any, first: str) -> Any:
+    """A value; layers are text, as in the tables of the command."""
+    if name in _LAYER_NAMES:
+        return first if value is None else value
+    if hint in (Layers, Optional[Layers]):
+        return layers(value, first)
+    if hint == Tuple[Layers, ...]:
+        return _split(value, first)
+    return value
 
 
 def _columns(kind: Any, path: Tuple[str, ...], before: str) -> Iterator[Tuple[str, Any, Any]]:

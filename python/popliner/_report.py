@@ -93,7 +93,7 @@ class Report:
         raise NotImplementedError
 
     def _rows(self) -> List[_forms.Row]:
-        """The number, layers and fullest tile of each stage or IPU."""
+        """The number, layers, fullest tile and milliseconds of each stage or IPU."""
         raise NotImplementedError
 
     def _tables(self) -> List[str]:
@@ -105,7 +105,7 @@ class Report:
 
     def _summary(self) -> str:
         """The verdict, with the tile that decides it."""
-        tiles = [tile for _, _, tile in self._rows()]
+        tiles = [tile for _, _, tile, _ in self._rows()]
         if not tiles:
             return self._verdict()
         return f"{self._verdict()}; {of_limit(min(tiles, key=lambda tile: tile.free))}"
@@ -162,7 +162,10 @@ class SplitReport(Report):
 
     def _rows(self) -> List[_forms.Row]:
         first = self._first()
-        return [(one.stage, layers(one.layers, first), one.fullest_tile) for one in self.stages]
+        return [
+            (one.stage, layers(one.layers, first), one.fullest_tile, one.micro_batch_milliseconds)
+            for one in self.stages
+        ]
 
     def _tables(self) -> List[str]:
         tables = [_forms.tiles("Stage", self._rows())]
@@ -173,13 +176,16 @@ class SplitReport(Report):
         return tables
 
     def to_dataframe(
-        self, rows: Literal["stages", "layers", "cuts", "sweep", "plan"] = "stages"
+        self,
+        rows: Literal["stages", "layers", "cuts", "sweep", "plan"] = "stages",
+        all_columns: bool = False,
     ) -> pandas.DataFrame:
         """A row for each stage, layer, cut, number of IPUs, or configuration of a plan.
 
-        It needs pandas. Columns are the fields, those of fields within with both names;
-        amounts of memory are in bytes. Raises ``ValueError`` for a sweep without
-        ``sweep=True``, and for a plan without ``plan=True``.
+        It needs pandas. Columns are fields, those of fields within with both names: at most
+        twelve, or with ``all_columns=True`` all of them. Layers are text; amounts of memory
+        are in bytes. Raises ``ValueError`` for a sweep without ``sweep=True``, and for a plan
+        without ``plan=True``.
         """
         found = getattr(self, rows)
         if found is None:
@@ -187,8 +193,8 @@ class SplitReport(Report):
         kinds = {"stages": Stage, "layers": LayerMemory, "cuts": Cut}
         within = {"sweep": SweepRow, "plan": PlanRow}
         if rows in within:
-            return _forms.dataframe(within[rows], found.rows)
-        return _forms.dataframe(kinds[rows], found)
+            return _forms.dataframe(within[rows], found.rows, self._first(), all_columns)
+        return _forms.dataframe(kinds[rows], found, self._first(), all_columns)
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,19 +221,22 @@ class FitReport(Report):
         return f"The compiled model does not fit on {over} of {ipus(count)}"
 
     def _rows(self) -> List[_forms.Row]:
-        return [(ipu.ipu, layers(ipu.layers), ipu.fullest_tile) for ipu in self.ipus]
+        return [(ipu.ipu, layers(ipu.layers), ipu.fullest_tile, None) for ipu in self.ipus]
 
     def _tables(self) -> List[str]:
         return [_forms.tiles("IPU", self._rows())]
 
-    def to_dataframe(self, rows: Literal["ipus", "against"] = "ipus") -> pandas.DataFrame:
+    def to_dataframe(
+        self, rows: Literal["ipus", "against"] = "ipus", all_columns: bool = False
+    ) -> pandas.DataFrame:
         """A row for each IPU, or each stage against its prediction; it needs pandas.
 
-        Columns are the fields, those of fields within with both names; amounts of
-        memory are in bytes. Raises ``ValueError`` without a prediction.
+        Columns are fields, those of fields within with both names: at most twelve, or with
+        ``all_columns=True`` all of them. Layers are text; amounts of memory are in bytes.
+        Raises ``ValueError`` without a prediction.
         """
         if rows == "ipus":
-            return _forms.dataframe(IpuFit, self.ipus)
+            return _forms.dataframe(IpuFit, self.ipus, all_columns=all_columns)
         if self.against is None:
             raise ValueError("there is no prediction; call fit() with against=...")
-        return _forms.dataframe(StageAgainst, self.against.stages)
+        return _forms.dataframe(StageAgainst, self.against.stages, all_columns=all_columns)

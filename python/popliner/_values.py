@@ -115,6 +115,8 @@ class Stage:
     - ``parts``: the same bytes by what they hold
     - ``fullest_tile``: the tile that decides whether it fits
     - ``layer_from``, ``layer_to``: the first and the last layer; ``None`` is In
+    - ``micro_batch_cycles``, ``micro_batch_milliseconds``: the time of one micro-batch with
+      what is recomputed, where the profile has cycles and the clock
     """
 
     stage: int
@@ -124,6 +126,8 @@ class Stage:
     fullest_tile: FullestTile
     layer_from: Optional[str] = None
     layer_to: Optional[str] = None
+    micro_batch_cycles: Optional[int] = None
+    micro_batch_milliseconds: Optional[float] = None
 
     def __repr__(self) -> str:
         tile = self.fullest_tile
@@ -157,6 +161,8 @@ class LayerMemory:
     - ``fullest_tile``: the number of its fullest tile, from 0
     - ``fullest_tile_bytes``: bytes there
     - ``name``: its name; ``None`` is In
+    - ``cycles``, ``milliseconds``: the time of one micro-batch without recomputation, where
+      the profile has cycles and the clock
     """
 
     total: Bytes
@@ -164,6 +170,8 @@ class LayerMemory:
     fullest_tile: int
     fullest_tile_bytes: Bytes
     name: Optional[str] = None
+    cycles: Optional[int] = None
+    milliseconds: Optional[float] = None
 
     def __repr__(self) -> str:
         most = f"tile {self.fullest_tile} has {self.fullest_tile_bytes:,} bytes"
@@ -186,6 +194,7 @@ class SweepRow:
       chosen
     - ``step_cycles``, ``micro_batches``: cycles of a step, where they are known, and how
       many micro-batches it has
+    - ``milliseconds``: the time of the step, where the clock is known
     """
 
     ipus: int
@@ -200,6 +209,7 @@ class SweepRow:
     recompute: Optional[str] = None
     step_cycles: Optional[int] = None
     micro_batches: Optional[int] = None
+    milliseconds: Optional[float] = None
 
     def __repr__(self) -> str:
         fits = "fits" if self.fits else "does not fit"

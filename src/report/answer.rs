@@ -229,7 +229,7 @@ pub struct SharedVariables {
 }
 
 /// The best split for each number of IPUs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// Bytes that a stage may take on each tile.
     pub limit: u64,
@@ -238,7 +238,7 @@ pub struct Sweep {
 }
 
 /// The best split into at most this number of stages.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRow {
     /// The number of IPUs.
     pub ipus: u32,
@@ -264,6 +264,9 @@ pub struct SweepRow {
     /// The micro-batches of that step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batches: Option<u64>,
+    /// Milliseconds of the step, where the clock is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<f64>,
     /// Bytes on the fullest tile of each stage; empty in reports of earlier versions.
     #[serde(default)]
     pub stage_bytes: Vec<u64>,

@@ -3,7 +3,7 @@
 use super::Report;
 use super::sentences::{Sentence, say};
 use super::text::grouped;
-use crate::search::SearchResult;
+use crate::search::{CostedRequest, SearchResult};
 use crate::time::{StageTimes, StepTime, narrow};
 use crate::wording::counted;
 use schemars::JsonSchema;
@@ -128,6 +128,12 @@ pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     });
     let slowest = cycles.rev().max_by_key(|&(cycles, _)| cycles);
     slowest.map_or(0, |(_, stage)| stage)
+}
+
+/// Milliseconds of a step, where the clock is known.
+pub(super) fn milliseconds(step: Option<StepTime>, costed: &CostedRequest) -> Option<f64> {
+    let clock = costed.times.as_ref()?.clock_hertz()?;
+    Some(nanoseconds(step?.cycles, clock) as f64 / 1e6)
 }
 
 /// The cycles of a step, for a table that compares splits.

@@ -128,6 +128,15 @@ class Html(unittest.TestCase):
         quiet = shown(popliner.split(BERT, num_ipus=4, quiet=True))
         self.assertNotIn("pre", quiet.tags)
 
+    def test_stages_have_bars_and_times(self):
+        report = popliner.split(FIXTURES / "training-pipeline", num_ipus=4)
+        found = shown(report)
+        for stage in report.stages:
+            self.assertIn(f"{stage.micro_batch_milliseconds:.3f}", found.cells)
+        self.assertEqual(report._repr_html_().count("linear-gradient"), len(report.stages))
+        over = shown(popliner.split(BERT, num_ipus=1))
+        self.assertEqual(over.tags.count("table"), 1)
+
     def test_a_plan_is_in_it(self):
         report = popliner.split(FIXTURES / "training-pipeline", num_ipus=4, plan=True)
         found = shown(report)
@@ -218,12 +227,13 @@ class Dataframes(unittest.TestCase):
 
     def test_of_stages(self):
         report = popliner.split(BERT, num_ipus=4)
-        frame = report.to_dataframe()
+        frame = report.to_dataframe(all_columns=True)
         self.assertEqual(len(frame), len(report.stages))
         for row, stage in zip(frame.to_dict("records"), report.stages):
             tile = stage.fullest_tile
-            self.assertEqual(row["layers"], stage.layers)
-            self.assertEqual(row["layer_from"], stage.layer_from)
+            self.assertEqual(row["layers"], _texts.layers(stage.layers))
+            self.assertEqual(row["layer_from"], stage.layer_from or "In")
+            self.assertEqual(row["micro_batch_milliseconds"], stage.micro_batch_milliseconds)
             self.assertEqual((row["fullest_tile"], row["fullest_tile_bytes"]), (tile.tile, tile.bytes))
             self.assertEqual(row["fullest_tile_peak_step"], tile.peak_step)
             self.assertEqual(row["parts_vertex_code"], stage.parts.vertex_code)
@@ -246,18 +256,34 @@ class Dataframes(unittest.TestCase):
         for rows, wanted in [
             ("layers", report.layers), ("cuts", report.cuts), ("sweep", report.sweep.rows)
         ]:
-            frame = report.to_dataframe(rows)
+            frame = report.to_dataframe(rows, all_columns=True)
             names = [field.name for field in dataclasses.fields(wanted[0])]
-            for name in (name for name in names if name != "parts"):
-                self.assertEqual(list(frame[name]), [getattr(one, name) for one in wanted], name)
+            texts = ("parts", "stages", "name", "layer_before", "layer_after")
+            for name in (name for name in names if name not in texts):
+                found = [None if self.pandas.isna(value) else value for value in frame[name]]
+                self.assertEqual(found, [getattr(one, name) for one in wanted], name)
         without = popliner.split(BERT, num_ipus=4)
         with self.assertRaisesRegex(ValueError, "sweep=True"):
             without.to_dataframe("sweep")
 
+    def test_usual_columns_can_be_looked_at(self):
+        predicted = popliner.split(FIXTURES / "training-pipeline", num_ipus=4, sweep=True, plan=True)
+        compiled = popliner.fit(FIXTURES / "training-pipelined", against=predicted)
+        kinds = [(predicted, kind) for kind in ("stages", "layers", "cuts", "sweep", "plan")]
+        for report, kind in [*kinds, (compiled, "ipus"), (compiled, "against")]:
+            frame = report.to_dataframe(kind)
+            self.assertLessEqual(len(frame.columns), 12, kind)
+            for name in ("layers", "stages", "name", "layer_before"):
+                for value in frame.get(name, ()):
+                    self.assertIsInstance(value, str, (kind, name))
+        self.assertEqual(predicted.to_dataframe("layers")["name"][0], "In")
+        self.assertTrue(predicted.to_dataframe("plan")["stages"][0].startswith("[ In 0"))
+        self.assertTrue((predicted.to_dataframe()["micro_batch_milliseconds"] > 0).all())
+
     def test_of_a_plan(self):
         report = popliner.split(FIXTURES / "training-pipeline", num_ipus=4, plan=True)
         frame = report.to_dataframe("plan")
-        for name in ("ipus", "schedule", "fullest_tile_bytes", "milliseconds", "stages"):
+        for name in ("ipus", "schedule", "fullest_tile_bytes", "milliseconds"):
             wanted = [getattr(row, name) for row in report.plan.rows]
             self.assertEqual(list(frame[name]), wanted, name)
         self.assertEqual(str(frame["samples_per_second"].dtype), "float64")

@@ -10,7 +10,7 @@ use crate::search::{AdviceFor, IpuCount, Outcome, SearchResult, SweepAnswer};
 use crate::solve::{
     Cause, Constraint, Infeasibility, Infeasible, Needed, Plan, Relaxation, Solution,
 };
-use crate::time::{StepTime, narrow};
+use crate::time::narrow;
 
 /// How many groups of layers that share variables a report names.
 const MAX_SHARED: usize = 100;
@@ -130,13 +130,6 @@ impl Inputs<'_> {
     pub(super) fn given(&self, found: &SearchResult) -> Option<GivenSplit> {
         found.costed.request.given.as_ref()?;
         let Solution { plan, score, .. } = found.outcome.best()?;
-        let clock = found
-            .costed
-            .times
-            .as_ref()
-            .and_then(|times| times.clock_hertz());
-        let milliseconds =
-            |step: StepTime, clock| step::nanoseconds(step.cycles, clock) as f64 / 1e6;
         Some(GivenSplit {
             broken_constraints: found.broken.iter().map(broken).collect(),
             best_fits: matches!(found.outcome, Outcome::Best(_)),
@@ -144,10 +137,7 @@ impl Inputs<'_> {
             best_fullest_tile_bytes: score.peak,
             best_cut_bytes: narrow(score.cut_bytes),
             best_slowest_stage_cycles: score.slowest_cycles.map(narrow),
-            best_milliseconds: score
-                .step
-                .zip(clock)
-                .map(|(step, clock)| milliseconds(step, clock)),
+            best_milliseconds: step::milliseconds(score.step, &found.costed),
         })
     }
 
@@ -175,6 +165,7 @@ impl Inputs<'_> {
                 slowest_stage_cycles: score.slowest_cycles.map(narrow),
                 step_cycles: step::cycles(score.step),
                 micro_batches: score.step.map(|step| step.micro_batches),
+                milliseconds: step::milliseconds(score.step, costed),
                 stage_bytes: answer.peaks.clone(),
                 stages: self.stages_of(&answer.solution.plan),
                 hint: hint(answer.ipus, score.stages),

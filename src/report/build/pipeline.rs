@@ -2,7 +2,7 @@
 
 use super::Inputs;
 use crate::memory::{PlacedStage, StageMemory, StatePlace};
-use crate::report::step::nanoseconds;
+use crate::report::step;
 use crate::report::{OtherSplit, PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate};
 use crate::search::{Alternative, SearchResult, Solver, free_bytes};
 use crate::solve::Solution;
@@ -101,8 +101,7 @@ impl Inputs<'_> {
         now: u64,
     ) -> OtherSplit {
         let step = other.score.step;
-        let times = found.costed.times.as_ref();
-        let time = step.zip(times.and_then(|times| times.clock_hertz()));
+        let milliseconds = step::milliseconds(step, &found.costed);
         let bandwidth = found.costed.request.step.streaming_bandwidth;
         let streamed = step.map(|step| narrow(step.streamed));
         OtherSplit {
@@ -111,8 +110,10 @@ impl Inputs<'_> {
             fullest_tile_bytes: other.score.peak,
             change: free_bytes(other.score.peak, now),
             stages: self.stages_of(&other.plan),
-            milliseconds: time.map(|(step, clock)| nanoseconds(step.cycles, clock) as f64 / 1e6),
-            micro_batches: time.map(|(step, _)| step.micro_batches),
+            milliseconds,
+            micro_batches: step
+                .filter(|_| milliseconds.is_some())
+                .map(|step| step.micro_batches),
             streamed_bytes: streamed.filter(|&bytes| bytes > 0 && bandwidth.is_none()),
         }
     }

@@ -87,7 +87,7 @@ declare namespace Json {
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
   type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
   type Sweep = { limit: number; rows: SweepRow[]; };
-  type SweepRow = { cut_bytes: number; fits: boolean; free: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; micro_batches?: number | null; recompute?: Recompute | null; schedule?: Schedule | null; slowest_stage_cycles?: number | null; stage_bytes?: number[]; stages: ((string | null)[])[]; step_cycles?: number | null; };
+  type SweepRow = { cut_bytes: number; fits: boolean; free: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; micro_batches?: number | null; milliseconds?: number | null; recompute?: Recompute | null; schedule?: Schedule | null; slowest_stage_cycles?: number | null; stage_bytes?: number[]; stages: ((string | null)[])[]; step_cycles?: number | null; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };
   type TargetFacts = { architecture: string; bytes_per_tile: number; clock_hz?: number | null; tiles: number; };
   type TiedWeightFacts = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };

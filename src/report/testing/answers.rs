@@ -82,6 +82,7 @@ pub(super) fn sweep(limit: u64) -> Sweep {
         schedule: None,
         recompute: None,
         micro_batches: None,
+        milliseconds: None,
         ipus,
         fits: bytes <= limit,
         fullest_tile_bytes: bytes,
