@@ -1,4 +1,4 @@
-//! A profile without a question: is it a compiled pipeline, and does the model fit on one
+//! A command line with only a profile: is it a compiled pipeline, and does the model fit on one
 //! IPU?
 
 use super::messages::Messages;
@@ -12,7 +12,8 @@ use crate::witnesses::{are_refused, refuse_close};
 use crate::wording::counted;
 use anyhow::Result;
 
-/// Was it compiled for several IPUs? A profile that cannot be looked at says later why.
+/// Was the profile compiled for several IPUs? False if it cannot be read; reading it later reports
+/// why.
 pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     if options.saved.load_from_file {
         return false;
@@ -21,11 +22,11 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     outline.is_ok_and(|found| found.ipus > found.replicas.max(1))
 }
 
-/// Says what one IPU needs, as the compiler recorded it. Is that all there is to say: does
-/// it fit, and is no number of IPUs given?
+/// Says what one IPU needs, as the compiler recorded it. True if the run needs no further answer:
+/// the model fits, and no number of IPUs was given.
 ///
 /// # Errors
-/// Limits that leave nothing of a tile.
+/// When the limits leave nothing of a tile.
 pub(super) fn fits_on_one_ipu(
     model: &Model,
     options: &Options,
@@ -70,15 +71,15 @@ pub(super) fn fits_on_one_ipu(
     Ok(options.limits.num_ipus.is_none())
 }
 
-/// The tile with the most of what `bytes` takes from its record, the first of several; `None`
-/// where tiles are not recorded.
+/// Returns the tile with the most bytes, as `bytes` reads them from its record; the first one of a
+/// tie. `None` if no tiles were recorded.
 fn fullest(model: &Model, bytes: impl Fn(&RecordedTile) -> u64) -> Option<(usize, u64)> {
     let recorded = model.recorded.tiles.iter().map(bytes);
     recorded.enumerate().rev().max_by_key(|&(_, bytes)| bytes)
 }
 
-/// Warns where only the gaps between variables make a tile pass the limit: by which of the two
-/// numbers the compiler judges is not known.
+/// Warns if a tile exceeds the limit only with the gaps between its variables. Whether the compiler
+/// compares the limit with or without gaps is unknown.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     let with_gaps = fullest(model, |tile| tile.with_gaps.unwrap_or(tile.total));
     let Some((tile, with_gaps)) = with_gaps.filter(|&(_, bytes)| bytes > limit) else {
@@ -95,7 +96,7 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     messages.warning(None, &warning);
 }
 
-/// The kind of profile.
+/// Describes the kind of profile.
 fn what(model: &Model) -> String {
     let work = match model.backward_start {
         Some(_) => "training",

@@ -1,4 +1,4 @@
-//! The report, written to files in the requested forms.
+//! Writes the report in the requested forms.
 
 use super::input::{BESIDE, beside, debug_path};
 use super::messages::Messages;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The files and forms of a run for others than people at a terminal.
+/// The forms of a report that can be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExportForm {
     /// `--export-json`
@@ -35,13 +35,13 @@ impl ExportForm {
         }
     }
 
-    /// The name of the form where several results are printed.
+    /// Returns the form's name, for when several results are printed.
     fn name(self) -> &'static str {
         self.option().trim_start_matches('-')
     }
 }
 
-/// The requested forms, each with its file.
+/// Returns the requested forms, each with its file.
 fn exports(options: &Options) -> impl Iterator<Item = (ExportForm, &Path)> {
     let exports = [
         (ExportForm::Json, &options.exports.export_json),
@@ -54,21 +54,20 @@ fn exports(options: &Options) -> impl Iterator<Item = (ExportForm, &Path)> {
         .filter_map(|(form, file)| Some((form, file.as_deref()?)))
 }
 
-/// Does it mean standard output?
+/// Does the path mean standard output?
 fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// How many forms go to standard output.
+/// Returns the number of forms that go to standard output.
 pub(super) fn to_standard_output(options: &Options) -> usize {
     exports(options)
         .filter(|(_, path)| is_standard_output(path))
         .count()
 }
 
-/// Refuses to write a file over another that is written, or over one that is
-/// read: before any work is done, and so that no profile is lost. Only a saved
-/// model may be saved over itself.
+/// Refuses to overwrite a file that is also read or written by this run. Checked before any work,
+/// so that no profile is lost. Only a saved model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut taken = inputs(options);
     for (option, path) in outputs(options)? {
@@ -94,7 +93,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses the name of a file in which SQLite would find changes to the profile.
+/// Refuses the names of files that SQLite would read as changes to the profile.
 fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
     match companions(&target(profile))
         .iter()
@@ -108,7 +107,7 @@ fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> 
     }
 }
 
-/// All files that are read, or may be.
+/// Returns all files that are read, or may be, with the option that names each.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
     let debug = (!options.saved.load_from_file).then(|| debug_path(options).ok());
@@ -126,8 +125,8 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
         .collect()
 }
 
-/// All files that are written. `-` is standard output to texts that name what they are
-/// where there are several; others it would mix up.
+/// Returns all files that are written. `-` is standard output for exports, which are printed under
+/// their names, but is refused for a saved model.
 fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
     let saved = options.saved.save_to_file.as_deref();
     if saved.is_some_and(is_standard_output) {
@@ -142,8 +141,8 @@ fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
     Ok(saved.into_iter().chain(forms).collect())
 }
 
-/// Writes the report in all requested forms. Files come last, so that no form is missing
-/// when one cannot be made.
+/// Writes the report in all requested forms. Files are written last, so that none is written if a
+/// form cannot be made.
 pub(super) fn write(
     options: &Options,
     report: &Report,

@@ -1,5 +1,5 @@
-//! From the path that a user has to what is read: a profile, the report folder that
-//! Poplar wrote it to, or a saved model.
+//! Finds the file to read from the path that the user gave: a profile, a report folder of Poplar,
+//! or a saved model.
 
 use super::input::ReadError;
 use super::messages::Messages;
@@ -17,13 +17,12 @@ use std::path::{Path, PathBuf};
 /// The name of a profile, as Poplar writes it.
 const NAME: &str = "profile.pop";
 
-/// These options with the path of a profile or, known by its first bytes, of a saved
-/// model. A folder stands for the profile in it or, where there are several engines, one
-/// folder below: for the only one that can answer.
+/// Returns the options with the path of a profile, or of a saved model, which is recognized by its
+/// first bytes. A folder stands for the profile in it, or for a profile one folder below. If there
+/// are several, since the program has several engines, the only one that can be split is taken.
 ///
 /// # Errors
-/// When a folder has no profile, or several of which nothing tells one, and when a saved
-/// model is to be judged as it was compiled.
+/// When a folder has no profile, or several that can be split, and for `--fit` of a saved model.
 pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
     let mut options = options.clone();
     let folder = &options.input.profile;
@@ -45,7 +44,7 @@ pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
     Ok(options)
 }
 
-/// The profile in a folder, or those one folder below, by name.
+/// Returns the profile in a folder, or else all profiles one folder below, by name.
 fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let profile = folder.join(NAME);
     if is_file(&profile)? {
@@ -54,7 +53,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let mut below = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path().join(NAME);
-        // A folder of somebody else may be beside.
+        // Unrelated folders may be beside.
         if path.is_file() {
             below.push(path);
         }
@@ -63,7 +62,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(below)
 }
 
-/// Is there a file? In a folder that is closed to this user nobody knows.
+/// Is there a file? An error if the user may not open the folder.
 fn is_file(path: &Path) -> io::Result<bool> {
     match path.metadata() {
         Ok(metadata) => Ok(metadata.is_file()),
@@ -79,7 +78,7 @@ fn saved_for_fit(path: &Path) -> anyhow::Error {
     ))
 }
 
-/// The maximum number of names that a message has.
+/// Upper bound on names in a message.
 const NAMES_SHOWN: usize = 8;
 
 fn none(folder: &Path) -> anyhow::Error {
@@ -101,8 +100,8 @@ fn none(folder: &Path) -> anyhow::Error {
     )
 }
 
-/// The only one of several profiles that can answer: one that can be split, unless a
-/// compilation is to be judged, which all can.
+/// Returns the only one of several profiles that can be split. With `--fit`, every profile can
+/// answer.
 fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
     let is_able = |outline: &Outline| options.results.fit || outline.can_be_split();
@@ -126,7 +125,7 @@ fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     )))
 }
 
-/// The command line with this profile in place of the folder.
+/// Writes the command line with this profile in place of the folder.
 fn again(options: &Options, profile: &Path) -> String {
     let folder = options.input.profile.to_string_lossy();
     let profile = profile.to_string_lossy();

@@ -1,5 +1,4 @@
-//! `--fit`: does a compilation fit, as it was recorded, and how far is it from what
-//! was predicted?
+//! `--fit`: whether a recorded compilation fits, and how far it is from the prediction.
 
 use super::input::{Beside, debug_path};
 use super::messages::Messages;
@@ -14,7 +13,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
-/// Judges the compilation in the profile. Results go to `out`.
+/// Evaluates the compilation in the profile. Results go to `out`.
 pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -> Result<Exit> {
     let prediction = match options.compiled.against.as_deref() {
         Some(path) => Some((path, read_report_at("--against", path)?)),
@@ -43,7 +42,8 @@ pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -
     outputs.print(out)
 }
 
-/// The tables for programs; for people one table, since the others are among the sentences.
+/// Returns the tables: all for programs, and only the first one for people, whose sentences have
+/// the rest.
 fn tables(options: &Options, report: &Report) -> Vec<Table> {
     match options.results.format {
         Format::Table => {
@@ -54,7 +54,7 @@ fn tables(options: &Options, report: &Report) -> Vec<Table> {
     }
 }
 
-/// Reads the profile, and the debug contexts where there are some.
+/// Reads the profile, and the debug contexts if a debug file exists.
 fn read(options: &Options, messages: Messages) -> Result<Compilation> {
     let contexts = ContextsOf {
         file: debug_path(options).ok(),
@@ -72,7 +72,7 @@ fn read(options: &Options, messages: Messages) -> Result<Compilation> {
     })
 }
 
-/// The limit of a tile: one number, or one for each IPU.
+/// Returns the limit of a tile in bytes: one number, or one for each IPU.
 fn limits_of(options: &Options, compilation: &Compilation) -> Result<Vec<u64>> {
     let profile = &compilation.profile;
     let limits = request::limits(options, profile.target.bytes_per_tile)?;
@@ -88,7 +88,7 @@ fn limits_of(options: &Options, compilation: &Compilation) -> Result<Vec<u64>> {
     Ok(limits)
 }
 
-/// Adds to `report` how far it is from `prediction`.
+/// Adds to `report` the differences from `prediction`.
 fn compare(path: &Path, prediction: &Report, report: &mut Report) -> Result<()> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {
@@ -100,7 +100,7 @@ fn compare(path: &Path, prediction: &Report, report: &mut Report) -> Result<()> 
         reserve: against.reserve.filter(|_| has_verdict),
         ..against
     });
-    // The names of layers are those of the prediction.
+    // The names of layers come from the prediction.
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
 }

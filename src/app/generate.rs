@@ -1,15 +1,14 @@
-//! Files of an installed command: a manual page, completions, and a viewer of
-//! reports.
+//! Files of an installed command: a manual page, completions, and a viewer of reports.
 
 use super::cli::{Generate, Options};
 use crate::report::viewer;
 use clap_complete::Shell;
 use std::io;
 
-/// The whole text of what is requested.
+/// Returns the whole text of the requested file.
 ///
 /// # Errors
-/// None that memory would not have, but the library says so.
+/// None in practice, since memory is written to, but the libraries return a result.
 pub fn text(what: Generate) -> io::Result<Vec<u8>> {
     let mut command = Options::described();
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! Layers and splits that were given by name or by number.
+//! Layers and splits that the user gave, by name or by number.
 
 use super::cli::{LayersPerIpu, NumIpus};
 use super::{Options, usage};
@@ -10,10 +10,11 @@ use crate::wording::counted;
 use anyhow::Result;
 use std::ops::Range;
 
-/// How many layers a message names.
+/// Upper bound on layers in a message.
 const NAMES_SHOWN: usize = 20;
 
-/// The position of a layer, or of what `In`, `Out` or `None` mean.
+/// Returns the position of a layer or of `In`, `Out` or `None`. `source` is the option that named
+/// it.
 pub(super) fn position(positions: &Positions, layer: &str, source: &str) -> Result<usize> {
     if let Some(position) = positions.find(layer) {
         return Ok(position);
@@ -34,7 +35,7 @@ pub(super) fn position(positions: &Positions, layer: &str, source: &str) -> Resu
     )))
 }
 
-/// The name that no position has, and why there is none.
+/// Describes a name that no position has, and explains why.
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(
@@ -48,7 +49,8 @@ fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     }
 }
 
-/// The split of `--check-splits` or `--layers-per-ipu`, and the IPUs that it takes, idle ones too.
+/// Returns the split of `--check-splits` or `--layers-per-ipu`, and its number of IPUs with idle
+/// ones.
 pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<(Plan, usize)>> {
     let (ends, ipus) = match (
         &options.results.check_splits,
@@ -88,9 +90,10 @@ fn ends_of_names(names: &[String], positions: &Positions) -> Result<Vec<usize>> 
     Ok(ends)
 }
 
-/// The end of each IPU, from the number of layers that each has: all of them, or blocks, as configurations
-/// count them. What runs before the layers is on the first IPU and Out, where it is a place of its own, on
-/// the last. An IPU that runs nothing ends where the IPU before it does.
+/// Returns the end position of each IPU, exclusive, from the number of layers on each IPU. The
+/// counts are of all layers or of blocks, as in configurations. Operations before the layers run on
+/// the first IPU; Out, if it has a position of its own, runs on the last. An idle IPU ends where
+/// the IPU before it ends.
 fn ends_of_counts(counts: &LayersPerIpu, positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names.iter().map(String::as_str));
@@ -127,7 +130,7 @@ fn ends_of_counts(counts: &LayersPerIpu, positions: &Positions) -> Result<Vec<us
     Ok(ends)
 }
 
-/// The IPUs that run nothing, by the ends of all.
+/// Returns the idle IPUs, from the end positions of all IPUs.
 fn idle(ends: &[usize]) -> Vec<usize> {
     let pairs = (1..).zip(ends.windows(2));
     pairs
@@ -136,7 +139,8 @@ fn idle(ends: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// Idle IPUs count as IPUs, and stages after them are on others than their number says.
+/// Refuses idle IPUs if there are too few IPUs, or limits for each IPU: idle IPUs count as IPUs,
+/// and later stages run on IPUs with higher numbers.
 fn check_idle(options: &Options, ends: &[usize]) -> Result<()> {
     let memory = options.limits.mem_per_tile.as_ref();
     let (is_few, ipus) = match options.limits.num_ipus {
@@ -157,7 +161,7 @@ fn check_idle(options: &Options, ends: &[usize]) -> Result<()> {
     }
 }
 
-/// Says which IPUs of `--layers-per-ipu` run nothing.
+/// Says which IPUs of `--layers-per-ipu` are idle.
 pub(super) fn idle_ipus(options: &Options, positions: &Positions) -> Option<String> {
     let counts = options.results.layers_per_ipu.as_ref()?;
     let idle = idle(&ends_of_counts(counts, positions).ok()?);
@@ -187,7 +191,7 @@ mod tests {
         ]
     }
 
-    /// The names of the IPUs, or the error.
+    /// Returns the names of the layers on each IPU, or the error.
     fn ipus(counts: &str, positions: &Positions) -> String {
         let counts = counts.parse().expect("counts");
         let ends = match ends_of_counts(&counts, positions) {
@@ -243,7 +247,8 @@ mod tests {
         assert_eq!(idle(&[3, 5, 5, 6]), [2]);
     }
 
-    /// Configurations count blocks; layers before and after them are on their first and last IPU.
+    /// Configurations count blocks. Layers before and after blocks are on the first and the last
+    /// IPU.
     #[test]
     fn counts_are_of_layers_or_of_blocks() {
         let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];

@@ -1,4 +1,4 @@
-//! From the arguments to a model with its layers.
+//! Reads a model and finds its layers, as the options request.
 
 use super::Options;
 use super::messages::Messages;
@@ -18,8 +18,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Reads the model from the files that the arguments name, and saves it if that
-/// was requested.
+/// Reads the model from the files that the options name, and saves it if requested.
 pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     let analysis = if options.saved.load_from_file {
         load(options, messages)?
@@ -70,24 +69,24 @@ fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     Ok(analysis)
 }
 
-/// The files that frameworks write beside a profile.
+/// Names of the files that frameworks write beside a profile.
 pub(super) const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
-/// The path of a file beside the profile.
+/// Returns the path of a file beside the profile.
 pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// The files beside a profile.
+/// The contents of the files beside a profile.
 pub(super) struct Beside {
     /// `framework.json` and `app.json`.
     pub(super) files: (Option<Value>, Option<Value>),
-    /// Those that could not be read.
+    /// Warnings about files that could not be read.
     pub(super) warnings: FileWarnings,
 }
 
 impl Beside {
-    /// Reads it; what of that cannot be read is a warning.
+    /// Reads both files. A file that cannot be read becomes a warning.
     pub(super) fn read(options: &Options, messages: Messages) -> Self {
         let mut warnings = Vec::new();
         let mut read = |name: &str| {
@@ -105,7 +104,7 @@ impl Beside {
     }
 }
 
-/// A small JSON file beside the profile; `None` when there is none.
+/// Reads a small JSON file beside the profile; `None` if there is no file.
 fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     let path = beside(profile, name);
     if !path.is_file() {
@@ -117,7 +116,7 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     Ok(Some(value.map_err(ReadError::NoJson)?))
 }
 
-/// Finds the layers as the options want it.
+/// Finds the layers as the options request.
 pub(super) fn find_layers<'a>(
     analysis: &'a Analysis,
     options: &Options,
@@ -135,11 +134,10 @@ pub(super) fn find_layers<'a>(
     Ok(layers)
 }
 
-/// How many weights a message names.
+/// Upper bound on weights in a message.
 const NAMES_SHOWN: usize = 20;
 
-/// Refuses options about weights that the model does not have, or whose rules
-/// know no ties.
+/// Refuses options about weights that the model does not have, or that the classic rules ignore.
 fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
     if options.layers.out_on != OutOn::Auto && placement.rules == Rules::Classic {
         return Err(usage(
@@ -170,10 +168,10 @@ fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
     )))
 }
 
-/// The second argument, or where Poplar writes the file.
+/// Returns the second argument, or the path where Poplar writes the debug file.
 ///
 /// # Errors
-/// When it is in none of these places: first of all what is wrong with the profile.
+/// When no such file exists. If the profile is also unreadable, the error is about the profile.
 pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.input.debug {
         return Ok(path.clone());
@@ -221,8 +219,8 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// A whole file, unless it has more than `max` bytes; then the error says what it
-/// should be, and what writes that.
+/// Reads a whole file of at most `max` bytes. The error for a larger file says what it should be
+/// (`what`), and what writes such files (`writer`).
 pub(super) fn read_bounded(
     path: &Path,
     max: u64,

@@ -1,4 +1,4 @@
-//! Finding layers, and whether what was found makes sense.
+//! Finds layers, and describes whether they make sense.
 
 use super::messages::Messages;
 use super::{Options, usage};
@@ -11,14 +11,14 @@ use crate::wording::counted;
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// The layers as the options want them found.
+/// Finds the layers as the options request.
 pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Layering {
     let chosen = options.layers.options(options.limits.memory_model);
     let names = options.named_layers();
     let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);
     let mut layering = with_parts(Layering::new(model, &chosen));
     let is_best = matches!(chosen.source, LayerSource::Best);
-    // Commands that were printed for layers of modules name these.
+    // Commands that were printed for layers of modules name such layers.
     if is_best && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_parts(Layering::new(model, &LayerOptions::modules()));
         if has_all(&modules, &names) {
@@ -31,7 +31,7 @@ pub(super) fn find(model: &Model, options: &Options, messages: Messages) -> Laye
     layering
 }
 
-/// Are these all layers, In or Out?
+/// Is each name a layer, In or Out?
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     let is_layer = |name: &&str| layering.names[1..].iter().any(|layer| layer == name);
     names
@@ -39,11 +39,12 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
         .all(|name| ["In", "Out"].contains(name) || is_layer(name))
 }
 
-/// Finer layers where a layer alone is over the limit: its parts, or modules where the default
-/// regex found the layer. `None` where nothing is over the limit, or there are no finer modules.
+/// Replaces layers that are over the limit by finer ones: by their parts, or by modules if the
+/// default regex found the layers. `None` if no layer is over the limit, or there are no finer
+/// modules.
 ///
 /// # Errors
-/// When finer layers share variables in more ways than those of any real model.
+/// When the finer layers share variables in more ways than the memory model holds.
 pub(super) fn finer<'a>(
     layers: &Layers<'a>,
     found: &SearchResult,
@@ -58,7 +59,7 @@ pub(super) fn finer<'a>(
     }
     let (model, layering) = (layers.model(), &layers.layering);
     let positions = &layers.placement.positions;
-    // Layers that options name stay as they are.
+    // Layers that options name stay unchanged.
     let named = options.named_layers().into_iter();
     let named: Vec<usize> = named.filter_map(|name| positions.find(name)).collect();
     let mut too_large = found.positions_over_limit();
@@ -88,14 +89,14 @@ pub(super) fn finer<'a>(
         .map(Some)
 }
 
-/// Modules in place of the layers of the default regex, as `--layer-name-regex auto` has them.
-/// `None` where these are not finer, and modules with operations of the layers at `too_large` have
-/// no parts.
+/// Returns modules in place of the layers of the default regex, as `--layer-name-regex auto` finds
+/// them. `None` if they are not finer, and the modules with operations of the layers at `too_large`
+/// have no parts.
 fn finer_modules(layers: &Layers<'_>, too_large: &[usize], options: &Options) -> Option<Layering> {
     let chosen = options.layers.options(options.limits.memory_model);
     let (model, layering) = (layers.model(), &layers.layering);
     let is_default = matches!(chosen.source, LayerSource::Best) && layering.modules().is_none();
-    // A template for the names of modules is written for the layers of the regex.
+    // A template for module names is written for the layers of the regex.
     if !is_default || options.modules.module.is_some() {
         return None;
     }
@@ -116,7 +117,7 @@ fn finer_modules(layers: &Layers<'_>, too_large: &[usize], options: &Options) ->
     (is_finer || have_parts()).then_some(modules)
 }
 
-/// Layers from modules in a message.
+/// Describes layers from modules in a message.
 fn described(layering: &Layering, modules: &ModuleLayers) -> String {
     let layers = counted(layering.len() - 1, "layer");
     if modules.are_by_flow() {
@@ -132,7 +133,7 @@ fn described(layering: &Layering, modules: &ModuleLayers) -> String {
     )
 }
 
-/// Says how well the layers fit.
+/// Describes the layers, and warns if they fit badly.
 pub(super) fn describe(layers: &Layers<'_>, options: &Options, messages: Messages) {
     let model = layers.model();
     let layering = &layers.layering;
@@ -173,10 +174,10 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// The maximum number of characters of a name that a message shows.
+/// Upper bound on characters of a name in a message.
 const SHOWN: usize = 100;
 
-/// A name in a message.
+/// Shortens a name for a message.
 fn shortened(name: &str) -> String {
     let mut shown: String = name.chars().take(SHOWN).collect();
     if shown.len() < name.len() {
@@ -185,7 +186,7 @@ fn shortened(name: &str) -> String {
     printable(&shown)
 }
 
-/// The first and the last names of layers, for a message.
+/// Lists the first and the last names of layers for a message.
 fn sample(names: &[String]) -> String {
     let shown = names.iter().map(|name| shortened(name));
     let shown: Vec<String> = shown.collect();
@@ -197,7 +198,7 @@ fn sample(names: &[String]) -> String {
     }
 }
 
-/// Why there is no split where no layer was found.
+/// Explains that there is no split because no operation matches the layer regex.
 pub(super) fn none(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);
     let modules = Layering::new(model, &LayerOptions::modules());
@@ -217,10 +218,10 @@ pub(super) fn none(model: &Model, layering: &Layering) -> anyhow::Error {
     ))
 }
 
-/// How many names are shown to a user whose model has no candidate.
+/// Upper bound on operation names in a message about missing layers.
 const NAMES_SHOWN: usize = 10;
 
-/// Some names, one in a line.
+/// Lists some operation names, each on a line.
 fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {

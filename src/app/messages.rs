@@ -1,4 +1,4 @@
-//! Messages to people while the tool runs: everything goes to standard error.
+//! Messages to people while the tool runs. All of them go to standard error.
 
 use crate::message::Warning;
 use crate::progress::{Progress, bars};
@@ -8,8 +8,7 @@ use crate::wording::capital;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes messages, as many as the user requested. It is not an error if they
-/// cannot be written.
+/// Writes messages up to the requested level. A message that cannot be written is no error.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
@@ -17,33 +16,32 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// `quiet` leaves only errors and warnings; each `verbose` adds more.
-    /// Amounts are given in `units`.
+    /// With `quiet`, only errors and warnings are written; each `verbose` adds a level. Amounts are
+    /// written in `units`.
     pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
         let level = if quiet { -1 } else { verbose.min(2) as i8 };
         let look = on_stderr(units);
         Self { level, look }
     }
 
-    /// How text for people is to look on standard error.
+    /// Returns the style of text on standard error.
     pub fn look(&self) -> &TextStyle {
         &self.look
     }
 
-    /// How tables for people are to look on standard output.
+    /// Returns the style of tables on standard output.
     pub fn look_of_results(&self) -> TextStyle {
         on_stdout(self.look.units)
     }
 
-    /// Something is wrong with the input, but not so that it cannot be used; `file` is
-    /// where. Not even `quiet` silences it.
+    /// Warns of input that is wrong but usable; `file` is its name. Also written with `quiet`.
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
-    /// The sections of a report that are wanted; a proof is for who wants to know more.
+    /// Writes the wanted sections of a report. A proof is only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             match section.part {
@@ -53,30 +51,29 @@ impl Messages {
         }
     }
 
-    /// A result for people.
+    /// Writes a result for people.
     pub fn summary(&self, text: impl Display) {
         self.write(0, capital(&text.to_string()));
     }
 
-    /// Text to be copied, in one piece however wide it is.
+    /// Writes text to be copied, without breaking its lines.
     pub fn whole(&self, text: &str) {
         if self.level >= 0 {
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
     }
 
-    /// Facts of the files and the model (`-v`).
+    /// Writes facts about the files and the model (`-v`).
     pub fn info(&self, text: impl Display) {
         self.write(1, capital(&text.to_string()));
     }
 
-    /// How long things took (`-vv`).
+    /// Writes how long a task took (`-vv`).
     pub fn detail(&self, text: impl Display) {
         self.write(2, format_args!("{text}"));
     }
 
-    /// Does `work`; long tasks show their progress if there is a terminal to
-    /// show it on. Messages are for before and after: `work` must write none.
+    /// Runs `work`. Long tasks show their progress on a terminal, so `work` must write no messages.
     pub fn while_showing<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
         let progress = Progress::new();
         let done = bars::during(&progress, self.level < 0, work);
@@ -94,10 +91,10 @@ impl Messages {
     }
 }
 
-/// Reports why the run ended; not even `-q` silences it.
+/// Writes the error that ended the run. Also written with `-q`.
 pub fn error(error: &anyhow::Error) {
     let look = on_stderr(Units::default());
-    // It may hold names from a file, but also line ends of its own.
+    // An error can contain names from a file, and line ends of its own.
     let text = format!("{error:#}");
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     let text = format!(
@@ -108,10 +105,10 @@ pub fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
 
-/// Columns of a terminal that does not say how many it has.
+/// Columns of a terminal whose width is unknown.
 const USUAL_WIDTH: usize = 80;
 
-/// How text looks on standard error.
+/// Returns the style of text on standard error.
 fn on_stderr(units: Units) -> TextStyle {
     let stream = io::stderr();
     let size = terminal_size::terminal_size_of(&stream);
@@ -119,7 +116,7 @@ fn on_stderr(units: Units) -> TextStyle {
     look(units, stream.is_terminal(), size, choice)
 }
 
-/// How text looks on standard output.
+/// Returns the style of text on standard output.
 fn on_stdout(units: Units) -> TextStyle {
     let stream = io::stdout();
     let size = terminal_size::terminal_size_of(&stream);
@@ -127,8 +124,8 @@ fn on_stdout(units: Units) -> TextStyle {
     look(units, stream.is_terminal(), size, choice)
 }
 
-/// How text looks on a stream. `COLUMNS` says how wide it may be, even where it is no
-/// terminal; `NO_COLOR`, `CLICOLOR` and `TERM` have their say about colours.
+/// Returns the style of text on a stream. `COLUMNS` sets the width, also if the stream is no
+/// terminal; `NO_COLOR`, `CLICOLOR` and `TERM` affect colours.
 fn look(
     units: Units,
     is_terminal: bool,
@@ -151,7 +148,7 @@ fn look(
     }
 }
 
-/// Does the locale say UTF-8? The first of the variables that is set decides.
+/// Is UTF-8 the encoding of the locale? The first variable that is set decides.
 fn is_unicode() -> bool {
     let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
     let mut set = variables

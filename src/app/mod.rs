@@ -40,7 +40,7 @@ use std::process::ExitCode;
 use stdout::Results;
 use thiserror::Error;
 
-/// How a run ends.
+/// The exit codes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -48,17 +48,17 @@ pub enum Exit {
     Done = 0,
     /// The model does not fit.
     DoesNotFit = 1,
-    /// The command line asks for something impossible.
+    /// The command line requests something impossible.
     Usage = 2,
     /// A file could not be read or understood.
     Unreadable = 3,
-    /// An error in this program: two ways to the same number disagree.
+    /// An error in this program: two computations of the same number disagree.
     Internal = 4,
 }
 
 impl Exit {
-    /// The code for an error: those of usage and of this program are told apart
-    /// by their types.
+    /// Returns the exit code for an error. The types of errors distinguish wrong usage and errors
+    /// in this program from unreadable files.
     fn of(error: &anyhow::Error) -> Self {
         let of_search = error.downcast_ref::<SearchError>();
         if error.is::<UsageError>() {
@@ -71,29 +71,29 @@ impl Exit {
     }
 }
 
-/// The options do not go with each other or with the files.
+/// Options that contradict each other or the files.
 #[derive(Debug, Error)]
 #[error("{0}")]
 struct UsageError(String);
 
-/// An error of usage. docs/messages.md has its text, which ends with the way out.
+/// Makes an error of wrong usage. docs/messages.md has its text, which ends with the way out.
 fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
-/// A request of the command line that another room refuses.
+/// Makes an error of wrong usage from the error of another module.
 fn refused(error: &impl std::error::Error) -> anyhow::Error {
     UsageError(printable(&error.to_string())).into()
 }
 
-/// Runs the command with these arguments, the name of the command first.
-/// Results go to standard output, all else to standard error.
+/// Runs the command with these arguments, which begin with its name. Results go to standard output,
+/// everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = match Command::parse_from(arguments) {
         Ok(command) => command,
         Err(error) => return said_of_options(&error),
     };
-    // Without it, Ctrl-C still ends the run; a temporary file could stay.
+    // Without it, Ctrl-C still ends the run, but a temporary file could remain.
     let _ = interrupt::install();
     parallel::start_threads();
     let mut out = Results::new(BufWriter::new(io::stdout().lock()));
@@ -104,8 +104,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     outcome.unwrap_or_else(|error| failed(&error)).into()
 }
 
-/// Prints what the library of the command line has to say: what is wrong with the options,
-/// or help, which is a result.
+/// Prints the message of clap: an error about the options, or help, which is a result.
 fn said_of_options(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     if error.use_stderr() {
@@ -115,7 +114,7 @@ fn said_of_options(error: &clap::Error) -> ExitCode {
     exit.unwrap_or_else(|error| failed(&error.into())).into()
 }
 
-/// Says why the run ended.
+/// Reports the error that ended the run.
 fn failed(error: &anyhow::Error) -> Exit {
     messages::error(error);
     Exit::of(error)
@@ -141,10 +140,10 @@ fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
     }
 }
 
-/// Does what `options` ask for. Results go to `out`, all else to standard error.
+/// Does what `options` request. Results go to `out`, everything else to standard error.
 ///
 /// # Errors
-/// With the name of the file or option that is at fault.
+/// Each error names the file or the option that caused it.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let messages = Messages::new(
         options.messages.quiet,
@@ -158,8 +157,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         return fit::run(options, messages, out);
     }
     let earlier = output::earlier_report(options)?;
-    // The process ends soon after: to free millions of entries would take longer than to
-    // show the result.
+    // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(read(options, messages)?);
     let model = &analysis.model;
     let is_answered = options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)?;
@@ -171,7 +169,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     Outputs { earlier, ..outputs }.print(out)
 }
 
-/// The answer with these layers, or with finer ones where a layer alone does not fit.
+/// Computes the answer for these layers, or for finer ones if a layer is over the limit by itself.
 fn answer_with<'a>(
     layers: Layers<'_>,
     given: Cow<'a, Options>,
@@ -186,7 +184,7 @@ fn answer_with<'a>(
     if let Some(found) = &found
         && let Some(finer) = layers::finer(&layers, found, options, messages)?
     {
-        // Commands that are printed then find these layers again.
+        // Printed commands must find the same layers again.
         let switched = layers.layering.modules().is_none();
         let options = if switched {
             Cow::Owned(options.by_modules())
@@ -214,7 +212,7 @@ fn answer_with<'a>(
     Ok(outputs)
 }
 
-/// The model with the files beside it, and what is unusual about them.
+/// Reads the model, the files beside the profile, and warnings about both.
 fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     let mut analysis = input::read(options, messages)?;
     if options.wants_report() {
@@ -225,7 +223,7 @@ fn read(options: &Options, messages: Messages) -> Result<Analysis> {
     Ok(analysis)
 }
 
-/// The memory in the requested pipeline, and the answer where one is requested.
+/// Computes the memory in the requested pipeline, and runs the search if one is requested.
 fn search<'a>(
     options: &Options,
     layers: &Layers<'_>,
@@ -248,7 +246,7 @@ fn search<'a>(
     Ok((memory, Some(found)))
 }
 
-/// All that is shown, with the commands that only the command line knows.
+/// Makes the report, with the commands that only the command line can write.
 fn report(
     options: &Options,
     layers: &Layers<'_>,
@@ -279,15 +277,15 @@ fn report(
     Ok(report)
 }
 
-/// Refuses a verdict that what the files lack could turn, unless that is allowed.
+/// Refuses a verdict that missing or contradictory data could change, unless that is allowed.
 fn check_verdict(options: &Options, report: &Report) -> Result<()> {
     let judged = judge(&report.contradictions, options.results.allow_incomplete);
     judged.with_context(|| displayed(&options.input.profile))?;
     Ok(())
 }
 
-/// Refuses an option that acts on nothing that is requested. A command line of the original
-/// tool, which took it, is only warned of.
+/// Refuses an option that affects no requested result. If the original tool would have accepted the
+/// command line, only warns.
 fn refuse_idle(options: &Options, messages: Messages) -> Result<()> {
     match &options.idle {
         None => Ok(()),
@@ -306,8 +304,7 @@ fn refuse_idle(options: &Options, messages: Messages) -> Result<()> {
     }
 }
 
-/// Answers the request, with the model whose state of the optimizer is where the answer has
-/// it.
+/// Runs the search. The returned memory model has the optimizer state where the answer has it.
 fn find<'a>(
     options: &Options,
     request: SearchRequest,
@@ -317,7 +314,7 @@ fn find<'a>(
 ) -> Result<(MemoryModel<'a>, SearchResult)> {
     let work = |progress: &Progress| search_states(memory, &layers.placement, request, progress);
     messages.while_showing(work).map_err(|error| match error {
-        // Constraints or weights that contradict each other are wrong usage.
+        // Constraints or ties of weights that contradict each other are wrong usage.
         SearchError::Solve(
             error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
         ) => refused(&error),
@@ -328,7 +325,7 @@ fn find<'a>(
     })
 }
 
-/// How much of the report is shown or written.
+/// Returns the detail that the requested results need.
 fn detail(options: &Options) -> Detail {
     if options.exports.export_html.is_some() || options.exports.export_json.is_some() {
         Detail::Page

@@ -1,4 +1,4 @@
-//! The commands to type next: lines that can be copied as they are.
+//! Suggested commands, as lines that can be copied.
 
 use super::Options;
 use super::cli::{MAX_IPUS, NumIpus};
@@ -9,7 +9,7 @@ use crate::report::emit::Form;
 use crate::report::{PlanFacts, PlanRow, Report};
 use crate::search::{Reserve, Solver};
 
-/// Options of the question that a configuration has its own of.
+/// Options that a configuration sets itself.
 const OWN: [&str; 5] = [
     "--schedule=",
     "--recompute=",
@@ -18,7 +18,7 @@ const OWN: [&str; 5] = [
     "--replicas=",
 ];
 
-/// Adds to each configuration the command that gives it, with what else was asked.
+/// Adds to each configuration the command that gives it, with the user's other options.
 pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &Positions) {
     for row in &mut plan.rows {
         // State on the chip is not streamed.
@@ -38,7 +38,7 @@ fn command(question: &[&String], more: &[String]) -> String {
     format!("popliner {}", words.join(" "))
 }
 
-/// After a configuration was recommended: those of it, and of more IPUs.
+/// Suggests commands for a recommended configuration, and for more IPUs.
 pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> Vec<String> {
     let question: Vec<&String> = options.question.iter().collect();
     let tried = match options.limits.num_ipus {
@@ -59,7 +59,8 @@ pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> V
     lines
 }
 
-/// After a split was found: its configuration and its page or, where none fits, what is enough.
+/// Suggests commands after a split: its configuration and its page; or, if nothing fits, commands
+/// for splits that do.
 pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
     let is_asked = options.results.solve && options.results.emit.is_empty() || options.results.plan;
     if is_asked && report.split.as_ref().is_some_and(|split| !split.fits) {
@@ -84,7 +85,7 @@ pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
     steps(&command(&question, &more), report)
 }
 
-/// After nothing was found that fits: what was tried and is enough.
+/// Suggests commands after a refusal: changed options with which the model fits.
 fn after_refusal(report: &Report, options: &Options) -> Vec<String> {
     let Some(refusal) = &report.refusal else {
         return Vec::new();
@@ -111,7 +112,7 @@ fn after_refusal(report: &Report, options: &Options) -> Vec<String> {
     head.into_iter().chain(lines).collect()
 }
 
-/// The command again with other options, each followed by its value.
+/// Writes the command again with changed options. Each option is followed by its value.
 fn again(changed: &[String], options: &Options) -> String {
     let names: Vec<&String> = changed.iter().step_by(2).collect();
     let is_kept = |argument: &&String| {
@@ -131,7 +132,7 @@ fn again(changed: &[String], options: &Options) -> String {
     command(&kept, &more)
 }
 
-/// After a model was found to fit on one IPU: a plan for more of them.
+/// Suggests a plan for more IPUs after the model fits on one.
 pub(super) fn after_one_ipu(options: &Options) -> Vec<String> {
     let question: Vec<&String> = options.question.iter().collect();
     let mut more = limits(options, usize::MAX);
@@ -153,7 +154,7 @@ fn steps(command: &str, report: &Report) -> Vec<String> {
     ]
 }
 
-/// The limits that were given, for as many IPUs.
+/// Returns the given limits as options, with amounts of at most `ipus` IPUs.
 fn limits(options: &Options, ipus: usize) -> Vec<String> {
     let mut limits = Vec::new();
     if let Some(memory) = &options.limits.mem_per_tile {
@@ -186,7 +187,7 @@ fn arguments(row: &PlanRow, options: &Options, positions: &Positions) -> Vec<Str
     arguments
 }
 
-/// The last layer of each stage but the last, as `--check-splits` takes them.
+/// Lists the last layer of each stage except the last stage, as `--check-splits` reads them.
 fn last_layers(row: &PlanRow, positions: &Positions) -> String {
     let inner = row.ends.split_last().map_or(&[][..], |(_, inner)| inner);
     let names = inner.iter().map(|&end| {

@@ -1,4 +1,4 @@
-//! All results of a run, printed in their order.
+//! Prints all results of a run, in a fixed order.
 
 use super::messages::Messages;
 use super::next;
@@ -22,30 +22,29 @@ use std::path::Path;
 pub(super) struct Outputs<'a> {
     pub(super) options: Cow<'a, Options>,
     pub(super) messages: Messages,
-    /// The tables that show the model.
+    /// Tables of the model.
     pub(super) tables: Vec<Table>,
     pub(super) found: Option<SearchResult>,
     /// The tables of `--diagnose`.
     pub(super) diagnosis: Vec<Table>,
     pub(super) report: Report,
-    /// The report to compare with.
+    /// The earlier report of `--compare`.
     pub(super) earlier: Option<Report>,
 }
 
-/// Can everything be written as `options` want it? Checked before the work
-/// begins.
+/// Refuses output files that cannot be written as `options` request. Checked before the work.
 pub(super) fn check(options: &Options) -> Result<()> {
     export::check(options)
 }
 
-/// The earlier report, if `--compare` names one.
+/// Reads the earlier report, if `--compare` names one.
 pub(super) fn earlier_report(options: &Options) -> Result<Option<Report>> {
     let path = options.exports.compare.as_deref();
     path.map(|path| read_report_at("--compare", path))
         .transpose()
 }
 
-/// The report that an option names.
+/// Reads the report at a path; `option` is the option that named it.
 pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
     let context = || format!("{option} {}", displayed(path));
     let what = ("report", "--export-json");
@@ -53,12 +52,12 @@ pub(super) fn read_report_at(option: &str, path: &Path) -> Result<Report> {
     read_report(&bytes).with_context(context)
 }
 
-/// How a run ends that gives a verdict.
+/// Returns the exit code of a verdict.
 fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
-/// The names that the options give to the modules of the model's code.
+/// Returns the names that the options give to modules in the model's code.
 fn modules(options: &Options) -> Modules<'_> {
     Modules {
         root: options.modules.module_root.as_ref(),
@@ -69,7 +68,7 @@ fn modules(options: &Options) -> Modules<'_> {
 }
 
 impl<'a> Outputs<'a> {
-    /// Only a report.
+    /// Returns outputs that have only a report.
     pub(super) fn new(options: Cow<'a, Options>, messages: Messages, report: Report) -> Self {
         Self {
             options,
@@ -82,7 +81,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Prints everything, results to `out`, and says how the run ends.
+    /// Prints all results, to `out` if they are for programs, and returns the exit code.
     pub(super) fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, (self.options.results.format, look), self.count());
@@ -121,7 +120,7 @@ impl<'a> Outputs<'a> {
         Ok(exit)
     }
 
-    /// How many results standard output gets.
+    /// Returns the number of results on standard output.
     fn count(&self) -> usize {
         let options = &*self.options;
         let search = [
@@ -136,7 +135,7 @@ impl<'a> Outputs<'a> {
         tables + search + options.results.forms().len() + exports + compared
     }
 
-    /// Prints what the search found; the exit code says whether it fits.
+    /// Prints the results of the search. The exit code says whether the model fits.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let report = &self.report;
         if report.sweep.is_some() {
@@ -186,7 +185,7 @@ impl<'a> Outputs<'a> {
         ))
     }
 
-    /// A table with the columns for programs, unless people read it.
+    /// Reduces a table to the columns for programs, unless it is aligned for people.
     fn for_readers(&self, table: Table) -> Table {
         match self.options.results.format {
             Format::Table => table,
@@ -194,7 +193,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Says what is recommended, or why nothing fits.
+    /// Says which configuration is recommended, or why nothing fits.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if !plan.has_recommendation {
             self.print_verdict();
@@ -212,7 +211,7 @@ impl<'a> Outputs<'a> {
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
     }
 
-    /// Says what to type next.
+    /// Prints suggested commands.
     fn print_next(&self, lines: &[String]) {
         for line in lines {
             self.messages.whole(line);
@@ -233,8 +232,8 @@ impl<'a> Outputs<'a> {
         messages.sections(report, |section| section.part == Part::Verdict);
     }
 
-    /// Says how the split is and what else can be done, for people; with its table, unless
-    /// standard output has that.
+    /// Prints the sentences about the split for people, and its table unless standard output has it
+    /// (`is_printed`).
     fn print_rest(&self, is_printed: bool) {
         self.messages
             .sections(&self.report, |section| match section.part {
@@ -243,7 +242,8 @@ impl<'a> Outputs<'a> {
             });
     }
 
-    /// Prints what changed. True when the model fitted and no longer does.
+    /// Prints the changes since the earlier report. True if the model no longer fits, but did
+    /// before.
     fn compare(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let Some(earlier) = &self.earlier else {
             return Ok(false);
@@ -266,7 +266,7 @@ impl<'a> Outputs<'a> {
 
     /// Says how much of the fullest tile is explained, and by what.
     fn print_coverage(&self) {
-        /// Below this percentage the operations explain too little.
+        /// Below this percentage the operations explain too little, which is a warning.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, self.messages.look(), &[Part::Coverage]);
         let coverage = self.report.memory.coverage.iter();

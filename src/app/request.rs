@@ -1,4 +1,4 @@
-//! From the options to the question of a search.
+//! Turns options into the request of a search.
 
 use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
@@ -10,16 +10,15 @@ use crate::search::{IpuCount, SearchRequest, Solver};
 use crate::solve::{Constraint, Goal, Rule};
 use anyhow::Result;
 
-/// How many IPUs `--num-ipus auto` goes up to.
+/// Upper bound on IPUs for `--num-ipus auto`.
 const MAX_AUTO: usize = 64;
-/// How many IPUs the original tool took when no option said so.
+/// Number of IPUs that the original tool assumed without an option.
 const ORIGINAL_IPUS: usize = 16;
 
-/// The search that the options ask for; `None` when they ask for none.
+/// Returns the search that the options request; `None` if they request none.
 ///
 /// # Errors
-/// Options that do not go with each other, with the layers or with what the
-/// profile has.
+/// When options contradict each other, the layers, or the profile.
 pub(super) fn request(
     options: &Options,
     layers: &Layers<'_>,
@@ -73,11 +72,11 @@ pub(super) fn request(
     }))
 }
 
-/// The pipeline that stages are part of; none where no search is requested,
-/// and for what the original tool did.
+/// Returns the pipeline that the stages are part of. There is none without a search, and for the
+/// solver and the rules of the original tool.
 ///
 /// # Errors
-/// When a pipeline is requested of a search or of rules that know none.
+/// When a pipeline is requested together with the solver or the rules of the original tool.
 pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     let asked = options.pipeline.options(options.time.replicas);
     if let Some(what) = of_original(options) {
@@ -99,7 +98,7 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
         return Ok(Pipeline::default());
     }
     let chosen = asked.choose(model);
-    // A plan has as many replicas as there are IPUs for.
+    // A plan chooses the number of replicas itself, from the number of IPUs.
     let chosen = match options.results.plan && chosen.state.is_sharded() {
         true => chosen.with_state(StatePlace::OnChip, 1),
         false => chosen,
@@ -108,7 +107,7 @@ pub(super) fn pipeline(options: &Options, model: &Model) -> Result<Pipeline> {
     Ok(chosen)
 }
 
-/// Refuses what no framework can do.
+/// Refuses a pipeline that no framework can run.
 fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
     let state = pipeline.state;
     if state.is_sharded() && pipeline.replicas < 2 {
@@ -120,8 +119,8 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
     Ok(())
 }
 
-/// The option by which the original tool's ways are requested, which know no
-/// pipeline.
+/// Returns the option that selects the solver or the rules of the original tool, which have no
+/// pipelines.
 fn of_original(options: &Options) -> Option<&'static str> {
     let is_classic = options.limits.memory_model == Rules::Classic;
     first(&[
@@ -130,7 +129,7 @@ fn of_original(options: &Options) -> Option<&'static str> {
     ])
 }
 
-/// The first of these that is so.
+/// Returns the name after the first condition that is true.
 fn first(all: &[(bool, &'static str)]) -> Option<&'static str> {
     let found = all.iter().find(|(is_so, _)| *is_so);
     found.map(|&(_, what)| what)
@@ -142,14 +141,14 @@ fn no_pipeline(option: &str, original: &str) -> anyhow::Error {
     ))
 }
 
-/// The memory of a tile, by option or else of the target: one number, or one for each
-/// IPU.
+/// Returns the memory of a tile in bytes, from the option or else from the target: one number, or
+/// one for each IPU.
 pub(super) fn memories(options: &Options, bytes_per_tile: u64) -> Vec<u64> {
     let asked = options.limits.mem_per_tile.as_ref();
     asked.map_or_else(|| vec![bytes_per_tile], |MemPerTile(all)| all.clone())
 }
 
-/// The limit of a stage on each tile: one number, or one for each IPU.
+/// Returns the limit of a stage on each tile in bytes: one number, or one for each IPU.
 pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>> {
     let limit = |memory: u64| {
         let reserve = options.limits.reserve.of(memory);
@@ -164,8 +163,9 @@ pub(super) fn limits(options: &Options, bytes_per_tile: u64) -> Result<Vec<u64>>
     memories.map(limit).collect()
 }
 
-/// How many IPUs there are, with as many limits: without an option the fewest that are
-/// enough, those of a split that is given, or as many as the original tool took.
+/// Returns the number of IPUs, which must equal the number of limits if there are several. Without
+/// an option it is the smallest that is enough, the IPUs of a given split, or the original tool's
+/// number.
 fn ipus(options: &Options, limits: usize, given: Option<usize>) -> Result<IpuCount> {
     let several = (limits > 1).then_some(limits);
     let of_original = of_original(options).map(|_| ORIGINAL_IPUS);
@@ -183,7 +183,7 @@ fn ipus(options: &Options, limits: usize, given: Option<usize>) -> Result<IpuCou
     }
 }
 
-/// The greedy search knows one limit and nothing else.
+/// Refuses options that the greedy search ignores: it has one limit and no constraints.
 fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()> {
     let is_auto = matches!(ipus, IpuCount::UpTo(_));
     let asked = first(&[

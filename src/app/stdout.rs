@@ -1,5 +1,5 @@
-//! Standard output: in sections that a program can tell apart, until its reader
-//! has had enough.
+//! Standard output: results in sections that a program can distinguish, until the reader closes the
+//! pipe.
 
 use crate::escape;
 use crate::report::terminal::{self, TextStyle};
@@ -10,13 +10,13 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use thiserror::Error;
 
-/// Why results could not be printed.
+/// Standard output cannot be written to.
 #[derive(Debug, Error)]
 #[error("standard output cannot be written to: {0}; free space, or send the results elsewhere")]
 struct Unprintable(io::Error);
 
-/// Takes results. When the reader has had enough and closes the pipe, the rest
-/// is dropped: that is not an error, and the exit code still gives the verdict.
+/// Writes results. If the reader closes the pipe, the rest is dropped: that is no error, and the
+/// exit code still gives the verdict.
 #[derive(Debug)]
 pub(super) struct Results<W> {
     out: W,
@@ -24,7 +24,7 @@ pub(super) struct Results<W> {
 }
 
 impl<W: Write> Results<W> {
-    /// Writes to `out` as long as somebody reads.
+    /// Writes to `out` until the reader closes the pipe.
     pub(super) fn new(out: W) -> Self {
         let is_closed = false;
         Self { out, is_closed }
@@ -37,7 +37,7 @@ impl<W: Write> Results<W> {
     }
 }
 
-/// The result of writing; `None` when the reader has had enough.
+/// Returns `None` if the reader closed the pipe, or the result of writing.
 ///
 /// # Errors
 /// When standard output cannot be written to.
@@ -61,7 +61,7 @@ pub(super) fn is_file(path: &Path) -> bool {
     stdout.is_file() && (stdout.dev(), stdout.ino()) == (other.dev(), other.ino())
 }
 
-/// Does standard output go to the file at this path? Not known here.
+/// Does standard output go to the file at this path? Always false here, since it cannot be checked.
 #[cfg(not(unix))]
 pub(super) fn is_file(_: &Path) -> bool {
     false
@@ -85,19 +85,18 @@ impl<W: Write> Write for Results<W> {
     }
 }
 
-/// Writes one result after the other. When there are several, a line
-/// `# name` is before each: no row of a table looks like that, since a
-/// row has at least two columns, and no comment in a configuration, since it
-/// has at least two words. As JSON all results are one value: that of the only one, or an
-/// object with a field for each.
+/// Writes results one after the other. If there are several, each follows a line `# name`. No row
+/// of a table looks like such a line, since rows have at least two columns, and neither does a
+/// comment in a configuration, since it has at least two words. As JSON, all results are one value:
+/// the only result, or an object with a field for each.
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
-    /// How tables for people look.
+    /// The style of tables for people.
     look: TextStyle,
-    /// Are there several?
+    /// Are there several results?
     named: bool,
-    /// As JSON: the results so far, each with its name.
+    /// For JSON: the results so far, each with its name.
     values: Vec<(String, String)>,
 }
 
@@ -121,7 +120,7 @@ impl<'a, W: Write> Sections<'a, W> {
         self.write(table)
     }
 
-    /// The stages: by default, and as JSON, as the original tool wrote them.
+    /// Writes the stages: as JSON in the original tool's format by default, or as a table.
     pub(super) fn stages(&mut self, report: &Report, split: &Split) -> io::Result<()> {
         if self.format == Format::Json {
             return self.value("solve", |out| write_stages(split, out));
@@ -145,7 +144,7 @@ impl<'a, W: Write> Sections<'a, W> {
         if self.format == Format::Json && self.named {
             let text = String::from_utf8_lossy(bytes);
             return self.value(name, |out| match name {
-                // The report is JSON itself.
+                // The report is JSON already.
                 "export-json" => out.write_all(bytes),
                 _ => out.write_all(escape::json(serde_json::to_string(&text)?).as_bytes()),
             });
@@ -154,7 +153,7 @@ impl<'a, W: Write> Sections<'a, W> {
         self.out.write_all(bytes)
     }
 
-    /// Keeps a result for the value that all results are.
+    /// Keeps a result until [`finish`](Self::finish) writes all of them as one JSON value.
     fn value(
         &mut self,
         name: &str,
@@ -167,7 +166,7 @@ impl<'a, W: Write> Sections<'a, W> {
         Ok(())
     }
 
-    /// Writes the value that all results are, if they are JSON.
+    /// Writes all results as one value, if they are JSON.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let values = std::mem::take(&mut self.values);
         match &values[..] {
@@ -184,7 +183,7 @@ impl<'a, W: Write> Sections<'a, W> {
         self.out.flush()
     }
 
-    /// Shows what was written before anything that goes to standard error.
+    /// Flushes the results, so that they appear before anything on standard error.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

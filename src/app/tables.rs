@@ -1,4 +1,4 @@
-//! The tables of results that show the model, not a split.
+//! Tables of the model.
 
 use super::{Options, usage};
 use crate::analysis::Layers;
@@ -8,7 +8,7 @@ use crate::profile::RecordedTile;
 use crate::report::{self, Table};
 use anyhow::Result;
 
-/// The requested tables, in their order.
+/// Returns the requested tables, in order.
 pub(super) fn tables(
     options: &Options,
     layers: &Layers<'_>,
@@ -47,10 +47,10 @@ pub(super) fn tables(
     Ok(tables)
 }
 
-/// How many tiles the totals show when none are named.
+/// Number of tiles in the totals if no tiles are named.
 const FULLEST_TILES: usize = 10;
 
-/// The tiles of `--tiles`, or the fullest, with what the compiler recorded.
+/// Returns the recorded bytes of the tiles of `--tiles`, or of the fullest tiles.
 fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, RecordedTile)>> {
     let recorded = &model.recorded.tiles;
     if recorded.is_empty() {
@@ -80,7 +80,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
     wanted.0.iter().map(tile).collect()
 }
 
-/// The tables of `--diagnose`.
+/// Returns the tables of `--diagnose`, if requested.
 pub(super) fn diagnosis(options: &Options, model: &Model, memory: &MemoryModel<'_>) -> Vec<Table> {
     let peak = model.memory_peak.iter().filter(|_| options.tables.diagnose);
     peak.flat_map(|peak| report::diagnosis(model, memory, peak))

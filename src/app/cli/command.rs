@@ -1,4 +1,4 @@
-//! The request of a command line: a run, or something about the command.
+//! What a command line requests: a run, or something about the command.
 
 use super::{Generate, Idle, Options};
 use clap::parser::ValueSource;
@@ -6,8 +6,8 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The options that say what is split and what a split must keep. The limits and the
-/// number of IPUs are not among them: they go with a split.
+/// Options about the model and the constraints on a split, which suggested commands repeat. Limits
+/// and the number of IPUs are not among them, since suggested commands set their own.
 const QUESTION: [&str; 27] = [
     "profile",
     "debug",
@@ -38,21 +38,21 @@ const QUESTION: [&str; 27] = [
     "layer_order",
 ];
 
-/// The request of a command line.
+/// What a command line requests.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// To print something about the command itself.
+    /// Print something about the command itself.
     Generate(Generate),
-    /// To read a profile.
+    /// Read a profile.
     Run(Box<Options>),
 }
 
 impl Command {
-    /// Reads a command line, the name of the command first.
+    /// The error of clap for wrong usage, and also for `--help` and `--version`. Clap knows the exit
+    /// code.
     ///
     /// # Errors
-    /// That of the library, for wrong usage and also for `--help` and
-    /// `--version`: it knows how to exit.
+    /// The error of clap for wrong usage, and also for `--help` and `--version`. Clap knows the exit code.
     pub fn parse_from<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
@@ -65,7 +65,7 @@ impl Command {
         }
         let mut command = Options::described();
         let matches = command.try_get_matches_from_mut(&line)?;
-        // Options has a profile, and this does not.
+        // `Options` requires a profile, which `--generate` does not have.
         match matches.get_one::<Generate>("generate") {
             Some(&what) => Ok(Command::Generate(what)),
             None => {
@@ -84,7 +84,8 @@ impl Command {
     }
 }
 
-/// The arguments for [`QUESTION`], each option with its value in one.
+/// Returns the arguments in [`QUESTION`] that were given, each option and its value as one
+/// argument.
 fn question(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let given = QUESTION.into_iter().filter(|id| is_given(matches, id));
     let arguments = given.filter_map(|id| {
@@ -94,12 +95,12 @@ fn question(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     arguments.flatten().collect()
 }
 
-/// Does the command line have the option?
+/// Was the option given on the command line?
 pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// An argument as it can be given again.
+/// Writes an argument so that it can be given again.
 fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
     let takes_value = argument.get_action().takes_values();
     let raw = matches.get_raw(argument.get_id().as_str());

@@ -1,25 +1,25 @@
-//! Which options act on which results.
+//! The results that each option affects.
 //!
-//! An option that acts on nothing that is requested would be passed over in silence: that
-//! is wrong usage. `--help` lists these options from the same table, and a test holds each
-//! row against what the command prints.
+//! An option that affects no requested result would be ignored silently, so it is refused as wrong
+//! usage. `--help` lists the options from this table, and a test compares each row with the
+//! behaviour of the command.
 
 use super::command::is_given;
 use crate::wording::joined;
 use clap::{ArgMatches, Command};
 use thiserror::Error;
 
-/// Options, and what they act on: results, or other options. All by the names of the fields
-/// of [`Options`](super::Options).
+/// Options, and the results or other options that they affect. All names are names of fields of
+/// [`Options`](super::Options).
 #[derive(Debug)]
 pub struct Effect {
     /// The options.
     pub options: &'static [&'static str],
-    /// One of these must be requested; in groups, which several effects may share.
+    /// At least one of these must be requested. The groups may be shared by several effects.
     pub on: &'static [&'static [&'static str]],
 }
 
-/// Tables about the model, its operations and layers.
+/// Tables of the model, its operations and layers.
 pub(super) const TABLES: &[&str] = &[
     "operation_breakdown",
     "layer_breakdown",
@@ -42,7 +42,7 @@ pub(super) const SPLITS: &[&str] = &[
     "compare",
 ];
 
-/// Those that say what the split is like.
+/// Results that show the stages of a split.
 const SHOWN_SPLITS: &[&str] = &[
     "solve",
     "emit",
@@ -53,7 +53,7 @@ const SHOWN_SPLITS: &[&str] = &[
     "compare",
 ];
 
-/// Options that act on these alone.
+/// Options that affect only results about splits.
 pub(super) const OF_SPLITS: &[&str] = &[
     "num_ipus",
     "schedule",
@@ -68,7 +68,7 @@ pub(super) const OF_SPLITS: &[&str] = &[
     "untie",
 ];
 
-/// Every option that does not act on all results.
+/// Every option that does not affect all results.
 pub const EFFECTS: &[Effect] = &[
     Effect {
         options: OF_SPLITS,
@@ -99,7 +99,7 @@ pub const EFFECTS: &[Effect] = &[
         options: &["at_micro_batch", "micro_batch", "max_step_ms"],
         on: &[SHOWN_SPLITS],
     },
-    // A plan has as many replicas as there are IPUs for.
+    // A plan chooses the number of replicas itself, from the number of IPUs.
     Effect {
         options: &["replicas"],
         on: &[&[
@@ -136,7 +136,7 @@ pub const EFFECTS: &[Effect] = &[
     },
 ];
 
-/// The original tool's options, which it took in any company.
+/// Options of the original tool, which accepted them in any combination.
 const ORIGINAL: &[&str] = &[
     "profile",
     "debug",
@@ -154,21 +154,21 @@ const ORIGINAL: &[&str] = &[
     "verbose",
 ];
 
-/// An option that acts on nothing that is requested.
+/// An option that affects no requested result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{option} acts on none of the requested results; give it with {on}, or leave it out")]
 pub struct Idle {
-    /// The option, as it is written.
+    /// The option as it is written on the command line.
     pub option: String,
-    /// The options that it acts on.
+    /// The options that it affects.
     pub on: String,
-    /// Would the original tool have taken the command line?
+    /// Would the original tool have accepted the command line?
     pub is_original: bool,
 }
 
 impl Idle {
-    /// The first such option of a command line, which has a plan by itself if it asks for
-    /// nothing.
+    /// Finds the first option without effect. A command line that requests nothing has a plan
+    /// (`asks_nothing`).
     pub(super) fn find(
         command: &Command,
         matches: &ArgMatches,
@@ -190,7 +190,7 @@ impl Idle {
     }
 }
 
-/// The part of the help about these options.
+/// Writes the section of the help about these options.
 pub(super) fn help() -> String {
     let mut text =
         "Options that act on some results only, and are refused without them:\n".to_owned();
@@ -204,12 +204,12 @@ pub(super) fn help() -> String {
     text
 }
 
-/// An option, as it is written.
+/// Writes an option as on the command line.
 fn written(id: &str) -> String {
     format!("--{}", id.replace('_', "-"))
 }
 
-/// Options in a sentence, `last` before the last of them.
+/// Lists options in a sentence, with `last` before the last one.
 fn listed(ids: &[&str], last: &str) -> String {
     let names: Vec<String> = ids.iter().map(|id| written(id)).collect();
     joined(&names, last)

@@ -1,10 +1,10 @@
-//! The help: `-h` is one screen with the options most needed; `--help` and the manual page
-//! have all.
+//! The help: `-h` is one screen of the most important options; `--help` and the manual page have
+//! all options.
 
 use super::{Options, effects};
 use clap::{Arg, CommandFactory};
 
-/// The options of `-h`, each with what fits on a line of it.
+/// The options of `-h`, each with a text that fits on one line.
 const SHORT: [(&str, &str); 15] = [
     ("profile", "Poplar's report folder, or profile.pop in it"),
     ("debug", "The debug.cbor, where it is not beside these"),
@@ -23,7 +23,7 @@ const SHORT: [(&str, &str); 15] = [
     ("compare", "What changed since a report of --export-json"),
 ];
 
-/// Where to begin, at the end of `-h` and at the top of `--help`.
+/// Examples to begin with, at the end of `-h` and at the top of `--help`.
 const EXAMPLES: &str = "\
 Examples:
   popliner report                                  does it fit? what next?
@@ -75,7 +75,7 @@ Exit codes:
 Results go to standard output; progress, warnings and summaries to standard error."#;
 
 impl Options {
-    /// The command line with its whole help.
+    /// Returns the command line with its whole help.
     pub(crate) fn described() -> clap::Command {
         Options::command()
             .long_about(format!("{LONG_ABOUT}\n\n{EXAMPLES}"))
@@ -98,7 +98,7 @@ impl Options {
     }
 }
 
-/// The text of `--help` for an option, and its default, which would not fit on a line of `-h`.
+/// Returns the text of `--help` for an option with its default value, which has no room in `-h`.
 fn whole(option: &Arg) -> String {
     let help = option.get_help().map(ToString::to_string);
     let default = option.get_default_values().first();
@@ -110,7 +110,7 @@ fn whole(option: &Arg) -> String {
 mod tests {
     use super::*;
 
-    /// The help for one screen, on a terminal of 80 columns.
+    /// `-h` is for one screen of a terminal with 80 columns.
     #[test]
     fn one_screen_has_what_is_most_needed() {
         let mut command = Options::described().term_width(80);

@@ -1,4 +1,4 @@
-//! The options that say what is read, and how layers are found in it.
+//! The options about the files to read, and about the layers of the model.
 
 use super::OrAuto;
 use crate::message::BadValue;
@@ -85,7 +85,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// How places are to be found.
+    /// Returns the options for assigning operations and variables to positions.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
             out_on: self.out_on,
@@ -97,7 +97,7 @@ impl Layers {
         }
     }
 
-    /// How layers are to be found by these rules. The original tool has only its regex.
+    /// Returns the options for finding layers by these rules. The original tool has only its regex.
     pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
             source: match (&self.layer_name_regex, rules) {
@@ -116,7 +116,7 @@ impl Layers {
     }
 }
 
-/// `auto` or a regex.
+/// Reads `auto` or a regex.
 fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
     if value == "auto" {
         return Ok(OrAuto::Auto);
@@ -124,10 +124,10 @@ fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
     parse_regex(value).map(OrAuto::Given)
 }
 
-/// A regex, or the error that shows where it went wrong.
+/// Reads a regex. The error shows where it is wrong.
 fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
     Regex::new(pattern).map_err(|error| {
-        // Only the message itself is to begin like an error.
+        // Only the message itself may begin like an error.
         let error = error.to_string().replace("\nerror: ", "\n");
         BadValue::new(format!(
             "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \

@@ -108,7 +108,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Is a split to be found?
+    /// Is a split requested?
     pub fn wants_split(&self) -> bool {
         self.results.wants_verdict()
             || self.results.plan
@@ -116,7 +116,7 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
-    /// The options with layers by modules, which `--layer-name-regex auto` finds again.
+    /// Returns the options with layers by modules, as `--layer-name-regex auto` finds them.
     pub(crate) fn by_modules(&self) -> Self {
         let mut options = self.clone();
         options.layers.layer_name_regex = Some(OrAuto::Auto);
@@ -124,7 +124,7 @@ impl Options {
         options
     }
 
-    /// The layers that constraints and a given split name.
+    /// Returns the layers that constraints and a given split name.
     pub fn named_layers(&self) -> Vec<&str> {
         let ends = self.results.check_splits.iter().flat_map(|names| &names.0);
         let pinned = self.search.pin.iter().map(|pin| &pin.layer);
@@ -147,7 +147,7 @@ impl Options {
         self.wants_split() || self.results.sweep
     }
 
-    /// Does the command line name no result but a page?
+    /// Does the command line request no result, or only a page in a file?
     pub fn is_without_result(&self) -> bool {
         let exports = [
             &self.exports.export_json,
@@ -158,7 +158,7 @@ impl Options {
             self.wants_search(),
             self.saved.save_to_file.is_some(),
             exports.iter().any(|file| file.is_some()),
-            // A page on standard output is alone there.
+            // A page on standard output must be the only result there.
             self.exports.export_html.as_deref() == Some(Path::new("-")),
         ];
         let shows_model = [
@@ -174,7 +174,7 @@ impl Options {
         !shows_model.contains(&true) && !asks_more.contains(&true)
     }
 
-    /// Does anything need the report?
+    /// Does any result need the report?
     pub fn wants_report(&self) -> bool {
         let exports = [
             &self.exports.export_json,
@@ -187,14 +187,14 @@ impl Options {
             || self.results.explain
     }
 
-    /// Is a report written with which other splits can be tried? The greedy search judges
-    /// no split but its own.
+    /// Is a report written in which readers can try other splits? The greedy search evaluates only
+    /// its own split.
     pub fn tries_splits(&self) -> bool {
         let has_tools = self.exports.export_html.is_some() || self.exports.export_json.is_some();
         has_tools && self.wants_split() && self.search.solver == Solver::Ilp
     }
 
-    /// Does any option mean nothing without cycles? Its name.
+    /// Returns the name of an option that needs cycles, if one was given.
     pub fn needing_cycles(&self) -> Option<String> {
         let objective = self.search.objective.filter(|goal| goal.needs_cycles());
         let named = objective.map(|goal| format!("--objective {}", goal.key()));

@@ -6,7 +6,7 @@ use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlac
 use crate::time::StepOptions;
 use clap::{Args, value_parser};
 
-/// More micro-batches, samples or replicas are a mistake.
+/// Upper bound on micro-batches, samples and replicas; a larger number is a mistake.
 const MAX_BATCHES: u64 = 1 << 32;
 
 /// Options of the pipeline, which adds to the memory of the layers.
@@ -90,7 +90,7 @@ pub struct Time {
 }
 
 impl Pipeline {
-    /// The requested pipeline, with as many replicas.
+    /// Returns the requested pipeline with this number of replicas.
     pub fn options(&self, replicas: u64) -> PipelineOptions {
         PipelineOptions {
             schedule: self.schedule.given(),
@@ -104,7 +104,7 @@ impl Pipeline {
 }
 
 impl Time {
-    /// Numbers that a step depends on beside the cycles of the layers.
+    /// Returns the numbers that the time of a step depends on, beside the cycles of layers.
     pub fn options(&self) -> StepOptions {
         StepOptions {
             micro_batches: self.micro_batches,

@@ -1,4 +1,4 @@
-//! The options that say what is requested.
+//! The options that request results.
 
 use super::effects::{OF_SPLITS, SPLITS, TABLES};
 use super::{LayerNames, LayersPerIpu, Tiles};
@@ -7,7 +7,7 @@ use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Options by which no compilation is judged, beside tables, splits and options for these alone.
+/// Options that `--fit` does not accept, beside tables, splits, and options that affect only these.
 const FIT_KNOWS_NO: &[&str] = &[
     "save_to_file",
     "load_from_file",
@@ -83,20 +83,20 @@ pub struct Results {
 }
 
 impl Results {
-    /// The forms in which the split is to be printed, each once.
+    /// Returns the forms in which the split is printed, without duplicates.
     pub fn forms(&self) -> Vec<Form> {
         let mut forms = Form::value_variants().to_vec();
         forms.retain(|form| self.emit.contains(form));
         forms
     }
 
-    /// Does the exit code say whether the model fits? With `--compare` alone
-    /// it says whether it still does.
+    /// Does the exit code say whether the model fits? With `--compare` and no other request for a
+    /// verdict, it says whether the model still fits.
     pub fn wants_verdict(&self) -> bool {
         self.solve || !self.emit.is_empty() || self.is_given()
     }
 
-    /// Is a split given, to be judged?
+    /// Is a split given, to be evaluated?
     pub fn is_given(&self) -> bool {
         self.check_splits.is_some() || self.layers_per_ipu.is_some()
     }

@@ -1,4 +1,4 @@
-//! The options of the search: what a stage may take, and which split is the best one.
+//! The options of the search: the limits of a stage, and the objective of the best split.
 
 use super::{MemPerTile, NumIpus, Pin, Together};
 use crate::model::Rules;
@@ -72,7 +72,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Is there any constraint that a split must keep?
+    /// Is there any constraint on the split?
     pub fn has_constraints(&self) -> bool {
         !(self.pin.is_empty()
             && self.together.is_empty()

@@ -1,4 +1,4 @@
-//! The values of options that guide the search.
+//! Values of options that guide the search.
 
 use crate::message::BadValue;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::str::FromStr;
 /// The value of `--num-ipus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumIpus {
-    /// The fewest on which the model fits.
+    /// The smallest number on which the model fits.
     Auto,
     /// Exactly this number.
     Exactly(usize),
 }
 
-/// No pod has more IPUs that one program can span by far, and a larger number
-/// is a mistake.
+/// Upper bound on IPUs, far above the largest pod that one program spans; a larger number is a
+/// mistake.
 pub const MAX_IPUS: usize = 4096;
 
 impl FromStr for NumIpus {
@@ -31,11 +31,11 @@ impl FromStr for NumIpus {
     }
 }
 
-/// Any memory of a tile is far below 1 TiB (that of an IPU has 624 KiB), and a
-/// larger number is a mistake.
+/// Upper bound on the memory of a tile in bytes, 1 TiB. A tile of an IPU has 624 KiB, so a larger
+/// number is a mistake.
 const MAX_MEM_PER_TILE: u64 = 1 << 40;
 
-/// The value of `--mem-per-tile`: one amount for all IPUs, or one for each.
+/// The value of `--mem-per-tile`: bytes for all IPUs, or for each IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemPerTile(pub Vec<u64>);
 
@@ -55,7 +55,7 @@ impl FromStr for MemPerTile {
     }
 }
 
-/// The value of `--ipu-link-bandwidth`: bytes in a second.
+/// The value of `--ipu-link-bandwidth` and `--streaming-bandwidth`: bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bandwidth(pub u64);
 
@@ -67,12 +67,12 @@ impl FromStr for Bandwidth {
     }
 }
 
-/// The value of `--max-step-ms`.
+/// The value of `--max-step-ms`, in billionths of a millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Milliseconds(u64);
 
 impl Milliseconds {
-    /// Nanoseconds, rounded down.
+    /// Returns the time in nanoseconds, rounded down.
     pub fn nanoseconds(self) -> u64 {
         self.0 / 1000
     }
@@ -86,7 +86,7 @@ impl FromStr for Milliseconds {
     }
 }
 
-/// A number above 0 and up to 1,000,000 with its decimals, in billionths.
+/// Reads a number above 0 and up to 1,000,000 with decimals, as billionths.
 fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
     let number: Option<f64> = text.trim().parse().ok();
     let number = number.map(|number| (number * 1e9).round());
@@ -98,7 +98,7 @@ fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
     }
 }
 
-/// The value of `--pin`.
+/// The value of `--pin`: a layer and its IPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// The name of the layer.
@@ -125,7 +125,7 @@ impl fmt::Display for Pin {
     }
 }
 
-/// Names of layers with commas between them. A comma that belongs to a name is
+/// The value of options with several layers: names with commas between. A comma inside a name is
 /// written `\,`, and a backslash before it `\\`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerNames(pub Vec<String>);
@@ -181,14 +181,15 @@ impl fmt::Display for Together {
     }
 }
 
-/// The value of `--layers-per-ipu`: how many layers each IPU has. `None`, written -1, is a share
-/// of the layers that the others leave.
+/// The value of `--layers-per-ipu`: the number of layers on each IPU. `None`, written -1, is an
+/// equal share of the remaining layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayersPerIpu(pub Vec<Option<usize>>);
 
 impl LayersPerIpu {
-    /// The number of layers on each IPU, for a model with `layers` layers. IPUs with -1 share the
-    /// remaining layers evenly, and the first of them take one more each where there is a remainder.
+    /// Returns the number of layers on each IPU, for a model with `layers` layers. IPUs with -1
+    /// share the remaining layers evenly; if there is a remainder, the first ones take one more
+    /// each.
     pub fn counts(&self, layers: usize) -> Vec<usize> {
         let given = self.0.iter().flatten();
         let left = given.fold(layers, |left, &count| left.saturating_sub(count));

@@ -1,4 +1,4 @@
-//! The values that options take.
+//! Values of options.
 
 use crate::limits;
 use crate::message::BadValue;
@@ -21,7 +21,7 @@ pub enum Generate {
     Viewer,
 }
 
-/// The tiles of `--tiles`, in the order given.
+/// The value of `--tiles`: tiles in the given order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tiles(pub Vec<u32>);
 
@@ -54,17 +54,17 @@ impl FromStr for Tiles {
     }
 }
 
-/// The value of an option that may be left to the tool.
+/// The value of an option that the tool can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrAuto<T> {
-    /// As the model suggests.
+    /// The tool chooses, as the model suggests.
     Auto,
-    /// This value.
+    /// The given value.
     Given(T),
 }
 
 impl<T> OrAuto<T> {
-    /// The value, if it was given.
+    /// Returns the given value; `None` for `auto`.
     pub fn given(self) -> Option<T> {
         match self {
             OrAuto::Auto => None,
@@ -78,7 +78,7 @@ pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<
     let auto = PossibleValue::new("auto").help("As the model suggests");
     let others = T::value_variants().iter().filter_map(T::to_possible_value);
     let values = PossibleValuesParser::new([auto].into_iter().chain(others));
-    // Whatever the parser lets through is one of these.
+    // The parser accepts only `auto` and values of `T`.
     values.map(|value| T::from_str(&value, false).map_or(OrAuto::Auto, OrAuto::Given))
 }
 
