@@ -1,5 +1,5 @@
-//! A profile without a question is answered: does the model fit, and what to do next. What
-//! is printed to be copied runs as it is.
+//! A command line with only a profile gets an answer: whether the model fits, and what to do next.
+//! Printed commands run unchanged.
 
 use super::goldens;
 use crate::support::{Run, command, finish, piped, python, root, run_fixture};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The words that a shell would run of this line.
+/// Splits a line into words as a shell does.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
@@ -28,7 +28,7 @@ pub(super) fn typed(line: &str, folder: &Path) -> Run {
     finish(command(&words[1..]).current_dir(folder))
 }
 
-/// The commands that the tool printed to be copied, each after what it is for.
+/// Returns the commands that the tool printed to be copied.
 fn next_steps(run: &Run) -> Vec<String> {
     let lines = run.err.lines().skip_while(|line| *line != "next:").skip(1);
     let lines = lines.map_while(|line| line.strip_prefix("  "));
@@ -69,7 +69,7 @@ fn the_first_ten_minutes_need_no_manual() {
     }
 }
 
-/// A command and all that it prints, as a terminal shows it.
+/// Returns a command and everything that it prints, as a terminal shows it.
 fn shown(line: &str, folder: &Path) -> String {
     let tool = Path::new(env!("CARGO_BIN_EXE_popliner")).parent();
     let tools = [tool.expect("a folder").to_path_buf()].into_iter();
@@ -82,8 +82,8 @@ fn shown(line: &str, folder: &Path) -> String {
     finish(shell.env("PATH", path.expect("a path"))).out
 }
 
-/// From a folder of which nothing is known to a configuration that a framework takes: each
-/// command is one that the command before printed, but the first.
+/// From an unknown folder to a configuration that a framework accepts. Each command except the
+/// first was printed by the command before.
 #[cfg(unix)]
 #[test]
 fn a_new_user_needs_no_more_than_what_is_printed() {
@@ -99,7 +99,7 @@ fn a_new_user_needs_no_more_than_what_is_printed() {
     }
     let mut session = String::new();
     let mut printed = "popliner -h".to_string();
-    // What the user looks for in what was printed.
+    // Texts that the user looks for in the output.
     for wanted in [
         "popliner -h",
         "popliner report ",
@@ -112,7 +112,7 @@ fn a_new_user_needs_no_more_than_what_is_printed() {
             .next()
             .unwrap_or_else(|| panic!("{wanted} in {printed}"));
         let command = &line[line.find("popliner").expect("a command")..];
-        // Examples have what they are for beside them.
+        // Examples have their purpose beside them.
         let command = command.split("  ").next().expect("a command");
         let output = shown(command, folder.path());
         session += &format!("$ {command}\n{output}");

@@ -1,6 +1,5 @@
-//! A `debug.cbor` of another compilation is refused, and so is one that is damaged; a
-//! whole one that belongs to the profile lacks nothing. What is said of them is in
-//! `first_run`.
+//! A `debug.cbor` of another compilation is refused, and so is a damaged one. A whole one that
+//! belongs to the profile causes no warning. `first_run` tests the messages.
 
 use std::fs;
 
@@ -39,7 +38,7 @@ fn the_contexts_of_another_fixture_are_refused() {
             }
         }
     }
-    // Who knows better takes them all the same.
+    // `--trust-debug-info` accepts such files.
     let paths = [profile("poplar-mlp"), debug("tied-weights")];
     let paths = paths
         .iter()

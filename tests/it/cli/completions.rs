@@ -10,7 +10,7 @@ fn generated(what: &str) -> String {
     run.out
 }
 
-/// Every long option, with its dashes.
+/// Returns every long option, with its dashes.
 fn options() -> Vec<String> {
     let command = Options::command();
     let options = command
@@ -19,8 +19,7 @@ fn options() -> Vec<String> {
     options.map(|name| format!("--{name}")).collect()
 }
 
-/// Lets a shell read a file without running it; says when there is no such
-/// shell.
+/// Checks the syntax of a file with a shell, without running it. Skips if the shell is missing.
 fn check_syntax(shell: &str, text: &str) {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("a script");
@@ -35,7 +34,7 @@ fn completions_know_every_option_and_the_shell_reads_them() {
     for shell in ["bash", "zsh", "fish"] {
         let text = generated(&format!("complete-{shell}"));
         for option in options() {
-            // fish leaves the dashes to its own option.
+            // fish writes options without dashes.
             let part = match shell {
                 "fish" => format!("-l {}", &option[2..]),
                 _ => option,

@@ -1,6 +1,6 @@
-//! Every option with every result: where the table of the command line says that it acts,
-//! the two together print something else than the result alone; where it does not, they
-//! are refused.
+//! Every option with every result. If the table of the command line says that the option affects
+//! the result, both together print something else than the result by itself; otherwise they are
+//! refused.
 
 use crate::support::models::share;
 use crate::support::{Run, debug, each, popliner, profile, run_fixture};
@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use tempfile::TempDir;
 
-/// Training that fits on four IPUs.
+/// A training model that fits on four IPUs.
 const MODEL: &str = "training-pipeline";
-/// Training in which layers share a weight.
+/// A training model in which layers share a weight.
 const TIED: &str = "tied-weights";
-/// The first, compiled for its best split.
+/// [`MODEL`], compiled for its best split.
 const COMPILED: &str = "training-pipelined";
 
 /// Results that need a split, by the names of their options.
@@ -44,7 +44,7 @@ const UNSPLIT: [&str; 12] = [
     "fit",
 ];
 
-/// The results that the original tool had, too.
+/// Results that the original tool also has.
 const ORIGINAL: [&str; 5] = [
     "operation_breakdown",
     "layer_breakdown",
@@ -53,10 +53,10 @@ const ORIGINAL: [&str; 5] = [
     "interlayer_communication",
 ];
 
-/// With as many, each constraint below changes the best split.
+/// With this number of IPUs, each constraint below changes the best split.
 const IPUS: &str = "--num-ipus=4";
 
-/// Files that options need, made once, and what results print without an option.
+/// Files that options need, made once, and the output of results without an option.
 struct Files {
     folder: TempDir,
     alone: Mutex<HashMap<Vec<String>, Run>>,
@@ -85,7 +85,7 @@ impl Files {
         popliner(files.iter().chain(options))
     }
 
-    /// The run with the options that come beside another one, once for all of these.
+    /// Returns the run of a result with other options, which is made only once.
     fn alone(&self, fixture: &str, options: &[String]) -> Run {
         let key = [&[fixture.to_owned()], options].concat();
         let known = self.alone.lock().expect("the runs").get(&key).cloned();
@@ -99,7 +99,7 @@ impl Files {
         })
     }
 
-    /// A result or an option, with a value that is not the default.
+    /// Returns a result or an option, with a value that is not the default.
     fn given(&self, fixture: &str, id: &str) -> String {
         let name = id.replace('_', "-");
         let value = match id {
@@ -167,7 +167,7 @@ fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The defect of an option that acts on a result or does not.
+/// Says what is wrong if an option does not affect a result as `acts` says.
 fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Option<&'static str> {
     let fixture = match (option, result) {
         (_, "fit") => COMPILED,
@@ -183,8 +183,8 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     if option == "at_micro_batch" {
         alone.push(given("micro_batch"));
     }
-    // The best split on as many IPUs as there are stages shows what constraints change; with
-    // more, objectives differ, and Out is alone.
+    // With as many IPUs as stages, constraints change the best split. With more, objectives differ
+    // and Out has a stage of its own.
     let ipus = match option {
         "num_ipus" => None,
         "objective" | "module_out" => Some("--num-ipus=8"),
@@ -197,8 +197,8 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     let now = files.run(fixture, &both);
     if acts {
         let before = files.alone(fixture, &alone);
-        // Options that go together are wrong usage only where the original's search is too
-        // simple.
+        // Options that fit together are wrong usage only if the original tool's search ignores
+        // them.
         let is_refused = now.code == 2 && !now.err.contains("of the original tool, does not know");
         let is_idle = (before.code, before.out, before.err) == (now.code, now.out, now.err);
         return match (is_refused, is_idle) {
@@ -219,7 +219,7 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     (!is_right || !now.err.contains(&name)).then_some("is not refused")
 }
 
-/// A path that is not there changes nothing about what is wrong.
+/// A missing path does not change which error is reported.
 #[test]
 fn options_of_another_kind_of_run_are_refused_before_any_file_is_read() {
     let lines: [&[&str]; 3] = [

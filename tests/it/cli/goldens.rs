@@ -1,16 +1,14 @@
-//! Output of the tool about the fixtures, byte for byte: exit code, standard
-//! output and standard error of every option alone, and of some together; in full
-//! on two fixtures, and by one of each kind on the others.
+//! Output of the tool on the fixtures, byte for byte: exit code, standard output and standard error
+//! of every option by itself and of some together. Two fixtures run with all options, the others
+//! with one option of each kind.
 //!
-//! `numbers/fixtures.rs` checks the numbers of the classic memory model by an
-//! independent computation, on the same fixtures: the breakdowns, totals and both
-//! matrices; the stages of either solver, their table and verdict, the layers
-//! that are too large, what the greedy search settled on; the counts of `-v`
-//! and when there are warnings; all of `--diagnose` but the order of equals.
-//! Those of the full memory model are checked by `planted` (against what
-//! was planted and recorded) and by the property tests of `src/memory`.
-//! Not checked there, but read by eye: the numbers inside warnings, and text
-//! that holds no number.
+//! `numbers/fixtures.rs` checks the numbers of the classic memory model by an independent
+//! computation on the same fixtures: breakdowns, totals and both matrices; the stages of either
+//! solver, their table and verdict, the layers that are too large, and the values on which the
+//! greedy search settled; the counts of `-v`, and when there are warnings; all of `--diagnose`
+//! except the order of equal rows. `planted` (against planted and recorded bytes) and the property
+//! tests of `src/memory` check the numbers of the full memory model. Numbers inside warnings, and
+//! text without numbers, are checked only by reading.
 //!
 //! `BLESS=1 cargo test goldens::` writes the files anew; read the
 //! difference before committing it.
@@ -21,11 +19,11 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{FIXTURES, Run, root, run_fixture};
 
-/// The fixtures that are run with all of [`OPTIONS`]: inference and training.
+/// The fixtures that run with all of [`OPTIONS`]: inference and training.
 const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training"];
 
-/// Options for the other fixtures: one of each kind of output, and those that
-/// depend on the framework. `numbers` holds all their numbers.
+/// Options for the other fixtures: one of each kind of output, and the options that depend on the
+/// framework. `numbers` checks all their numbers.
 const ON_ALL: [&str; 10] = [
     "layer-breakdown",
     "solve-4-ipus",
@@ -143,7 +141,7 @@ const EMIT: &[&str] = &[
     "--module=model.bert.encoder.layer[{}]",
 ];
 
-/// In and Out in stages of their own, without names for their modules.
+/// In and Out in stages of their own, without module names.
 const IN_AND_OUT_ALONE: &[&str] = &[
     "--layers-per-ipu=0,2,2,1,0",
     "--num-ipus=5",
@@ -175,7 +173,7 @@ const OUT_WITH_IN: &[&str] = &[
     "--export-markdown=-",
 ];
 
-/// Fixtures whose ends have sizes of their own.
+/// Options for fixtures whose In and Out have sizes of their own.
 const PLACES: &[&str] = &[
     "--num-ipus=3",
     "--solve",
@@ -187,10 +185,10 @@ const PLACES: &[&str] = &[
     "--module-out=head",
 ];
 
-/// A compiled pipeline, in all forms but the page.
+/// A compiled pipeline, in all forms except the page.
 const FIT: &[&str] = &["--fit", "--export-csv=-", "--export-markdown=-"];
 
-/// Options whose output is long or says nothing new elsewhere.
+/// Options whose output is long, or shows nothing new on other fixtures.
 const FEW: &[(&str, &str, &[&str])] = &[
     (
         "tensorflow-cnn",
@@ -286,8 +284,8 @@ const FEW: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// The text of a golden: of a page without its style and script, which are the same
-/// in all and have tests of their own, and without their hashes.
+/// Returns the text of a golden. A page is without its style and script, which are equal in all
+/// pages and have tests of their own, and without their hashes.
 fn golden(run: &Run) -> String {
     let mut out = run.out.clone();
     for (start, end) in [
@@ -303,7 +301,7 @@ fn golden(run: &Run) -> String {
     )
 }
 
-/// A text without what is between each `start` and the next `end`.
+/// Returns a text without everything between each `start` and the next `end`.
 fn without(text: &str, start: &str, end: &str) -> String {
     let mut parts = text.split(start);
     let mut left = String::from(parts.next().unwrap_or_default());
@@ -314,7 +312,7 @@ fn without(text: &str, start: &str, end: &str) -> String {
     left
 }
 
-/// That of the first ten minutes of a new user, which `alone` has.
+/// Returns the path of the golden of a new user's first ten minutes, which `alone` makes.
 pub fn session() -> PathBuf {
     folder().join("first-ten-minutes.txt")
 }
@@ -323,8 +321,7 @@ fn folder() -> PathBuf {
     root().join("tests/golden")
 }
 
-/// Every golden that there should be: where, of which fixture, by which
-/// options.
+/// Returns every golden that there should be: its path, its fixture, and its options.
 fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
     let path = |fixture: &str, case: &str| folder().join(fixture).join(format!("{case}.txt"));
     let everywhere = FIXTURES.into_iter().flat_map(|fixture| {
@@ -350,7 +347,7 @@ fn outputs_are_the_goldens() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// Where what was found is not the golden; with `BLESS=1` it becomes that.
+/// Compares output with a golden, and describes the difference. With `BLESS=1` writes the golden.
 pub fn difference(path: &Path, found: &str) -> Option<String> {
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -365,7 +362,7 @@ pub fn difference(path: &Path, found: &str) -> Option<String> {
     }
 }
 
-/// The first line that differs.
+/// Describes the first line that differs.
 fn first(expected: &str, found: &str) -> String {
     let mut lines = (1..).zip(expected.lines().zip(found.lines()));
     match lines.find(|(_, (expected, found))| expected != found) {

@@ -1,5 +1,4 @@
-//! Files that are not what they should be, or not where: what is said about
-//! them, and that nothing is done to them.
+//! Files that are wrong or missing: the message, and that they stay unchanged.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -20,7 +19,7 @@ fn fixture_with(options: &[&str]) -> Run {
     run_fixture(FIXTURE, options)
 }
 
-/// That line, and every part of it that must be there.
+/// Checks that both files are refused with one line that contains every part.
 fn refused(profile: &Path, debug: &Path, parts: &[&str]) {
     let run = popliner([profile, debug, Path::new("--solve")]);
     let line = one_line(&run, 3);
@@ -103,7 +102,7 @@ fn files_that_are_no_profile() {
     );
 }
 
-/// A copy of the fixture on which some SQL ran.
+/// Copies the fixture and runs SQL on the profile.
 fn altered(folder: &Path, sql: &str) -> [PathBuf; 2] {
     let files = copy(FIXTURE, folder);
     let connection = Connection::open(&files[0]).unwrap();
@@ -154,7 +153,7 @@ fn a_cyclic_program_is_named() {
     refused(&profile, &debug, &["profile.pop: ", "program 0"]);
 }
 
-/// The content of a folder: names, bytes, times and permissions.
+/// Returns the contents of a folder: names, bytes, times and permissions.
 fn snapshot(folder: &Path) -> Vec<(OsString, Vec<u8>, std::time::SystemTime, u32)> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     let mut all: Vec<_> = entries
@@ -213,7 +212,7 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
         let run = table(profile);
         assert_eq!((run.code, &run.out), (0, &expected.out), "{run:?}");
     }
-    // A path without a folder in it, seen from where the profile is.
+    // A path without a folder, from the folder of the profile.
     for from in [folder.path(), &inner] {
         let mut command = command(["profile.pop", "--layer-breakdown"]);
         let run = finish(command.current_dir(from));
@@ -246,7 +245,7 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     }
 }
 
-/// Where nobody is kept from reading, such as by the superuser, it cannot be tried.
+/// Cannot be tested if reading is always allowed, such as for the superuser.
 #[test]
 fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     let folder = TempDir::new().unwrap();
@@ -283,7 +282,7 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The warning about a trusted file is in every form that a verdict comes in.
+/// Checks that the warning about a trusted file is in every form that has a verdict.
 fn warned_of_everywhere(profile: &Path, debug: &Path, message: &str) {
     let folder = TempDir::new().unwrap();
     let forms = ["json", "markdown", "html"];
@@ -300,7 +299,7 @@ fn warned_of_everywhere(profile: &Path, debug: &Path, message: &str) {
         let text = fs::read_to_string(file(form)).unwrap();
         assert!(text.contains(message), "{message} in {form}");
     }
-    // It goes with a saved model.
+    // A saved model keeps the warning.
     let again = popliner([file("saved").to_str().unwrap(), "-q", "--layer-breakdown"]);
     for run in [run, again] {
         let is_warning = |line: &str| line.starts_with("warning: ") && line.contains(message);
@@ -320,7 +319,7 @@ fn a_debug_file_cut_off_is_refused_unless_it_is_trusted() {
             let message = format!("cut off at byte {length}, contexts read: ");
             let parts = [&*message, "copy debug.cbor again", "--trust-debug-info"];
             refused(&profile, &debug, &parts);
-            // Plain Poplar has all names in the string table, and without it no layers.
+            // Without the string table, which has all its names, plain Poplar has no layers.
             if part == 7 && fixture != "poplar-mlp" {
                 warned_of_everywhere(&profile, &debug, &format!("cut off at byte {length}"));
             }
@@ -344,7 +343,7 @@ fn the_real_file_that_was_cut_off_is_refused_unless_it_is_trusted() {
     let run = popliner([&profile, &cut, Path::new("--layer-breakdown")]);
     one_line(&run, 3);
     warned_of_everywhere(&profile, &cut, "cut off at byte 8193");
-    // Judged as it was compiled, it is no more than names.
+    // `--fit` uses only the names in the debug file.
     let whole = popliner([&profile, Path::new("--fit")]);
     let run = popliner([&profile, &cut, Path::new("--fit")]);
     assert_eq!((run.code, &run.out), (whole.code, &whole.out), "{run:?}");

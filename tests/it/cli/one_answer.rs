@@ -1,17 +1,16 @@
-//! All forms of a run are about one split, one schedule and one recomputation, and fit or do
-//! not fit alike.
+//! All forms of a run describe the same split, schedule and recomputation, with the same verdict.
 
 use crate::support::models::share;
 use crate::support::{DEFAULT_REGEX, ONE_IPU_FIXTURES, Run, each, popliner, run_fixture};
 use serde_json::Value;
 
-/// What a form says of the split: its layers by stage, its schedule and recomputation, and
-/// its exit code.
+/// The answer of a form: the layers of each stage, the schedule and recomputation, and the exit
+/// code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Answer {
     code: i32,
     stages: Vec<Vec<String>>,
-    /// Empty where a form does not say it.
+    /// The schedule and recomputation; empty if the form does not have them.
     pipeline: String,
 }
 
@@ -19,7 +18,7 @@ fn json(run: &Run) -> Value {
     serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {run:?}"))
 }
 
-/// The names of the layers of each stage; `null` is In.
+/// Returns the names of the layers of each stage; `null` is In.
 fn names(stages: &Value) -> Vec<Vec<String>> {
     let name = |layer: &Value| layer.as_str().unwrap_or("In").to_string();
     let stages = stages.as_array().expect("stages").iter();
@@ -39,7 +38,7 @@ fn pipeline_of(facts: &Value) -> String {
     format!("{} {}", word("schedule"), word("recompute"))
 }
 
-/// The answer of `--solve`, with what the messages say of the pipeline.
+/// Returns the answer of `--solve`, with the pipeline from the messages.
 fn solved(run: &Run) -> Answer {
     let stages = json(run);
     let layers = stages.as_array().expect("stages").iter();
@@ -58,8 +57,8 @@ fn solved(run: &Run) -> Answer {
     }
 }
 
-/// The micro-batches of a step, so that times can be compared: 128, which TensorFlow rounds up
-/// to a multiple of what its schedule takes.
+/// Returns the micro-batches of a step, so that times can be compared: 128, rounded up for
+/// TensorFlow to a multiple that its schedule requires.
 fn micro_batches(pipeline: &str, stages: usize) -> u64 {
     let multiple = match pipeline.split(' ').next() {
         Some("tf-grouped") => 2 * stages as u64,
@@ -69,7 +68,7 @@ fn micro_batches(pipeline: &str, stages: usize) -> u64 {
     128_u64.div_ceil(multiple) * multiple
 }
 
-/// The answers of all forms but `--solve`, each with its name.
+/// Returns the answers of all forms except `--solve`, each with its name.
 fn others(fixture: &str, solved: &Answer, options: &[&str]) -> Vec<(String, Answer)> {
     let run = |more: &[&str]| run_fixture(fixture, &[options, more].concat());
     let reported = |run: &Run, report: &Value| {
@@ -115,7 +114,7 @@ fn others(fixture: &str, solved: &Answer, options: &[&str]) -> Vec<(String, Answ
         let rows = json(&planned);
         let first = &rows[0];
         let answer = match planned.code {
-            // Rows with state elsewhere recommend nothing.
+            // A plan with rows for state elsewhere recommends nothing.
             1 => Answer {
                 code: 1,
                 ..solved.clone()
@@ -154,7 +153,7 @@ fn all_forms_have_the_same_answer() {
         .step_by(share(2))
         .collect();
     let fit = each(&cases, |&(fixture, question)| {
-        // The layers stay those of the regex, whatever fits.
+        // Finer layers are not tried, since the regex is given.
         let options = [question, &[DEFAULT_REGEX]].concat();
         let solve = run_fixture(fixture, &[&options[..], &["--solve"]].concat());
         let expected = solved(&solve);

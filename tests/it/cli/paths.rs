@@ -1,11 +1,10 @@
-//! Paths that are no files, or where nothing can or may be written: each is said before
-//! anything is read.
+//! Paths that are no files, or that cannot be written to: each is reported before anything is read.
 
 use crate::support::{copy, one_line, popliner, run_fixture};
 
 const FIXTURE: &str = "poplar-mlp";
 
-/// Runs the tool with paths in a folder of its own, which has both files of a fixture.
+/// Runs `work` in a folder of its own, with both files of a fixture.
 fn in_folder(work: impl FnOnce(&std::path::Path, [String; 2])) {
     let folder = tempfile::tempdir().expect("a folder");
     let files = copy(FIXTURE, folder.path());

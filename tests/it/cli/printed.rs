@@ -57,10 +57,10 @@ const OPTIONS: [&str; 36] = [
     "--check-splits=1",
 ];
 
-/// How many commands of one run are tried.
+/// Upper bound on commands of one run that are tried.
 const TRIED: usize = 4;
 
-/// A run of a fixture with up to three options, which need not go with each other.
+/// Runs a fixture with up to three random options, which may contradict each other.
 fn drawn(seed: u64) -> (Vec<String>, Run) {
     let mut random = Random(seed);
     let fixture = random.one_of(&FIXTURES);
@@ -73,7 +73,7 @@ fn drawn(seed: u64) -> (Vec<String>, Run) {
     (line, run)
 }
 
-/// The commands in what a run printed: to the end of a line or of a cell.
+/// Returns the commands in the output of a run, up to the end of a line or cell.
 fn commands(run: &Run) -> BTreeSet<&str> {
     let lines = run.out.lines().chain(run.err.lines());
     let cells = lines.flat_map(|line| line.split('\t'));

@@ -1,13 +1,12 @@
-//! Output on a terminal: nothing wider than it is, bars where there is room,
-//! colour only where it is wanted. The goldens show what a pipe gets.
+//! Output on a terminal: nothing wider than the terminal, bars if there is room, and colour only if
+//! it is wanted. Goldens show the output to a pipe.
 
 use crate::support::{self, DEFAULT_REGEX, profile, python, run_fixture};
 use serde_json::{Value, json};
 use textwrap::core::display_width;
 
-/// The text that stays on a terminal so wide after a run with these options and
-/// variables, which draws nothing that is wider; `None` after saying that the test is
-/// skipped.
+/// Returns the text that stays on a terminal with this number of columns after a run with these
+/// options and variables, and checks its width. `None` if the test is skipped.
 fn drawn(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> Option<String> {
     let profile = support::root().join(profile(fixture));
     let profile = profile.to_str().expect("a plain path");
@@ -23,7 +22,7 @@ fn drawn(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> O
     let found: Value = serde_json::from_str(&found).expect("JSON");
     assert!(found["code"] == 0 || found["code"] == 1, "{found}");
     let text = found["text"].as_str().expect("a text");
-    // Text that is to be copied is in one piece.
+    // Text to be copied is never broken.
     let bars = text.split(ERASED);
     assert!(
         bars.flat_map(str::lines)
@@ -33,10 +32,10 @@ fn drawn(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> O
     Some(staying(text))
 }
 
-/// Where a terminal erases a line: a bar of work that takes long.
+/// The terminal erases a line here: a progress bar.
 const ERASED: &str = "\r\u{1b}[2K";
 
-/// The text that stays on the terminal.
+/// Returns the text that stays on the terminal.
 fn staying(text: &str) -> String {
     let lines = text.split('\n');
     let lines = lines.map(|line| line.rsplit(ERASED).next().unwrap_or_default());

@@ -1,5 +1,4 @@
-//! The tool as users meet it: exit codes, wrong usage, and what goes to which
-//! stream.
+//! The tool as users meet it: exit codes, wrong usage, and which stream has which output.
 
 use std::ffi::OsStr;
 
@@ -144,7 +143,7 @@ fn messages_are_as_many_as_asked_for() {
     for run in &runs {
         assert_eq!((run.code, &run.out), (0, &runs[0].out));
     }
-    // Errors are no messages to be silenced.
+    // `-q` does not silence errors.
     let run = popliner(["no-such-file", "no-such-file", "-q", "--solve"]);
     one_line(&run, 3);
 }
@@ -154,7 +153,7 @@ fn a_pipe_that_nobody_reads_is_no_error() {
     let profile = profile("poptorch-bert-training");
     let cases: [&[&str]; 4] = [
         &["--solve", "--schedule=none"],
-        // More than any buffer on the way holds.
+        // More output than any buffer in between holds.
         &["--operation-breakdown"],
         &["--operation-breakdown", "--solve", "--schedule=none"],
         &["--diagnose", "--operation-breakdown", "--format=csv"],

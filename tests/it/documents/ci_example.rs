@@ -1,5 +1,5 @@
-//! The example of a CI job: YAML that can be read, steps that are whole, options
-//! that the command has; and its scripts and the action are run on the fixtures.
+//! The example of a CI job: valid YAML, whole steps, and existing options. Its scripts and the
+//! action run on the fixtures.
 
 use super::action::{PullRequest, Values, filled_in, outputs, run_action, run_script};
 use crate::support::{copy, piped, root, run_fixture, skip, try_finish};
@@ -18,14 +18,14 @@ fn workflow() -> Value {
     serde_yaml_ng::from_str(&text).expect("YAML")
 }
 
-/// All steps of all jobs.
+/// Returns all steps of all jobs.
 fn steps(workflow: &Value) -> Vec<&Value> {
     let jobs = workflow["jobs"].as_mapping().expect("jobs").values();
     let steps = jobs.flat_map(|job| job["steps"].as_sequence().expect("steps"));
     steps.collect()
 }
 
-/// The scripts, with the names of their steps.
+/// Returns the scripts, with the names of their steps.
 fn scripts(workflow: &Value) -> Vec<(&str, &str)> {
     let scripts = steps(workflow).into_iter().filter_map(|step| {
         let name = step["name"].as_str().unwrap_or_default();
@@ -34,7 +34,7 @@ fn scripts(workflow: &Value) -> Vec<(&str, &str)> {
     scripts.collect()
 }
 
-/// The commands of a script that start popliner, continued lines joined.
+/// Returns the commands of a script that start popliner, with continued lines joined.
 fn commands(script: &str) -> Vec<String> {
     let joined = script.replace("\\\n", " ");
     let lines = joined.lines().map(str::trim);
@@ -67,8 +67,7 @@ fn every_job_and_step_says_what_it_does() {
     }
 }
 
-/// The options of popliner in the scripts and in what the action is given, and those
-/// that the action has itself.
+/// Returns the options of popliner in the scripts and in the inputs of the action.
 fn options_used(workflow: &Value) -> Vec<String> {
     let quoted = r#"(?m)(?:["'(]|^|\badd )--([a-z][a-z0-9-]*)"#;
     let quoted = Regex::new(quoted).expect("a regex");
@@ -127,7 +126,7 @@ fn the_variables_that_scripts_use_are_set() {
     let set = workflow["env"].as_mapping().expect("variables");
     for (name, script) in scripts(&workflow) {
         let parts = script.split("\"$").skip(1);
-        // Braces are for lists and for what GitHub fills in.
+        // Braces are for lists and for values that GitHub fills in.
         for part in parts.filter(|part| !part.starts_with('{')) {
             let variable = part.split('"').next().expect("a part");
             let is_set = set.contains_key(variable) || variable.starts_with("GITHUB_");
@@ -136,7 +135,7 @@ fn the_variables_that_scripts_use_are_set() {
     }
 }
 
-/// The variables of the workflow, for this number of IPUs.
+/// Returns the variables of the workflow, for this number of IPUs.
 fn set(ipus: &str) -> Values {
     let workflow = workflow();
     let set = workflow["env"].as_mapping().expect("variables").iter();
@@ -146,8 +145,8 @@ fn set(ipus: &str) -> Values {
     set
 }
 
-/// Runs a step as GitHub does, a script or the action; the exit code. `None` after
-/// saying that the test is skipped.
+/// Runs a step as GitHub does, a script or the action, and returns its exit code. `None` if the
+/// test is skipped.
 fn run_step(step: &Value, folder: &Path, ipus: &str) -> Option<i32> {
     let mut set = set(ipus);
     let run = match step["run"].as_str() {
@@ -165,7 +164,7 @@ fn run_step(step: &Value, folder: &Path, ipus: &str) -> Option<i32> {
     Some(run.code)
 }
 
-/// The inputs of the action, with variables and the outputs of earlier steps.
+/// Returns the inputs of the action, with variables and outputs of earlier steps filled in.
 fn given_to_action(step: &Value, folder: &Path, set: &Values) -> Values {
     assert_eq!(step["uses"], ACTION);
     let known = |expression: &str| match expression.split('.').collect::<Vec<_>>()[..] {
@@ -182,7 +181,7 @@ fn given_to_action(step: &Value, folder: &Path, set: &Values) -> Values {
     given.collect()
 }
 
-/// A folder as it is after a profile was downloaded.
+/// Makes a folder with a downloaded profile.
 fn downloaded(fixture: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let report: PathBuf = folder.path().join("report/training");
@@ -196,7 +195,7 @@ fn step<'a>(workflow: &'a Value, name: &str) -> &'a Value {
     steps.find(|step| step["name"] == name).expect("a step")
 }
 
-/// Chooses the options and checks the model with them, as the job does.
+/// Runs the steps that choose the options and check the model with them.
 fn check(workflow: &Value, folder: &Path, ipus: &str) -> Option<i32> {
     let choose = "Choose what to keep free and what to compare with";
     assert_eq!(run_step(step(workflow, choose), folder, ipus)?, 0);
@@ -229,7 +228,7 @@ fn the_job_passes_when_the_model_fits_and_posts_the_report() {
 #[test]
 fn the_job_fails_when_the_model_does_not_fit_and_still_has_a_report() {
     let workflow = workflow();
-    // A tenth of each tile is to be free.
+    // The example keeps a tenth of each tile free.
     let folder = downloaded("training-pipeline");
     let Some(code) = check(&workflow, folder.path(), "4") else {
         return;
@@ -270,7 +269,7 @@ fn the_job_fails_when_a_step_takes_longer_than_its_budget() {
 
 const KEEP: &str = "Keep the reserve that the prediction needed";
 
-/// Is there the jq that the example takes from GitHub's machines? It says so where there is none.
+/// Is jq on the path? GitHub's machines have it. Skips if not.
 #[track_caller]
 fn has_jq() -> bool {
     let found = try_finish(piped("jq").arg("--version")).is_some();
@@ -280,8 +279,8 @@ fn has_jq() -> bool {
     found
 }
 
-/// A step of the example with no tenth of a tile kept free: a tile of this model has
-/// none to spare.
+/// Returns a step of the example without its reserve, since the tiles of this model have no tenth
+/// to spare.
 fn without_reserve(workflow: &Value, name: &str) -> Value {
     let mut step = step(workflow, name).clone();
     let script = step["run"].as_str().expect("a script");
@@ -289,7 +288,7 @@ fn without_reserve(workflow: &Value, name: &str) -> Value {
     step
 }
 
-/// The jobs hand artifacts over from one folder to the next.
+/// Jobs pass artifacts from one folder to the next.
 #[test]
 fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
     let workflow = workflow();
@@ -326,7 +325,7 @@ fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
         return;
     }
     assert_eq!(run(KEEP), Some(0));
-    // The next prediction takes it in place of a tenth.
+    // The next prediction uses this reserve in place of a tenth.
     assert_eq!(check(&workflow, folder.path(), "4"), Some(0));
     let report = std::fs::read_to_string(path("prediction.json")).expect("a report");
     assert!(report.contains("\"--reserve=1204\""), "{report}");
@@ -363,8 +362,8 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
     }
 }
 
-/// The prediction and the verdict on the compiled pipeline are comments of their own on
-/// the pull request, in every run.
+/// In every run, the prediction and the verdict on the compiled pipeline have separate comments on
+/// the pull request.
 #[test]
 fn neither_comment_replaces_the_other() {
     let workflow = workflow();

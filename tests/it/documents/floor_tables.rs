@@ -1,5 +1,5 @@
-//! The list of tables that the floor goes over, held against what the library
-//! reads: no table or column more, and none less.
+//! The list of tables in the performance floor matches the tables and columns that the library
+//! reads.
 
 #[path = "../../../examples/floor/tables.rs"]
 mod tables;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use tables::{FIT, OPTIONAL, TABLES, all, of_fit};
 use tempfile::TempDir;
 
-/// A fixture that has every table that must be there, calls and code copies
-/// included, and the compiler's estimates of cycles.
+/// A fixture with every required table, with calls and code copies, and with the compiler's
+/// estimates of cycles.
 const FIXTURE: &str = "fixtures/poptorch-bert-training/profile.pop";
-/// One that has executions.
+/// A fixture with executions.
 const EXECUTED: &str = "fixtures/poplar-mlp/profile.pop";
 
 /// A compiled pipeline that was executed.
@@ -21,8 +21,7 @@ const COMPILED: &str = "fixtures/training-pipelined/profile.pop";
 
 type Tables = Vec<(&'static str, Vec<&'static str>)>;
 
-/// Writes a profile with the tables and columns of the lists and no others,
-/// leaving out one column if `without` names it.
+/// Writes a profile with only the tables and columns of the lists; `without` leaves out one column.
 fn reduced(directory: &TempDir, fixture: &str, without: Option<(&str, &str)>) -> PathBuf {
     reduced_to(all(), directory, fixture, without)
 }
@@ -40,7 +39,7 @@ fn reduced_to(
     connection
         .execute("ATTACH DATABASE ?1 AS whole", [fixture])
         .unwrap();
-    // It is read and thrown away, for each column once.
+    // The file is read once and thrown away, for each column.
     let unsafely = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
     connection.execute_batch(unsafely).unwrap();
     for (table, columns) in tables {
@@ -58,8 +57,8 @@ fn reduced_to(
     path
 }
 
-/// The members of each list. In how many stretches they lie in memory depends on how the
-/// pages of the file were divided among threads.
+/// Returns the members of each list. The number of their stretches in memory depends on how threads
+/// divided the pages of the file.
 fn members(lists: &VariableLists) -> Vec<Vec<u32>> {
     let positions = 0..lists.len() as u32;
     positions
@@ -67,8 +66,8 @@ fn members(lists: &VariableLists) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// All that was read but the path and the statements that only witnesses need, some of which are
-/// beside what the analysis uses: what prints alike is alike.
+/// Prints everything that was read, except the path and the statements that only witnesses need.
+/// Equal text means equal data.
 fn dump(profile: &Profile) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?}",
@@ -110,7 +109,7 @@ fn the_library_reads_all_that_the_floor_reads() {
         for &column in columns {
             let without = |fixture| reduced(&directory, fixture, Some((table, column)));
             match Profile::read(&without(FIXTURE)) {
-                // Tables that only name variables may be missing, but are read.
+                // Tables that only name variables are optional, but are read.
                 Ok(_) if NAMES.contains(&(table, column)) => {
                     let differs = [FIXTURE, EXECUTED].into_iter().any(|fixture| {
                         let whole = Profile::read(Path::new(fixture)).unwrap();
@@ -147,7 +146,7 @@ fn the_library_reads_what_the_floor_reads_where_it_is_there() {
     }
 }
 
-/// A compilation as it was read; `None` if it was refused.
+/// Reads a compilation as text; `None` if it was refused.
 fn compiled(path: &Path) -> Option<String> {
     let profile = CompiledProfile::read(path, true).ok()?;
     Some(format!("{profile:?}"))
@@ -156,7 +155,7 @@ fn compiled(path: &Path) -> Option<String> {
 #[test]
 fn of_a_compilation_the_floor_reads_what_the_library_does() {
     let directory = TempDir::new().unwrap();
-    // The other has bytes that overflowed.
+    // The second fixture has bytes that overflowed.
     let fixtures = [COMPILED, EXECUTED];
     let whole = fixtures.map(|fixture| compiled(Path::new(fixture)).expect("a compilation"));
     let differs = |without: Option<(&str, &str)>| {

@@ -1,23 +1,22 @@
-//! docs/messages.md against the sources: each error and warning that the code can make
-//! is on the page, and each of the page can be made.
+//! docs/messages.md against the sources: the page has each error and warning that the code can
+//! make, and the code can make each one on the page.
 //!
-//! To add a message, make it in one of the ways below, with its text as a literal (what
-//! happened and where, `; `, the way out), and give it a row on the page: the text with
-//! `...` for what differs, its cause, and its way out as it is printed, which a line
-//! `Cure: ...` above a table has for all of its rows. A shared way out is a constant in
-//! `src/message.rs`, which the text names.
+//! To add a message, make it in one of the ways below, with its text as a literal (what happened
+//! and where, `; `, the way out), and give it a row on the page: the text with `...` for parts that
+//! differ, its cause, and its way out as printed. A line `Cure: ...` above a table has the way out
+//! of all its rows. A shared way out is a constant in `src/message.rs`, which the text names.
 //!
-//! | way | what it is for |
+//! | way | use |
 //! |---|---|
-//! | `#[error("...")]` | the errors of a room |
-//! | `anyhow!`, `bail!`, `ensure!` | errors of a file, in the rooms around |
+//! | `#[error("...")]` | errors of a module |
+//! | `anyhow!`, `bail!`, `ensure!` | errors of a file, in the modules around |
 //! | `usage("...")` | the command line asks for something impossible |
 //! | `BadValue::new("...")` | the value of an option cannot be understood |
 //! | `Warning::new("...")` | something is unusual |
 //!
-//! What these cannot see, the code must not have (`no_other_way_leads_to_standard_error`).
-//! Of a bare `std::io::Error` that an `anyhow::Result` passes on, only the tests that run
-//! the tool would tell: all that it says there is held against the page as well.
+//! The code must have no other way (`no_other_way_leads_to_standard_error`). A bare
+//! `std::io::Error` that an `anyhow::Result` passes on is only found by tests that run the tool:
+//! everything that the tool prints there is also compared with the page.
 
 mod collector;
 
@@ -58,8 +57,8 @@ fn the_page_has_all_messages_and_no_others() {
     assert!(gone.is_empty(), "only on the page: {gone:#?}");
 }
 
-/// An id is the room with the variant or the function that makes the message, which leads
-/// from the page to the code.
+/// An id is the module and the variant or the function that makes the message, so that the page
+/// leads to the code.
 #[test]
 fn each_message_has_its_id_as_an_anchor() {
     let found = FoundMessages::read();
@@ -81,7 +80,7 @@ fn each_message_has_its_id_as_an_anchor() {
 fn no_other_way_leads_to_standard_error() {
     let found = FoundMessages::read();
     assert!(found.refused.is_empty(), "{}", found.refused.join("\n"));
-    // A text that is taken over has a message of its own.
+    // A transparent error passes on a text that has a message of its own.
     let unknown: Vec<&String> = found.transparent.difference(&found.owners).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     for name in REASONS.iter().chain(&HOLDERS) {

@@ -1,4 +1,4 @@
-//! Documents for people, held against the tool.
+//! Documents for people, compared with the tool.
 
 mod action;
 mod ci_example;

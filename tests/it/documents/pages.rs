@@ -1,11 +1,9 @@
-//! The README and the pages in `docs` against the tool: their commands are run,
-//! and what they print must be what is below them. Their options are those of
-//! `--help`, and their links lead somewhere.
+//! The README and the pages in `docs` against the tool: their commands run, and print the lines
+//! below them. Their options are in `--help`, and their links lead somewhere.
 //!
-//! A block that begins with three backticks and `console` is a session: lines
-//! after `$ ` are commands for `sh`, the others are what is printed, standard
-//! error included. A line `...` stands for at least one line that is left out.
-//! Where the tool prints tabs, a page may have any spaces.
+//! A block that begins with three backticks and `console` is a session. Lines after `$ ` are
+//! commands for `sh`; the other lines are output, with standard error. A line `...` stands for at
+//! least one line that is left out. If the tool prints tabs, a page may have any spaces.
 
 #![cfg(unix)]
 
@@ -15,7 +13,7 @@ use std::path::Path;
 use crate::support::{Run, finish, piped, popliner, root};
 use regex::Regex;
 
-/// Options that the pages have of other commands.
+/// Options of other commands on the pages.
 const OF_OTHERS: [&str; 8] = [
     "--compile-only",
     "--growth",
@@ -27,7 +25,7 @@ const OF_OTHERS: [&str; 8] = [
     "--test",
 ];
 
-/// The README and what it leads to: paths below the root, and texts.
+/// Returns the README and the pages that it leads to: paths below the root, and texts.
 fn pages() -> Vec<(String, String)> {
     let docs = std::fs::read_dir(root().join("docs")).expect("a folder");
     let docs = docs.map(|file| format!("docs/{}", file.expect("a file").file_name().display()));
@@ -40,13 +38,13 @@ fn pages() -> Vec<(String, String)> {
     paths.into_iter().zip(texts).collect()
 }
 
-/// A command of a session and the lines that it should print.
+/// A command of a session, and its expected lines.
 struct Step<'a> {
     command: &'a str,
     lines: Vec<&'a str>,
 }
 
-/// All sessions, one after the other.
+/// Returns the steps of all sessions.
 fn steps(page: &str) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut in_session = false;
@@ -78,7 +76,7 @@ fn run(command: &str, folder: &Path) -> Run {
     finish(&mut shell)
 }
 
-/// Is this the line that a page has?
+/// Is this output line the line on the page?
 fn is_line(expected: &str, found: &str) -> bool {
     match found.contains('\t') {
         true => expected.split_whitespace().eq(found.split_whitespace()),
@@ -86,7 +84,7 @@ fn is_line(expected: &str, found: &str) -> bool {
     }
 }
 
-/// Do the lines agree, with `...` for one line or more?
+/// Do the lines agree? `...` stands for one line or more.
 fn agree(expected: &[&str], found: &[&str]) -> bool {
     match (expected, found) {
         ([], found) => found.is_empty(),
@@ -140,7 +138,7 @@ fn they_have_all_options_and_no_others() {
     assert!(unknown.is_empty(), "only on a page: {unknown:?}");
 }
 
-/// The anchor that hosts of repositories make of a heading.
+/// Returns the anchor that hosts of repositories make of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()

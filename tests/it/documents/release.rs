@@ -1,5 +1,5 @@
-//! How a release is made: what the workflow packs is what `cargo binstall` looks for,
-//! and the notes are those of the changelog.
+//! How a release is made: the workflow packs the files that `cargo binstall` looks for, and the
+//! notes come from the changelog.
 
 use crate::support::{Run, piped, root, skip, try_finish};
 use serde_yaml_ng::Value;
@@ -9,7 +9,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect(path)
 }
 
-/// The value of a line `name = "value"` of Cargo.toml.
+/// Returns the value of a line `name = "value"` of Cargo.toml.
 fn manifest(name: &str) -> String {
     let text = read("Cargo.toml");
     let start = format!("{name} = \"");
@@ -46,7 +46,7 @@ fn binaries_are_packed_where_they_are_looked_for() {
     }
 }
 
-/// The tag that moves with the releases makes none.
+/// The moving tag makes no release.
 #[test]
 fn only_tags_of_versions_make_a_release() {
     assert_eq!(workflow()["on"]["push"]["tags"][0], "v*.*.*");
@@ -65,8 +65,7 @@ fn dependencies_are_checked_for_every_target() {
     }
 }
 
-/// The notes of a tag, with this changelog. `None` after saying that the test is
-/// skipped.
+/// Returns the notes of a tag, with this changelog. `None` if the test is skipped.
 fn notes(changelog: &str, tag: &str) -> Option<Run> {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {

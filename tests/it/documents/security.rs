@@ -1,4 +1,4 @@
-//! SECURITY.md against the bounds that are in the code.
+//! SECURITY.md against the bounds in the code.
 
 use crate::support::root;
 use popliner::limits;

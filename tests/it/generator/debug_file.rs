@@ -1,4 +1,4 @@
-//! `debug.cbor` as another CBOR reader sees it.
+//! `debug.cbor` as another CBOR reader reads it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{cases, generate, number, open, rows};
 
-/// Fields of the contexts of a case by id, and the names of its string table.
+/// Returns the fields of the contexts of a case by id, and the number of names in its string table.
 pub fn contexts(directory: &Path) -> (Vec<HashMap<String, Value>>, usize) {
     let file = std::fs::File::open(directory.join("debug.cbor")).unwrap();
     let document: Value = ciborium::from_reader(std::io::BufReader::new(file)).unwrap();
@@ -83,7 +83,7 @@ fn contexts_parse_and_come_before_their_parents() {
     }
 }
 
-/// A list such as `[12,13]`.
+/// Reads a list such as `[12,13]`.
 pub fn ids(context: &HashMap<String, Value>, key: &str) -> Vec<u64> {
     let text = context[key].as_text().unwrap();
     let inside = text.strip_prefix('[').unwrap().strip_suffix(']').unwrap();

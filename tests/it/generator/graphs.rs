@@ -1,4 +1,4 @@
-//! Models with graphs of real ones, held against the file of the graph.
+//! Models with graphs of real models, compared with the file of the graph.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,8 @@ fn texts(context: &HashMap<String, Value>, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// The forward pass has the operations of the file in their order, with their names,
-/// parameters, and tensors, which have a number after the name where another has it too.
+/// The forward pass has the operations of the file in their order, with their names, parameters and
+/// tensors. A tensor whose name another one also has ends with a number.
 #[test]
 fn operations_are_named_as_in_the_graph() {
     for name in ["bert", "resnet50", "t5"] {

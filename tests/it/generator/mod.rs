@@ -1,5 +1,5 @@
-//! The generator of synthetic profiles, held against plain SQL and a second,
-//! simpler computation of what it records.
+//! The generator of synthetic profiles, compared with plain SQL and a second, simpler computation
+//! of the recorded numbers.
 
 mod debug_file;
 mod graphs;
@@ -92,8 +92,8 @@ fn with_each(check: impl Fn(&str, &Connection)) {
     }
 }
 
-/// What is recorded of tiles, categories, steps and code is what variables, vertices and
-/// programs sum up to; only a model that asks for it has gaps, or is too large.
+/// Recorded bytes of tiles, categories, steps and code are the sums of variables, vertices and
+/// programs. Only a model with such options has gaps, or is too large.
 #[test]
 fn recorded_sums_contradict_nothing() {
     for case in cases() {

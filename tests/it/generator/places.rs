@@ -16,7 +16,7 @@ fn text<'a>(context: &'a Context, key: &str) -> Option<&'a str> {
     context.get(key).and_then(Value::as_text)
 }
 
-/// By name of the unlowered variable: the contexts that it has, innermost first.
+/// Returns, for each unlowered variable by name, its contexts, innermost first.
 fn chains(arguments: &str) -> Vec<(String, Vec<Context>)> {
     let directory = TempDir::new().unwrap();
     let arguments: Vec<&str> = arguments.split(' ').collect();
@@ -43,7 +43,7 @@ fn chains(arguments: &str) -> Vec<(String, Vec<Context>)> {
         .collect()
 }
 
-/// The tensors of PopART that variables are of: name, type, element type.
+/// Returns the PopART tensors of variables: name, type, element type.
 fn tensors(arguments: &str) -> HashSet<[String; 3]> {
     let chains = chains(arguments);
     let contexts = chains.iter().flat_map(|(_, chain)| chain);
@@ -72,8 +72,7 @@ fn variables_lead_to_their_tensors() {
     assert!(found.iter().all(|tensor| !tensor[0].contains("onnx::")));
 }
 
-/// A weight that is not trained has no state, and no update that is called
-/// after it.
+/// A weight that is not trained has no state, and no update of its own.
 #[test]
 fn frozen_weights_have_no_state() {
     let found =
@@ -107,8 +106,8 @@ fn names_tell_no_layer_where_none_shall() {
 
 #[test]
 fn pairs_of_nested_calls_stand_where_they_are_asked_for() {
-    // Each of the three layers has one call and two in it; the clones of these two
-    // stand in the body.
+    // Each of the three layers has one call with two more inside it; the body has the clones of
+    // these two.
     for (pairs, called) in [(&[][..], 5), (&["--pairs-on-replaced"], 3)] {
         let directory = TempDir::new().unwrap();
         let arguments = ["--framework", "popart", "--outlined", "once"];
@@ -157,7 +156,7 @@ fn calls_tell_their_layer_or_not() {
     }
 }
 
-/// A list of bytes by tile.
+/// Reads a list of bytes by tile.
 fn by_tile(value: &serde_json::Value) -> Vec<i64> {
     let bytes = value.as_array().unwrap().iter();
     let bytes: Vec<i64> = bytes.map(|bytes| bytes.as_i64().unwrap()).collect();
@@ -175,8 +174,8 @@ fn planted(arguments: &[&str]) -> (TempDir, serde_json::Value) {
     (directory, serde_json::from_str(&text).unwrap())
 }
 
-/// The memory of a range of places grows with each place, is no more than that of its
-/// parts, and is as recorded for all places.
+/// The memory of a range of places grows with each place, is at most the sum of its parts, and
+/// equals the recorded memory for all places.
 #[test]
 fn ranges_of_places_are_written_down() {
     for case in super::cases() {
@@ -198,13 +197,13 @@ fn ranges_of_places_are_written_down() {
         for (&[from, to], range) in ranges.iter().filter(|([from, to], _)| from < to) {
             let (left, right) = (&ranges[&[from, to - 1]], &ranges[&[to, to]]);
             for (part, (left, right)) in range.iter().zip(left.iter().zip(right)) {
-                // The part of a gap is rounded up.
+                // Each part's share of a gap is rounded up.
                 let parts = *left.max(right)..=left + right + 1;
                 assert!(parts.contains(part), "{case:?}, {from} to {to}");
             }
         }
         let ties = planted["places"]["ties"].as_array().unwrap();
-        // Each of these has one weight that several places share.
+        // Each of these models has one weight that several places share.
         let tied = ["--tied", "t5.json", "bert.json"];
         let is_tied = tied.iter().any(|tied| case.join(" ").contains(tied));
         assert_eq!(ties.len(), usize::from(is_tied), "{case:?}");

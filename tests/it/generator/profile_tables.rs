@@ -1,4 +1,4 @@
-//! Schema, ids, what was asked for.
+//! Schema and ids, and the requested numbers.
 
 use std::collections::HashSet;
 
@@ -58,7 +58,7 @@ fn one_seed_gives_the_same_bytes_and_another_seed_others() {
     }
 }
 
-/// Columns of ids, each with that of the rows that have these.
+/// Columns of ids, each with the column that it refers to.
 const IDS: [(&str, &str); 25] = [
     ("programs.variant", "program_types.id"),
     ("control_programs.program", "programs.id"),

@@ -1,5 +1,5 @@
-//! Cases: a fixture that was changed, a run of the tool on it within limits,
-//! and what must hold for every run.
+//! Cases: a changed fixture, a run of the tool on it within limits, and checks that hold for every
+//! run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,16 @@ use crate::support::{self, Run, finish, piped};
 
 pub const FIXTURE: &str = "poplar-mlp";
 
-/// Address space in KiB: more than any run on a file of a fixture's size needs.
-/// The system gives no run more.
+/// Upper bound on address space in KiB: more than a run on a file of a fixture's size needs.
 const MEMORY: u32 = 512 * 1024;
 
-/// Where files of cases go: in memory where the system has such a folder.
+/// Returns a folder for the files of cases, in memory if the system has such a folder.
 pub fn new_folder() -> TempDir {
     let folder = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new());
     folder.expect("a folder")
 }
 
-/// Runs the tool within limits. `before` is more shell code to run first.
+/// Runs the tool within limits; `before` is shell code that runs first.
 pub fn limited(before: &str, arguments: &[&std::ffi::OsStr]) -> Command {
     let script = format!("{before}\nulimit -v {MEMORY}; exec \"$0\" \"$@\"");
     let mut command = piped("sh");
@@ -37,12 +36,12 @@ pub fn limited(before: &str, arguments: &[&std::ffi::OsStr]) -> Command {
     command
 }
 
-/// Both files of a fixture, to be changed.
+/// Copies of both files of a fixture.
 pub struct Case {
     pub folder: TempDir,
     pub profile: PathBuf,
     pub debug: PathBuf,
-    /// Contexts that are not as Poplar wrote them are taken all the same.
+    /// Is the run given `--trust-debug-info`, since the contexts are not as Poplar wrote them?
     pub trusts: bool,
 }
 
@@ -62,7 +61,7 @@ impl Case {
         }
     }
 
-    /// Runs statements on the profile.
+    /// Runs SQL on the profile.
     pub fn sql(self, statements: &str) -> Self {
         let connection = Connection::open(&self.profile).unwrap();
         let faster = "PRAGMA synchronous = OFF";
@@ -72,7 +71,7 @@ impl Case {
         self
     }
 
-    /// The fixture without keys and constraints, which `sql` cannot break.
+    /// Returns the fixture without keys and constraints, which would refuse damaging SQL.
     pub fn loose() -> Self {
         static LOOSE: LazyLock<Vec<u8>> = LazyLock::new(|| {
             let case = Case::new();
@@ -82,7 +81,7 @@ impl Case {
         Case::new().bytes(of_profile, |bytes| bytes.clone_from(&LOOSE))
     }
 
-    /// Changes the document in the debug file, which is then to be trusted.
+    /// Changes the document in the debug file, and trusts it.
     pub fn cbor(mut self, change: impl FnOnce(&mut Vec<Value>, &mut Vec<Value>)) -> Self {
         let bytes = fs::read(&self.debug).unwrap();
         let mut document: Value = ciborium::from_reader(&*bytes).unwrap();
@@ -108,7 +107,7 @@ impl Case {
         self
     }
 
-    /// Runs the tool and checks that nothing happened to any file.
+    /// Runs the tool, and checks that all files are unchanged.
     pub fn run(&self, options: &[&str]) -> Run {
         let trust = self.trusts.then_some(&"--trust-debug-info");
         let options = options.iter().chain(trust).map(std::ffi::OsStr::new);
@@ -120,7 +119,7 @@ impl Case {
         run
     }
 
-    /// The tool must refuse the files with one line that has all these parts.
+    /// Checks that the tool refuses the files with one line that has all these parts.
     pub fn refused(&self, what: &str, parts: &[&str]) {
         let run = self.run(&["--solve"]);
         assert_eq!(run.code, 3, "{what}: {run:?}");
@@ -132,8 +131,8 @@ impl Case {
         }
     }
 
-    /// The tool must find the split that it finds for the fixture as it is;
-    /// gives the messages.
+    /// Checks that the tool finds the same split as for the unchanged fixture, and returns the
+    /// messages.
     pub fn same(&self, what: &str) -> String {
         static EXPECTED: LazyLock<Run> = LazyLock::new(|| Case::new().run(SOLVE));
         let (expected, run) = (&*EXPECTED, self.run(SOLVE));
@@ -143,7 +142,7 @@ impl Case {
     }
 }
 
-/// The options of runs that are compared where files are unusual but right.
+/// Options of runs that are compared if files are unusual but valid.
 pub const SOLVE: &[&str] = &["--solve", "--num-ipus=3", "--layer-breakdown"];
 
 pub fn of_profile(case: &Case) -> &Path {
@@ -154,7 +153,7 @@ pub fn of_debug(case: &Case) -> &Path {
     &case.debug
 }
 
-/// Names and bytes of all files in a folder; of a pipe the name.
+/// Returns names and bytes of all files in a folder; only the name of a pipe.
 pub fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     let file = |entry: fs::DirEntry| {
@@ -176,7 +175,7 @@ pub fn number(profile: &Path, sql: &str) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).expect(sql)
 }
 
-/// A field of a context.
+/// Sets a field of a context.
 pub fn set(context: &mut Value, key: &str, value: Value) {
     let fields = context.as_map_mut().unwrap();
     fields.retain(|(name, _)| name.as_text() != Some(key));

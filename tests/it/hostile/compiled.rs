@@ -1,5 +1,4 @@
-//! Profiles of several IPUs, damaged or contradicting themselves, for `--fit`; and
-//! predictions that are not what they should be.
+//! Profiles of several IPUs for `--fit`, damaged or contradictory, and wrong predictions.
 
 use std::fs;
 
@@ -14,7 +13,7 @@ pub fn case() -> Case {
     Case::of(FIXTURE)
 }
 
-/// Without keys and constraints.
+/// Returns the compiled fixture without keys and constraints.
 fn loose() -> Case {
     let case = case();
     mutations::loosen(&case.profile);
@@ -25,7 +24,7 @@ fn fit(case: &Case) -> Run {
     case.run(&["--fit"])
 }
 
-/// `--fit` must refuse the file with one line that has all these parts.
+/// Checks that `--fit` refuses the file with one line that has all these parts.
 fn refused(what: &str, case: &Case, parts: &[&str]) {
     let run = fit(case);
     assert_eq!((run.code, &*run.out), (3, ""), "{what}: {run:?}");
@@ -36,7 +35,7 @@ fn refused(what: &str, case: &Case, parts: &[&str]) {
     }
 }
 
-/// The verdict must be that of the fixture, with a warning that has all these parts.
+/// Checks that the verdict is the same as for the fixture, with a warning that has all these parts.
 fn warned(what: &str, case: &Case, parts: &[&str]) {
     let run = fit(case);
     assert_eq!(run.code, 0, "{what}: {run:?}");
@@ -268,7 +267,7 @@ fn overflowed_bytes_count_as_over() {
             .contains("1 tile is over, with 8 bytes beyond the memory"),
         "{run:?}"
     );
-    // With more memory than the tiles of the target have, only what is in use counts.
+    // If the limit exceeds the target's memory, overflowed bytes do not count.
     let case = case().sql(sql);
     assert_eq!(case.run(&["--fit", "--mem-per-tile=300000"]).code, 0);
 }

@@ -1,19 +1,19 @@
-//! Damaged tables of cycles: nothing else depends on them, so a warning names
-//! the place, and the split is the same.
+//! Damaged tables of cycles. Nothing else depends on them, so a warning names the place, and the
+//! split stays the same.
 
 use popliner::profile::encoding::push_varint;
 
 use crate::hostile::cases::Case;
 use crate::support::each;
 
-/// The split must be that of the fixture, and a warning must have these parts.
+/// Checks that the split is the same as for the fixture, and that a warning has these parts.
 fn left_out(case: &Case, what: &str, parts: &[&str]) {
     let message = case.same(what);
     let line = message
         .lines()
         .find(|line| line.starts_with("warning: ") && parts.iter().all(|part| line.contains(part)));
     assert!(line.is_some(), "{what}: {parts:?} in {message}");
-    // A report says the same, and goes without.
+    // A report is written without cycles.
     let run = case.run(&["--solve", "--export-markdown=-", "--objective=cycles"]);
     assert!([0, 1, 2].contains(&run.code), "{what}: {run:?}");
 }
@@ -53,7 +53,7 @@ fn blobs_of_cycles() {
         "`compilation_cycles_by_tile` has no row",
     ];
     left_out(&Case::loose().sql(nowhere), nowhere, &parts);
-    // As many cycles as can be: sums of them would need more than 64 bits.
+    // The largest number of cycles: their sums would need more than 64 bits.
     let mut blob = Vec::new();
     push_varint(&mut blob, 16 << 1);
     push_varint(&mut blob, u64::MAX);
@@ -69,7 +69,7 @@ fn blobs_of_cycles() {
     );
 }
 
-/// A million rows of nonsense are read once and said to be so.
+/// A million rows of nonsense are read once, and a warning names them.
 #[test]
 fn executions_that_never_were() {
     let rows = |select: &str| {
@@ -93,7 +93,7 @@ fn executions_that_never_were() {
         "`steps` has no row",
     ];
     left_out(&Case::loose().sql(&by_ipu), "steps by IPU", &parts);
-    // They are there, all of one program, with more cycles than 64 bits hold.
+    // The steps exist, all of one program, with more cycles than 64 bits hold.
     let same = steps.replace("999999 FROM", "0 FROM");
     let case = Case::loose().sql(&same).sql(&by_ipu);
     let parts = ["executed cycles are left out", "more than any real model"];

@@ -1,5 +1,4 @@
-//! Damaged files as a whole: an error that names the place, or what could be
-//! read.
+//! Whole files that are damaged: an error that names the place, or the readable part.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +32,7 @@ fn profiles_cut_at_any_page() {
         };
         case.refused(&format!("cut at {length}"), &["profile.pop: ", part]);
     }
-    // The header knows no better.
+    // The number of pages in the header is also cut.
     for pages in [2u32, 50, 200] {
         let mut cut = whole[..pages as usize * page].to_vec();
         cut[28..32].copy_from_slice(&pages.to_be_bytes());
@@ -45,8 +44,8 @@ fn profiles_cut_at_any_page() {
     }
 }
 
-/// The content of an overwritten page decides the outcome; that each answer is
-/// that of a slow reader is shown in `numbers/mutated.rs`.
+/// The contents of an overwritten page decide the outcome. `numbers/mutated.rs` compares each
+/// answer with a slow reader.
 #[test]
 fn pages_overwritten() {
     let case = Case::new();
@@ -89,7 +88,7 @@ fn cycles() {
         run.code < 2 || run.err.contains("program 5 leads to itself"),
         "{run:?}"
     );
-    // A chain ends where it closes.
+    // A chain of contexts ends where it closes.
     let case = Case::new().cbor(|contexts, _| {
         let ids: Vec<Value> = contexts.iter().map(|c| field(c, "id")).collect();
         for (context, id) in contexts.iter_mut().zip(ids.iter().cycle().skip(1)) {
@@ -108,11 +107,11 @@ fn field(context: &Value, key: &str) -> Value {
     found.map_or(Value::Null, |(_, value)| value.clone())
 }
 
-/// The fixtures themselves are what they were.
+/// The unchanged fixture gives the same answer as before.
 #[test]
 fn a_sound_profile_is_sound() {
     let case = Case::new();
-    // The commands to copy name the files.
+    // Printed commands name the files.
     let folder = |case: &Case| case.folder.path().display().to_string();
     let other = Case::new();
     let message = other.run(crate::hostile::cases::SOLVE).err;

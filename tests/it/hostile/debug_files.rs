@@ -1,4 +1,4 @@
-//! Damaged debug files: what could be read, and what is lost.
+//! Damaged debug files: the readable part, and the lost part.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
-//! Files that lack a little: a warning and the verdict of the whole files where the bytes that
-//! this could move are at most 1 % of the fullest tile and cannot turn the verdict, otherwise no
-//! verdict, with these bytes in the message.
+//! Files with a little damage. If the bytes that the damage could move are at most 1 % of the
+//! fullest tile and cannot change the verdict, the run warns and has the verdict of the whole
+//! files. Otherwise it has no verdict, and the message has the bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use crate::support::{ONE_IPU_FIXTURES, Run, each, mutations};
 
 const COMPILED: &str = "training-pipelined";
 
-/// What a damaged file lacks, and the option that accepts it all the same.
+/// The name of a damage, the option that accepts it, and the damage itself.
 type Damage = (&'static str, &'static str, fn(Case) -> Case);
 
 const DAMAGES: [Damage; 11] = [
@@ -72,8 +72,8 @@ const DAMAGES: [Damage; 11] = [
 
 const TRUST: &str = "--trust-debug-info";
 
-/// The id of the first or last context of the programs of this kind, or of all where there are
-/// none.
+/// Returns the id of the first or last context of the programs of this kind, or of all programs if
+/// there are none.
 fn context(case: &Case, [which, kind]: [&str; 2]) -> i64 {
     let sql = format!(
         "SELECT coalesce({which}(CASE t.name WHEN '{kind}' THEN p.debug_id END), {which}(p.debug_id))
@@ -82,7 +82,7 @@ fn context(case: &Case, [which, kind]: [&str; 2]) -> i64 {
     number(&case.profile, &sql)
 }
 
-/// The number of a key of a context.
+/// Returns the number in a field of a context.
 fn field(context: &ciborium::Value, key: &str) -> Option<i128> {
     let entries = context.as_map()?;
     let (_, value) = entries
@@ -128,14 +128,14 @@ fn circle(case: Case, which: [&str; 2]) -> Case {
     })
 }
 
-/// The bytes that a message says could move.
+/// Returns the bytes that could move, as a message says.
 fn bytes(messages: &str) -> Option<i64> {
     let (_, rest) = messages.split_once("could move up to ")?;
     let digits = rest.split(" bytes").next()?.replace(',', "");
     Some(digits.parse().expect("bytes"))
 }
 
-/// Bytes on the fullest tile of the split that a run printed.
+/// Returns the bytes on the fullest tile of the split that a run printed.
 fn peak(run: &Run) -> i64 {
     let stages: Value = serde_json::from_str(&run.out).expect("JSON");
     let stages = stages.as_array().expect("stages").iter();
@@ -156,7 +156,7 @@ fn a_little_damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
         if name == COMPILED {
             let expected = whole.run(&["--fit"]);
             let run = damage(whole).run(&["--fit"]);
-            // Contexts name layers, and move no bytes of what was recorded.
+            // Contexts only name layers, and move no recorded bytes.
             assert_eq!(run.code, expected.code, "{what}: {}", run.err);
             return;
         }
@@ -193,8 +193,8 @@ const SOLVE: [&str; 3] = ["--solve", "--num-ipus=4", "--format=json"];
 
 type Counts = Mutex<BTreeMap<bool, Vec<String>>>;
 
-/// Runs the damaged files and checks that the verdict is the expected one or is refused, as the
-/// bytes in the message demand.
+/// Runs the damaged files, and checks that the verdict is the expected one, or is refused, as the
+/// bytes in the message require.
 fn check(
     name: &str,
     [fullest, limit]: [i64; 2],

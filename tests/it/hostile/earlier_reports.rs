@@ -1,5 +1,5 @@
-//! Reports: on a full disk, in a closed pipe, of damaged and hostile files, and
-//! compared with what is none.
+//! Reports: on a full disk, in a closed pipe, of damaged and hostile files, and compared with files
+//! that are no reports.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -36,7 +36,7 @@ fn exports_on_a_full_disk() {
                 fs::write(&report, old).unwrap();
             }
             let before = snapshot(case.folder.path());
-            // No file may have a byte, and the signal for more is ignored.
+            // No file may have a byte, and the signal for larger files is ignored.
             let few = "trap '' XFSZ; ulimit -f 0";
             let run = finish(&mut limited(few, &arguments(&case, &[&option])));
             assert_eq!(run.code, 3, "{export}: {run:?}");
@@ -53,7 +53,7 @@ fn exports_on_a_full_disk() {
     }
 }
 
-/// `-` is standard output, with all that holds for it.
+/// `-` is standard output, with all its rules.
 #[test]
 fn exports_to_standard_output() {
     let case = Case::new();
@@ -146,8 +146,7 @@ fn comparisons_with_what_is_no_report() {
     }
 }
 
-/// A report comes back as it is or as an error, whatever numbers and names it
-/// has.
+/// A report with any numbers and names is read back, or gives an error.
 #[test]
 fn comparisons_with_reports_that_were_changed() {
     let folder = new_folder();
@@ -180,7 +179,7 @@ fn comparisons_with_reports_that_were_changed() {
     assert!(accepted > 0, "some changes make another report");
 }
 
-/// Puts `value` in place of every value of its own kind within.
+/// Replaces every value of the same kind inside `within` by `value`.
 fn replace(within: &mut serde_json::Value, value: &serde_json::Value) {
     match within {
         serde_json::Value::Array(list) => list.iter_mut().for_each(|one| replace(one, value)),
@@ -214,7 +213,7 @@ fn files_beside_the_profile() {
             );
             assert!(!run.err.contains('\u{1b}'), "{}", run.err);
         }
-        // JSON of any kind goes into the report, and cannot break out of it.
+        // Any JSON goes into the report, and cannot break out of it.
         let case = Case::new();
         let evil = r#"{"x": ["</script><script>alert(1)</script>", 1e308, -0.0, {"": null}]}"#;
         fs::write(case.folder.path().join(name), evil).unwrap();
@@ -227,7 +226,7 @@ fn files_beside_the_profile() {
     }
 }
 
-/// All layers have names that begin with `start`.
+/// Returns a case in which all layer names begin with `start`, and the regex for them.
 fn named(start: &str) -> (Case, String) {
     let case = Case::new().cbor(|_, strings| {
         for string in strings.iter_mut() {
@@ -244,7 +243,7 @@ fn named(start: &str) -> (Case, String) {
     (case, regex)
 }
 
-/// The names of the layers, in order.
+/// Returns the names of the layers, in order.
 fn layers(case: &Case, regex: &str) -> Vec<String> {
     let run = case.run(&[regex, "--solve", "--export-json=-"]);
     let start = run.out.find("# export-json\n").map_or(0, |at| at + 14);
@@ -277,7 +276,7 @@ fn orders_with_names_that_are_commands() {
     }
     let names = layers(&case, &regex);
     let (first, last) = (names.first().unwrap(), names.last().unwrap());
-    // The pins cannot both be, which the refusal says with their names.
+    // The pins contradict each other, and the refusal names them.
     let pins = [format!("--pin={last}=0"), format!("--pin={first}=1")];
     let run = case.run(&["--solve", &regex, &pins[0], &pins[1]]);
     assert!([1, 2].contains(&run.code), "{run:?}");

@@ -1,5 +1,5 @@
-//! Faults around the tool: no half file under the final name, inputs untouched,
-//! and an exit code that says so.
+//! Faults around the tool: no partial file under the final name, unchanged inputs, and the right
+//! exit code.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ fn standard_output_on_a_full_disk() {
     }
 }
 
-/// Output about the command itself is a result too.
+/// Help and version are results too.
 #[test]
 fn help_on_a_full_disk() {
     let options = [
@@ -58,7 +58,7 @@ fn help_on_a_full_disk() {
     }
 }
 
-/// The reader has had enough: that is no error, and the code tells the verdict.
+/// A reader who closes the pipe causes no error, and the exit code still gives the verdict.
 #[test]
 fn a_closed_pipe() {
     let case = Case::new();
@@ -81,7 +81,7 @@ fn saving_on_a_full_disk() {
             fs::write(&saved, old).unwrap();
         }
         let before = snapshot(case.folder.path());
-        // Files may have so many blocks, and there is a signal for more.
+        // Files are limited to few blocks; the system sends a signal for larger ones.
         for few in ["ulimit -f 1", "trap '' XFSZ; ulimit -f 1"] {
             for option in [&option, &export] {
                 let run = finish(&mut limited(few, &arguments(&case, &[option])));
@@ -102,7 +102,7 @@ fn saving_on_a_full_disk() {
     }
 }
 
-/// Killed at any time, there is the old file or the whole new one.
+/// A run that is killed at any time leaves the old file or the whole new one.
 #[test]
 fn a_kill_while_saving() {
     let case = Case::new();
@@ -130,7 +130,7 @@ fn a_kill_while_saving() {
             fs::read(profile()).unwrap()
         );
         for (path, _) in snapshot(case.folder.path()) {
-            // The file that a kill leaves has a name of its own.
+            // A killed run leaves a temporary file with a name of its own.
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if name.starts_with(".popliner-") {
                 fs::remove_file(path).unwrap();
@@ -140,7 +140,7 @@ fn a_kill_while_saving() {
     }
 }
 
-/// Ended by a signal at any time, a run leaves the old file or the whole new one alone.
+/// A run that a signal ends at any time leaves only the old file or the whole new one.
 #[test]
 fn a_signal_while_saving() {
     let case = Case::new();
@@ -163,7 +163,7 @@ fn a_signal_while_saving() {
             .stderr(Stdio::null())
             .status();
         let status = child.wait().unwrap();
-        // Before the tool listens, the signal ends it as it ends others.
+        // Before the tool handles the signal, the signal ends it as it ends any program.
         let codes = [Some(0), Some(signal.1), None];
         assert!(codes.contains(&status.code()), "{status}");
         let now = fs::read(&saved).unwrap();
@@ -172,8 +172,8 @@ fn a_signal_while_saving() {
     }
 }
 
-/// With too little memory a run ends with an error or, where the system gives nothing at
-/// all, is ended; nothing is left behind, and nothing panics.
+/// With too little memory, a run ends with an error, or the system ends it. Nothing is left behind,
+/// and nothing panics.
 #[test]
 fn little_memory() {
     let case = Case::new();
@@ -198,7 +198,7 @@ fn little_memory() {
         match run.code {
             0 => done += usize::from(run.out == expected.out && now == whole),
             3 => assert!(run.err.contains("error: "), "{run:?}"),
-            // The system has no room for the program itself.
+            // The system has no memory for the program itself.
             126 | 127 | 139 => assert!(mib < 48, "{run:?}"),
             // SIGABRT
             134 => assert!(run.err.contains("memory allocation of "), "{run:?}"),

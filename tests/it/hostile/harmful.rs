@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm.
+//! Files that were made to do harm.
 
 use ciborium::Value;
 use popliner::profile::encoding::{encode_diff_rle, encode_list, push_varint};
@@ -25,7 +25,7 @@ fn few_bytes_that_name_many_variables() {
         "all in each",
         &["`compute_sets`", "`var_ids_diff_rle`", "row 1", "together"],
     );
-    // One variable, 2^60 times.
+    // A list that has one variable 2^60 times.
     let mut same = vec![0x83, 0x80];
     push_varint(&mut same, 1 << 61);
     push_varint(&mut same, 0);
@@ -36,8 +36,8 @@ fn few_bytes_that_name_many_variables() {
         .refused("one", &["`var_ids_diff_rle`", "row 1", "expands to more"]);
 }
 
-/// Each of many layers uses all variables, each of which has users of its own
-/// before: very many sets of layers, each with very many layers.
+/// Each of many layers uses all variables, and each variable also has earlier users of its own:
+/// very many use sets, each with very many layers.
 #[test]
 fn variables_shared_in_every_way() {
     let case = Case::new();
@@ -54,7 +54,8 @@ fn variables_shared_in_every_way() {
     let execute = "SELECT id FROM program_types WHERE name = 'OnTileExecute'";
     let execute: i64 = connection.query_row(execute, [], |row| row.get(0)).unwrap();
     for layer in 0..layers {
-        // At first the bits of a variable's id, then all variables.
+        // The first layers use variables by the bits of their ids, the later ones use all
+        // variables.
         let is_used = |id: &u64| layer >= 10 || id >> layer & 1 == 1;
         let ids: Vec<u64> = (0..512).filter(is_used).collect();
         let id = (first + layer) as i64;
@@ -89,8 +90,7 @@ fn variables_shared_in_every_way() {
     );
 }
 
-/// Programs of which each leads to the next twice; `call` makes the way from
-/// one to the next a Call.
+/// Returns programs that each run the next one twice; with `call`, through a Call.
 fn doubled(levels: i64, each: usize, call: bool) -> Case {
     let case = Case::new();
     let connection = Connection::open(&case.profile).unwrap();

@@ -1,7 +1,7 @@
-//! Files as they come from processes that died, machines that vanished and
-//! people one does not know. Whatever they hold: a right answer, or an error
-//! that names the place; never a panic, a hang, memory without bound, a wrong
-//! number, or a changed input. Every run has 512 MB of address space.
+//! Files of processes that died, of machines that vanished, and of strangers. Whatever they
+//! contain, the tool gives the right answer, or an error that names the place. It never panics,
+//! hangs, takes unbounded memory, gives a wrong number, or changes an input. Every run has 512 MB
+//! of address space.
 //!
 //! | unusual | case |
 //! |---|---|

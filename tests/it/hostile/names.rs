@@ -1,5 +1,4 @@
-//! Hostile names through every output, each read back with the parser of its own
-//! language.
+//! Hostile names in every output, each read back with a parser of the output's language.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,8 +11,7 @@ use crate::support::{
     Run, cells, change_texts, piped, popliner, python, sections, skip, try_finish,
 };
 
-/// Names that want to end a text, begin a key, be computed, be obeyed, or be a
-/// result.
+/// Names that try to end a text, begin a key, be computed, control a terminal, or imitate a result.
 const NAMES: [&str; 6] = [
     "</script><img src=x onerror=alert(1)>'\"\\",
     "a\u{2028}evil: [1]\u{2029}b: 2\u{85}c: 3",
@@ -23,7 +21,7 @@ const NAMES: [&str; 6] = [
     "|`*_[x](javascript:y) @all $(touch z) {{1}} \u{1f680}é",
 ];
 
-/// Characters in them that must be nowhere as they are. Lines end where results do.
+/// Characters of these names that must not be printed. Line ends are allowed between results.
 const OBEYED: [char; 15] = [
     '\u{2028}',
     '\u{2029}',
@@ -42,10 +40,11 @@ const OBEYED: [char; 15] = [
     '\r',
 ];
 
-/// Finds what was [`renamed`].
+/// Matches names from [`renamed`].
 const REGEX: &str = "--layer-name-regex=(?s)«(.+?)»";
 
-/// All names that a pattern finds, such as `Layer0`, become a hostile one and its number.
+/// Returns a fixture in which names that match a pattern, such as `Layer0`, become a hostile name
+/// and a number.
 fn renamed(fixture: &str, pattern: &str, name: &str) -> Case {
     let pattern = regex::Regex::new(pattern).unwrap();
     let renamed = |text: &str| {
@@ -76,7 +75,7 @@ fn renamed(fixture: &str, pattern: &str, name: &str) -> Case {
 
 const LAYER: &str = "Layer([0-9]+)";
 
-/// Everything that is printed about a model, in one run.
+/// Options that print everything about a model, in one run.
 const ALL: [&str; 25] = [
     REGEX,
     "-vv",
@@ -105,8 +104,8 @@ const ALL: [&str; 25] = [
     "--format=csv",
 ];
 
-/// Runs the tool, and checks that nothing is left to obey. A tab is between the cells of
-/// a table alone.
+/// Runs the tool, and checks that no control characters are printed. Tabs are only allowed between
+/// the cells of a table.
 fn run(case: &Case, options: &[&str]) -> Run {
     let run = case.run(options);
     assert!(run.code < 2, "{}", run.err);
@@ -119,7 +118,7 @@ fn run(case: &Case, options: &[&str]) -> Run {
     run
 }
 
-/// A section of standard output.
+/// Returns a section of standard output, which must occur once.
 fn section<'a>(all: &'a [(String, String)], name: &str) -> &'a str {
     let mut named = all.iter().filter(|(layer, _)| layer == name);
     let (Some((_, text)), None) = (named.next(), named.next()) else {
@@ -128,7 +127,7 @@ fn section<'a>(all: &'a [(String, String)], name: &str) -> &'a str {
     text
 }
 
-/// As people read a name: what is obeyed is written out.
+/// Escapes the control characters of a name, as in texts for people.
 fn written_out(name: &str) -> String {
     let written = |c: char| match OBEYED.contains(&c) || "\t\n".contains(c) {
         true => c.escape_default().to_string(),
@@ -137,13 +136,13 @@ fn written_out(name: &str) -> String {
     name.chars().map(written).collect()
 }
 
-/// A cell of a table: text, and no formula.
+/// Writes a name as a cell of a table: as text, not as a formula.
 fn as_cell(name: &str) -> String {
     let sign = if name.starts_with('=') { "'" } else { "" };
     format!("{sign}{}", written_out(name))
 }
 
-/// The names of all layers, as the pattern makes them of a fixture with five.
+/// Returns the names of all five layers of the fixture.
 fn layers(name: &str) -> Vec<String> {
     (0..5).map(|number| format!("{name}{number}")).collect()
 }
@@ -159,7 +158,7 @@ fn check_tables(sections: &[(String, String)], delimiter: char, name: &str) {
     }
 }
 
-/// Checks all JSON, and gives the layers of each stage.
+/// Checks all JSON, and returns the layers of each stage.
 fn check_json(sections: &[(String, String)], name: &str) -> Vec<Vec<String>> {
     let report: Value = serde_json::from_str(section(sections, "export-json")).expect("JSON");
     let stages = &report["split"]["stages"];
@@ -185,7 +184,7 @@ fn module(layer: &str) -> String {
     format!("a['{layer}']")
 }
 
-/// Both forms of YAML.
+/// Returns the expected contents of both forms of YAML.
 fn yaml(stages: &[Vec<String>]) -> Value {
     let counts: Vec<usize> = stages.iter().map(Vec::len).collect();
     let splits: Vec<String> = stages[1..].iter().map(|stage| module(&stage[0])).collect();
@@ -196,7 +195,7 @@ fn yaml(stages: &[Vec<String>]) -> Value {
     ])
 }
 
-/// All forms but JSON and tables as Python reads them.
+/// Reads all forms except JSON and tables with Python.
 fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
     let of = |name| section(sections, name);
     let input = json!({
@@ -210,7 +209,7 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
     Some(serde_json::from_str(&found).expect("JSON"))
 }
 
-/// Checks what Python read, against what it reads where layers have plain names.
+/// Compares the values that Python read with its values for plain layer names.
 fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
     let modules: Vec<String> = stages.concat().iter().map(|stage| module(stage)).collect();
     let entries = [
@@ -221,7 +220,7 @@ fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
     .concat();
     assert_eq!(found["keras"], json!(entries));
     assert_eq!(found["popart"], plain["popart"]);
-    // Names that cannot be typed leave a command line out, and add nothing.
+    // If a name cannot be typed, command lines with it are left out, and nothing is added.
     let elements = |found: &Value| BTreeSet::from_iter(strings(&found["elements"]));
     assert!(elements(found).is_subset(&elements(plain)), "{found}");
     let in_page = strings(&found["page"]);
@@ -285,7 +284,7 @@ fn python_is_given_no_module_that_it_reads_otherwise() {
     }
 }
 
-/// Words of a command line that a message tells people to type.
+/// Words of command lines in messages.
 #[test]
 fn shells_read_them_back() {
     for name in NAMES {
@@ -363,7 +362,7 @@ fn files_read_them_back() {
     }
 }
 
-/// All texts in a document.
+/// Returns all texts in a document.
 fn strings(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

@@ -1,5 +1,5 @@
-//! Tables that are read in ranges of rowids have the rows that SQLite reads in one go, and no
-//! damage takes rows away in silence.
+//! Tables that are read in ranges of rowids have the same rows as SQLite reads at once, and damage
+//! never removes rows silently.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn read(path: &Path) -> Result<Rows, ProfileError> {
 
 fn by_sqlite(path: &Path) -> rusqlite::Result<Rows> {
     let connection = Connection::open(path)?;
-    // An index of one case has the first three of these columns, in an order of its own.
+    // The index of one case has the first three columns in its own order.
     let sql = "SELECT var_id, tile, size_bytes, category FROM vars_info NOT INDEXED";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -38,8 +38,8 @@ fn by_sqlite(path: &Path) -> rusqlite::Result<Rows> {
 const COLUMNS: &str =
     "tile, size_bytes, category, equivalence_class, name_base_id, unlowered_var_id";
 
-/// Writes the variables into a table of this kind, in the order of their ids, `apart` rowids after
-/// each other: with thousands the table is read in several ranges.
+/// Writes the variables into a table of this kind, in the order of their ids, with `apart` between
+/// their rowids. With thousands between them, the table is read in several ranges.
 fn with_table(case: Case, before: &str, declaration: &str, rowid: &str, apart: u32) -> Case {
     let rowid = match rowid {
         "" => ["", ""].map(String::from),
@@ -55,7 +55,7 @@ fn with_table(case: Case, before: &str, declaration: &str, rowid: &str, apart: u
     ))
 }
 
-/// A table without keys, which is read in several ranges from pages of 512 bytes.
+/// Returns a table without keys, which is read in several ranges from pages of 512 bytes.
 fn in_ranges() -> Case {
     let declaration = format!("var_id, {COLUMNS})");
     with_table(
@@ -109,7 +109,7 @@ fn tables_of_all_kinds_have_the_rows_of_sqlite() {
         .collect();
     each(&cases, |((declaration, rowid, after), before)| {
         let case = with_table(Case::new(), before, declaration, rowid, 5000);
-        // The lists of variables name some that are deleted here.
+        // The lists of variables name some variables that are deleted here.
         let lists = "UPDATE compute_sets SET var_ids_diff_rle = NULL; DELETE FROM exchange_regions";
         let case = case.sql(after).sql(lists);
         let found = read(&case.profile);
@@ -131,7 +131,7 @@ fn word(bytes: &[u8], at: usize) -> usize {
     u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
 }
 
-/// The pages of the table of variables: those that point to others, and those with rows.
+/// Returns the pages of the table of variables: pages that point to others, and pages with rows.
 fn pages(case: &Case) -> [Vec<usize>; 2] {
     let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'vars_info'";
     let bytes = fs::read(&case.profile).unwrap();
@@ -151,7 +151,7 @@ fn pages(case: &Case) -> [Vec<usize>; 2] {
     [above, leaves]
 }
 
-/// Swaps the first two rows of a page, by the numbers that say where they are.
+/// Swaps the first two rows of a page in its list of cell positions.
 fn swap_rows(bytes: &mut [u8], number: usize) {
     let first = page_of(bytes, number) + 8;
     bytes[first..first + 4].rotate_left(2);
@@ -169,8 +169,8 @@ fn rows_in_another_order_are_damage() {
     }
 }
 
-/// Wherever a page of the table is damaged, the rows are those that SQLite reads from one end to
-/// the other, or there is an error.
+/// Wherever a page of the table is damaged, the rows are the ones that SQLite reads in order, or
+/// there is an error.
 #[test]
 fn a_wrong_byte_takes_no_row_away_in_silence() {
     let sound = in_ranges();
@@ -179,7 +179,7 @@ fn a_wrong_byte_takes_no_row_away_in_silence() {
     let mut random = Random(3);
     let mut place = |number: &usize| {
         let start = page_of(&bytes, *number);
-        // Every second one of them is among those that say where rows are.
+        // Half of the changed bytes are in the header and the list of cell positions.
         let within = random.one_of(&[40, 512]);
         let within = random.below(within);
         (start + within, random.next() as u8)

@@ -5,8 +5,7 @@ use popliner::profile::encoding::push_varint;
 use crate::hostile::cases::{Case, set};
 use crate::support::each;
 
-/// Tables without which nothing can be computed, each with the columns that
-/// must be there.
+/// Tables that every analysis needs, each with its required columns.
 const NEEDED: [(&str, &str); 16] = [
     ("version_info", "major minor point"),
     ("target_info", TARGET),
@@ -34,10 +33,10 @@ const NEEDED: [(&str, &str); 16] = [
 const TARGET: &str = "tiles_per_ipu num_tiles bytes_per_tile num_ipus num_replicas";
 const EXCHANGE: &str = "id code_bytes_by_tile_rle source_regions_id";
 
-/// The most that a cell holds.
+/// The largest integer that a cell can hold.
 const MOST: &str = "9223372036854775807";
 
-/// Sets a column of the last row.
+/// Returns SQL that sets a column of the last row.
 fn in_last_row(table: &str, column: &str, value: &str) -> String {
     format!("UPDATE {table} SET {column} = {value} WHERE rowid = (SELECT max(rowid) FROM {table})")
 }
@@ -58,9 +57,9 @@ fn missing_tables_and_columns() {
 #[test]
 fn cells_of_another_type() {
     let values = ["NULL", "'text'", "1.5", "x'00'", "-1"];
-    // These columns may hold other things than numbers: nothing, and anything.
+    // These columns may be NULL or have other values than numbers.
     let tolerated = |table: &str, column: &str, value: &str| match (column, value) {
-        // Numbers become texts in a column of texts.
+        // SQLite converts numbers in a column of text to text.
         ("name", "NULL") => table != "program_types",
         ("name", value) => value != "x'00'",
         ("debug_id" | "parent_step_id" | "source_regions_id", "NULL") => true,
@@ -71,7 +70,7 @@ fn cells_of_another_type() {
     each(&NEEDED, |&(table, columns)| {
         for column in columns.split(' ') {
             for value in values {
-                // Not all programs have a row of their type.
+                // Some programs have no row in the table of their type.
                 let sql = match column {
                     "variant_index" => format!(
                         "UPDATE programs SET variant_index = {value} WHERE rowid =
@@ -165,7 +164,7 @@ fn ids_that_stand_twice() {
         let parts = [&*format!("`{table}`"), "several rows"];
         Case::new().sql(&sql).refused(table, &parts);
     }
-    // Of contexts the first counts.
+    // The first of several contexts with one id counts.
     let case = Case::new().cbor(|contexts, _| {
         let mut again = contexts.clone();
         again
@@ -214,7 +213,7 @@ fn blobs() {
             vec![0x05],
             vec![0x7f; 12],
         ] {
-            // Any number of variables is right, up to all.
+            // Any list of existing variables is valid.
             if column != "var_ids_diff_rle" || blob.len() > 3 || blob.len() == 1 {
                 cases.push((table, column, blob));
             }
@@ -297,7 +296,7 @@ fn numbers_that_cannot_be() {
     for (sql, parts) in cases {
         Case::new().sql(sql).refused(sql, parts);
     }
-    // All other variables as large as can be: sums beyond 32 bits are right, too.
+    // All other variables have the largest size: sums beyond 32 bits are valid.
     let code = "'vertexCode', 'vertexInstanceState', 'vertexFieldData', 'copyDescriptor', \
                 'vectorListDescriptor', 'internalExchangeCode', 'controlCode'";
     let code = format!("(SELECT id FROM var_categories WHERE name IN ({code}))");
@@ -312,8 +311,8 @@ fn numbers_that_cannot_be() {
     }
 }
 
-/// Damage that leaves every row well formed shows where the compiler recorded
-/// the same in another place.
+/// Damage that leaves every row well formed is noticed if the compiler recorded the same facts
+/// elsewhere.
 #[test]
 fn rows_that_are_lost() {
     let fullest = "(SELECT tile FROM memory_by_tile ORDER BY total DESC, tile LIMIT 1)";

@@ -1,4 +1,4 @@
-//! Saved files that somebody altered, and some that somebody made to do harm.
+//! Saved files that were altered, or were made to do harm.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -74,8 +74,7 @@ fn saved_files() {
     }
 }
 
-/// The file with the number 2^32 - 1 at a place of one of its parts, under a
-/// right checksum.
+/// Returns the file with the number 2^32 - 1 at a place of one of its parts, with a valid checksum.
 fn claiming_much(good: &[u8], part: usize, place: usize) -> Vec<u8> {
     let word = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().unwrap()) as usize;
     let (count, entry) = (word(12), 24 + 4 * part);
@@ -95,8 +94,7 @@ fn claiming_much(good: &[u8], part: usize, place: usize) -> Vec<u8> {
     file
 }
 
-/// A fixture that is loaded with this change must be right or refused within
-/// the limits.
+/// Loads a fixture with this change. The result must be right, or be refused within the limits.
 fn changed(change: impl FnOnce(&mut Model)) -> Run {
     let case = Case::new();
     let mut model = model(&case.profile, &case.debug);
@@ -107,7 +105,7 @@ fn changed(change: impl FnOnce(&mut Model)) -> Run {
     load(&bytes)
 }
 
-/// Another operation group and the operation of it that has this name.
+/// Adds an operation group and one operation in it with this name.
 fn add(model: &mut Model, name: &str) -> u32 {
     let group = model.operation_groups.len() as u32;
     let empty = OperationGroup {
@@ -138,7 +136,7 @@ fn named_operation(group: u32, name: &str) -> Operation {
     }
 }
 
-/// Variables on the first tile alone, one for each of these (class, set).
+/// Puts variables on the first tile only, one for each (class, set).
 fn on_first_tile(model: &mut Model, uses: impl Iterator<Item = (u32, u32)>) {
     let item = |(class, set)| VariableGroup {
         class,

@@ -1,4 +1,4 @@
-//! Profiles that make SQLite do what it should not.
+//! Profiles that try to make SQLite run code or loop.
 
 use crate::hostile::cases::{Case, number, of_profile};
 
@@ -68,8 +68,8 @@ fn schemas_that_run_code() {
     assert!(!case.run(&["--solve"]).err.contains('\u{1b}'));
 }
 
-/// Puts pages above the last leaf of a table that lead to it over and over:
-/// so many levels, each with as many cells as a page holds.
+/// Puts `levels` levels of pages above the last leaf of a table. Each page has as many cells as
+/// fit, which all lead to the page below.
 fn multiply(case: Case, table: &str, levels: usize) -> Case {
     let sql = format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'");
     let root = number(&case.profile, &sql) as usize;
@@ -96,7 +96,7 @@ fn multiply(case: Case, table: &str, levels: usize) -> Case {
                 let at = size - 7 * (cell + 1);
                 new[12 + 2 * cell..][..2].copy_from_slice(&(at as u16).to_be_bytes());
                 new[at..at + 4].copy_from_slice(&(below as u32).to_be_bytes());
-                // All rows below are said to come before this one.
+                // The key of the cell says that all rows below come before it.
                 new[at + 4..at + 7].copy_from_slice(&[0xff, 0xff, 0x7f]);
             }
             if level == levels {

@@ -49,7 +49,7 @@ fn one_of_several_replicas_is_analysed() {
             "{message}"
         );
     }
-    // Replicas that are listed each may differ.
+    // Replicas that are all listed may differ.
     let case = Case::new().sql(
         "UPDATE target_info SET num_tiles = 32, num_replicas = 2;
          CREATE TEMP TABLE more AS SELECT * FROM memory_by_tile;
@@ -95,7 +95,7 @@ fn other_format_versions_are_read_with_a_warning() {
         let parts = [part, "knows format 3 alone", "record it with such an SDK"];
         Case::new().sql(&sql).refused(part, &parts);
     }
-    // Before 3.2, cycle estimates stood elsewhere.
+    // Before format 3.2, cycle estimates were in other columns.
     let case = Case::new().sql(
         "UPDATE version_info SET minor = 1;
          ALTER TABLE compute_sets DROP COLUMN cycles_by_tile_ids;
@@ -119,8 +119,8 @@ fn compilation_steps() {
     );
 }
 
-/// The oracle says in other tests what is right; here it is enough that both
-/// ways to list a body's steps are read.
+/// The oracle checks the numbers in other tests. Here it is enough that both ways to list a body's
+/// steps are read.
 #[test]
 fn function_bodies_once_and_for_each_call() {
     for outlined in ["once", "per-call"] {
@@ -139,7 +139,7 @@ fn a_program_of_several_parents() {
         "UPDATE programs SET children = children || x'{:02x}' WHERE length(children) > 1",
         0x80 | leaf
     );
-    // A concatenation is a text in SQLite.
+    // A concatenation is text in SQLite.
     let case = case
         .sql(&sql)
         .sql("UPDATE programs SET children = CAST(children AS BLOB)");
@@ -185,7 +185,7 @@ fn odd_names() {
     );
 }
 
-/// Layer names are what a regex finds, so gaps change nothing but names.
+/// A regex finds layer names, so missing numbers change only names.
 #[test]
 fn layers_with_gaps() {
     let case = Case::new().cbor(|_, strings| {
@@ -218,7 +218,7 @@ fn one_layer_and_hundreds() {
 
 #[test]
 fn a_layer_with_one_operation() {
-    // Each distinct name is its own layer.
+    // Each distinct name is a layer.
     let case = Case::new();
     let run = case.run(&["--solve", "--num-ipus=99", "--layer-name-regex=(.+)"]);
     assert!(run.code < 2, "{run:?}");

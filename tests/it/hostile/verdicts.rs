@@ -1,14 +1,12 @@
-//! Files that lost something, or have something else in its place: does a verdict turn, and
-//! is that said?
+//! Files that lost or changed something: does the verdict change, and is there a warning?
 //!
-//! The limit of each case is what the fixture needs at least, or one byte less, so that the
-//! least change of the memory can turn the verdict. What takes or scales half of a
-//! table or more must not turn it in silence where the table has a witness. All else that
-//! does is counted by kind and printed: single cells that no other part of a profile
-//! repeats, and names.
+//! The limit of each case is the bytes that the fixture needs, or one byte less, so that the
+//! smallest change of the memory can change the verdict. Removing or scaling half of a table or
+//! more must not change it silently if the table has a witness. All other silent changes are
+//! counted by kind and printed: single cells that no other part of a profile repeats, and names.
 //!
-//! `SEEDS=0..20000 cargo test --test it -- verdicts:: --nocapture` takes other changes, and
-//! as many as one likes.
+//! `SEEDS=0..20000 cargo test --test it -- verdicts:: --nocapture` makes other changes, in any
+//! number.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +24,7 @@ use crate::support::{ONE_IPU_FIXTURES, mutations, popliner};
 
 const COMPILED: &str = "training-pipelined";
 
-/// Tables that are read, and the columns with numbers that bear on memory.
+/// Tables that are read, and their columns with numbers that affect memory.
 const TABLES: [(&str, &[&str]); 17] = [
     (
         "memory_by_tile",
@@ -70,7 +68,7 @@ const TABLES: [(&str, &[&str]); 17] = [
     ("debug_ids", &["ids"]),
 ];
 
-/// Kinds of changes, or what they are of, that something else in a profile witnesses.
+/// Kinds of changes, or changed tables and columns, that another part of a profile witnesses.
 const WITNESSED: [&str; 27] = [
     "memory_by_tile",
     "memory_by_tile.total",
@@ -101,15 +99,15 @@ const WITNESSED: [&str; 27] = [
     "debug_ids.ids",
 ];
 
-/// A fixture without keys and constraints, with the limits around what it needs.
+/// A fixture without keys and constraints, with the bytes that it needs.
 struct Subject {
     name: &'static str,
     bytes: [Vec<u8>; 2],
     needs: u64,
-    /// Does the fixture as it is fit in what it needs, and in one byte less, where finer layers
-    /// may?
+    /// Does the unchanged fixture fit in the bytes that it needs, and in one byte less? Finer
+    /// layers may fit in less.
     fits: [Option<bool>; 2],
-    /// The warnings of the fixture as it is.
+    /// The warnings for the unchanged fixture.
     warnings: Vec<String>,
 }
 
@@ -143,7 +141,7 @@ impl Subject {
         [options, vec![limit]].concat()
     }
 
-    /// The verdict on both files; `None` where there is none.
+    /// Returns the verdict on both files; `None` without a verdict.
     fn fits(&self, case: &Case, limit: u64) -> Option<bool> {
         let files = [&case.profile, &case.debug].map(|path| path.display().to_string());
         let line = ["popliner".to_string(), "--quiet".to_string()];
@@ -156,7 +154,7 @@ impl Subject {
         }
     }
 
-    /// The warnings of the command.
+    /// Returns the warnings of the command.
     fn warnings(&self, case: &Case, limit: u64) -> Vec<String> {
         let files = [&case.profile, &case.debug].map(|path| path.display().to_string());
         let run = popliner(files.into_iter().chain(self.options(limit)));
@@ -166,7 +164,7 @@ impl Subject {
     }
 }
 
-/// Bytes on the fullest tile of the best split.
+/// Returns the bytes on the fullest tile of the best split.
 fn best(case: &Case) -> u64 {
     let run = case.run(&["--solve", "--num-ipus=4", "--quiet"]);
     let stages: serde_json::Value = serde_json::from_str(&run.out).expect("stages");
@@ -175,15 +173,15 @@ fn best(case: &Case) -> u64 {
     peaks.max().expect("a stage")
 }
 
-/// A change, by what it is called and how much it takes.
+/// A change of a file, and whether it is large.
 struct Change {
-    /// A table, a column or a file.
+    /// The changed table, column or file.
     of: String,
     what: &'static str,
     is_large: bool,
 }
 
-/// Makes one change as `random` has it.
+/// Makes one random change.
 fn change(case: &Case, random: &mut Random) -> Change {
     if random.once_in(6) {
         return change_bytes(case, random);
@@ -256,7 +254,7 @@ fn change_bytes(case: &Case, random: &mut Random) -> Change {
     }
 }
 
-/// How often what happened, by kind of change.
+/// Numbers of outcomes, by kind of change.
 #[derive(Default)]
 struct Counts {
     refused: usize,

@@ -1,5 +1,5 @@
-//! Profiles that contradict themselves: no verdict, and in what forms that is said; and
-//! those that do not.
+//! Profiles that contradict themselves have no verdict, in every form. Sound profiles do not
+//! contradict themselves.
 
 use std::fs;
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::support::each;
 use crate::support::models::{Random, every_kind, generate, seeds};
 use crate::support::{ONE_IPU_FIXTURES, Run, mutations, popliner, sample_pair, vary};
 
-/// A fixture without keys and constraints that nothing fits, unless it has no verdict.
+/// Returns a fixture without keys and constraints.
 fn loose(fixture: &str) -> Case {
     let case = Case::of(fixture);
     mutations::loosen(&case.profile);
     case
 }
 
-/// There must be an error with all these parts and no result; and with
-/// `--allow-incomplete` results, and the same exit code.
+/// Checks that there is an error with all these parts and no result, and with `--allow-incomplete`
+/// results with the same exit code.
 fn no_verdict(case: &Case, options: &[&str], parts: &[&str]) {
     let run = case.run(options);
     assert_eq!((run.code, &*run.out), (3, ""), "{parts:?}: {run:?}");
@@ -179,7 +179,7 @@ fn a_compilation_is_held_against_the_same() {
     });
 }
 
-/// Markdown with the characters that it writes as numbers.
+/// Decodes the characters that Markdown writes as numbers.
 fn decoded(markdown: &str) -> String {
     let mut parts = markdown.split("&#");
     let first = parts.next().unwrap_or_default().to_string();
@@ -190,8 +190,8 @@ fn decoded(markdown: &str) -> String {
     })
 }
 
-/// Runs the tool on a case with all exports; gives the run, the report, and the texts of
-/// Markdown and page.
+/// Runs the tool on a case with all exports; returns the run, the report, and the texts of Markdown
+/// and page.
 fn exported(case: &Case, options: &[&str]) -> (Run, Value, [String; 2]) {
     let folder = tempfile::tempdir().expect("a folder");
     let files = ["report.json", "report.md", "report.html"].map(|name| folder.path().join(name));
@@ -321,11 +321,11 @@ fn one_per_cent_is_a_warning_in_every_form() {
     }
 }
 
-/// The model of both files contradicts nothing, and all its layers in one stage are what
-/// was recorded, tile by tile.
+/// Checks that the model of both files has no contradiction, and that all its layers in one stage
+/// need the recorded bytes, tile by tile.
 fn agrees(profile: &Path, debug: &Path, what: &str) {
     let profile = Profile::read(profile).unwrap_or_else(|error| panic!("{what}: {error}"));
-    // Some varied models refer to contexts that nobody defines, which is damage.
+    // Some varied models refer to contexts that do not exist, which is damage.
     let contexts = DebugInfo::read(debug).unwrap_or_else(|error| panic!("{what}: {error}"));
     let model = Model::build(profile, &contexts, false);
     let model = model.unwrap_or_else(|error| panic!("{what}: {error}"));

@@ -1,6 +1,6 @@
-//! The case `big` of the benchmark against the second analyser. It takes minutes
-//! and some 10 GB of memory, so it runs by hand, on the folder that
-//! `benches/big.sh` made or the generator wrote:
+//! The case `big` of the benchmark against the second analyser. It takes minutes and some 10 GB of
+//! memory, so it runs only by hand, on the folder that `benches/big.sh` made or the generator
+//! wrote:
 //!
 //!     POPLINER_BIG=target/big/48-layers-10M cargo test --release big:: -- --nocapture
 //!

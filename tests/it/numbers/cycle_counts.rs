@@ -1,5 +1,5 @@
-//! Cycles of operations and layers: against the second analyser on generated
-//! models, and on profiles that say less, or something that cannot be.
+//! Cycles of operations and layers: against the second analyser on generated models, and on
+//! profiles with fewer tables or impossible numbers.
 
 use crate::oracle::layers::Rules;
 use crate::oracle::{self, Oracle};
@@ -22,13 +22,12 @@ fn layer_cycles(model: &Model) -> Option<CyclesByLayer> {
     model.layer_cycles(&placement)
 }
 
-/// The sum over all operations and what belongs to none.
+/// Returns the sum over all operations and programs without an operation.
 fn total(cycles: &OperationCycles) -> u64 {
     cycles.by_operation.iter().sum::<u64>() + cycles.unexplained
 }
 
-/// The cycles of a fixture after some changes to its profile, with all
-/// warnings.
+/// Returns the cycles and all warnings of a fixture after changes to its profile.
 fn after(fixture: &str, sql: &str) -> (Option<OperationCycles>, Vec<Warning>) {
     let folder = TempDir::new().unwrap();
     let [profile, debug] = copy(fixture, folder.path());
@@ -43,12 +42,12 @@ fn after(fixture: &str, sql: &str) -> (Option<OperationCycles>, Vec<Warning>) {
 const ESTIMATED: &str = "popart-bert-inference";
 const EXECUTED: &str = "poplar-mlp";
 
-/// Cycles of exchanges alone.
+/// Returns the cycles of exchanges.
 fn exchange(cycles: &OperationCycles) -> u64 {
     cycles.exchange_by_operation.iter().sum::<u64>() + cycles.unexplained_exchange
 }
 
-/// Cycles of operations, and the exact ones; a share of a program is rounded once.
+/// Compares cycles of operations with exact ones. Each share of a program is rounded once.
 fn check_operations(found: &[u64], expected: &[f64], roundings: impl Fn(usize) -> usize) {
     assert_eq!(found.len(), expected.len());
     for (index, (&found, &expected)) in found.iter().zip(expected).enumerate() {
@@ -60,8 +59,8 @@ fn check_operations(found: &[u64], expected: &[f64], roundings: impl Fn(usize) -
     }
 }
 
-/// Generated models, each with what its options add; and what all programs take, and
-/// all exchanges.
+/// Compares a generated model with the oracle. Returns its cycles, and the oracle's sums over all
+/// programs and over all exchanges.
 fn against_the_oracle(seed: u64, more: &[&str]) -> (OperationCycles, [u64; 2]) {
     let mut all = options(seed);
     all.extend(more.iter().map(|option| option.to_string()));
@@ -115,7 +114,7 @@ fn a_body_of_a_loop_counts_as_often_as_it_runs() {
     let [whole, once, never] = [whole, once.clone(), never].map(|cycles| total(&cycles.unwrap()));
     assert!(whole > 16 * (once - never) && whole < 64 * once);
     assert_eq!(total(&dropped.unwrap()), once);
-    // Loops in loops, each as long as can be: no sum wraps around.
+    // Nested loops of the largest length: no sum wraps around.
     let long = "UPDATE program_type_repeat SET repeat_count = 9223372036854775807";
     let (long, _) = after(ESTIMATED, long);
     assert!(long.unwrap().by_operation.iter().any(|&n| n > whole));
@@ -137,7 +136,7 @@ fn cycles_of_layers_and_of_none_are_all() {
     check_parts(&cycles);
 }
 
-/// Exchanges are a part of each layer, and of some not all.
+/// Exchanges are a part of each layer's cycles, and in some layers not all of them.
 fn check_parts(cycles: &CyclesByLayer) {
     let mut layers = cycles.by_layer.iter().zip(&cycles.exchange_by_layer);
     assert!(layers.all(|(all, exchange)| exchange <= all));
@@ -174,7 +173,7 @@ fn estimates_stand_in_for_an_execution_that_is_not_there() {
         "DROP TABLE steps",
         "DROP TABLE steps_by_ipu",
         "UPDATE steps_by_ipu SET cycles = 0",
-        // Only steps of other programs, or of none.
+        // Steps of no program.
         "UPDATE steps SET program = NULL",
     ] {
         let (cycles, warnings) = after(EXECUTED, sql);
@@ -209,7 +208,7 @@ fn estimates_of_exchanges_alone_are_none() {
     }
 }
 
-/// Before format 3.2 cycles stood in place.
+/// Before format 3.2, cycles were stored in the tables themselves.
 #[test]
 fn estimates_in_place_are_the_same() {
     let (by_id, _) = after(ESTIMATED, "");
@@ -220,7 +219,7 @@ fn estimates_in_place_are_the_same() {
              ALTER TABLE {table} DROP COLUMN cycles_by_tile_ids;"
         )
     };
-    // The fixture counts estimates as `compute_sets`, then as exchanges.
+    // The fixture numbers estimates of compute sets first, then of exchanges.
     let sql = format!(
         "ALTER TABLE compute_sets ADD COLUMN cycle_row INTEGER;
          ALTER TABLE program_type_do_exchange ADD COLUMN cycle_row INTEGER;

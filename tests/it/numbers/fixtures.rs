@@ -1,5 +1,5 @@
-//! Every number the tool prints about the fixtures and the real sample, held
-//! against a second computation that was written from the rules alone.
+//! Every number that the tool prints about the fixtures and the real sample, compared with a second
+//! computation that was written only from the rules.
 
 use super::printed::Subject;
 use super::printed::diagnoses::diagnosis;
@@ -20,8 +20,8 @@ fn rules(layer_regex: &str, natural: bool) -> Rules {
     }
 }
 
-/// Other ways to see layers in the fixtures: fewer of them, more of them, by
-/// two capture groups, by a group that takes no part, and none.
+/// Regexes that find other layers in the fixtures: fewer, more, by two capture groups, with a group
+/// that matches nothing, and none.
 const OTHER_REGEXES: [&str; 5] = [
     r"(?:[Ll]ayer|blocks)[\/_\.]?([0-2])",
     r"(\d)",
@@ -30,7 +30,7 @@ const OTHER_REGEXES: [&str; 5] = [
     "no such layer",
 ];
 
-/// All tables, with the warnings that come with them.
+/// Checks all tables and their warnings.
 pub fn tables(subject: &Subject) {
     subject.operation_breakdown();
     subject.layer_breakdown();
@@ -64,7 +64,7 @@ fn tables_with_other_regexes_and_orders() {
     }
 }
 
-/// Layers by the last part of a name do not come in the order of their names.
+/// Layers named by the last part of a name are not in the order of their names.
 #[test]
 fn layers_in_the_order_of_their_names() {
     for fixture in FIXTURES {
@@ -108,7 +108,7 @@ fn operations_found_by_the_regex_for_inputs() {
     assert!(deduced > 5, "{deduced}");
 }
 
-/// Cells that are read back from CSV are those of TSV.
+/// CSV and TSV have the same cells when read back.
 #[test]
 fn both_formats_have_the_same_cells() {
     let options = [
@@ -143,8 +143,8 @@ fn splits_of_the_fixtures() {
     }
 }
 
-/// From nothing fits to all fits in one stage, by the sizes of the ranges
-/// themselves: at a size, and a byte below and above it.
+/// Limits from nothing fits to everything fits in one stage: the size of each range, and one byte
+/// below and above.
 #[test]
 fn splits_of_the_fixtures_at_other_limits() {
     for fixture in FIXTURES.iter().step_by(share(2)) {

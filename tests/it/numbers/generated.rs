@@ -1,8 +1,7 @@
-//! The tool against the second analyser on models that the generator wrote,
-//! and on such models changed into what is less usual.
+//! The tool against the second analyser on generated models, and on generated models with unusual
+//! changes.
 //!
-//! `SEEDS=1000..2000 cargo test generated::` takes other models, and as
-//! many as one likes.
+//! `SEEDS=1000..2000 cargo test generated::` takes other models, in any number.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +12,7 @@ use crate::support::models::{Random, generate, options, seeds};
 use crate::support::vary;
 use tempfile::TempDir;
 
-/// Runs a check, and says which model it failed on.
+/// Runs a check, and names the model on which it fails.
 fn with_model(seed: u64, is_varied: bool, check: fn(&Subject, &mut Random)) {
     let mut random = Random(seed);
     let options = options(seed);
@@ -48,7 +47,7 @@ fn tables(subject: &Subject, _: &mut Random) {
     diagnosis(subject);
 }
 
-/// Splits at limits that lie at, below and above what some stage needs.
+/// Checks splits at limits at, below and above the bytes of some stage.
 fn splits(subject: &Subject, random: &mut Random) {
     let count = subject.oracle.layer_count();
     if count == 1 {

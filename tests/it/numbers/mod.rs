@@ -1,4 +1,4 @@
-//! The numbers that the tool prints, held against a second computation.
+//! Printed numbers, compared with a second computation.
 
 mod big;
 mod cycle_counts;

@@ -1,12 +1,12 @@
-//! A file that was changed at random gives an error, or the answer of the
-//! second analyser, which reads it with plain SQL and without any doubt.
+//! A randomly changed file gives an error, or the answer of the second analyser, which reads it
+//! with plain SQL and no checks.
 //!
-//! Tables that the second analyser does not read (memory by category, the exact
-//! memory of compute sets) play no part. It panics on most damage, and on debug
-//! files that are cut or malformed, which the tool reads as far as they go;
-//! such files show no more than that the tool ends well.
+//! Tables that the second analyser does not read (memory by category, the exact memory of compute
+//! sets) are ignored. The second analyser panics on most damage, and on debug files that are cut or
+//! malformed, whose readable part the tool uses; for such files the test only shows that the tool
+//! ends well.
 //!
-//! `SEEDS=1000..2000 cargo test mutated::` takes other changes.
+//! `SEEDS=1000..2000 cargo test mutated::` makes other changes.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ use crate::support::mutations::{Choices, loosen, mutate};
 use crate::support::{Run, catch_quietly, popliner};
 use tempfile::TempDir;
 
-/// The outcomes of the changed files.
+/// Numbers of outcomes for the changed files.
 #[derive(Debug, Default)]
 struct Outcomes {
     refused: usize,
@@ -40,7 +40,7 @@ fn a_changed_file_is_refused_or_read_as_the_second_analyser_reads_it() {
     eprintln!("{outcomes:?}");
 }
 
-/// Changes the model of a framework over and over; gives what went wrong.
+/// Changes the model of a framework repeatedly, and returns the failures.
 fn of_framework(framework: &str, outcomes: &mut Outcomes) -> Vec<String> {
     let folder = TempDir::new().unwrap();
     let options = [
@@ -77,7 +77,7 @@ fn of_framework(framework: &str, outcomes: &mut Outcomes) -> Vec<String> {
             continue;
         }
         let rules = Rules::default();
-        // The panics of the second analyser are expected.
+        // The second analyser is expected to panic.
         let subject = || Subject::new(&name, profile.clone(), debug.clone(), &rules);
         let Ok(subject) = catch_quietly(subject) else {
             outcomes.undecided += 1;
@@ -91,7 +91,7 @@ fn of_framework(framework: &str, outcomes: &mut Outcomes) -> Vec<String> {
     failed
 }
 
-/// Warnings may stand before the error.
+/// Was the run an error? Warnings may come before the error.
 fn is_warned(run: &Run) -> bool {
     run.out.is_empty()
         && run

@@ -1,4 +1,4 @@
-//! Everything the tool prints about a model, held against the oracle.
+//! Everything that the tool prints about a model, compared with the oracle.
 
 pub mod diagnoses;
 pub mod splits;
@@ -11,9 +11,9 @@ use crate::oracle::layers::Rules;
 use crate::oracle::memory::Parts;
 use crate::support::{self, Run, cells, popliner, sections};
 
-/// A model that both read.
+/// A model for the tool and the oracle.
 pub struct Subject {
-    /// For messages.
+    /// The name in failures.
     pub name: String,
     arguments: Vec<String>,
     pub oracle: Oracle,
@@ -39,7 +39,7 @@ impl Subject {
         }
     }
 
-    /// A check with contexts that are not as Poplar writes them.
+    /// Lets the tool accept contexts that are not as Poplar writes them.
     pub fn trusting(mut self) -> Self {
         self.arguments.push("--trust-debug-info".to_string());
         self
@@ -52,7 +52,7 @@ impl Subject {
         popliner(fixed.chain(options.iter().copied()))
     }
 
-    /// The cells of the only table that an option prints.
+    /// Returns the cells of the only table that an option prints.
     fn table(&self, options: &[&str], header: &str) -> Vec<Vec<String>> {
         let run = self.run(options);
         assert_eq!(run.code, 0, "{}, {options:?}: {}", self.name, run.err);
@@ -135,7 +135,7 @@ impl Subject {
         self.recorded_rows(&rows, &[3, 0, 1, 2]);
     }
 
-    /// The row of the whole model, then those of some tiles.
+    /// Checks the row of the whole model, and the rows of some tiles.
     fn recorded_rows(&self, rows: &[Vec<String>], tiles: &[usize]) {
         let all = self.oracle.explaining(false);
         let whole = self.oracle.stage(&all).sums().total();
@@ -174,7 +174,7 @@ impl Subject {
         }
     }
 
-    /// The counts of `-v`, and the warnings about layers.
+    /// Checks the counts of `-v`, and the warnings about layers.
     pub fn warnings(&self) {
         let run = self.run(&["--layer-breakdown", "-v"]);
         let layers = &self.oracle.layering.layer;
@@ -203,7 +203,7 @@ impl Subject {
         assert_eq!(outlined, layering.mixed_call, "{label}");
     }
 
-    /// The five tables of `--diagnose`.
+    /// Returns the tables of `--diagnose`.
     pub fn diagnosis(&self) -> Vec<(String, Vec<Vec<String>>)> {
         let run = self.run(&["--diagnose"]);
         assert_eq!(run.code, 0, "{}: {}", self.name, run.err);
@@ -214,7 +214,7 @@ impl Subject {
     }
 }
 
-/// A number of things as people read it, without separators of thousands.
+/// Writes a number of things for people, without separators of thousands.
 fn counted(number: usize, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),
@@ -222,7 +222,7 @@ fn counted(number: usize, thing: &str) -> String {
     }
 }
 
-/// The columns of the breakdowns.
+/// Returns the columns of the breakdowns.
 fn parts(parts: &Parts) -> [String; 5] {
     [
         parts.vertex_state,

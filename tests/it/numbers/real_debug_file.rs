@@ -1,4 +1,4 @@
-//! The debug files of a real Poplar 3.3.0, where they are at hand.
+//! The debug files of a real Poplar 3.3.0, if they are available.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
-//! The reader against the only real profile there is: what Poplar recorded of
-//! its own compilation must come out of what was read, to the byte.
+//! The reader against the only real profile: the numbers that Poplar recorded of its own
+//! compilation must follow from the data that was read, to the byte.
 //!
-//! The files have no licence and are not part of the project; where they are
+//! The files have no licence and are not part of the project. If they are missing, these tests are
+//! skipped.
 //! missing, these tests say so and end.
 
 use crate::support::{sample, sample_pair};
@@ -14,7 +15,7 @@ use regex::Regex;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// The model of the sample; `None` after saying that the test is skipped.
+/// Returns the model of the sample; `None` if the test is skipped.
 fn sample_model(with_bottleneck: bool) -> Option<Model> {
     let [profile, debug] = sample_pair()?;
     let profile = Profile::read(&profile).unwrap();
@@ -29,7 +30,7 @@ fn query<T>(path: &Path, sql: &str, row: impl Fn(&rusqlite::Row<'_>) -> T) -> Ve
     rows.map(Result::unwrap).collect()
 }
 
-/// By tile, the bytes that are not always live at each step.
+/// Returns, for each tile, the bytes at each step that are not always live.
 fn live_by_tile_and_step(profile: &Profile) -> Vec<Vec<u64>> {
     let steps = profile.steps.len();
     let mut live = vec![vec![0u64; steps]; profile.target.num_tiles as usize];
@@ -104,8 +105,8 @@ fn every_tile_that_poplar_recorded_is_recomputed() {
     }
 }
 
-/// Estimates are there of exchanges and stream copies alone, and all 21 can be
-/// read: one that cannot would be a warning.
+/// Only exchanges and stream copies have estimates, and all 21 can be read: an unreadable one would
+/// be a warning.
 #[test]
 fn cycles_and_origin_of_the_sample() {
     let Some(path) = sample("firehose.profile.pop") else {
@@ -138,8 +139,8 @@ fn operations_of_the_sample_are_those_of_its_contexts() {
     let Some(model) = sample_model(false) else {
         return;
     };
-    // Plain Poplar: the outermost PopLibs call names an operation, otherwise
-    // the program's own context or its first compute set.
+    // Plain Poplar: the outermost PopLibs call names an operation, or else the program's own
+    // context or its first compute set.
     let uids: Vec<(u64, &str)> = model
         .operations
         .iter()
@@ -153,8 +154,8 @@ fn operations_of_the_sample_are_those_of_its_contexts() {
     ] {
         assert!(uids.contains(&expected), "{expected:?} in {uids:?}");
     }
-    // Context 31 covers the loop's own program (step 36) and what the loop
-    // adds at its end (step 50), but not the body's other operations.
+    // Context 31 has the loop's own program (step 36) and the operations that the loop adds at its
+    // end (step 50), but not the body's other operations.
     let body = model
         .operation_groups
         .iter()
@@ -191,7 +192,7 @@ fn the_full_memory_model_agrees_with_every_recorded_tile() {
     assert_eq!(live, highest);
 }
 
-/// As it was compiled: what Poplar recorded of its one IPU, by what it holds.
+/// The verdict on the compilation uses the memory that Poplar recorded for its one IPU.
 #[test]
 fn the_compilation_is_judged_by_what_poplar_recorded() {
     let Some(path) = sample("firehose.profile.pop") else {
@@ -226,8 +227,8 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
         memory.tiles.expect("tiles"),
         memory.tile_map.expect("a map"),
     );
-    // Bytes at addresses of their own are no more than a tile has in use, and shared
-    // addresses have at least one variable each.
+    // Bytes at addresses of their own are at most the bytes in use on a tile, and every shared
+    // address has at least one variable.
     for (tile, &total) in tiles.total.iter().enumerate() {
         let sum = |list: fn(&TileCategory) -> &Vec<u64>| -> u64 {
             let all = map.categories.iter().filter_map(|row| list(row).get(tile));
@@ -239,7 +240,7 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
     let fit = report.fit.expect("whether it fits");
     let tile = &fit.ipus[0].fullest_tile;
     assert_eq!((fit.fits, tile.tile, tile.bytes), (true, 0, 8281));
-    // 36 bytes of tile 0 no variable explains.
+    // No variable explains 36 bytes of tile 0.
     assert_eq!((tile.parts.total(), tile.parts.gaps), (8281, 36));
     let sum = "SELECT sum(total) FROM memory_by_tile";
     let sum: u64 = query(&path, sum, |row| row.get(0).unwrap())[0];

@@ -1,17 +1,17 @@
-//! docs/model.md, "What layers share": what layers share and hand to each other.
+//! docs/model.md, "What layers share": bytes that layers share and send to each other.
 
 use std::collections::BTreeSet;
 
 use super::Oracle;
 
-/// The variables that a layer uses, and when.
+/// The variables that a layer uses, and the steps of the layer.
 struct Side {
     used: BTreeSet<i64>,
     window: Option<(usize, usize)>,
 }
 
 impl Oracle {
-    /// By pair of layers, the bytes of the variables that both use.
+    /// Returns, for each pair of layers, the bytes of the variables that both use.
     pub fn affinity(&self) -> Vec<Vec<u64>> {
         let sides = self.sides();
         let row = |a: &Side| {
@@ -23,7 +23,7 @@ impl Oracle {
         sides.iter().map(row).collect()
     }
 
-    /// By pair of layers, the bytes that come from the first to the second.
+    /// Returns, for each pair of layers, the bytes that the first sends to the second.
     pub fn communication(&self) -> Vec<Vec<u64>> {
         let layers = || 0..self.layer_count();
         let sides = self.sides();
@@ -32,9 +32,8 @@ impl Oracle {
         layers().map(row).collect()
     }
 
-    /// By boundary between neighbours in the layer order, the bytes of the
-    /// distinct variables that some layer before it and some layer after it
-    /// communicate, in either direction.
+    /// Returns, for each boundary between neighbours in the layer order, the bytes of the distinct
+    /// variables that a layer before it and a layer after it communicate, in either direction.
     pub fn cut_bytes(&self) -> Vec<u64> {
         let count = self.layer_count();
         let sides = self.sides();
@@ -51,7 +50,7 @@ impl Oracle {
         (1..count).map(crossing).collect()
     }
 
-    /// All layers in order.
+    /// Returns all layers in order.
     fn sides(&self) -> Vec<Side> {
         let side = |layer: usize| {
             let members = self.members(layer..layer + 1);
@@ -68,7 +67,7 @@ impl Oracle {
         variables.into_iter().map(bytes).sum()
     }
 
-    /// The variables that come from layer `a` to layer `b`.
+    /// Returns the variables that layer `a` sends to layer `b`.
     fn communicated(&self, a: &Side, b: &Side) -> BTreeSet<i64> {
         let (Some(from), Some(to)) = (a.window, b.window) else {
             return BTreeSet::new();

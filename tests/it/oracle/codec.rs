@@ -1,7 +1,7 @@
-//! The encodings inside blobs, from the format page.
+//! The encodings of blobs, from the format page.
 
-/// Reads one varint off the front: groups of 7 bits, the highest first, the
-/// high bit on the last.
+/// Reads one varint from the front: groups of 7 bits, the highest first, with the high bit on the
+/// last.
 fn varint(bytes: &mut std::slice::Iter<u8>) -> Option<u64> {
     let mut value = 0u64;
     let mut begun = false;
@@ -16,14 +16,14 @@ fn varint(bytes: &mut std::slice::Iter<u8>) -> Option<u64> {
     None
 }
 
-/// Varints back to back.
+/// Reads varints back to back.
 pub fn list(blob: &[u8]) -> Vec<u64> {
     let mut bytes = blob.iter();
     std::iter::from_fn(|| varint(&mut bytes)).collect()
 }
 
-/// Runs: an odd header stands before as many literals as half of it, an even
-/// one before a single value that stands so many times.
+/// Reads runs: after an odd header come half as many literals; after an even one comes a single
+/// value, repeated half as many times.
 pub fn runs(blob: &[u8]) -> Vec<u64> {
     let mut bytes = blob.iter();
     let mut values = Vec::new();
@@ -41,7 +41,7 @@ pub fn runs(blob: &[u8]) -> Vec<u64> {
     values
 }
 
-/// Runs of the differences between neighbours.
+/// Reads runs of the differences between neighbours.
 pub fn differences(blob: &[u8]) -> Vec<u64> {
     let mut sum = 0;
     let mut values = Vec::new();

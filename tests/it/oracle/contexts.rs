@@ -12,27 +12,27 @@ pub struct Context {
     pub id: u64,
     pub parent: Option<u64>,
     pub layer: String,
-    /// From the string table; empty without one.
+    /// The name in the string table; empty without one.
     pub name: String,
     fields: HashMap<String, Value>,
 }
 
 impl Context {
-    /// A field that holds text that is not empty.
+    /// Returns a field with text that is not empty.
     pub fn text(&self, key: &str) -> Option<&str> {
         let text = self.fields.get(key).and_then(Value::as_text);
         text.filter(|text| !text.is_empty())
     }
 
-    /// A field that holds a list of text.
+    /// Returns a field with a list of text.
     pub fn texts(&self, key: &str) -> Vec<&str> {
         let list = self.fields.get(key).and_then(Value::as_array);
         let texts = list.into_iter().flatten().filter_map(Value::as_text);
         texts.collect()
     }
 
-    /// The pairs of an operation that replaced others: from the one in the
-    /// function to the one that stood at the call site.
+    /// Returns the pairs of an operation that replaced others: from the context in the function to
+    /// the context at the call site.
     pub fn pairs(&self) -> Option<HashMap<u64, u64>> {
         let numbers = |key: &str| -> Option<Vec<u64>> {
             let text = self.text(key)?.trim_matches(['[', ']', ' ']);
@@ -78,7 +78,7 @@ impl Contexts {
         self.all.values().any(|context| context.layer == layer)
     }
 
-    /// The context, its parent, and so on.
+    /// Returns the context, its parent, and so on.
     pub fn chain(&self, id: u64) -> Vec<&Context> {
         let mut chain = Vec::new();
         let mut seen = HashSet::new();

@@ -10,18 +10,17 @@ use super::read::{Database, blob, number, size};
 /// The cycles of each operation.
 pub struct Cycles {
     pub is_executed: bool,
-    /// Of one operation after the other; a share of what was executed for
-    /// several of them need not be whole.
+    /// Cycles by operation. Shares of executed cycles of several operations may be fractions.
     pub by_operation: Vec<f64>,
-    /// The part of exchanges.
+    /// The part of the cycles that exchanges take.
     pub exchange_by_operation: Vec<f64>,
-    /// Over all programs that run compute sets or exchanges.
+    /// Sum over all programs that run compute sets or exchanges.
     pub all: u64,
-    /// Over all exchanges.
+    /// Sum over all exchanges.
     pub exchange: u64,
 }
 
-/// As executed, or else as estimated, if there is anything of either.
+/// Returns executed cycles, or else estimates, or else `None`.
 pub fn cycles(profile: &Path, oracle: &Oracle) -> Option<Cycles> {
     let database = Database::open(profile);
     let exchanges = format!("SELECT id FROM ({COUNTED}) WHERE name = 'DoExchange'");
@@ -38,7 +37,7 @@ pub fn cycles(profile: &Path, oracle: &Oracle) -> Option<Cycles> {
 const COUNTED: &str = "SELECT p.id, p.variant_index, t.name FROM programs p
     JOIN program_types t ON t.id = p.variant WHERE t.name IN ('OnTileExecute', 'DoExchange')";
 
-/// By program, over all steps that name it.
+/// Returns executed cycles by program, summed over its steps.
 fn executed(database: &Database) -> HashMap<i64, u64> {
     let sql = format!(
         "SELECT s.program, sum(i.cycles) FROM steps s JOIN steps_by_ipu i ON i.step_id = s.id
@@ -48,7 +47,7 @@ fn executed(database: &Database) -> HashMap<i64, u64> {
     rows.into_iter().collect()
 }
 
-/// By program, for one execution; none without those of compute sets.
+/// Returns estimated cycles of one execution by program; `None` without estimates of compute sets.
 fn estimated(database: &Database) -> Option<HashMap<i64, u64>> {
     let by_tile = "SELECT id, cycles_by_tile_rle FROM compilation_cycles_by_tile";
     let by_tile = database.rows(by_tile, |row| (number(row, 0), runs(&blob(row, 1))));
@@ -81,7 +80,7 @@ fn estimated(database: &Database) -> Option<HashMap<i64, u64>> {
     Some(sets)
 }
 
-/// Every visit that an operation owns.
+/// Returns every visit that an operation owns.
 fn visits(oracle: &Oracle) -> Vec<(usize, i64, u64)> {
     let operations = oracle.operations.iter().enumerate();
     let visits = operations.flat_map(|(index, operation)| {
@@ -103,7 +102,7 @@ fn summed(oracle: &Oracle, estimated: &HashMap<i64, u64>, exchanges: &HashSet<i6
     sums
 }
 
-/// In the proportion of how often each operation runs a program.
+/// Divides executed cycles of a program in proportion to how often each operation runs it.
 fn shared(oracle: &Oracle, executed: &HashMap<i64, u64>, exchanges: &HashSet<i64>) -> Cycles {
     let mut times_of: HashMap<i64, u64> = HashMap::new();
     for visit in super::operations::walk(&oracle.profile) {

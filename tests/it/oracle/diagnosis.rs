@@ -1,4 +1,4 @@
-//! The part of the compiler's record that operations explain.
+//! The part of the recorded memory that operations explain.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::Oracle;
 use super::memory::Parts;
 use super::read::Program;
 
-/// The part of the memory of a tile that predicts a category of code.
+/// The part of a tile's memory that predicts a category of code.
 pub type Part = fn(&Parts) -> u64;
 
-/// The categories of code, with the part that predicts each.
+/// The categories of code, each with the part that predicts it.
 pub const CODE: [(&str, Part); 4] = [
     ("vertexCode", |tile| tile.vertex_code),
     ("vertexInstanceState", |tile| tile.vertex_state),
@@ -17,22 +17,22 @@ pub const CODE: [(&str, Part); 4] = [
     ("controlCode", |tile| tile.control_code),
 ];
 
-/// The tile and step with the most live bytes, of any category.
+/// The tile and step with the most live bytes of any category.
 pub struct Bottleneck {
     pub tile: usize,
     pub step: usize,
     pub bytes: u64,
 }
 
-/// A category of code, predicted and recorded.
+/// Predicted and recorded bytes of a category of code.
 pub struct Code {
     pub predicted: u64,
     pub recorded: u64,
-    /// By tile, predicted less recorded.
+    /// Predicted less recorded bytes, by tile.
     pub differences: Vec<i64>,
 }
 
-/// A variable that nothing explains.
+/// A variable that no operation explains.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unexplained {
     pub bytes: u64,
@@ -41,7 +41,7 @@ pub struct Unexplained {
 }
 
 impl Oracle {
-    /// All operations, or only those with a layer.
+    /// Returns all operations, or only the ones with a layer.
     pub fn explaining(&self, layered_only: bool) -> Vec<usize> {
         let all: Vec<usize> = (0..self.operations.len()).collect();
         match layered_only {
@@ -50,7 +50,7 @@ impl Oracle {
         }
     }
 
-    /// The programs of a kind that are in an operation, and in none.
+    /// Returns the programs of a kind that belong to an operation, and the others.
     pub fn explained_programs(
         &self,
         operations: &[usize],
@@ -61,8 +61,8 @@ impl Oracle {
         of_kind.partition(|program| explained.iter().any(|other| other.id == program.id))
     }
 
-    /// Bytes that a program is ranked by: the state of its vertices, or the
-    /// code of its exchange.
+    /// Returns the bytes by which a program is ranked: the state of its vertices, or the code of
+    /// its exchange.
     pub fn program_bytes(&self, program: &Program) -> u64 {
         let Some(set) = program.compute_set else {
             return program.exchange_code.iter().sum();
@@ -92,7 +92,7 @@ impl Oracle {
         }
     }
 
-    /// The first tile, and there the first step, with the most live bytes.
+    /// Returns the first tile and step with the most live bytes.
     pub fn bottleneck(&self) -> Bottleneck {
         let all = self.profile.variables.keys().copied().collect();
         let live = self.live(&all, 0..self.profile.steps.len());
@@ -111,16 +111,16 @@ impl Oracle {
         found
     }
 
-    /// The prediction of the operations there: their variables that are live at
-    /// that step, and their code, as one stage.
+    /// Returns the bytes that the operations predict there: their variables that are live at that
+    /// step, and their code, as one stage.
     pub fn predicted_at(&self, operations: &[usize], at: &Bottleneck) -> u64 {
         let live = self.live(&self.variables(operations), at.step..at.step + 1);
         let code = self.stage(operations).tiles[at.tile];
         live[at.tile][0] + code.total() - code.variables
     }
 
-    /// The variables that are live there, that no operation uses, and that
-    /// are not of a category that code predicts; the largest first.
+    /// Returns the variables that are live there, that no operation uses, and whose category code
+    /// does not predict; the largest first.
     pub fn unexplained(&self, operations: &[usize], at: &Bottleneck) -> Vec<Unexplained> {
         let used = self.variables(operations);
         let predicted: BTreeMap<&str, _> = CODE.into_iter().collect();

@@ -1,4 +1,4 @@
-//! docs/model.md, "Layers": which layer each operation belongs to.
+//! docs/model.md, "Layers": the layer of each operation.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -33,25 +33,25 @@ impl Default for Rules {
 pub struct Layering {
     /// The layer order; position 0 is the pseudo-layer, which has no name.
     pub names: Vec<Option<String>>,
-    /// By operation, its position in the layer order; `None` for no layer.
+    /// The position of each operation in the layer order; `None` without a layer.
     pub layer: Vec<Option<usize>>,
-    /// By operation, why.
+    /// A note on each operation that says why.
     pub notes: Vec<String>,
     /// Did a `Call` have inputs of several layers?
     pub mixed_call: bool,
 }
 
-/// A layer while it has no place in the order yet.
+/// A layer before the layer order is known.
 #[derive(Clone, PartialEq)]
 enum Mark {
     None,
-    /// Its capture groups.
+    /// The capture groups of the layer.
     Of(Vec<String>),
-    /// Whichever comes first.
+    /// The layer that comes first in the order.
     First,
 }
 
-/// The distinct matches in a text, as lists of capture groups.
+/// Returns the distinct matches in a text, as lists of capture groups.
 fn find(regex: &Regex, text: &str) -> BTreeSet<Vec<String>> {
     let groups = |captures: regex::Captures<'_>| -> Vec<String> {
         let from = usize::from(captures.len() > 1);
@@ -93,7 +93,7 @@ impl Layering {
     }
 }
 
-/// The rules of docs/model.md, "Layers", for all operations in reverse.
+/// Applies the rules of docs/model.md, "Layers", to all operations in reverse.
 fn marks(operations: &[Operation], rules: &Rules) -> (Vec<Mark>, Vec<String>) {
     let layer_regex = Regex::new(&rules.layer_regex).expect("a regex");
     let inputs_regex = Regex::new(&rules.inputs_regex).expect("a regex");
@@ -133,7 +133,7 @@ fn mixed_call(operations: &[Operation], rules: &Rules) -> bool {
     calls.any(|call| find(&regex, &call.inputs).len() > 1)
 }
 
-/// Runs of digits compare as numbers, all else by its characters.
+/// Compares runs of digits as numbers, and other text by characters.
 fn natural(a: &str, b: &str) -> Ordering {
     let (a, b) = (runs(a), runs(b));
     let number = |run: &str| run.parse::<u128>().ok();

@@ -27,14 +27,14 @@ impl Parts {
 }
 
 pub struct Stage {
-    /// By tile.
+    /// Parts of each tile.
     pub tiles: Vec<Parts>,
-    /// By tile, the first step of the window at which the variables are most.
+    /// For each tile, the first step of the window at which variables take the most bytes.
     pub peak_steps: Vec<Option<usize>>,
 }
 
 impl Stage {
-    /// Every part summed over all tiles.
+    /// Returns every part summed over all tiles.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for tile in &self.tiles {
@@ -47,12 +47,12 @@ impl Stage {
         sums
     }
 
-    /// Bytes on the fullest tile.
+    /// Returns the bytes on the fullest tile.
     pub fn peak(&self) -> u64 {
         self.tiles.iter().map(Parts::total).max().expect("a tile")
     }
 
-    /// The first of the fullest tiles.
+    /// Returns the first of the fullest tiles.
     pub fn fullest(&self) -> usize {
         let peak = self.peak();
         let full = |tile: &Parts| tile.total() == peak;
@@ -61,7 +61,7 @@ impl Stage {
 }
 
 impl Oracle {
-    /// The stage of some operations.
+    /// Returns the memory of some operations as a stage.
     pub fn stage(&self, operations: &[usize]) -> Stage {
         let programs = self.programs(operations);
         let (variables, peak_steps) = self.peaks(operations);
@@ -78,7 +78,7 @@ impl Oracle {
         }
     }
 
-    /// The distinct programs of some operations.
+    /// Returns the distinct programs of some operations.
     pub fn programs(&self, operations: &[usize]) -> Vec<&Program> {
         let ids: BTreeSet<i64> = operations
             .iter()
@@ -88,13 +88,13 @@ impl Oracle {
         ids.iter().map(|id| &self.profile.programs[id]).collect()
     }
 
-    /// Those of some operations that have a layer.
+    /// Returns the operations that have a layer.
     pub fn layered(&self, operations: &[usize]) -> Vec<usize> {
         let has_layer = |&operation: &usize| self.layering.layer[operation].is_some();
         operations.iter().copied().filter(has_layer).collect()
     }
 
-    /// Lowest first and highest last step, both inclusive.
+    /// Returns the lowest first and the highest last step of some operations, both inclusive.
     pub fn window(&self, operations: &[usize]) -> Option<(usize, usize)> {
         let windows = || {
             let operations = operations.iter();
@@ -105,7 +105,7 @@ impl Oracle {
         Some((first, last))
     }
 
-    /// The distinct variables of some operations.
+    /// Returns the distinct variables of some operations.
     pub fn variables(&self, operations: &[usize]) -> BTreeSet<i64> {
         operations
             .iter()
@@ -114,7 +114,7 @@ impl Oracle {
             .collect()
     }
 
-    /// By tile, the highest live bytes in the window, and where.
+    /// Returns, for each tile, the highest live bytes in the window, and their step.
     fn peaks(&self, operations: &[usize]) -> (Vec<u64>, Vec<Option<usize>>) {
         let tiles = self.profile.tiles;
         let layered = self.layered(operations);
@@ -136,7 +136,7 @@ impl Oracle {
         (peaks, steps)
     }
 
-    /// Live bytes of some variables, by tile and by step of a window.
+    /// Returns the live bytes of some variables, by tile and by step of a window.
     pub fn live(&self, variables: &BTreeSet<i64>, window: Range<usize>) -> Vec<Vec<u64>> {
         let mut live = vec![vec![0; window.len()]; self.profile.tiles];
         for id in variables {
@@ -154,7 +154,7 @@ impl Oracle {
         live
     }
 
-    /// The distinct steps at which a class is live: none without a row.
+    /// Returns the distinct steps at which a class is live; empty without a row.
     pub fn live_steps(&self, class: i64) -> &[usize] {
         let steps = self.profile.live_steps.get(&class);
         steps.map_or(&[], Vec::as_slice)

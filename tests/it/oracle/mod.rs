@@ -1,9 +1,8 @@
-//! A second reader and analyser, written from the rules alone and independent
-//! of the library: plain SQL joins, whole documents in memory, sets and loops
-//! in the order in which the rules state them. It is slow and takes nothing
-//! for granted but a file that is sound; what it says is what the tool must say.
+//! A second reader and analyser, written only from the rules and independent of the library: plain
+//! SQL joins, whole documents in memory, sets, and loops in the order of the rules. It is slow and
+//! assumes nothing except a sound file. The tool must print the same numbers.
 //!
-//! It shares no code with `popliner`. Where a file is damaged, it panics.
+//! It shares no code with `popliner`. It panics on a damaged file.
 
 pub mod between;
 pub mod codec;
@@ -24,7 +23,7 @@ use layers::{Layering, Rules};
 use operations::Operation;
 use read::Profile;
 
-/// A model that was read and whose layers were named.
+/// A model with its layers.
 pub struct Oracle {
     pub profile: Profile,
     pub operations: Vec<Operation>,
@@ -45,14 +44,14 @@ impl Oracle {
         }
     }
 
-    /// The operations of these positions of the layer order, in order.
+    /// Returns the operations of these positions of the layer order, in order.
     pub fn members(&self, layers: std::ops::Range<usize>) -> Vec<usize> {
         (0..self.operations.len())
             .filter(|&op| layers.contains(&self.layering.layer[op].unwrap_or(0)))
             .collect()
     }
 
-    /// All layers, the pseudo-layer among them.
+    /// Returns the number of layers, with the pseudo-layer.
     pub fn layer_count(&self) -> usize {
         self.layering.names.len()
     }

@@ -8,7 +8,7 @@ use super::read::Profile;
 
 pub struct Name {
     pub text: String,
-    /// Was a tensor's id put into the name?
+    /// Does the name contain the id of a tensor?
     pub is_tensor: bool,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Point 2: by the file's operation layer.
+    /// Point 2: the name from the file's operation layer.
     fn of_layer(&self, found: &FoundOperation) -> String {
         let chain = self.chain(found);
         let field = |layer: &str, key: &str| {
@@ -84,14 +84,13 @@ impl<'a> Namer<'a> {
         self.contexts.chain(replaced.unwrap_or(found.uid))
     }
 
-    /// The pairs of each Call, the outermost first.
+    /// Returns the pairs of each Call, the outermost Call first.
     fn pairs(&self, call_path: &[i64]) -> Vec<HashMap<u64, u64>> {
         let mut all: Vec<HashMap<u64, u64>> = Vec::new();
         for call in call_path {
             let chain = self.contexts.chain(self.profile.programs[call].debug_id);
             let with_pairs = chain.iter().copied().find(|c| c.pairs().is_some());
-            // A copy in an outlined body: what has lists, or else anything in
-            // the chain.
+            // A copy in an outlined body: the context with lists, or else any context of the chain.
             let copies = match with_pairs {
                 Some(context) => vec![context],
                 None => chain,
@@ -110,7 +109,7 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// The context in place of one, by the innermost Call that has a pair for it.
+/// Returns the context that replaces `id`, from the innermost Call that has a pair for it.
 fn innermost(pairs: &[HashMap<u64, u64>], id: u64) -> Option<u64> {
     pairs.iter().rev().find_map(|pairs| pairs.get(&id)).copied()
 }
@@ -121,8 +120,7 @@ fn popxl(chain: &[&Context]) -> Option<String> {
     Some(named.name.clone())
 }
 
-/// `Call` where the first context's `opid`, such as `ai.graphcore.Call:1`,
-/// says so.
+/// Returns `Call` if the first context's `opid` is one, such as `ai.graphcore.Call:1`.
 fn call(chain: &[&Context]) -> Option<String> {
     let opid = chain.first()?.text("opid")?;
     let (name, _version) = opid.rsplit_once(':')?;
@@ -130,7 +128,7 @@ fn call(chain: &[&Context]) -> Option<String> {
     (kind == "Call").then(|| kind.to_string())
 }
 
-/// Point 3: calls, tensors, and operations without a name.
+/// Point 3: names calls, tensors, and operations without a name.
 fn completed(name: String, context: &Context) -> Name {
     let tensor = context.text("tensorId");
     let mut text = match (name.is_empty(), tensor) {

@@ -1,5 +1,5 @@
-//! docs/model.md, up to "Operations": the walk, the operation context of a program,
-//! and the operations.
+//! docs/model.md up to "Operations": the walk, the operation context of a program, and the
+//! operations.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,23 +7,22 @@ use super::contexts::Contexts;
 use super::names::{Name, Namer};
 use super::read::{Profile, Program};
 
-/// One operation; what it uses is that of the first operation of its uid.
+/// One operation. Its programs and variables are the ones of the first operation with its uid.
 pub struct Operation {
     pub uid: u64,
     pub name: String,
     pub is_tensor: bool,
-    /// The inputs of its context, ready for the regexes.
+    /// The inputs of its context, as the regexes read them.
     pub inputs: String,
     pub programs: BTreeSet<i64>,
-    /// The programs that it runs itself, where the walk meets them, and how
-    /// often each.
+    /// The programs that the operation itself runs, in the order of the walk, and how often each.
     pub visits: Vec<(i64, u64)>,
     pub variables: BTreeSet<i64>,
     /// First and last step, both inclusive.
     pub window: Option<(usize, usize)>,
 }
 
-/// An operation before it is named: its programs in the order of the walk.
+/// An operation before it has a name: its programs in the order of the walk.
 pub struct FoundOperation {
     pub call_path: Vec<i64>,
     pub uid: u64,
@@ -37,11 +36,11 @@ pub struct FoundOperation {
 pub(super) struct Visit {
     call_path: Vec<i64>,
     pub(super) program: i64,
-    /// How often it runs, by the loops around it.
+    /// How often the program runs, by the loops around it.
     pub(super) times: u64,
 }
 
-/// "The walk". Panics where the file is cyclic.
+/// Follows "The walk". Panics if the file is cyclic.
 pub(super) fn walk(profile: &Profile) -> Vec<Visit> {
     let mut visits = Vec::new();
     for &root in &profile.roots {
@@ -79,13 +78,13 @@ fn descend(
     way.pop();
 }
 
-/// The layer that has the operations, or none for plain Poplar.
+/// Returns the layer that has the operations; `None` for plain Poplar.
 pub fn operation_layer(contexts: &Contexts) -> Option<&'static str> {
     let layers = ["popart", "xla_op", "hloinstruction"];
     layers.into_iter().find(|layer| contexts.has_layer(layer))
 }
 
-/// "Contexts and names": the operation context, and whether the operation is anonymous.
+/// Follows "Contexts and names": returns the operation context, and whether it is anonymous.
 fn operation_context(
     contexts: &Contexts,
     layer: Option<&str>,
@@ -106,7 +105,7 @@ fn operation_context(
     })
 }
 
-/// "Operations": all of them in order, with their names.
+/// Follows "Operations": returns all operations in order, with their names.
 pub fn operations(profile: &Profile, contexts: &Contexts) -> Vec<Operation> {
     let layer = operation_layer(contexts);
     let mut found: Vec<FoundOperation> = Vec::new();
@@ -181,7 +180,7 @@ fn variables(profile: &Profile, found: &FoundOperation) -> BTreeSet<i64> {
         .collect()
 }
 
-/// The lowest and highest of the steps that count.
+/// Returns the lowest and the highest step of the operation with the longest common call path.
 fn window(profile: &Profile, found: &FoundOperation) -> Option<(usize, usize)> {
     let mut steps: Vec<(usize, usize)> = Vec::new();
     for (index, step) in profile.steps.iter().enumerate() {
@@ -198,7 +197,7 @@ fn window(profile: &Profile, found: &FoundOperation) -> Option<(usize, usize)> {
     Some((counting().min()?, counting().max()?))
 }
 
-/// The Call programs above a step, the outermost first.
+/// Returns the Call programs above a step, the outermost first.
 fn calls_above(profile: &Profile, step: usize) -> Vec<i64> {
     let mut calls = Vec::new();
     let mut above = profile.steps[step].parent;
@@ -213,7 +212,7 @@ fn calls_above(profile: &Profile, step: usize) -> Vec<i64> {
     calls
 }
 
-/// How many Calls two lists share at their ends.
+/// Returns how many Calls two lists share at their ends.
 fn common_end(a: &[i64], b: &[i64]) -> usize {
     let pairs = a.iter().rev().zip(b.iter().rev());
     pairs.take_while(|(a, b)| a == b).count()

@@ -1,4 +1,4 @@
-//! `profile.pop` by plain SQL.
+//! Reads `profile.pop` with plain SQL.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -9,22 +9,22 @@ use super::codec::{differences, list, runs};
 
 pub struct Program {
     pub id: i64,
-    /// The name of its type, such as `OnTileExecute`.
+    /// The name of the program's type, such as `OnTileExecute`.
     pub kind: String,
     pub name: String,
     pub children: Vec<i64>,
     pub debug_id: u64,
-    /// Control code by tile, the children's included.
+    /// Bytes of control code by tile, with the children's.
     pub control_code: Vec<u64>,
-    /// Code by tile of a `DoExchange`.
+    /// Bytes of code by tile, for a `DoExchange`.
     pub exchange_code: Vec<u64>,
-    /// Of an `OnTileExecute`.
+    /// The compute set of an `OnTileExecute`.
     pub compute_set: Option<i64>,
     /// The program that a `Call` calls.
     pub body: Option<i64>,
-    /// How often its children run when it does.
+    /// How often the children run when the program runs.
     pub times: u64,
-    /// The variables that it uses, by docs/model.md, "Operations".
+    /// The variables that the program uses, by docs/model.md, "Operations".
     pub variables: BTreeSet<i64>,
 }
 
@@ -32,13 +32,13 @@ pub struct Program {
 pub struct ComputeSet {
     pub name: String,
     pub variables: Vec<i64>,
-    /// Vertex type, and its instances by tile.
+    /// Vertex types, each with its number of instances by tile.
     pub vertices: Vec<(i64, Vec<u64>)>,
 }
 
 pub struct VertexType {
     pub size: u64,
-    /// Code by tile.
+    /// Bytes of code by tile.
     pub code: Vec<u64>,
 }
 
@@ -52,11 +52,11 @@ pub struct Variable {
 
 pub struct Step {
     pub program: i64,
-    /// Index of the step above it.
+    /// Index of the parent step.
     pub parent: Option<usize>,
 }
 
-/// The compiler's record of a tile.
+/// Recorded bytes of a tile.
 #[derive(Clone, Copy)]
 pub struct Recorded {
     pub total: u64,
@@ -68,7 +68,7 @@ pub struct Profile {
     pub tiles: usize,
     pub bytes_per_tile: u64,
     pub programs: HashMap<i64, Program>,
-    /// In the order of their ids.
+    /// Ids of the root programs, ascending.
     pub roots: Vec<i64>,
     pub compute_sets: HashMap<i64, ComputeSet>,
     pub vertex_types: HashMap<i64, VertexType>,
@@ -81,7 +81,7 @@ pub struct Profile {
     pub recorded: Vec<Recorded>,
 }
 
-/// Plain SQL on a file that nobody writes to.
+/// Plain SQL on a file that no process writes to.
 pub(super) struct Database(Connection);
 
 impl Database {
@@ -109,13 +109,13 @@ pub(super) fn size(row: &Row, column: usize) -> u64 {
     number(row, column).try_into().expect("not negative")
 }
 
-/// Text that may be NULL.
+/// Reads text that may be NULL.
 fn text(row: &Row, column: usize) -> String {
     let text: Option<String> = row.get_unwrap(column);
     text.unwrap_or_default()
 }
 
-/// A blob that may be NULL.
+/// Reads a blob that may be NULL.
 pub(super) fn blob(row: &Row, column: usize) -> Vec<u8> {
     let blob: Option<Vec<u8>> = row.get_unwrap(column);
     blob.unwrap_or_default()
@@ -125,7 +125,7 @@ fn ids(values: Vec<u64>) -> Vec<i64> {
     values.into_iter().map(|value| value as i64).collect()
 }
 
-/// Values by tile; a NULL stands for none.
+/// Returns values by tile; a NULL is an empty list.
 fn by_tile(mut values: Vec<u64>, tiles: usize) -> Vec<u64> {
     assert!(values.len() <= tiles);
     values.resize(tiles, 0);
@@ -201,7 +201,7 @@ fn programs(
     programs.collect()
 }
 
-/// The variables of regions, by program (docs/model.md, "Operations").
+/// Returns the variables of regions, by program (docs/model.md, "Operations").
 fn region_variables(database: &Database) -> HashMap<i64, Vec<i64>> {
     let of = |kind: &str, table: &str, columns: &[&str]| -> Vec<(i64, i64)> {
         let key = match table.starts_with("host_exchange") {
@@ -286,8 +286,8 @@ fn variables(database: &Database) -> BTreeMap<i64, Variable> {
     database.rows(sql, read).into_iter().collect()
 }
 
-/// The ranges of each class, from step ids to step indices. A class without
-/// a row is not in the map.
+/// Returns the ranges of each class, converted from step ids to step indices. A class without a row
+/// is not in the map.
 fn ranges(database: &Database, step_ids: &[i64]) -> HashMap<i64, Vec<(usize, usize)>> {
     let index = |id: i64| step_ids.iter().take_while(|&&step| step < id).count();
     let mut ranges: HashMap<i64, Vec<(usize, usize)>> = HashMap::new();

@@ -14,12 +14,12 @@ pub struct Greedy {
     pub fits: bool,
 }
 
-/// Every range of the layer order as a stage, and what every cut costs.
+/// Every range of the layer order as a stage, and the bytes over every cut.
 pub struct Ranges {
     stages: HashMap<(usize, usize), Stage>,
-    /// By boundary between neighbours.
+    /// Bytes over each boundary between neighbours.
     cut_bytes: Vec<u64>,
-    /// Of a micro-batch, by layer; 0 where the profile has none.
+    /// Cycles of a micro-batch by layer; 0 if the profile has none.
     cycles: Vec<u64>,
     layers: usize,
 }
@@ -46,14 +46,13 @@ impl Ranges {
         &self.stages[&(range.start, range.end)]
     }
 
-    /// Bytes on the fullest tile.
+    /// Returns the bytes on the fullest tile of a range.
     pub fn peak(&self, range: &Range<usize>) -> u64 {
         self.stage(range).peak()
     }
 }
 
-/// How good a split is; less is better, by the fields from the first to the
-/// last.
+/// The cost of a split; lower is better. Fields are compared in order.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
     peak: u64,
@@ -64,7 +63,7 @@ struct Cost {
     cuts: Vec<usize>,
 }
 
-/// The best of all splits into at most `num_ipus` stages.
+/// Returns the best of all splits into at most `num_ipus` stages.
 pub fn best(ranges: &Ranges, num_ipus: usize) -> Vec<Range<usize>> {
     let count = ranges.layers;
     let inner = count - 1;
@@ -98,7 +97,7 @@ fn stages(cuts: &[usize], count: usize) -> Vec<Range<usize>> {
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// "The original's search". The pseudo-layer counts as a layer.
+/// Runs "The original's search". The pseudo-layer counts as a layer.
 pub fn greedy(ranges: &Ranges, num_ipus: usize, mem_per_tile: u64) -> Greedy {
     let mut last = None;
     for min_layers in [3, 2, 1] {
@@ -121,7 +120,7 @@ pub fn greedy(ranges: &Ranges, num_ipus: usize, mem_per_tile: u64) -> Greedy {
     last.expect("an attempt")
 }
 
-/// One attempt: its stages, and whether they hold every layer.
+/// Makes one attempt: returns its stages, and whether they contain every layer.
 fn fill(ranges: &Ranges, min_layers: usize, target: f64) -> (Vec<Range<usize>>, bool) {
     let count = ranges.layers;
     let overflows = |range: &Range<usize>| ranges.peak(range) as f64 > target;

@@ -8,15 +8,15 @@ use crate::support::{change_texts, copy, debug, root};
 use ciborium::Value;
 use rusqlite::{Connection, params};
 
-/// Makes the files in a folder, and gives the path that the user gives.
+/// Makes the files in a folder, and returns the path that the user gives.
 pub type Files = Box<dyn Fn(&Path) -> PathBuf + Sync>;
 
-/// Both files of a fixture.
+/// Copies both files of a fixture.
 pub fn fixture(name: &'static str) -> Files {
     changed(name, |_| {})
 }
 
-/// A copy of a fixture, changed.
+/// Copies a fixture and changes it.
 pub fn changed(name: &'static str, change: impl Fn(&[PathBuf; 2]) + Sync + 'static) -> Files {
     Box::new(move |folder| {
         let files = copy(name, folder);
@@ -25,7 +25,7 @@ pub fn changed(name: &'static str, change: impl Fn(&[PathBuf; 2]) + Sync + 'stat
     })
 }
 
-/// A copy, after some SQL ran on the profile.
+/// Copies a fixture and runs SQL on the profile.
 pub fn with_sql(name: &'static str, sql: &'static str) -> Files {
     changed(name, move |[profile, _]| {
         let connection = Connection::open(profile).expect("a profile");
@@ -33,7 +33,7 @@ pub fn with_sql(name: &'static str, sql: &'static str) -> Files {
     })
 }
 
-/// A copy with changed contexts.
+/// Copies a fixture and changes its contexts.
 pub fn with_contexts(name: &'static str, change: fn(&mut Vec<Value>)) -> Files {
     changed(name, move |[_, debug]| change_contexts(debug, change))
 }
@@ -54,7 +54,7 @@ fn change_document(debug: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(debug, bytes).expect("a file");
 }
 
-/// A copy with other names of operations and compute sets.
+/// Copies a fixture with other names of operations and compute sets.
 pub fn renamed(name: &'static str, rename: fn(&str) -> String) -> Files {
     changed(name, move |[profile, debug]| {
         change_document(debug, |document| {
@@ -78,14 +78,14 @@ fn rename_compute_sets(profile: &Path, rename: fn(&str) -> String) {
     }
 }
 
-/// A copy with the contexts of another fixture.
+/// Copies a fixture with the contexts of another one.
 pub fn with_debug_of(name: &'static str, other: &'static str) -> Files {
     changed(name, move |[_, file]| {
         fs::copy(root().join(debug(other)), file).expect("a copy");
     })
 }
 
-/// A file of these bytes, beside the files of a fixture.
+/// Writes a file with these bytes beside the files of a fixture.
 pub fn other_file(name: &'static str, bytes: &'static [u8]) -> Files {
     Box::new(move |folder| {
         copy("poplar-mlp", folder);
@@ -95,7 +95,7 @@ pub fn other_file(name: &'static str, bytes: &'static [u8]) -> Files {
     })
 }
 
-/// A folder with these fixtures in folders below it, and these files with a few bytes.
+/// Makes a folder with fixtures in folders below it, and with small other files.
 pub fn folder(
     engines: &'static [(&'static str, &'static str)],
     others: &'static [&'static str],
@@ -113,8 +113,8 @@ pub fn folder(
     })
 }
 
-/// A generated model, whose calls are without the pairs of contexts that tell what
-/// they replaced.
+/// Generates a model whose calls lack the pairs of contexts that say which operations they
+/// replaced.
 pub fn outlined(framework: &'static str) -> Files {
     Box::new(move |folder| {
         let options = [
@@ -140,13 +140,13 @@ pub fn outlined(framework: &'static str) -> Files {
     })
 }
 
-/// The 25 bytes of two files that were found in public repositories.
+/// Writes the 25 bytes of two debug files that were found in public repositories.
 pub fn empty(debug: &Path) {
     let bytes = b"\xa2\x68contexts\x9f\xff\x6bstringTable\x80";
     fs::write(debug, bytes).expect("a file");
 }
 
-/// Loses every seventh context.
+/// Removes every seventh context.
 pub fn drop_some(contexts: &mut Vec<Value>) {
     let id = |context: &Value| {
         let fields = context.as_map().expect("a map");
@@ -156,7 +156,7 @@ pub fn drop_some(contexts: &mut Vec<Value>) {
     contexts.retain(|context| id(context).is_none_or(|id| id % 7 != 0));
 }
 
-/// Marks all operations of PopART as computed again.
+/// Marks all operations of PopART as recomputed.
 pub fn recompute(contexts: &mut Vec<Value>) {
     for context in contexts {
         let fields = context.as_map_mut().expect("a map");

@@ -1,11 +1,11 @@
-//! Layers that are missing, are none, or are called otherwise.
+//! Layers that are missing, meaningless, or have other names.
 
 use super::Kind::{Error, Note, Warning};
 use super::Row;
 use super::files::{fixture, outlined, renamed};
 use super::rows::{ONE_IPU, SPLIT};
 
-/// Layers that are missing, or that are none.
+/// Cases of layers that are missing or meaningless.
 pub fn layers() -> Vec<Row> {
     let lost = |what, files, options, says| Row {
         what,
@@ -72,7 +72,7 @@ pub fn layers() -> Vec<Row> {
     ]
 }
 
-/// Layers that are called otherwise.
+/// Cases of layers with other names.
 pub fn names() -> Vec<Row> {
     vec![
         Row {

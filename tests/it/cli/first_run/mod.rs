@@ -1,7 +1,8 @@
-//! Cases that a first run may meet, a row for each: the files, the options, the
-//! exit code, and the words of the message that say what it is and the way out.
+//! Cases that a first run may meet. Each row has the files, the options, the exit code, and the
+//! words of the message that name the cause and the way out.
 //!
-//! Warnings must be on standard error and in the report. Where none of them would be
+//! Warnings must be on standard error and in the report. [`sound_models_are_not_warned_of`] checks
+//! that sound models cause none of them.
 //! right, [`sound_models_are_not_warned_of`] holds that there is none.
 
 mod files;
@@ -24,9 +25,9 @@ use tempfile::TempDir;
 /// The kind of the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The reason why the run ended; nothing is on standard output.
+    /// The error that ended the run; standard output is empty.
     Error(i32),
-    /// A line beside an answer that warns, on standard error and in the report.
+    /// A warning beside an answer, on standard error and in the report.
     Warning,
     /// A line beside an answer.
     Note,
@@ -48,7 +49,7 @@ fn each_case_ends_and_says_what_it_must() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The failure of a case.
+/// Runs a case, and describes its failure.
 fn failure(row: &Row) -> Option<String> {
     let folder = TempDir::new().expect("a folder");
     let report = folder.path().join("of this run.json");
@@ -79,7 +80,7 @@ fn failure(row: &Row) -> Option<String> {
     (!is_right || !is_reported).then(|| format!("{what}: {says:?}, code {} and\n{err}", run.code))
 }
 
-/// The warnings of a report, if there is one.
+/// Returns the warnings of a report, if there is one.
 fn warnings_in(report: &Path) -> Vec<String> {
     let text = fs::read(report).unwrap_or_default();
     let report: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
@@ -90,8 +91,8 @@ fn warnings_in(report: &Path) -> Vec<String> {
         .collect()
 }
 
-/// No warning of [`rows`] about recordings and layers is right for what the generator
-/// writes, with default options.
+/// The generator's models cause no warning of [`rows`] about recordings and layers, with default
+/// options.
 #[test]
 fn sound_models_are_not_warned_of() {
     let silent = |files: &[PathBuf; 2], what: &str| {
@@ -105,7 +106,7 @@ fn sound_models_are_not_warned_of() {
         let all = of_files.chain(layers.warnings.clone());
         let all = all.chain(memory.recording_warning());
         // Small models of plain Poplar, and of TensorFlow with outlined bodies, have many
-        // operations beside their layers: each weight is one.
+        // operations without a layer: each weight is one.
         let is_known = ["poplar", "\"tensorflow\""]
             .iter()
             .any(|name| what.contains(name));

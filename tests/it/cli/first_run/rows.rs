@@ -1,4 +1,4 @@
-//! The cases, a group for each kind of surprise.
+//! The cases, grouped by kind of surprise.
 
 use std::fs;
 
@@ -332,7 +332,7 @@ fn recordings() -> Vec<Row> {
     ]
 }
 
-/// Class 2, which the weights have, is not live at steps 2 to 4: a copy from the host.
+/// A copy from the host: class 2, the class of the weights, is dead at steps 2 to 4.
 const MISSED_BY_A_COPY: &str = "UPDATE eq_classes SET is_always_live = 0 WHERE id = 2;
     DELETE FROM eq_class_step WHERE eq_class_id = 2;
     INSERT INTO eq_class_step VALUES (2, 0, 2), (2, 5, 207);

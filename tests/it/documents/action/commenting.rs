@@ -1,11 +1,11 @@
-//! The step that posts the report to the pull request. `gh` is a script here, which keeps
-//! comments as files; it needs `jq`, whose language the step uses.
+//! The step that posts the report to the pull request. Here, `gh` is a script that keeps comments
+//! as files; it needs `jq`, whose language the step uses.
 
 use super::{Values, fake, run_action_step, values};
 use crate::support::{piped, skip, try_finish};
 use std::path::{Path, PathBuf};
 
-/// Answers as GitHub's interface does, for what the step asks of it.
+/// Answers like GitHub's interface, as far as the step uses it.
 const GH: &str = r#"
 [ "$1" = api ] || exit 1
 shift
@@ -34,13 +34,14 @@ case "$method $path" in
 esac
 "#;
 
-/// A pull request that a person has commented on, in the way of the action.
+/// A pull request with a comment by a person, which looks like a comment of the action.
 pub struct PullRequest {
     comments: PathBuf,
 }
 
 impl PullRequest {
-    /// In a folder where the action runs; `None` after saying that the test is skipped.
+    /// Makes the pull request in the folder in which the action runs; `None` if the test is
+    /// skipped.
     pub fn new(folder: &Path) -> Option<Self> {
         if try_finish(piped("jq").arg("--version")).is_none() {
             skip("there is no jq");
@@ -54,7 +55,7 @@ impl PullRequest {
         Some(Self { comments })
     }
 
-    /// Runs the step with these inputs; what it prints.
+    /// Runs the step with these inputs, and returns its output.
     pub fn comment(&self, given: &Values, folder: &Path) -> String {
         let comments = self.comments.display().to_string();
         let context = values(&[
@@ -68,7 +69,7 @@ impl PullRequest {
         run.out
     }
 
-    /// The texts of all comments but that of the person.
+    /// Returns the texts of all comments except the person's.
     pub fn posted(&self) -> Vec<String> {
         let files = (1..).map(|id| self.comments.join(format!("{id}.json")));
         let files = files.take_while(|file| file.exists());
@@ -81,7 +82,7 @@ impl PullRequest {
     }
 }
 
-/// A folder with what the step before leaves: a report of this name.
+/// Writes the files that the step before leaves: a report with this name, and outputs.
 fn report(folder: &Path, name: &str, text: &str) {
     std::fs::write(folder.join(format!("{name}.md")), text).expect("a report");
     let output = format!("report<<END\n{name}\nEND\n");

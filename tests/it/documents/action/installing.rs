@@ -1,13 +1,12 @@
-//! The step that installs popliner: which release it takes, and that what it takes is
-//! what was released. `gh` is a script here; wheels and sources are those of a command
-//! that says where it comes from.
+//! The step that installs popliner: which release it chooses, and that it installs the released
+//! files. Here, `gh` is a script, and wheels and sources have a command that prints their origin.
 
 use super::{fake, run_script, values};
 use crate::support::models::share;
 use crate::support::{Run, piped, python, root, skip, try_finish};
 use std::path::Path;
 
-/// The commits of a repository whose version 1.2.3 was released from the first one.
+/// A repository whose version 1.2.3 was released from its first commit.
 const GH: &str = r#"
 case "$1 $2" in
     "api repos/o/popliner/commits/"*)
@@ -24,7 +23,7 @@ case "$1 $2" in
 esac
 "#;
 
-/// Writes a wheel into a folder, whose command prints where it comes from.
+/// Writes a wheel into a folder. Its command prints its origin.
 const WHEEL: &str = r##"
 import os, zipfile
 def wheel(folder, origin):
@@ -41,7 +40,7 @@ def wheel(folder, origin):
     return name
 "##;
 
-/// A folder with a release, its checksums, and the sources of the action.
+/// Makes a folder with a release, its checksums, and the sources of the action.
 fn prepared() -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
@@ -77,7 +76,7 @@ fn prepared() -> Option<tempfile::TempDir> {
     Some(folder)
 }
 
-/// Installs the action that a workflow names so.
+/// Installs the action with this reference in a workflow.
 fn install(folder: &Path, reference: &str) -> Option<Run> {
     let path = |name: &str| folder.join(name).display().to_string();
     let _ = std::fs::remove_file(folder.join("path"));
@@ -100,7 +99,7 @@ fn install(folder: &Path, reference: &str) -> Option<Run> {
     )
 }
 
-/// By its tag, by one that moves and by its commit it is the release; after it, not.
+/// Its tag, its moving tag and its commit mean the release; a later commit does not.
 #[test]
 fn the_wheel_of_the_release_is_found() {
     let Some(folder) = prepared() else {

@@ -1,5 +1,4 @@
-//! The action for GitHub workflows: what it says of itself, and its scripts, which are
-//! run as a workflow would.
+//! The action for GitHub workflows: its description, and its scripts, run as a workflow runs them.
 
 mod commenting;
 mod installing;
@@ -21,7 +20,7 @@ fn action() -> Value {
     serde_yaml_ng::from_str(&text).expect("YAML")
 }
 
-/// The names that the action takes, with their defaults where they have some.
+/// Returns the names of the action's inputs, with their defaults.
 fn inputs(action: &Value) -> BTreeMap<&str, Option<&str>> {
     let inputs = action["inputs"].as_mapping().expect("inputs").iter();
     let inputs = inputs.map(|(name, input)| (name.as_str().unwrap(), input["default"].as_str()));
@@ -32,7 +31,7 @@ fn steps(action: &Value) -> &[Value] {
     action["runs"]["steps"].as_sequence().expect("steps")
 }
 
-/// A value as GitHub gives it to a step: expressions are replaced by what they are.
+/// Replaces expressions in a value, as GitHub does before a step.
 pub fn filled_in(value: &str, known: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     let mut rest = value;
@@ -45,8 +44,8 @@ pub fn filled_in(value: &str, known: impl Fn(&str) -> String) -> String {
     text + rest
 }
 
-/// The outputs that a step wrote to its file: `name=value`, or `name<<END` and
-/// lines up to `END`.
+/// Reads the outputs that a step wrote to its file: `name=value`, or `name<<END` and lines up to
+/// `END`.
 pub fn outputs(file: &Path) -> Values {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let mut lines = text.lines();
@@ -63,8 +62,8 @@ pub fn outputs(file: &Path) -> Values {
     found
 }
 
-/// Runs a script in bash as GitHub does, with popliner on the path, behind what is in
-/// the folder `fakes`. `None` after saying that the test is skipped.
+/// Runs a script in bash as GitHub does. On the path are the folder `fakes` first, then popliner.
+/// `None` if the test is skipped.
 pub fn run_script(script: &str, folder: &Path, variables: &Values) -> Option<Run> {
     let binary = Path::new(env!("CARGO_BIN_EXE_popliner"));
     let path = std::env::var("PATH").unwrap_or_default();
@@ -80,7 +79,7 @@ pub fn run_script(script: &str, folder: &Path, variables: &Values) -> Option<Run
     run
 }
 
-/// Puts a script for sh before all programs of this name.
+/// Writes a script for sh that replaces all programs of this name.
 pub fn fake(folder: &Path, name: &str, script: &str) {
     let file = folder.join("fakes").join(name);
     std::fs::create_dir_all(folder.join("fakes")).expect("a folder");
@@ -89,14 +88,14 @@ pub fn fake(folder: &Path, name: &str, script: &str) {
     assert!(try_finish(command.arg("+x").arg(file)).is_none_or(|run| run.code == 0));
 }
 
-/// Runs the step of the action that runs popliner, with these inputs in a folder, where
-/// it leaves `summary.md` and the file `outputs`.
+/// Runs the step of the action that runs popliner, with these inputs. It leaves `summary.md` and
+/// the file `outputs` in the folder.
 pub fn run_action(given: &Values, folder: &Path) -> Option<Run> {
     let _ = std::fs::remove_file(folder.join("outputs"));
     run_action_step("Run popliner", given, &Values::new(), folder)
 }
 
-/// Runs one step of the action; `context` has what else GitHub fills in.
+/// Runs one step of the action. `context` has the other values that GitHub fills in.
 pub fn run_action_step(name: &str, given: &Values, context: &Values, folder: &Path) -> Option<Run> {
     let action = action();
     let defaults = inputs(&action);
@@ -130,7 +129,7 @@ pub fn run_action_step(name: &str, given: &Values, context: &Values, folder: &Pa
     run_script(step["run"].as_str().expect("a script"), folder, &variables)
 }
 
-/// A folder with the files of a fixture.
+/// Makes a folder with the files of a fixture.
 fn with_files(fixture: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     copy(fixture, folder.path());

@@ -1,5 +1,5 @@
-//! The README of the action: its tables are those of `action.yml`, its workflow is whole,
-//! and what it does with the action is done on a fixture.
+//! The README of the action: its tables match `action.yml`, its workflow is whole, and the workflow
+//! runs on a fixture.
 
 use super::{Values, values};
 use super::{action, filled_in, inputs, outputs, read, run_action, run_script};
@@ -21,7 +21,7 @@ fn workflow() -> Value {
     serde_yaml_ng::from_str(workflow).expect("YAML")
 }
 
-/// The steps of the job that checks.
+/// Returns the steps of the job that checks.
 fn steps(workflow: &Value) -> &[Value] {
     workflow["jobs"]["fits"]["steps"]
         .as_sequence()
@@ -33,7 +33,7 @@ fn step<'a>(workflow: &'a Value, name: &str) -> &'a Value {
     steps.find(|step| step["name"] == name).expect("a step")
 }
 
-/// The names in the first column of the table under a heading.
+/// Returns the names in the first column of the table under a heading.
 fn table(heading: &str) -> BTreeSet<String> {
     let readme = readme();
     let (_, part) = readme
@@ -56,7 +56,7 @@ fn its_tables_are_those_of_the_action() {
     assert_eq!(table("Outputs"), names.collect());
 }
 
-/// Everywhere the action is named by the version that is released next.
+/// Every document names the action by the next version.
 #[test]
 fn it_is_named_by_its_version() {
     let wanted = concat!("v", env!("CARGO_PKG_VERSION"));
@@ -80,7 +80,7 @@ fn it_is_named_by_its_version() {
     assert!(readme().contains(&format!("(`@{wanted}`)")));
 }
 
-/// A value of the workflow, with the outputs of the action in this folder.
+/// Returns a value of the workflow, with the outputs of the action in this folder.
 fn with_outputs(value: &Value, folder: &Path) -> String {
     let outputs = outputs(&folder.join("outputs"));
     filled_in(value.as_str().expect("a text"), |expression| {
@@ -138,7 +138,7 @@ fn its_workflow_runs() {
     assert!(page.starts_with("<!DOCTYPE html>"));
 }
 
-/// Without a verdict there is nothing to print, and that is no error of its own.
+/// Without a verdict there is nothing to print, and no error in the step.
 #[test]
 fn its_workflow_says_that_there_is_no_verdict() {
     let say = workflow();

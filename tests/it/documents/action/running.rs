@@ -4,15 +4,14 @@ use super::{Values, fake, outputs, read, run_action, values, with_files};
 use crate::support::{copy, finish, piped};
 use std::path::Path;
 
-/// The values that a run leaves beside its report: the outputs without the name of
-/// the report.
+/// Returns the outputs of a run without the name of its report.
 fn told(folder: &Path) -> Values {
     let mut found = outputs(&folder.join("outputs"));
     assert!(found.remove("report").is_some());
     found
 }
 
-/// The outputs with these values.
+/// Returns outputs with these values.
 fn verdict(fits: &str, code: &str, page: &str) -> Values {
     values(&[
         ("fits", fits),
@@ -87,8 +86,8 @@ fn help_is_no_verdict_and_what_is_read_is_not_replaced() {
     assert_eq!(read(folder.path(), "popliner-report.json"), "earlier");
 }
 
-/// Codes 2 and 3 are those of popliner; 4 and 130 need an error in it and a person who
-/// interrupts it, and are those of a script in its place.
+/// popliner itself gives codes 2 and 3. A script in its place gives 4 and 130, which need an
+/// internal error or a person who interrupts the run.
 #[test]
 fn what_has_no_verdict_fails_and_leaves_no_earlier_report() {
     for (code, options, error) in [
@@ -128,7 +127,7 @@ fn what_has_no_verdict_fails_and_leaves_no_earlier_report() {
     }
 }
 
-/// Each input that is an option is the option.
+/// Each input that is an option sets that option.
 #[test]
 fn inputs_are_options() {
     let folder = with_files("training-pipeline");
@@ -163,7 +162,7 @@ fn inputs_are_options() {
     }
 }
 
-/// Each form of `emit` is in a file of its own, as it is without the action.
+/// Each form of `emit` is in a file of its own, equal to the output without the action.
 #[test]
 fn the_split_is_written_as_configuration() {
     let folder = with_files("popart-bert-inference");
@@ -200,7 +199,7 @@ fn the_split_is_written_as_configuration() {
     }
 }
 
-/// Output of popliner cannot act as a command of the workflow, nor end that by itself.
+/// Output of popliner cannot act as a command of the workflow, nor turn commands on again.
 #[test]
 fn commands_are_stopped_while_names_are_printed() {
     let folder = with_files("popart-bert-inference");

@@ -1,4 +1,4 @@
-//! The texts of all errors and warnings, from the sources of the library.
+//! Collects the texts of all errors and warnings from the sources of the library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,9 @@ use syn::{Attribute, Expr, Item, Lit, Macro, Token};
 pub const REASONS: [&str; 3] = ["BlobError", "CertificateError", "Damage"];
 /// Types that hold the text of `usage` and of `BadValue::new`.
 pub const HOLDERS: [&str; 2] = ["BadValue", "UsageError"];
-/// Functions that make a message, and macros.
+/// Functions and macros that make a message.
 const FUNCTIONS: [&str; 3] = ["usage", "Warning::new", "BadValue::new"];
-/// Code that prints a message, or makes the holder of its text: for a few files
-/// alone.
+/// Code that prints a message, or makes the type that holds its text. Only a few files may have it.
 const ELSEWHERE: [&str; 5] = [
     "Error::msg",
     "io::stderr",
@@ -25,14 +24,14 @@ const ELSEWHERE: [&str; 5] = [
 ];
 const MACROS: [&str; 3] = ["anyhow", "bail", "ensure"];
 
-/// The files of the library that are not for tests: paths, and what they hold.
+/// Returns the paths and contents of the library's files that are not for tests.
 fn sources() -> Vec<(PathBuf, syn::File)> {
     let mut found = Vec::new();
     collect(&root().join("src/lib.rs"), &root().join("src"), &mut found);
     found
 }
 
-/// Reads a file, and those of its modules, which are in `folder`.
+/// Reads a file and the files of its modules, which are in `folder`.
 fn collect(path: &Path, folder: &Path, found: &mut Vec<(PathBuf, syn::File)>) {
     let text = std::fs::read_to_string(path).expect("a source");
     let file = syn::parse_file(&text).expect("Rust");
@@ -60,35 +59,35 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The messages that were found in the sources.
+/// The messages in the sources.
 #[derive(Default)]
 pub struct FoundMessages {
-    /// Shared ways out and other constants, by their names.
+    /// Shared ways out and other constants, by name.
     constants: BTreeMap<String, String>,
-    /// The messages as they are on the page, with their files and ids.
+    /// The messages in the form of the page, with their files and ids.
     pub messages: BTreeMap<String, (PathBuf, String)>,
     /// Types with messages of their own.
     pub owners: BTreeSet<String>,
-    /// Types whose text is that of another.
+    /// Types whose text is the text of another type.
     pub transparent: BTreeSet<String>,
     /// Forbidden code: file and reason.
     pub refused: Vec<String>,
 }
 
-/// One file on the way through.
+/// Visits one file.
 struct Visitor<'a> {
     found: &'a mut FoundMessages,
     /// Constants of this file.
     constants: BTreeMap<String, String>,
     path: PathBuf,
-    /// The type whose variants or functions are looked at.
+    /// The type whose variants or functions are visited.
     owner: String,
     /// The variant or the function that makes messages.
     maker: String,
 }
 
 impl FoundMessages {
-    /// All that is in the sources.
+    /// Reads all sources.
     pub fn read() -> Self {
         let sources = sources();
         let mut found = Self::default();
@@ -112,7 +111,7 @@ impl FoundMessages {
     }
 }
 
-/// The texts that are constants of a file.
+/// Returns the constants of a file that are texts.
 fn constants(file: &syn::File) -> BTreeMap<String, String> {
     let constants = file.items.iter().filter_map(|item| match item {
         Item::Const(item) => Some((item.ident.to_string(), literal(&item.expr)?)),
@@ -131,14 +130,14 @@ fn literal(expression: &Expr) -> Option<String> {
     }
 }
 
-/// The arguments of a macro, if they are expressions.
+/// Returns the arguments of a macro, if they are expressions.
 fn arguments(call: &Macro) -> Option<Vec<Expr>> {
     let parser = Punctuated::<Expr, Token![,]>::parse_terminated;
     let arguments = call.parse_body_with(parser).ok()?;
     Some(arguments.into_iter().collect())
 }
 
-/// The literal that an argument is, or that it formats.
+/// Returns the literal that an argument is or formats, and whether it is formatted.
 fn template(argument: &Expr) -> Option<(String, bool)> {
     match argument {
         Expr::Macro(call) if call.mac.path.is_ident("format") => {
@@ -148,7 +147,7 @@ fn template(argument: &Expr) -> Option<(String, bool)> {
     }
 }
 
-/// A path as it is written, its last two names at most.
+/// Writes a path with at most its last two names.
 fn name(path: &syn::Path) -> String {
     let names: Vec<String> = path
         .segments
@@ -165,14 +164,14 @@ impl Visitor<'_> {
             .push(format!("{}: {why}", self.path.display()));
     }
 
-    /// Takes the text of a message; placeholders are in it if it is `formatted`.
+    /// Records the text of a message; if it is `formatted`, it has placeholders.
     fn take(&mut self, text: &str, formatted: bool) {
         let text = match formatted {
             true => self.filled(text),
             false => text.to_owned(),
         };
         let line = text.lines().next().unwrap_or_default();
-        // Lines of their own follow.
+        // More lines can follow.
         let line = line.strip_suffix(":...").unwrap_or(line);
         let line = line.strip_suffix(':').unwrap_or(line);
         let id = self.new_id();
@@ -180,8 +179,8 @@ impl Visitor<'_> {
         message.or_insert((self.path.clone(), id));
     }
 
-    /// The room and the maker, or the type where the maker's name says nothing, with a
-    /// number from the second message on.
+    /// Makes an id of the module and the maker, or of the type if the maker's name is too general;
+    /// from the second message on, with a number.
     fn new_id(&self) -> String {
         let mut parts = self.path.iter().skip(1);
         let room = parts.next().and_then(|part| Path::new(part).file_stem());
@@ -196,7 +195,7 @@ impl Visitor<'_> {
         ids.find(|id| !is_taken(id)).expect("one that is free")
     }
 
-    /// The text with shared ways out, and `...` in the other places.
+    /// Fills in shared ways out, and `...` in other places.
     fn filled(&self, template: &str) -> String {
         let mut filled = String::new();
         let mut rest = template;
@@ -223,7 +222,7 @@ impl Visitor<'_> {
         filled
     }
 
-    /// The text of `#[error(...)]`.
+    /// Reads the text of `#[error(...)]`.
     fn attributes(&mut self, attributes: &[Attribute], fields: &syn::Fields) {
         let mut metas = attributes.iter().map(|attribute| &attribute.meta);
         let error = metas.find(|meta| meta.path().is_ident("error"));
@@ -249,7 +248,7 @@ impl Visitor<'_> {
     }
 }
 
-/// `MissingTable` as `missing-table`.
+/// Converts `MissingTable` to `missing-table`.
 fn kebab(name: &str) -> String {
     let mut words = String::new();
     for letter in name.chars() {
@@ -261,7 +260,7 @@ fn kebab(name: &str) -> String {
     words
 }
 
-/// The literal that an attribute begins with.
+/// Returns the literal at the beginning of an attribute.
 fn first_text(list: &syn::MetaList) -> Option<String> {
     let text = list.parse_args_with(|input: syn::parse::ParseStream<'_>| {
         let text: syn::LitStr = input.parse()?;
@@ -347,7 +346,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         if call.method == "context" || call.method == "with_context" {
             let mut texts = Texts::default();
             call.args.iter().for_each(|arg| texts.visit_expr(arg));
-            // A place: a file, which is no literal, or an option and its value.
+            // A file, which is no literal, or an option and its value.
             let is_place = |text: &String| {
                 let option = text.strip_suffix(" {}").unwrap_or(text);
                 option == "{option}" || option.starts_with("--") && !option.contains(": ")
@@ -385,7 +384,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
 }
 
 impl Visitor<'_> {
-    /// Is this where messages are printed, or the holder of their texts made?
+    /// May this file print messages, or make the types that hold their texts?
     fn may_say(&self) -> bool {
         let files = [
             "src/message.rs",
@@ -397,7 +396,7 @@ impl Visitor<'_> {
     }
 }
 
-/// All texts in an expression, those of `format!` included.
+/// Collects all texts in an expression, also in `format!`.
 #[derive(Default)]
 struct Texts(Vec<String>);
 

@@ -1,11 +1,11 @@
-//! The output of `--diagnose`, held against the oracle.
+//! The output of `--diagnose`, compared with the oracle.
 
 use super::Subject;
 use crate::oracle::diagnosis::{CODE, Unexplained};
 
 type Rows = Vec<Vec<String>>;
 
-/// Everything that `--diagnose` prints.
+/// Checks everything that `--diagnose` prints.
 pub fn diagnosis(subject: &Subject) {
     let sections = subject.diagnosis();
     let rows = |name: &str, operations: &str| -> Rows {

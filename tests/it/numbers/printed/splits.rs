@@ -1,4 +1,4 @@
-//! The output of `--solve`, held against the oracle.
+//! The output of `--solve`, compared with the oracle.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::oracle::search::{Ranges, best, greedy};
 use crate::support::Run;
 
 impl Subject {
-    /// Every range of layers. Which cycles a layer takes, the report says here: they are held
-    /// against a second count elsewhere (`numbers::cycle_counts`, `planted::layer_cycles`).
+    /// Returns every range of layers. The cycles of a layer come from the report; other tests
+    /// compare them with a second count (`numbers::cycle_counts`, `planted::layer_cycles`).
     pub fn ranges(&self) -> Ranges {
         let run = self.run(&["--export-json=-"]);
         let report: Value = serde_json::from_str(&run.out)
@@ -25,8 +25,8 @@ impl Subject {
         Ranges::of(&self.oracle, cycles)
     }
 
-    /// The integer program with one number of IPUs and a limit. Gives the bytes
-    /// on the fullest tile where the model fits.
+    /// Checks the integer program with a number of IPUs and a limit. Returns the bytes on the
+    /// fullest tile if the model fits.
     pub fn solve(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<u64> {
         let stages = best(ranges, num_ipus);
         let limit_bytes = limit.unwrap_or(self.oracle.profile.bytes_per_tile);
@@ -44,7 +44,7 @@ impl Subject {
         printed_peak(&run)
     }
 
-    /// The greedy search, the same way.
+    /// Checks the greedy search in the same way.
     pub fn greedy(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<u64> {
         let limit_bytes = limit.unwrap_or(self.oracle.profile.bytes_per_tile);
         let found = greedy(ranges, num_ipus, limit_bytes);
@@ -64,7 +64,7 @@ impl Subject {
         printed_peak(&run)
     }
 
-    /// Both ways to search: the integer program is never worse than greedy.
+    /// Checks both searches: the integer program is never worse than the greedy search.
     pub fn splits(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) {
         let best = self.solve(ranges, num_ipus, limit);
         let greedy = self.greedy(ranges, num_ipus, limit);
@@ -85,7 +85,7 @@ impl Subject {
         self.run(&options)
     }
 
-    /// The stages on standard output, the verdict and the exit code.
+    /// Checks the stages on standard output, the verdict and the exit code.
     fn stages(&self, run: &Run, ranges: &Ranges, stages: &[Range<usize>], fits: bool) {
         let printed: Value = serde_json::from_str(&run.out)
             .unwrap_or_else(|error| panic!("{}: {error}: {}", self.name, run.err));
@@ -112,13 +112,13 @@ impl Subject {
         assert_eq!(run.code, i32::from(!fits), "{}", self.name);
     }
 
-    /// The row of each stage in the table for people: its peak memory, and how much of the
-    /// limit that is, rounded up.
+    /// Checks the row of each stage in the table for people: its peak memory, and its share of the
+    /// limit, rounded up.
     fn table_of_stages(&self, run: &Run, ranges: &Ranges, stages: &[Range<usize>], limit: u64) {
         let text = run.err.replace(',', "");
         let mut lines = text.lines().skip_while(|line| !line.starts_with(" Stage"));
         let header = lines.next();
-        // A search that gave up at once has no stage to show.
+        // A search that gave up at once has no stages.
         assert_eq!(header.is_some(), !stages.is_empty(), "{}", self.name);
         for (number, range) in stages.iter().enumerate() {
             let stage = ranges.stage(range);
@@ -134,7 +134,7 @@ impl Subject {
         }
     }
 
-    /// The positions that no split makes fit.
+    /// Checks the positions that fit in no split.
     fn too_large(&self, run: &Run, ranges: &Ranges, limit: u64) {
         let text = run.err.replace(',', "");
         let text: Vec<&str> = text
@@ -186,7 +186,7 @@ impl Subject {
     }
 }
 
-/// Bytes on the fullest tile of the printed stages, where the model fits.
+/// Returns the bytes on the fullest tile of the printed stages if the model fits.
 fn printed_peak(run: &Run) -> Option<u64> {
     let printed: Vec<Value> = serde_json::from_str(&run.out).expect("stages");
     let peaks = printed.iter().map(|stage| &stage["mem"]["max_tile_mem"]);
