@@ -1,5 +1,5 @@
-//! The answer of a search, or why there is none; how a split that was given
-//! compares; and the best split for each number of IPUs.
+//! The answer of a search or the reason why there is none, the comparison of a given split with the
+//! best one, and the best split for each number of IPUs.
 
 use super::LiveVariable;
 use crate::memory::{Recompute, Schedule};
@@ -7,7 +7,7 @@ use crate::search::Advice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Layers by name; `null` for the first position.
+/// The names of layers; `None` for the first position of the layer order.
 pub type LayerNames = Vec<Option<String>>;
 
 /// The proof that the split is the best.

@@ -59,8 +59,7 @@ pub struct StepFacts {
 }
 
 impl StepFacts {
-    /// The step of the split that is shown; `None` without cycles or where not all layers
-    /// are in a stage.
+    /// Returns the step of the split; `None` without cycles, or if a layer is in no stage.
     pub(super) fn new(found: &SearchResult) -> Option<Self> {
         let costed = &found.costed;
         let times = costed.times.as_ref()?;
@@ -107,20 +106,21 @@ impl StepFacts {
     }
 }
 
-/// Does a step take no more than `limit`? Unknown times and limits are no reason to refuse.
+/// Does a step take at most `limit` nanoseconds? True if the time or the limit is unknown.
 pub(super) fn is_within(nanoseconds: Option<u128>, limit: Option<u64>) -> bool {
     nanoseconds
         .zip(limit)
         .is_none_or(|(nanoseconds, limit)| nanoseconds <= u128::from(limit))
 }
 
-/// Rounded up: what is over a limit never looks like the limit.
+/// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks like the
+/// limit.
 pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     let clock = u128::from(clock_hertz.max(1));
     cycles.saturating_mul(1_000_000_000).div_ceil(clock)
 }
 
-/// The stage that takes the most cycles for a micro-batch; the first of several.
+/// Returns the stage with the most cycles for a micro-batch; the first one of a tie.
 pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     let cycles = stages.iter().enumerate().map(|(stage, range)| {
         let after = stages.len() - 1 - stage;
@@ -130,18 +130,18 @@ pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     slowest.map_or(0, |(_, stage)| stage)
 }
 
-/// Milliseconds of a step, where the clock is known.
+/// Returns the milliseconds of a step; `None` if the step or the clock is unknown.
 pub(super) fn milliseconds(step: Option<StepTime>, costed: &CostedRequest) -> Option<f64> {
     let clock = costed.times.as_ref()?.clock_hertz()?;
     Some(nanoseconds(step?.cycles, clock) as f64 / 1e6)
 }
 
-/// The cycles of a step, for a table that compares splits.
+/// Returns the cycles of a step, for a table that compares splits.
 pub(super) fn cycles(step: Option<StepTime>) -> Option<u64> {
     step.map(|step| narrow(step.cycles))
 }
 
-/// The time of a step and its parts; nothing of a split that does not fit.
+/// Gives the time of a step and its parts; empty if the split does not fit.
 pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let fits = report.split.as_ref().is_some_and(|split| split.fits);
     let Some(step) = report.step.as_ref().filter(|_| fits) else {
@@ -210,7 +210,7 @@ fn made_up_of(step: &StepFacts) -> Sentence {
     }
 }
 
-/// Bytes that are loaded from elsewhere, and whether their time is counted.
+/// Says how many bytes are loaded and stored outside the IPUs, and whether their time is counted.
 fn streaming(step: &StepFacts) -> Option<Sentence> {
     let bytes = step.streamed_bytes?;
     let line = match step.streaming_is_counted {
@@ -226,7 +226,7 @@ fn streaming(step: &StepFacts) -> Option<Sentence> {
     })
 }
 
-/// Three significant digits at least, and no more than three decimals.
+/// Formats a number with at least three significant digits, and at most three decimals.
 pub(super) fn three_digits(number: f64) -> String {
     match number {
         _ if number >= 1000.0 => grouped(number.round() as u64),

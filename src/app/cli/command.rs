@@ -51,8 +51,8 @@ impl Command {
     /// Reads a command line, which begins with the name of the command.
     ///
     /// # Errors
-    /// The error of clap for wrong usage, and also for `--help` and `--version`. Clap knows the exit
-    /// code.
+    /// The error of clap for wrong usage, and also for `--help` and `--version`. Clap knows the
+    /// exit code.
     pub fn parse_from<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {

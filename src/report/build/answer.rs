@@ -12,11 +12,11 @@ use crate::solve::{
 };
 use crate::time::narrow;
 
-/// How many groups of layers that share variables a report names.
+/// Upper bound on the groups of layers that share variables in a report.
 const MAX_SHARED: usize = 100;
 
-/// The proof that the answer is the best. A greedy search and a split that was
-/// given have no proof, but the name of the objective.
+/// Returns the proof that the split is the best. For a greedy search or a given split, it has only
+/// the name of the objective.
 pub(super) fn proof(found: &SearchResult) -> Proof {
     let request = &found.costed.request;
     let none = Proof {
@@ -48,7 +48,7 @@ pub(super) fn proof(found: &SearchResult) -> Proof {
     }
 }
 
-/// The constraints on the split, but tied weights.
+/// Returns the constraints on the split as options, without tied weights.
 pub(super) fn constraints(found: &SearchResult) -> Vec<String> {
     found.costed.request.constraints.iter().map(text).collect()
 }
@@ -59,7 +59,7 @@ impl Inputs<'_> {
         stages.map(|stage| self.names(stage)).collect()
     }
 
-    /// Why nothing fits, and what would help.
+    /// Returns the reason why nothing fits, and what would help; `None` if a split fits.
     pub(super) fn refusal(&self, found: &SearchResult) -> Option<Refusal> {
         let Outcome::Infeasible(infeasible) = &found.outcome else {
             return None;
@@ -126,7 +126,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// A split that was given, and the best one.
+    /// Compares the given split with the best one; `None` if no split was given.
     pub(super) fn given(&self, found: &SearchResult) -> Option<GivenSplit> {
         found.costed.request.given.as_ref()?;
         let Solution { plan, score, .. } = found.outcome.best()?;
@@ -141,7 +141,7 @@ impl Inputs<'_> {
         })
     }
 
-    /// The best split for each number of IPUs that there are.
+    /// Returns the best split for each number of IPUs, when a sweep was requested.
     pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
         let costed = &found.costed;
         let answers = found.sweep_of_all.as_ref().or(found.sweep.as_ref());
@@ -177,7 +177,7 @@ impl Inputs<'_> {
         })
     }
 
-    /// The groups of layers that use the same variables that are always live.
+    /// Returns the groups of layers that use the same always-live variables.
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
         let groups = shared.into_iter().take(MAX_SHARED);
         let groups = groups.map(|(layers, bytes)| SharedVariables {
@@ -192,7 +192,7 @@ fn text(constraint: &Constraint) -> String {
     constraint.origin.to_string()
 }
 
-/// A constraint that a split does not keep.
+/// Names a constraint that the split breaks.
 pub(super) fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
@@ -200,7 +200,8 @@ pub(super) fn broken(constraint: &Constraint) -> String {
     }
 }
 
-/// The reason why layers are kept together, and the option that lifts it.
+/// Names the constraint that keeps layers together; for a tied weight with the option that lifts
+/// it.
 fn kept_by(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("{weight}; {}", weight.one_ipu()),
@@ -208,8 +209,8 @@ fn kept_by(constraint: &Constraint) -> String {
     }
 }
 
-/// Sizes in which IPUs come, and powers of two, which IPUs of a replica must
-/// be; and numbers that leave IPUs empty.
+/// Says why a number of IPUs is practical (a machine or pod, or a power of two, which the IPUs of a
+/// replica must be), and how many IPUs stay empty.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),

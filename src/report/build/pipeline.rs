@@ -1,4 +1,4 @@
-//! The pipeline, and what others would need.
+//! The pipeline of the stages, and the splits that other pipelines would need.
 
 use super::Inputs;
 use crate::memory::{PlacedStage, StageMemory, StatePlace};
@@ -9,7 +9,8 @@ use crate::solve::Solution;
 use crate::time::narrow;
 
 impl Inputs<'_> {
-    /// The pipeline of the stages; `None` where none could be asked for.
+    /// Returns the facts about the pipeline; `None` if the solver or the memory model has no
+    /// pipelines.
     pub(super) fn pipeline(&self, found: &SearchResult) -> Option<PipelineFacts> {
         let request = &found.costed.request;
         let knows_pipelines =
@@ -45,7 +46,7 @@ impl Inputs<'_> {
         })
     }
 
-    /// Bytes of the state that is not on the chip.
+    /// Returns the bytes of optimizer state kept off the chip; `None` if state is on the chip.
     fn state_bytes(&self) -> Option<u64> {
         if self.memory.pipeline().state == StatePlace::OnChip {
             return None;
@@ -54,7 +55,7 @@ impl Inputs<'_> {
         Some(state.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// The memory of a stage in the update.
+    /// Returns the memory of a stage during the weight update.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let tiles = memory.updates.iter().enumerate().rev();
         let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
@@ -92,8 +93,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// A split that fits with something changed, on whose fullest tile it would be `now` bytes
-    /// without that.
+    /// Describes a split that fits with changed options. `now` is the peak in bytes without the
+    /// change.
     pub(super) fn other_split(
         &self,
         found: &SearchResult,
@@ -118,7 +119,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// The place of a stage in the pipeline, its copies and its update.
+    /// Returns the depth, copies and update of a stage in the pipeline; `None` if it keeps nothing.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,

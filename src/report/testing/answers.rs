@@ -1,4 +1,4 @@
-//! The answer of a search: proofs, refusals, other splits, and the time of a step.
+//! Answers of a search for tests: proofs, refusals, other splits, and the time of a step.
 
 use super::*;
 
@@ -104,8 +104,8 @@ pub(super) fn sweep(limit: u64) -> Sweep {
     }
 }
 
-/// The ranges of 5 positions, which need 100,000 bytes each, and 1,000 for each
-/// stage after them.
+/// Returns bytes for the ranges of 5 positions: 100,000 for each position, and 1,000 for each stage
+/// after the range.
 pub(super) fn what_if() -> WhatIf {
     let bytes_of = |start: u32, end: u32, after: usize| {
         Some(100_000 * u64::from(end - start) + 1000 * after as u64)

@@ -180,7 +180,8 @@ fn variables(profile: &Profile, found: &FoundOperation) -> BTreeSet<i64> {
         .collect()
 }
 
-/// Returns the lowest and the highest step of the operation with the longest common call path.
+/// Returns the lowest and the highest step of the operation, of the steps whose calls agree most
+/// with its call path.
 fn window(profile: &Profile, found: &FoundOperation) -> Option<(usize, usize)> {
     let mut steps: Vec<(usize, usize)> = Vec::new();
     for (index, step) in profile.steps.iter().enumerate() {
