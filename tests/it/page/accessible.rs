@@ -1,5 +1,5 @@
-//! The rules of axe-core, a checker of what people with a screen reader, a keyboard or
-//! weak eyes meet on a page.
+//! The rules of axe-core, which checks a page for people with a screen reader, a keyboard or weak
+//! eyes.
 
 use super::browser::Browser;
 use super::{export, show, views};
@@ -7,11 +7,11 @@ use crate::support::{profile, skip};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The file that has the checker as one script (`axe.min.js` of the npm package
-/// axe-core). `.ci/run` fetches it.
+/// Variable with the path of the checker as one script (`axe.min.js` of the npm package axe-core),
+/// which `.ci/run` fetches.
 const SCRIPT: &str = "AXE_CORE";
 
-/// Every rule that the page breaks, with the first elements that do.
+/// Returns every rule that the page breaks, with the first elements that break it.
 const BROKEN: &str = "axe.run().then((found) => found.violations.map((rule) =>
     [rule.impact, rule.id, rule.nodes.slice(0, 3).map((node) => node.html)]))";
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
 
-/// The tile that the blocks are of, with the step.
+/// The tile and the step that the blocks show.
 const SHOWN: &str = "document.getElementById('live-steps-heading').textContent";
 
 #[test]
@@ -36,7 +36,7 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
     page.done();
 }
 
-/// The list of another tile has its variables, and their bytes are those of the map.
+/// The list of another tile has its variables, with the bytes of the map.
 #[test]
 fn other_tiles_have_what_was_recorded_of_them() {
     let page = or_skip!(page("popart-bert-inference", &SPLIT, ""));
@@ -60,7 +60,7 @@ fn other_tiles_have_what_was_recorded_of_them() {
             "tile {tile}: {always} {highest}"
         );
         assert_eq!(always, number("always_live"), "tile {tile}");
-        // Categories are parts of a whole; what several layers use counts in each.
+        // Categories are parts of a whole. Variables of several layers count in each layer.
         for (step, all) in other["bytes"].as_array().expect("bytes").iter().enumerate() {
             let sum = |list: &str| -> u64 {
                 let list = other[list].as_array().expect("a list").iter();
@@ -96,7 +96,7 @@ fn what_is_always_live_can_be_opened() {
         page.value(blocks).as_u64(),
         before.map(|value| value + always)
     );
-    // With smaller ones below them they are as high as the band was.
+    // With smaller blocks below them, always-live blocks are as high as the band was.
     let heights = "(() => {
         const names = (one) => one.getBoundingClientRect();
         const svg = document.getElementById('live-steps-chart');
@@ -117,7 +117,7 @@ fn what_is_always_live_can_be_opened() {
     page.done();
 }
 
-/// Bytes of the listed variables that are always live.
+/// Returns the bytes of the listed variables that are always live.
 fn variables_bytes(report: &Value) -> u64 {
     let variables = report["live_steps"]["variables"]
         .as_array()
@@ -133,7 +133,7 @@ fn variables_bytes(report: &Value) -> u64 {
 #[test]
 fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
     let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
-    // The span of the scale at the left.
+    // Returns the span of the scale at the left.
     let scale = "(() => { const all = [...document.querySelectorAll('#live-steps .scale .axis')]
         .map((one) => +one.textContent.replaceAll(',', '')); return Math.max(...all) - Math.min(...all); })()";
     let span = |page: &mut super::tools::Page| page.value(scale).as_f64().expect("a number");
@@ -150,7 +150,7 @@ fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
     page.value("document.getElementById('live-steps-taller').click()");
     assert!(span(&mut page) < whole);
     page.browser.press("0");
-    // A part is dragged over.
+    // Drags over a part of the drawing.
     let place = page.value(
         "(() => { const one = document.getElementById('live-steps-chart');
             one.scrollIntoView({ block: 'center', behavior: 'instant' });

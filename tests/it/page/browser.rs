@@ -1,4 +1,4 @@
-//! A headless Chromium, driven by its DevTools protocol over two pipes.
+//! A headless Chromium, controlled by its DevTools protocol over two pipes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::skip;
 
-/// The names that Chromium goes by.
+/// The names of Chromium's executable.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -20,7 +20,7 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// The browser in the PATH, or `None` after saying that a test is skipped.
+/// Returns the browser in the PATH; `None` if the test is skipped.
 #[track_caller]
 fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -41,17 +41,17 @@ fn find() -> Option<PathBuf> {
     found
 }
 
-/// A browser that does not answer for so long hangs.
+/// A browser that does not answer for this time hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The report is read after the page is loaded.
+/// Waits until the page has read its report, which is after it is loaded.
 const READY: &str = "new Promise((resolve) => {
     const look = () => document.documentElement.dataset.ready ? resolve() : setTimeout(look, 5);
     look();
 })";
 
-/// A browser between two tests. A start takes longer than most tests, so that each test
-/// has a page in one that another test has left.
+/// Browsers that no test uses at the moment. Starting one takes longer than most tests, so tests
+/// reuse them.
 static IDLE: Mutex<Vec<Program>> = Mutex::new(Vec::new());
 
 /// A running browser.
@@ -68,8 +68,8 @@ impl Program {
         let pipes = ["commands", "answers"].map(|name| folder.join(name));
         let made = Command::new("mkfifo").args(&pipes).status();
         assert!(made.is_ok_and(|status| status.success()), "two pipes");
-        // The browser reads from 3 and writes to 4; only a shell can put the
-        // pipes there. As root it has no sandbox. It ends when the pipes are closed.
+        // The browser reads from descriptor 3 and writes to 4; only a shell can put the pipes
+        // there. As root it has no sandbox. It ends when the pipes are closed.
         let run = r#""$0" "$@" 3<"$FOLDER/commands" 4>"$FOLDER/answers"; rm -rf "$FOLDER""#;
         let shell = Command::new("sh")
             .args(["-c", run])
@@ -102,18 +102,18 @@ impl Program {
     }
 }
 
-/// A page in a browser, which shares nothing with the pages of other tests.
+/// A page in a browser, isolated from the pages of other tests.
 pub struct Browser {
-    /// Until the page is closed.
+    /// The browser, until the page is closed.
     program: Option<Program>,
     context: Value,
     session: Value,
-    /// Messages to this page that were no answer.
+    /// Messages to this page that answer no command.
     events: Vec<Value>,
 }
 
 impl Browser {
-    /// An empty page, or `None` after saying that a test is skipped.
+    /// Opens an empty page; `None` if the test is skipped.
     #[track_caller]
     pub fn find() -> Option<Self> {
         let path = find()?;
@@ -138,7 +138,7 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.send(&format!("{domain}.enable"), json!({}));
         }
-        // A scroll that is still under way moves what is about to be clicked.
+        // A scroll in progress would move the element that is about to be clicked.
         let still = json!([{"name": "prefers-reduced-motion", "value": "reduce"}]);
         self.send("Emulation.setEmulatedMedia", json!({"features": still}));
     }
@@ -178,7 +178,7 @@ impl Browser {
         }
     }
 
-    /// Presses a key where the focus is.
+    /// Presses a key on the element with the focus.
     pub fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             let event = json!({"type": kind, "key": key, "code": key});
@@ -186,8 +186,7 @@ impl Browser {
         }
     }
 
-    /// Clicks so many times where a share of the width of an element is, in its middle
-    /// from above.
+    /// Clicks an element `times` times, at this share of its width and in the middle of its height.
     pub fn click(&mut self, element: &str, share: f64, times: u32) {
         let place = format!(
             "(() => {{
@@ -209,8 +208,7 @@ impl Browser {
         }
     }
 
-    /// Opens a file at a width, as a phone would when it is narrow, and waits
-    /// until it is shown.
+    /// Opens a file at a width, like a phone if it is narrow, and waits until it is shown.
     pub fn open(&mut self, page: &Path, width: u32) {
         self.open_at(page, width, "");
     }
@@ -221,7 +219,7 @@ impl Browser {
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600,
         });
         self.send("Emulation.setDeviceMetricsOverride", size);
-        // Another hash alone would be no new page.
+        // Changing only the hash would load no new page.
         self.navigate("about:blank");
         self.navigate(&format!("file://{}{hash}", page.display()));
         self.value(READY);
@@ -237,7 +235,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression in the page, or of what it promises.
+    /// Evaluates an expression in the page, and awaits a promise.
     pub fn value(&mut self, expression: &str) -> Value {
         let params = json!({
             "expression": expression, "returnByValue": true, "awaitPromise": true,
@@ -247,7 +245,7 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// The events of one kind so far.
+    /// Returns the events of one kind so far.
     pub fn named(&self, method: &str) -> Vec<&Value> {
         let events = self.events.iter();
         events.filter(|event| event["method"] == method).collect()
@@ -256,7 +254,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Nobody knows what a test that failed has left.
+        // A failed test may leave a browser in any state.
         if !std::thread::panicking() {
             self.session = Value::Null;
             let context = json!({"browserContextId": self.context});
@@ -267,8 +265,8 @@ impl Drop for Browser {
     }
 }
 
-/// Reads messages, each of which ends with a zero byte, in a thread: so that
-/// waiting can end.
+/// Reads messages, each of which ends with a zero byte, in a thread, so that a test can stop
+/// waiting.
 fn listen(answers: File) -> Receiver<Value> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

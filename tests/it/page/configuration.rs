@@ -1,4 +1,4 @@
-//! Text that is pasted from the page is that of `--emit`, for any cuts.
+//! The text that the page offers for pasting equals the output of `--emit`, for any cuts.
 
 use super::tools::{Page, page};
 use crate::support::{DEFAULT_REGEX, finish, models::share, root, sections};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 impl Page {
-    /// Shows a form, and gives what it says with the command line that prints the same.
+    /// Shows a form, and returns its text with the command line that prints the same.
     fn form(&mut self, form: &str) -> [String; 2] {
         self.value(&format!(
             "(() => {{ const one = document.getElementById('configuration-form'); one.value = '{form}';
@@ -16,7 +16,7 @@ impl Page {
     }
 }
 
-/// Runs a command line as a user would who has the tool in the PATH.
+/// Runs a command line like a user who has the tool in the PATH.
 fn typed(line: &str) -> String {
     let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
     let folder = tool.parent().expect("a folder").display();
@@ -32,7 +32,7 @@ fn typed(line: &str) -> String {
     run.out
 }
 
-/// A configuration without the warning that it does not fit: the page does not know the tile.
+/// Shortens the warning that a configuration does not fit, since the page does not know the tile.
 fn without_warning(text: &str) -> String {
     let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
     match text.starts_with("# WARNING: the model does not fit. This split ") {
@@ -74,13 +74,13 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
         ("impossible", &["--num-ipus=3"]),
     ];
     for (fixture, options) in cases {
-        // Other limits and cuts have these layers too.
+        // Layers by the regex stay the same at other limits and cuts.
         let options = [options, &["--solve", DEFAULT_REGEX]].concat();
         let mut page = or_skip!(page(fixture, &options, "#view=configuration"));
         let what_if = &page.report["what_if"];
         let boundaries = what_if["boundaries"].as_array().expect("a list").len() as u64;
         let last = boundaries - 2;
-        // In alone, Out alone, both, and one stage.
+        // In as a stage of its own, Out as one, both, and other cuts; and one stage.
         let all = [vec![1], vec![last], vec![1, 2, last], vec![2, 3], vec![]];
         for cuts in all.iter().step_by(share(2)) {
             let cuts: Vec<String> = cuts.iter().map(u64::to_string).collect();
@@ -91,7 +91,7 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
             };
             page.value(&format!("choose({{ cuts: '{cuts}' }})"));
             let forms = FORMS.map(|form| page.form(form));
-            // One search for all forms: each line differs in its form alone.
+            // One search for all forms, since their command lines differ only in the form.
             let [_, line] = &forms[0];
             let line = line.trim_end_matches(" --emit=examples");
             let emit = FORMS.map(|form| format!(" --emit={form}"));

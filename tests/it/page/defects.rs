@@ -1,11 +1,11 @@
-//! Defects that users met once, each held fast.
+//! Defects that users reported, each with a test.
 
 use super::browser::Browser;
 use super::{export, show, views};
 use crate::support::{DEFAULT_REGEX, profile};
 use serde_json::json;
 
-/// A page of a fixture in a browser.
+/// Opens the page of a fixture in a browser.
 fn open(
     fixture: &str,
     options: &[&str],
@@ -73,7 +73,7 @@ fn shares_of_one_whole_are_a_hundred_per_cent() {
     assert_eq!(nothing, json!(["0.0 %", "0.0 %"]));
 }
 
-/// Not as texts, in which 8.5 % is more than 75.8 %.
+/// Not sorted as text, by which 8.5 % would be more than 75.8 %.
 #[test]
 fn shares_are_sorted_by_how_large_they_are() {
     let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 1440, "#view=memory"));
@@ -89,7 +89,7 @@ fn shares_are_sorted_by_how_large_they_are() {
     );
 }
 
-/// Bytes over a limit are no less than nothing, and what is pasted says that it does not fit.
+/// Bytes over a limit are not shown as negative, and pasted text says that the model does not fit.
 #[test]
 fn the_head_of_a_model_that_does_not_fit_says_so_throughout() {
     let options = [&SPLIT[..], &[DEFAULT_REGEX]].concat();
@@ -105,7 +105,7 @@ fn the_head_of_a_model_that_does_not_fit_says_so_throughout() {
     }
 }
 
-/// All samples of colours beside the name of a category, on all views.
+/// Samples of colours beside the name of a category, on all views.
 #[test]
 fn a_category_has_one_colour_on_all_pages() {
     let mut colours = std::collections::BTreeMap::new();
@@ -128,12 +128,12 @@ fn a_category_has_one_colour_on_all_pages() {
         }
     }
     assert!(colours.len() > 12, "{colours:?}");
-    // The part of a stage has the colour of its category.
+    // A part of a stage has the colour of its category.
     assert_eq!(colours["Variables"], colours["variable"]);
     assert_eq!(colours["Vertex code"], colours["vertexCode"]);
 }
 
-/// No ranges of layers prove the tensors that a pipeline keeps.
+/// The memory that a pipeline adds cannot be proven by ranges of layers.
 #[test]
 fn a_refusal_shows_no_certificate_that_proves_nothing() {
     let options = ["--solve", "--num-ipus=4", "--recompute=none"];
@@ -166,7 +166,7 @@ fn one_is_not_many_and_bytes_are_bytes() {
     }
 }
 
-/// Where the curve does not come near the limit, the axis does not end there.
+/// If the curve stays far below the limit, the axis ends below the limit.
 #[test]
 fn a_curve_is_no_flat_line() {
     let (mut browser, _folder) =
@@ -198,7 +198,7 @@ fn links_and_cells_look_as_the_page_does() {
     );
 }
 
-/// On a phone too no link to a view is hidden.
+/// On a phone too, all links to views are visible.
 #[test]
 fn the_links_to_all_views_are_in_sight() {
     let (mut browser, _folder) = or_skip!(open("training-pipeline", &SPLIT, 390, ""));
@@ -209,7 +209,7 @@ fn the_links_to_all_views_are_in_sight() {
     assert_eq!(browser.value(outside), json!([]));
 }
 
-/// A piece of work that is no wider than its edges has none: it would be nothing else.
+/// A piece of work that is no wider than its edges is drawn without edges.
 #[test]
 fn thin_pieces_of_work_are_seen() {
     let options = ["--solve", "--num-ipus=4", "--micro-batches=64"];
@@ -217,14 +217,14 @@ fn thin_pieces_of_work_are_seen() {
     let edges = "[...document.querySelectorAll('#step-strip .work')]
         .filter((own) => getComputedStyle(own).stroke !== 'none').length";
     assert_eq!(browser.value(edges), json!(0));
-    // Enlarged they have edges again.
+    // Enlarged pieces have edges again.
     for _ in 0..6 {
         browser.value("document.getElementById('step-strip-in').click()");
     }
     assert!(browser.value(edges).as_u64() > Some(0));
 }
 
-/// A compilation has code among its always-live bytes: nothing is said of it by itself.
+/// A compilation has code among its always-live bytes, so the page does not show code by itself.
 #[test]
 fn nothing_is_said_of_bytes_that_are_not_there() {
     let (mut browser, _folder) = or_skip!(open("training-pipelined", &["--fit"], 1440, ""));

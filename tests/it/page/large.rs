@@ -13,8 +13,8 @@ fn generated(folder: &std::path::Path) -> std::path::PathBuf {
     profile
 }
 
-/// On 16 IPUs no label stands in another, nothing is wider than the page, and layers have
-/// labels over the steps though most of their names are wider than they are.
+/// On 16 IPUs no labels overlap, nothing is wider than the page, and layers have labels over the
+/// steps, though most of their names are wider than they are.
 #[test]
 fn ninety_layers_on_sixteen_ipus_are_readable() {
     let mut browser = or_skip!(Browser::find());
@@ -30,7 +30,7 @@ fn ninety_layers_on_sixteen_ipus_are_readable() {
     assert_eq!(handles, json!(15));
 }
 
-/// Of a long refusal the beginning and the ways out are in sight, and the rest is folded.
+/// The beginning of a long refusal and the ways out are visible, and the rest is folded.
 #[test]
 fn a_long_refusal_is_folded() {
     let mut browser = or_skip!(Browser::find());

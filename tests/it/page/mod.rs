@@ -1,9 +1,9 @@
-//! The page of `--export-html` in a real browser: no error, no request, every
-//! number that of the JSON form, and no sideways scrolling.
+//! The page of `--export-html` in a real browser: no error, no request, every number equal to the
+//! JSON form, and no sideways scrolling.
 //!
-//! Without a Chromium in the PATH these tests say that they are skipped.
+//! Without a Chromium in the PATH these tests are skipped.
 
-/// What there is, or the end of a test that has said why it is skipped.
+/// Returns the value, or ends a test that is skipped.
 macro_rules! or_skip {
     ($found:expr) => {
         match $found {
@@ -33,10 +33,10 @@ use crate::support::{FIXTURES, popliner, profile};
 use browser::Browser;
 use serde_json::{Value, json};
 
-/// The widths of a phone and of a desk.
+/// The widths of a phone and of a desktop, in pixels.
 const WIDTHS: [u32; 2] = [390, 1440];
 
-/// Pages and reports of runs, by their arguments: many tests look at one page.
+/// Pages and reports of runs by their arguments, since many tests use the same page.
 static EXPORTED: Mutex<BTreeMap<Vec<String>, [Vec<u8>; 2]>> = Mutex::new(BTreeMap::new());
 
 /// Writes the page and the JSON form of one run.
@@ -68,14 +68,14 @@ fn export(profile: &Path, options: &[&str], folder: &Path) -> (PathBuf, Value) {
     (page, serde_json::from_slice(&both[1]).expect("JSON"))
 }
 
-/// The views that the page has links to.
+/// Returns the names of the views that the page links to.
 fn views(browser: &mut Browser) -> Vec<String> {
     let views =
         browser.value("[...document.querySelectorAll('#bar a')].map((own) => own.dataset.view)");
     serde_json::from_value(views).expect("names")
 }
 
-/// Shows a view, with all that is folded away.
+/// Shows a view, and unfolds everything in it.
 fn show(browser: &mut Browser, view: &str) {
     let press = format!("document.querySelector('#bar a[data-view={view}]').click()");
     browser.value(&press);
@@ -88,15 +88,15 @@ fn show(browser: &mut Browser, view: &str) {
     assert_eq!(browser.value(&displayed), json!(true), "{view}");
 }
 
-/// All elements in sight that say where in the JSON form their number stands.
+/// Finds all visible elements that have the place of their number in the JSON form.
 const NUMBERS: &str = "[...document.querySelectorAll('[data-json]')]
     .filter((one) => one.checkVisibility()).map((one) => [one.dataset.json, one.textContent])";
 
-/// Does anything stick out of the page, or does the page scroll sideways?
+/// Does any element stick out of the page, or does the page scroll sideways?
 const TOO_WIDE: &str = "document.documentElement.scrollWidth > innerWidth
     || document.body.scrollWidth > innerWidth";
 
-/// The first labels of drawings that stand in each other.
+/// Finds the first labels of drawings that overlap.
 const OVER_EACH_OTHER: &str = "[...document.querySelectorAll('figure svg.drawn')].flatMap((svg) => {
     const texts = [...svg.querySelectorAll('text')].map((own) => [own.textContent, own.getBoundingClientRect()]);
     return texts.flatMap(([name, a], place) => texts.slice(place + 1).filter(([, b]) =>
@@ -104,8 +104,8 @@ const OVER_EACH_OTHER: &str = "[...document.querySelectorAll('figure svg.drawn')
         .map(([other]) => [name, other]));
 }).slice(0, 3)";
 
-/// Holds every number of every view against the report, at one of the widths in turn, or at
-/// both with `SEEDS`.
+/// Compares every number of every view with the report, at one of the widths in turn, or at both
+/// with `SEEDS`.
 fn check(number: usize, browser: &mut Browser, page: &Path, report: &Value) {
     for width in WIDTHS.into_iter().skip(number % share(2)).step_by(share(2)) {
         browser.open(page, width);
@@ -128,7 +128,7 @@ fn check(number: usize, browser: &mut Browser, page: &Path, report: &Value) {
     }
 }
 
-/// A number that is shown, with its place in the report.
+/// Compares a shown number with the report.
 fn check_number(number: &Value, report: &Value) {
     let place = number[0].as_str().expect("a place");
     let displayed = number[1].as_str().expect("a text").replace([',', '+'], "");
@@ -141,7 +141,7 @@ fn check_number(number: &Value, report: &Value) {
     assert_eq!(displayed, expected, "{place}");
 }
 
-/// Nothing was logged, thrown or fetched but the page itself.
+/// Checks that nothing was logged or thrown, and that only the page itself was fetched.
 fn no_errors(browser: &Browser, page: &Path) {
     for kind in [
         "Log.entryAdded",
@@ -179,7 +179,7 @@ fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
     }
 }
 
-/// Everything that can be asked for, and a refusal of a split that was given.
+/// All results that can be requested, and a refusal of a given split.
 #[test]
 fn the_page_shows_what_was_asked_for() {
     let mut browser = or_skip!(Browser::find());
@@ -214,8 +214,8 @@ fn the_page_shows_what_was_asked_for() {
     }
 }
 
-/// The first screen answers: does it fit, on how many IPUs, how near is each to its limit,
-/// how long is a step, and what to paste.
+/// The first screen says whether the model fits, on how many IPUs, how near each is to its limit,
+/// how long a step takes, and what to paste.
 #[test]
 fn the_first_screen_has_the_answers() {
     let mut browser = or_skip!(Browser::find());
@@ -242,8 +242,8 @@ fn the_first_screen_has_the_answers() {
     assert_eq!(report["heading"], "The model fits on 4 IPUs");
 }
 
-/// Numbers of a thousand and more in sight that do not say where in the report they stand:
-/// each with what is before it in its element.
+/// Finds visible numbers of a thousand and more without a place in the report, each with the text
+/// before it in its element.
 const OTHERS: &str = r"(() => {
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (node) =>
         node.parentElement.closest('script, style, svg, pre, code, option, [data-json]') || !node.parentElement.checkVisibility()
@@ -256,7 +256,7 @@ const OTHERS: &str = r"(() => {
     return found;
 })()";
 
-/// All numbers of a report, those in its texts too.
+/// Collects all numbers of a report, also in its texts.
 fn all_numbers(value: &Value, found: &mut HashSet<String>) {
     match value {
         Value::Number(number) => drop(found.insert(number.to_string().replace('-', ""))),
@@ -271,9 +271,9 @@ fn all_numbers(value: &Value, found: &mut HashSet<String>) {
     }
 }
 
-/// What the page adds up: curves on what is the same at all steps, the work of each IPU in a
-/// step, the variables of a tile that are not
-/// listed, and the room that one IPU would have left.
+/// Collects the sums that the page computes: curves plus the bytes that are equal at all steps, the
+/// work of each IPU in a step, the unlisted variables of a tile, and the free bytes of the model on
+/// one IPU.
 fn sums(report: &Value, found: &mut HashSet<String>) {
     if let (Some(bytes), true) = (report["bytes"].as_array(), report["fixed"].is_u64()) {
         let base = number(&report["fixed"]) + number(&report["always_live"]);
@@ -321,11 +321,12 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Every number in sight is one of the report, or one of the sums that are made of these here.
+/// Every visible number is in the report, or is one of the sums of [`sums`].
 #[test]
 fn no_other_number_is_shown() {
     let mut browser = or_skip!(Browser::find());
-    // The strip of a step draws all of so few micro-batches; one fixture has no cycles.
+    // The strip of a step draws this small number of micro-batches in full; one fixture has no
+    // cycles.
     let few = ["--micro-batches=8"];
     for (fixture, few) in [
         ("training-pipeline", &few[..]),

@@ -5,7 +5,7 @@ use super::{NUMBERS, TOO_WIDE, check_number, export, no_errors};
 use crate::support::profile;
 use serde_json::json;
 
-/// The width of an A4 sheet, in the pixels of a browser.
+/// The width of an A4 sheet in the pixels of a browser.
 const SHEET: u32 = 794;
 
 #[test]
@@ -22,7 +22,7 @@ fn all_views_are_printed_and_then_the_chosen_one_is_back() {
         "{before}"
     );
 
-    // A browser says that it is about to print, and then shows the page as on paper.
+    // The browser announces that it is about to print, and then lays out the page for paper.
     browser.value("dispatchEvent(new Event('beforeprint'))");
     let features = json!([{"name": "prefers-color-scheme", "value": "dark"}]);
     browser.send(
@@ -52,7 +52,7 @@ fn all_views_are_printed_and_then_the_chosen_one_is_back() {
     browser.value("dispatchEvent(new Event('afterprint'))");
     assert_eq!(browser.value(hidden), before);
     let printed = browser.send("Page.printToPDF", json!({}));
-    // %PDF, in base 64.
+    // `%PDF` in base 64.
     let is_pdf = printed["data"]
         .as_str()
         .is_some_and(|own| own.starts_with("JVBERi0"));

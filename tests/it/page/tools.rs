@@ -1,4 +1,4 @@
-//! Each tool by mouse, touch and keys, and links that show the same again.
+//! Each tool by mouse, touch and keys, and links that restore a view.
 
 use super::browser::Browser;
 use super::{check_number, export, no_errors, show};
@@ -13,7 +13,7 @@ pub(super) struct Page {
     pub(super) report: Value,
 }
 
-/// The page of a fixture at a view.
+/// Opens the page of a fixture at a view.
 pub(super) fn page(fixture: &str, options: &[&str], hash: &str) -> Option<Page> {
     let mut browser = Browser::find()?;
     let folder = tempfile::tempdir().expect("a folder");
@@ -46,18 +46,18 @@ impl Page {
         hash.as_str().expect("a text").to_string()
     }
 
-    /// The value that a drawing says is chosen.
+    /// Returns the value that a drawing announces as chosen.
     pub(super) fn now(&mut self, id: &str) -> u64 {
         let now = self.value(&format!("+document.getElementById('{id}').ariaValueNow"));
         now.as_u64().expect("a number")
     }
 
-    /// A finger on the middle of a drawing's height.
+    /// Taps at a share of a drawing's width, in the middle of its height.
     fn touch(&mut self, id: &str, share: f64) {
         self.touches(id, &[("touchStart", &[[share, 0.5]]), ("touchEnd", &[])]);
     }
 
-    /// Two fingers that go from some shares of a drawing to others.
+    /// Moves two fingers from some shares of a drawing to others.
     fn fingers(&mut self, id: &str, from: [[f64; 2]; 2], to: [[f64; 2]; 2]) {
         let between: [[f64; 2]; 2] = std::array::from_fn(|finger| {
             std::array::from_fn(|axis| (from[finger][axis] + to[finger][axis]) / 2.0)
@@ -85,7 +85,7 @@ impl Page {
             let event = json!({"type": kind, "touchPoints": points});
             self.browser.send("Input.dispatchTouchEvent", event);
         }
-        // A tap is a click a moment later.
+        // A tap becomes a click a moment later.
         self.value("new Promise((resolve) => setTimeout(resolve, 400))");
     }
 
@@ -127,7 +127,7 @@ fn a_tile_is_chosen_in_the_map_by_keys_mouse_and_touch() {
     page.touch(chart, 0.3);
     assert_eq!(page.now(chart), 2);
     page.numbers_are_those_of_the_report();
-    // The fullest first: the place of the chosen tile moves, and it stays chosen.
+    // In the order by fullness the chosen tile is elsewhere, and stays chosen.
     page.value(
         "(() => { const one = document.getElementById('tile-map-order'); one.value = 'fullest';
           one.dispatchEvent(new Event('change')); })()",
@@ -179,7 +179,7 @@ fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
     page.done();
 }
 
-/// What two fingers hold stays below them, along the drawing and upwards.
+/// The points under two fingers stay under them, along the drawing and upwards.
 #[test]
 fn two_fingers_enlarge_a_drawing() {
     let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
@@ -203,7 +203,7 @@ fn two_fingers_enlarge_a_drawing() {
     page.done();
 }
 
-/// The blocks of a step and what is below and above them are all of its bytes.
+/// The blocks of a step, with everything below and above them, add up to all its bytes.
 #[test]
 fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
     let mut page = or_skip!(page("popart-bert-inference", &SPLIT, "#view=memory"));
@@ -229,7 +229,7 @@ fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
 
 #[test]
 fn the_strip_of_a_step_has_its_cycles() {
-    /// All micro-batches are drawn.
+    /// So few micro-batches that all of them are drawn.
     const FEW: &str = "--micro-batches=8";
     for (fixture, options) in [
         ("training-pipeline", &["--solve", "--num-ipus=4", FEW][..]),
@@ -293,14 +293,14 @@ fn a_link_shows_the_same_again() {
         .and_then(|cuts| cuts.split('&').next());
     let expected = expected.expect("cuts").replace("%2C", ",");
     assert_eq!(cuts.to_string(), format!("[{expected}]"));
-    // Back in the history is back in the views.
+    // Going back in the history goes back in the views.
     page.value("history.back()");
     let back = "new Promise((resolve) => setTimeout(() => resolve(document.querySelector('#bar [aria-current]').dataset.view), 300))";
     assert_eq!(page.value(back), json!("memory"));
     page.done();
 }
 
-/// Of each configuration of the plan, and of the best split for each number of IPUs.
+/// Stages of each configuration of the plan, and of the best split for each number of IPUs.
 #[test]
 fn stages_are_drawn_against_their_limits() {
     let strips = "[...document.querySelectorAll('SECTION tbody tr')].map((row) => [...row.querySelectorAll('.stage')].map((one) => {
@@ -356,7 +356,7 @@ fn a_choice_is_followed_everywhere() {
     page.done();
 }
 
-/// In lists of layers, in splits of any number of IPUs, in drawings over steps and layers.
+/// In lists of layers, in splits of any number of IPUs, and in drawings over steps and layers.
 #[test]
 fn the_chosen_layer_is_marked_in_every_view() {
     let options = ["--sweep", "--explain", "--num-ipus=4"];
@@ -390,7 +390,7 @@ fn the_chosen_layer_is_marked_in_every_view() {
     show(&mut page.browser, "layers");
     assert_eq!(page.now("layer-bytes-chart"), 3);
     assert_eq!(marks(&mut page, "#all-layers tr.is-chosen").len(), 1);
-    // Another one, with a view that was built before.
+    // Another layer is also marked in a view that was built before.
     page.focus("layer-bytes-chart");
     page.browser.press("Home");
     show(&mut page.browser, "plan");

@@ -6,7 +6,7 @@ use crate::support::{popliner, profile};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The viewer as a file.
+/// Writes the viewer to a file.
 fn viewer(folder: &Path) -> PathBuf {
     let run = popliner(["--generate", "viewer"]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -15,7 +15,7 @@ fn viewer(folder: &Path) -> PathBuf {
     page
 }
 
-/// Chooses files, and waits until one of these texts is said.
+/// Chooses files, and waits until the page shows this message.
 fn choose(browser: &mut Browser, files: &[&Path], message: &str) {
     let document = browser.send("DOM.getDocument", json!({}));
     let query = json!({"nodeId": document["root"]["nodeId"], "selector": "#open"});

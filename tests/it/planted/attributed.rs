@@ -1,12 +1,12 @@
-//! Overhead is no dustbin: nearly all that operations can own has a layer or a
-//! home, over all bytes of all tiles, live together or not.
+//! Nearly all memory that operations can own has a layer or another place, and is not overhead. The
+//! bytes of all tiles are compared, live at the same time or not.
 
 use popliner::memory::{MemoryModel, Parts};
 use popliner::profile::{LiveClasses, NEVER_LIVE, Profile, ProgramKind, TileBytes};
 
 use super::subject::{Subject, each_fixture, each_generated};
 
-/// Categories of user data, which the operations of the model must own.
+/// Categories of data that the operations of the model must own.
 const USER_DATA: [&str; 5] = [
     "variable",
     "constant",
@@ -15,7 +15,7 @@ const USER_DATA: [&str; 5] = [
     "outputEdge",
 ];
 
-/// The parts of a stage of all layers, summed over all tiles.
+/// Returns the parts of a stage of all layers, summed over all tiles.
 fn attributed(subject: &Subject, profile: Profile) -> Parts {
     let model = subject.changed(profile);
     let placement = subject.placement();
@@ -23,8 +23,8 @@ fn attributed(subject: &Subject, profile: Profile) -> Parts {
     memory.stages(std::slice::from_ref(&(0..memory.layers())))[0].sums()
 }
 
-/// Bytes of a category that layers and homes own, and all of them: the profile
-/// is made to hold nothing else, and all of that on every step.
+/// Returns the bytes of a category that layers and places own, and all its bytes. The profile is
+/// changed to have only this category, live on every step.
 fn bytes_of(subject: &Subject, category: &str) -> (u64, u64) {
     let mut profile = subject.profile();
     let variables = &mut profile.variables;
@@ -56,9 +56,9 @@ fn user_data_has_a_place(subject: &Subject) {
     assert!(all > 0, "{}: no variables", subject.name);
 }
 
-/// Sums over all tiles of the code that compute sets and exchanges own: code of
-/// vertex types that have instances, vertex state, and code of exchanges, of
-/// which a tile never has more than was recorded of it.
+/// Returns, summed over all tiles, the code that compute sets and exchanges own: code of vertex
+/// types with instances, vertex state, and code of exchanges, of which a tile has at most the
+/// recorded bytes.
 fn owned_code(profile: &Profile, recorded: &TileBytes) -> [u64; 3] {
     let tiles = profile.target.num_tiles as usize;
     let programs = &profile.programs;

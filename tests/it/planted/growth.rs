@@ -1,5 +1,5 @@
-//! A stage never shrinks when a layer is added, on no tile and in neither model
-//! of memory: what does not fit fits in no longer range.
+//! A stage never shrinks when a layer is added, on any tile and in either memory model, so a range
+//! over the limit is over it in every longer range.
 
 use std::collections::HashMap;
 use std::ops::Range;

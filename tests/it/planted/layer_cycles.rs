@@ -1,5 +1,5 @@
-//! The cycles of each place, against those of the planted operations as they
-//! are executed one after the other.
+//! Cycles of each place, against the cycles of the planted operations, executed one after the
+//! other.
 
 use popliner::model::{CycleSource, CyclesByLayer};
 use serde_json::Value;
@@ -62,8 +62,8 @@ fn check_positions(name: &str, found: &CyclesByLayer, planted: &Value, runs: u64
     assert_eq!(found.by_layer.len(), positions.len(), "{name}");
     for (position, (&found, truth)) in found.by_layer.iter().zip(&positions).enumerate() {
         let truth = truth.div_ceil(runs);
-        // Where the contexts of a framework do not tell the compiler's own exchange from
-        // an operation, it counts before the layers.
+        // If contexts of a framework do not distinguish the compiler's exchanges from operations,
+        // these count before the layers.
         let nowhere = if position == 0 { nowhere } else { 0 };
         let range = truth * 99 / 100..=(truth + nowhere) * 101 / 100;
         assert!(
@@ -71,8 +71,8 @@ fn check_positions(name: &str, found: &CyclesByLayer, planted: &Value, runs: u64
             "{name} position {position}: {found} of {truth}"
         );
     }
-    // What misses is the part of operations that reach over the model, which
-    // each place has in equal parts; none is lost.
+    // The difference is the cycles of operations that span the model, which are divided equally
+    // among places; none are lost.
     let all = found.by_layer.iter().sum::<u64>() + found.unplaced;
     let nowhere = planted["nowhere"].as_u64().unwrap();
     let truth = (positions.iter().sum::<u64>() + nowhere).div_ceil(runs);

@@ -1,6 +1,5 @@
-//! The full memory model against what the compiler recorded and the generator
-//! planted: on every fixture, on generated models of every framework, and on the
-//! real sample where it is there.
+//! The full memory model against recorded and planted bytes: on every fixture, on generated models
+//! of every framework, and on the real sample if it is available.
 
 mod attributed;
 mod compiled;

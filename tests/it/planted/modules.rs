@@ -1,7 +1,7 @@
-//! Layers of real models, found without options, against the blocks of these models.
+//! Layers of real models, found without options, against the blocks of the models.
 //!
-//! `cargo test --test it planted::modules -- --nocapture` prints each model; by default a
-//! third of them are looked at, with `SEEDS=0..1` all.
+//! `cargo test --test it planted::modules -- --nocapture` prints each model. By default a third of
+//! them run, with `SEEDS=0..1` all.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -25,12 +25,12 @@ const GRAPHS: [(&str, &str); 10] = [
     ("tf_bert", "tensorflow"),
 ];
 
-/// How well the layers of a model fit its blocks.
+/// How well the layers of a model match its blocks.
 #[derive(Debug)]
 struct Agreement {
-    /// The part of the operations of blocks that are in a layer which is mostly of their block.
+    /// The share of operations of blocks whose layer mostly belongs to their block.
     pure: f64,
-    /// The part of the cuts between blocks that are cuts between layers.
+    /// The share of cuts between blocks that are also cuts between layers.
     cuts: f64,
     blocks: usize,
     layers: usize,
@@ -38,7 +38,7 @@ struct Agreement {
 }
 
 impl Agreement {
-    /// Of operations in the order of the program, with the layer and the block of each.
+    /// Compares the layer and the block of each operation, in the order of the program.
     fn new(operations: &[(u32, Option<&str>)]) -> Self {
         let mut shares: HashMap<u32, BTreeMap<Option<&str>, usize>> = HashMap::new();
         for &(layer, block) in operations.iter().filter(|(layer, _)| *layer != NO_LAYER) {
@@ -75,7 +75,7 @@ impl Agreement {
     }
 }
 
-/// The layers of a graph's profile in a mode, beside its blocks.
+/// Compares the layers of a graph's profile in a mode with the graph's blocks.
 fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
     let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
     let folder = TempDir::new().expect("a folder");
@@ -103,7 +103,7 @@ fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
             NO_LAYER
         };
         let uid = model.operation_groups[operation.group as usize].uid;
-        // Gradients have the number of their operation.
+        // Gradients have the number of their forward operation.
         if let (Some(&(number, block)), Pass::Forward) = (planted.get(&uid), operation.pass) {
             operations.insert(number, (layer, block));
         }

@@ -1,6 +1,6 @@
-//! No program counts twice: each that owns code or state belongs to at most one
-//! group, and a group's bytes are those of its programs. (That a stage counts each
-//! group and each variable once is checked on random models, in `src/memory`.)
+//! No program counts twice: a program that owns code or state belongs to at most one group, and a
+//! group's bytes are the bytes of its programs. (Tests on random models in `src/memory` check that
+//! a stage counts each group and each variable once.)
 
 use std::collections::HashSet;
 

@@ -1,5 +1,4 @@
-//! The pass of each operation against the part of the model that it was planted
-//! for.
+//! The pass of each operation against its planted pass.
 
 use popliner::model::Pass;
 use std::cell::RefCell;
@@ -7,10 +6,10 @@ use std::collections::BTreeMap;
 
 use super::subject::{Subject, each_generated};
 
-/// How many operations have each planted pass and each that was found.
+/// Numbers of operations by planted pass and computed pass.
 type Counts = BTreeMap<(String, Pass), usize>;
 
-/// Contexts of plain Poplar do not tell the backward pass.
+/// Do contexts tell the backward pass? In plain Poplar they do not.
 fn tells_passes(subject: &Subject) -> bool {
     !subject.name.contains("--framework poplar ")
 }
@@ -35,9 +34,10 @@ fn check(subject: &Subject, counts: &mut Counts) {
             .or_default() += 1;
         let is_right = match (pass, operation.pass) {
             ("forward", Pass::Forward) | ("backward", Pass::Backward) => true,
-            // What updates weights without saying so comes after the turn.
+            // An update of weights without a telling name comes after the start of the backward
+            // pass.
             ("update", Pass::Update | Pass::Backward) => true,
-            // One body for calls on both sides.
+            // One body is called in both passes.
             ("forward" | "backward", Pass::Both) => operation.is_nested,
             _ => false,
         };

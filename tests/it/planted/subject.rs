@@ -1,4 +1,4 @@
-//! The models that everything is checked on.
+//! The models that are checked.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use tempfile::TempDir;
 use crate::support::models;
 use crate::support::{self, FIXTURES, root, sample};
 
-/// How many seeds there are of each kind of generated model.
+/// Number of seeds for each kind of generated model.
 const SEEDS: u64 = 1;
 
 /// A profile with its model.
 pub struct Subject {
-    /// What to call it where a check fails.
+    /// The name in failures.
     pub name: String,
     files: [PathBuf; 2],
     pub model: Model,
@@ -50,17 +50,17 @@ impl Subject {
         }
     }
 
-    /// The profile, read anew.
+    /// Reads the profile again.
     pub fn profile(&self) -> Profile {
         profile(&self.files)
     }
 
-    /// The model of the profile after some change to it.
+    /// Builds the model of a changed profile.
     pub fn changed(&self, profile: Profile) -> Model {
         Model::build(profile, &contexts(&self.files), false).expect("a model")
     }
 
-    /// What the generator planted.
+    /// Reads the planted truth of the generator.
     pub fn planted(&self) -> serde_json::Value {
         let path = self.files[0].with_file_name("planted.json");
         let text = std::fs::read(path).expect("what was planted");
@@ -72,7 +72,7 @@ impl Subject {
         Placement::full(&self.model, &self.layering, &options).expect("few sets")
     }
 
-    /// The model of memory by this placement.
+    /// Returns the memory model for this placement.
     pub fn memory<'a>(&'a self, placement: &'a Placement) -> MemoryModel<'a> {
         MemoryModel::new(&self.model, placement).expect("few sets")
     }
@@ -94,7 +94,7 @@ pub fn each_fixture(check: impl Fn(&Subject)) {
     }
 }
 
-/// Checks generated models of every kind, or a fifth of these, with all frameworks.
+/// Checks generated models of every kind, by default a fifth of them, with all frameworks.
 pub fn each_generated(check: impl Fn(&Subject)) {
     let all = models::every_kind(SEEDS).into_iter();
     for mut options in all.step_by(models::share(5)) {
@@ -111,7 +111,7 @@ fn planted_path(folder: &Path) -> String {
     path.to_str().expect("a plain path").to_string()
 }
 
-/// Checks the real sample, or says that it is not there.
+/// Checks the real sample, or skips if it is missing.
 pub fn the_sample(check: impl Fn(&Subject)) {
     let files = ["firehose.profile.pop", "firehose.debug.cbor"].map(sample);
     if let [Some(profile), Some(debug)] = files {

@@ -1,5 +1,4 @@
-//! Which weights get an accumulator: those that something updates, whatever that is
-//! called.
+//! Weights with an accumulator: all weights that an operation updates, whatever its name.
 
 use std::fs;
 use std::ops::Range;
@@ -15,7 +14,7 @@ use crate::support::{self, change_texts};
 const FRAMEWORKS: [&str; 3] = ["popart", "poptorch", "tensorflow"];
 const OPTIMISERS: [&str; 4] = ["sgd", "adam-each", "adam-sets", "adam-fused"];
 
-/// A model that trains, with other texts in its contexts.
+/// Returns a training model with changed texts in its contexts.
 fn model(framework: &str, optimiser: &str, change: impl Fn(&mut String)) -> Model {
     let options = format!(
         "--framework {framework} --mode training --optimiser {optimiser} --layers 4 \
@@ -32,7 +31,7 @@ fn model(framework: &str, optimiser: &str, change: impl Fn(&mut String)) -> Mode
     support::model(&profile, &debug)
 }
 
-/// Names of updates that nobody knows.
+/// Replaces the names of updates by unknown ones.
 fn unknown(text: &mut String) {
     for known in ["VarUpdate", "ResourceApply"] {
         *text = text.replace(known, "Move");
@@ -56,7 +55,7 @@ fn placement(model: &Model) -> Placement {
     placement.expect("places")
 }
 
-/// What is said of updates, and by stage the accumulators over all tiles.
+/// Returns the warning about updates, and the bytes of accumulators over all tiles by stage.
 fn accumulators(model: &Model, stages: &[Range<usize>]) -> (Option<String>, Vec<u64>) {
     let placement = placement(model);
     let memory = MemoryModel::new(model, &placement).expect("memory");
@@ -121,7 +120,7 @@ fn weights_that_nothing_updates_have_no_accumulator() {
         assert_eq!(of_none, [0, 0], "{framework}");
         let all: u64 = of_whole.iter().sum();
         let bytes = bytes_in(&warning);
-        // Contexts of TensorFlow do not tell constants from weights.
+        // Contexts of TensorFlow do not distinguish constants from weights.
         assert!(
             (all..all + all / 100).contains(&bytes),
             "{framework}: {warning}"
@@ -129,7 +128,7 @@ fn weights_that_nothing_updates_have_no_accumulator() {
     }
 }
 
-/// The bytes that a warning tells.
+/// Returns the bytes in a warning.
 fn bytes_in(warning: &str) -> u64 {
     let (before, _) = warning.split_once(" bytes").expect("bytes");
     let number = before.rsplit(' ').next().expect("a number");

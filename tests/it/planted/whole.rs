@@ -1,5 +1,5 @@
-//! All layers in one stage: its categories are what was recorded. Its bytes on each tile are
-//! compared in `hostile::witnesses`.
+//! All layers in one stage: its categories have the recorded bytes. `hostile::witnesses` compares
+//! its bytes on each tile.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use popliner::profile::{NEVER_LIVE, Profile};
 
 use super::subject::{Subject, each_fixture, each_generated, the_sample};
 
-/// The stage of all layers.
+/// Returns the stage of all layers.
 fn whole(memory: &MemoryModel<'_>) -> StageMemory {
     let mut stages = memory.stages(std::slice::from_ref(&(0..memory.layers())));
     stages.pop().expect("one stage")
 }
 
-/// By tile and category: bytes of the lowered variables that are live at the
-/// tile's own step; of code and vertex state all.
+/// Returns bytes by tile and category: of lowered variables that are live at the tile's own peak
+/// step, and of all code and vertex state.
 fn recount(profile: &Profile, steps: &[Option<u32>]) -> Vec<BTreeMap<String, u64>> {
     let variables = &profile.variables;
     let mut sums = vec![BTreeMap::new(); steps.len()];
@@ -32,9 +32,8 @@ fn recount(profile: &Profile, steps: &[Option<u32>]) -> Vec<BTreeMap<String, u64
     sums
 }
 
-/// Counts every lowered variable of the profile once and compares: tile by tile
-/// the sum over the categories is the total, and no part of it is more than its
-/// categories have.
+/// Counts every lowered variable of the profile once and compares: on each tile the sum over the
+/// categories is the total, and no part has more bytes than its categories.
 fn categories_add_up(subject: &Subject) {
     let Subject { name, model, .. } = subject;
     let placement = subject.placement();
@@ -66,7 +65,7 @@ fn categories_add_up(subject: &Subject) {
     diagnosed_categories_add_up(subject, &memory, &stage);
 }
 
-/// What `--diagnose` shows of the categories at the bottleneck adds up as well.
+/// The categories of `--diagnose` at the peak also add up.
 fn diagnosed_categories_add_up(subject: &Subject, memory: &MemoryModel<'_>, stage: &StageMemory) {
     let bottleneck = subject.model.memory_peak.as_ref().unwrap();
     let categories = memory.coverage_by_category(bottleneck);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 const FIXTURE: &str = "poplar-mlp";
 
-/// Writes a report of the fixture, and says where it is.
+/// Writes a report of the fixture, and returns its path.
 fn report(folder: &Path, options: &[&str]) -> String {
     let path = folder.join("report.json");
     let path = path.to_str().expect("a plain path").to_string();
@@ -20,7 +20,7 @@ fn compared(earlier: &str, options: &[&str]) -> Run {
     run_fixture(FIXTURE, &[options, &[&compare]].concat())
 }
 
-/// The rows of a section, without the header.
+/// Returns the rows of a section, without the header.
 fn rows(run: &Run, section: &str) -> Vec<Vec<String>> {
     let sections = sections(&run.out);
     let found = sections.iter().find(|(name, _)| name == section);

@@ -1,5 +1,4 @@
-//! Files of the report: whole or not there, several in one run, and refused
-//! with the reason.
+//! Files of the report: complete or absent, several in one run, and refusals with the reason.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -35,11 +34,11 @@ fn all_forms_in_one_run_are_what_each_is_alone() {
     assert_eq!(names(folder.path()), expected);
     for form in FORMS {
         let text = fs::read_to_string(file(form)).expect("a file");
-        // The arguments are in some forms, and nothing else differs.
+        // Some forms have the arguments, and nothing else differs.
         let alone = run_fixture(FIXTURE, &[&format!("--export-{form}=-"), "-q"]);
         let without = |text: &str| {
             let lines = text.lines();
-            // The page has the JSON form in it.
+            // The page contains the JSON form.
             let is_data = |line: &str| line.starts_with("<script type=");
             let lines = lines.filter(|line| !line.contains("--export-") && !is_data(line));
             lines.map(String::from).collect::<Vec<_>>()
@@ -53,7 +52,7 @@ fn all_forms_in_one_run_are_what_each_is_alone() {
     }
 }
 
-/// The document without its arguments. It has what the tools of a page need.
+/// Returns the document without its arguments. It has the data for the tools of a page.
 fn alone_document(json: &str) -> Value {
     let mut report: Value = serde_json::from_str(json).expect("JSON");
     let provenance = report["provenance"].as_object_mut().expect("an object");
@@ -70,7 +69,7 @@ fn standard_output_takes_several_with_names() {
     let run = run_fixture(FIXTURE, &options);
     assert_eq!(run.code, 0, "{run:?}");
     let sections: Vec<String> = sections(&run.out).into_iter().map(|one| one.0).collect();
-    // The spreadsheet form has a section of its own inside.
+    // The CSV form has a section of its own inside.
     let expected = [
         "layer-breakdown",
         "export-json",
@@ -88,7 +87,7 @@ fn a_file_that_stands_there_is_replaced_as_a_whole_or_stays() {
     let file = folder.path().join("report.json");
     fs::write(&file, "old").expect("a file");
     let export = format!("--export-json={}", file.display());
-    // Wrong usage that shows only after the analysis.
+    // Wrong usage that is noticed only after the analysis.
     let run = run_fixture(FIXTURE, &["--solve", "--layer-name-regex=nowhere", &export]);
     assert_eq!(run.code, 2, "{run:?}");
     assert_eq!(fs::read_to_string(&file).expect("a file"), "old");
@@ -161,8 +160,7 @@ fn a_file_that_is_another_already_is_refused() {
     assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
 }
 
-/// A folder with a profile that is none: what is refused for the options alone, is refused
-/// before it is read.
+/// Returns a folder with an invalid profile: wrong options must be refused before it is read.
 fn unread() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let profile = folder.path().join("profile.pop");
@@ -226,7 +224,7 @@ fn what_is_printed_to_a_file_is_not_lost_there() {
     assert!(line.starts_with(expected), "{line}");
 }
 
-/// `-` is standard output for texts, and never the name of a file.
+/// `-` is standard output, and never the name of a file.
 #[test]
 fn a_dash_is_no_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -271,8 +269,8 @@ fn permissions_of_what_is_replaced_stay() {
     }
 }
 
-/// The file that a link leads to is written, and the temporary file is made there:
-/// another disk would not take it.
+/// The target of a link is written. The temporary file is beside the target, since it cannot be
+/// renamed to another disk.
 #[test]
 fn a_link_is_followed_also_to_what_is_not_there() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -310,7 +308,7 @@ fn a_saved_model_gives_the_same_report_but_for_names_of_variables() {
         let of_loaded = loaded.pointer_mut(peak).expect("a section").take();
         let of_fresh = fresh.pointer_mut(peak).expect("a section").take();
         assert_eq!(of_loaded["bytes"], of_fresh["bytes"], "{fixture}");
-        // Sections that need names.
+        // Sections that need names of variables.
         assert!(
             fresh
                 .as_object_mut()

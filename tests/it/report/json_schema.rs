@@ -1,8 +1,7 @@
-//! The JSON Schema of the report: it is the one of the code, and every
-//! fixture's report keeps to it.
+//! The JSON Schema of the report is up to date, and the reports of all fixtures conform to it.
 //!
-//! `BLESS=1 cargo test json_schema::` writes the schema anew. A change that
-//! takes a field away or gives it another meaning needs a new version.
+//! `BLESS=1 cargo test json_schema::` writes the schema again. A change that removes a field or
+//! changes its meaning needs a new version.
 
 use std::fs;
 
@@ -37,13 +36,14 @@ fn schema() -> Value {
     serde_json::from_str(&schema).expect("JSON")
 }
 
-/// Checks that a report keeps to the schema.
+/// Checks that a report conforms to the schema.
 fn keeps_to(schema: &Value, report: &Value, what: &str) {
     let problems = problems(schema, report);
     assert!(problems.is_empty(), "{what}: {problems:#?}");
 }
 
-/// All of a report is read but its texts for people, which are made of the rest.
+/// Checks that a report is read back completely, except texts for people, which are made from the
+/// rest.
 fn reads_back(mut report: Value) {
     let read: Report = serde_json::from_value(report.clone()).expect("a report");
     let fields = report.as_object_mut().expect("an object");
@@ -70,16 +70,16 @@ fn a_compilation_beside_its_prediction_keeps_to_the_schema() {
     reads_back(report);
 }
 
-/// The report of a fixture as JSON.
+/// Returns the report of a fixture as JSON.
 fn report(fixture: &str, options: &[&str]) -> Value {
     let run = run_fixture(fixture, &[options, &["--export-json=-", "-q"]].concat());
     assert!([0, 1].contains(&run.code), "{run:?}");
-    // With --solve there are two documents, the first of them the stages.
+    // With --solve there are two documents; the first one has the stages.
     let last = run.out.split_once("# export-json\n");
     serde_json::from_str(last.map_or(&*run.out, |(_, report)| report)).expect("JSON")
 }
 
-/// Runs whose reports have other parts.
+/// Runs whose reports have different sections.
 const RUNS: [&[&str]; 8] = [
     &[],
     &["--layer-name-regex=nowhere"],

@@ -1,12 +1,12 @@
-//! The types of the report for the scripts of the page, which are those of its schema.
+//! The types of the report for the scripts of the page, made from the schema.
 //!
-//! `BLESS=1 cargo test json_schema::` writes them anew.
+//! `BLESS=1 cargo test json_schema::` writes them again.
 
 use popliner::report::Report;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// All types of the report, in a namespace: browsers have a `Report` of their own.
+/// Returns all types of the report, in a namespace, since browsers have a `Report` of their own.
 pub fn text() -> String {
     let schema = serde_json::to_value(Report::schema()).expect("JSON");
     let mut text = String::from(
@@ -22,7 +22,7 @@ pub fn text() -> String {
     text + "}\n"
 }
 
-/// A schema as a type.
+/// Returns a schema as a type.
 fn shape(schema: &Map<String, Value>) -> String {
     let all = |name: &str| {
         let list = schema.get(name)?.as_array()?.iter();
@@ -54,7 +54,7 @@ fn shape(schema: &Map<String, Value>) -> String {
     }
 }
 
-/// One kind of value.
+/// Returns one kind of value as a type.
 fn plain(kind: &Value, schema: &Map<String, Value>) -> String {
     match kind.as_str().expect("a kind") {
         "integer" | "number" => "number".into(),

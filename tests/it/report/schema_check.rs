@@ -1,9 +1,9 @@
-//! A small check of documents against a JSON Schema: types, required fields, constants,
-//! and how many entries a list has. A keyword that it does not know fails the test.
+//! A small check of documents against a JSON Schema: types, required fields, constants, and lengths
+//! of lists. An unknown keyword fails the test.
 
 use serde_json::Value;
 
-/// Keywords that say nothing of a value, or that are read beside another one.
+/// Keywords without a condition on values, or that are read with another keyword.
 const NOTES: [&str; 7] = [
     "$schema",
     "$defs",
@@ -14,7 +14,7 @@ const NOTES: [&str; 7] = [
     "items",
 ];
 
-/// Where `document` does not keep to `schema`, by the path of each value.
+/// Returns the values in `document` that do not conform to `schema`, each with its path.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {
     let mut check = Check {
         schema,
@@ -31,7 +31,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn value(&mut self, schema: &Value, value: &Value, path: &str) {
-        // A schema that is `true` or `false` takes anything or nothing.
+        // A schema that is `true` or `false` accepts anything or nothing.
         if *schema == Value::Bool(false) {
             self.problems.push(format!("{path}: nothing may be there"));
         }
@@ -58,7 +58,7 @@ impl Check<'_> {
         }
     }
 
-    /// Checks what a keyword says of other schemas.
+    /// Checks a keyword that refers to other schemas.
     fn within(&mut self, keyword: &str, said: &Value, schema: &Value, value: &Value, path: &str) {
         match keyword {
             "$ref" => {
@@ -105,7 +105,7 @@ impl Check<'_> {
     }
 }
 
-/// The entries of a list, or the only one.
+/// Returns the entries of a list, or the single value.
 fn list(said: &Value) -> &[Value] {
     said.as_array()
         .map_or(std::slice::from_ref(said), Vec::as_slice)

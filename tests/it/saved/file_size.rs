@@ -1,7 +1,7 @@
-//! The only real profile there is, through a saved file and back.
+//! The only real profile, through a saved file and back.
 //!
-//! The files have no licence and are not part of the project; where they are
-//! missing, this test says so and ends.
+//! The files have no licence and are not part of the project. If they are missing, this test is
+//! skipped.
 
 use popliner::debug_info::DebugInfo;
 use popliner::model::Model;

@@ -1,5 +1,5 @@
-//! A saved file in place of the profile: every option prints the same, with
-//! other regexes and orders too, and an altered file never prints other numbers.
+//! A saved file in place of the profile: every option prints the same, also with other regexes and
+//! orders, and an altered file never prints other numbers.
 
 use crate::support::models::pairs;
 use crate::support::{FIXTURES, Run, one_line, popliner, profile, run_fixture};
@@ -36,7 +36,7 @@ fn load(file: &Path, options: &[&str]) -> Run {
     popliner(fixed.iter().chain(options))
 }
 
-/// The output but for commands to copy: these have the path.
+/// Returns the output without commands to copy, which have the path.
 fn without_commands(run: &Run) -> String {
     let is_other =
         |line: &&str| line.contains(" popliner ") || line.contains("The most is lacking");
@@ -101,7 +101,7 @@ fn mix_ups_of_profiles_and_saved_files_are_named() {
     );
 }
 
-/// Without a word of it: by its first bytes.
+/// A saved model is recognized by its first bytes, without an option.
 #[test]
 fn a_saved_model_is_known_and_loaded() {
     let folder = tempfile::tempdir().unwrap();

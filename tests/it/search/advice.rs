@@ -1,4 +1,4 @@
-//! Advice where nothing fits: each change frees the bytes that it is said to.
+//! Advice if nothing fits: each change frees the bytes that the message says.
 
 use crate::support::{DEFAULT_REGEX, popliner, run_fixture};
 use serde_json::Value;
@@ -10,7 +10,7 @@ fn report(fixture: &str, more: &[&str]) -> Value {
     serde_json::from_str(json).expect("JSON")
 }
 
-/// The bytes of the stage that the advice is for.
+/// Returns the bytes of the stage that the advice is about.
 fn bytes_of_stage(report: &Value, layers: &Value) -> u64 {
     let stages = report["split"]["stages"].as_array().expect("stages");
     let stage = stages.iter().find(|stage| stage["layers"] == *layers);
@@ -72,7 +72,7 @@ fn the_largest_variables_where_the_most_is_lacking_are_named() {
     assert!(run.err.contains(&says), "{}", run.err);
 }
 
-/// The commands after a refusal fit, and so does a smaller micro-batch that is called enough.
+/// The commands after a refusal fit, and so does a smaller micro-batch that is said to be enough.
 #[test]
 fn what_is_called_enough_fits() {
     let mut kinds = [0; 3];

@@ -1,9 +1,9 @@
-//! BERT-Large with the sizes of published configurations: with state of the optimizer on the
-//! chip it does not fit on 4 IPUs, with the state off-chip and a checkpoint a layer it does,
-//! in the stages that are published.
+//! BERT-Large with the sizes of published configurations. With optimizer state on the chip it does
+//! not fit on 4 IPUs; with state off the chip and a checkpoint for each layer it does, in the
+//! published stages.
 //!
-//! `cargo test` has 23 tiles of each IPU, a 64th, with the sizes by tile as they are.
-//! `TILES=1472 cargo test --release --test it bert_large` has all of them.
+//! `cargo test` has 23 tiles for each IPU, a 64th, with full sizes on each tile. `TILES=1472 cargo
+//! test --release --test it bert_large` has all tiles.
 
 use crate::support::{model_in, popliner};
 use popliner::memory::MemoryModel;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const LAYERS: usize = 24;
 const TILES_OF_IPU: u64 = 1_472;
-/// Rows of 1,024 weights: those of the words, and all of In and Out.
+/// Rows of 1,024 weights: rows of the words, and all rows of In and Out.
 const WORDS: u64 = 30_522;
 const ROWS: u64 = WORDS + 512 + 4 + 1_024;
 const MIB: u64 = 1 << 20;
@@ -33,7 +33,7 @@ fn generate(folder: &Path) {
     synthesize::write(folder, options.split_whitespace()).expect("both files");
 }
 
-/// State of the optimizer by position: In, the layers, Out.
+/// Returns optimizer state by position: In, the layers, Out.
 fn state(folder: &Path) -> Vec<u64> {
     let model = model_in(folder);
     let layering = Layering::original(&model.operations);
@@ -43,12 +43,12 @@ fn state(folder: &Path) -> Vec<u64> {
     memory.streamed_state().expect("state")
 }
 
-/// What stands on so many tiles, in MiB of a whole IPU.
+/// Converts bytes on this number of tiles to MiB of a whole IPU.
 fn on_an_ipu(bytes: u64, tiles: u64) -> u64 {
     (bytes * TILES_OF_IPU / tiles + MIB / 2) / MIB
 }
 
-/// The exit code of a run, and its report.
+/// Returns the exit code and the report of a run.
 fn run(folder: &Path, more: &[&str]) -> (i32, Value) {
     let file = |name: &str| folder.join(name).display().to_string();
     let [profile, report] = ["profile.pop", "report.json"].map(file);
@@ -58,7 +58,7 @@ fn run(folder: &Path, more: &[&str]) -> (i32, Value) {
     (run.code, serde_json::from_slice(&json).expect("JSON"))
 }
 
-/// How many layers each IPU has.
+/// Returns the number of layers on each IPU.
 fn layers_per_ipu(report: &Value) -> Vec<u64> {
     let stages = report["split"]["stages"].as_array().expect("stages");
     let names = stages.iter().map(|stage| stage["layers"].as_array());
@@ -71,8 +71,8 @@ fn layers_per_ipu(report: &Value) -> Vec<u64> {
         .collect()
 }
 
-/// Two moments of 32 bits are 96 MiB a layer, 673 MiB of 897 for seven, and 238 MiB for the
-/// table of words, which is 358 to 477 MiB in its update.
+/// Two moments of 32 bits take 96 MiB for each layer, 673 MiB of 897 for seven layers, and 238 MiB
+/// for the table of words, which takes 358 to 477 MiB in its update.
 #[test]
 fn it_fits_on_four_ipus_as_published() {
     let folder = TempDir::new().expect("a folder");

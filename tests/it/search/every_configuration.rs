@@ -1,5 +1,5 @@
-//! The plan against all configurations of a fixture, each tried: every split, schedule,
-//! recomputation and place for state of the optimizer.
+//! The plan against all configurations of a fixture, tried one by one: every split, schedule,
+//! recomputation and place of optimizer state.
 
 use super::pipelines::splits;
 use crate::support::models::share;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 const IPUS: usize = 4;
-/// How many rows a number of IPUs has at most.
+/// Upper bound on rows for each number of IPUs.
 const MAX_OF_NUMBER: usize = 8;
 
-/// IPUs, cycles, micro-batches and bytes on the fullest tile; and whether time is missing.
+/// Whether time is missing, IPUs, cycles, micro-batches, and bytes on the fullest tile.
 type Row = (bool, usize, u64, u64, u64);
 
 fn pipelines() -> Vec<Pipeline> {
@@ -39,7 +39,7 @@ fn pipelines() -> Vec<Pipeline> {
     all
 }
 
-/// The times of stages of a pipeline.
+/// Returns the times of stages in a pipeline.
 fn times(
     (model, layers): (&Model, &Layers<'_>),
     memory: &MemoryModel<'_>,
@@ -56,7 +56,7 @@ fn times(
     times.streaming(&memory.streamed_state().expect("few sets"))
 }
 
-/// Every configuration that fits.
+/// Returns every configuration that fits.
 fn all_that_fit(model: &Model, layers: &Layers<'_>) -> Vec<Row> {
     let plain = layers.memory().expect("memory");
     let limit = model.target.bytes_per_tile;
@@ -86,7 +86,7 @@ fn all_that_fit(model: &Model, layers: &Layers<'_>) -> Vec<Row> {
     found
 }
 
-/// Those that no other is better than.
+/// Returns the configurations that no other one is better than.
 fn best_of(all: &[Row]) -> BTreeSet<Row> {
     let is_no_worse = |row: &Row, other: &Row| {
         let [fast, slow] = [

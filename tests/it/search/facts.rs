@@ -1,5 +1,4 @@
-//! The numbers of every split of a model, and the best of all of them, tried
-//! one by one.
+//! The numbers of every split of a model, and the best split by trying all of them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,23 +10,22 @@ use popliner::memory::MemoryModel;
 use popliner::model::{Layering, Placement, PlacementOptions, Positions};
 use serde_json::Value;
 
-/// Everything that a split of a fixture is judged by, in positions of the layer
-/// order.
+/// All numbers by which splits of a fixture are compared, in positions of the layer order.
 pub struct Facts {
     pub positions: Positions,
-    /// By first position and end (exclusive): bytes on the fullest tile.
+    /// Bytes on the fullest tile, by first position and end (exclusive).
     pub peaks: BTreeMap<(usize, usize), u64>,
-    /// By position: bytes over a cut after it.
+    /// Bytes over the cut after each position.
     pub cut_bytes: Vec<u64>,
-    /// By position, of a micro-batch: without updates, and nothing recomputed.
+    /// Cycles of a micro-batch by position, without updates and recomputation.
     pub cycles: Option<Vec<u64>>,
     pub limit: u64,
-    /// First and last position of those that share a weight.
+    /// First and last position of each weight that several positions share.
     pub ties: Vec<(usize, usize)>,
 }
 
 impl Facts {
-    /// Those of a fixture, computed once for all tests.
+    /// Returns the facts of a fixture, computed once for all tests.
     pub fn known(fixture: &str) -> Arc<Self> {
         static KNOWN: Mutex<BTreeMap<String, Arc<Facts>>> = Mutex::new(BTreeMap::new());
         if let Some(facts) = KNOWN.lock().expect("facts").get(fixture) {
@@ -40,7 +38,7 @@ impl Facts {
         facts
     }
 
-    /// Those of any model.
+    /// Computes the facts of any model.
     pub fn of(profile: &Path, debug: &Path, options: &PlacementOptions) -> Self {
         let model = model(profile, debug);
         let layering = Layering::original(&model.operations);
@@ -68,21 +66,20 @@ impl Facts {
         }
     }
 
-    /// May a stage end before this position, for all that weights ask?
+    /// May a stage end before this position, by the ties of weights?
     pub fn may_cut(&self, position: usize) -> bool {
         let mut ties = self.ties.iter();
         !ties.any(|&(first, last)| first < position && position <= last)
     }
 
-    /// The last position of a list of names. Out may come last and yet be in the
-    /// first position.
+    /// Returns the last position of a list of names. Out may come last and be in the first
+    /// position.
     pub fn last(&self, names: &Value) -> usize {
         let names = names.as_array().expect("a list").iter();
         names.map(|name| self.position(name)).max().expect("a name")
     }
 
-    /// The position that a report names so; it has no name for what runs before
-    /// the layers.
+    /// Returns the position with this name in a report; `null` is the first position.
     pub fn position(&self, name: &Value) -> usize {
         match name.as_str() {
             Some(name) => self.positions.find(name).expect("a layer"),
@@ -90,7 +87,7 @@ impl Facts {
         }
     }
 
-    /// All splits into at most so many stages, as the ends of their stages.
+    /// Returns all splits into at most `ipus` stages, as the ends of their stages.
     pub fn splits(&self, ipus: usize) -> Vec<Vec<usize>> {
         let layers = self.positions.len();
         let ends = |bits: usize| -> Vec<usize> {
@@ -106,7 +103,7 @@ impl Facts {
         starts.zip(ends.iter().copied()).collect()
     }
 
-    /// The numbers of a split by which `objective` compares, and its ends.
+    /// Returns the numbers of a split by which `objective` compares, and its ends.
     pub fn rank(&self, objective: &str, ends: &[usize]) -> (Vec<u128>, Vec<usize>) {
         let stages = self.stages(ends);
         let peaks: Vec<u128> = stages
@@ -132,7 +129,7 @@ impl Facts {
         (numbers, ends.to_vec())
     }
 
-    /// The best split within `limits` (by IPU) that `obeys`.
+    /// Returns the best split within `limits` (by IPU) that `obeys`.
     pub fn best(
         &self,
         objective: &str,
@@ -151,7 +148,7 @@ impl Facts {
     }
 }
 
-/// The ends of the stages that the command printed.
+/// Returns the ends of the stages that the command printed.
 pub fn printed(facts: &Facts, out: &str) -> Vec<usize> {
     let stages: Value = serde_json::from_str(out).expect("stages");
     let last = |stage: &Value| facts.last(&stage["layers"]) + 1;

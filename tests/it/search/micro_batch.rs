@@ -1,4 +1,4 @@
-//! Another micro-batch than that of the profile: an estimate, and called one everywhere.
+//! Another micro-batch than in the profile: every form says that the numbers are an estimate.
 
 use crate::support::{DEFAULT_REGEX, run_fixture};
 use serde_json::Value;
@@ -9,7 +9,7 @@ const FIXTURES: [(&str, u64); 3] = [
     ("large-embedding", 4),
 ];
 
-/// The exit code, and the report.
+/// Returns the exit code and the report.
 fn report(fixture: &str, more: &[String]) -> (i32, Value) {
     let fixed = [
         "--solve",

@@ -1,4 +1,4 @@
-//! The best split, and the program that is written for other solvers.
+//! The best split.
 
 mod advice;
 mod bert_large;

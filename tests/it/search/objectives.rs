@@ -1,6 +1,5 @@
-//! Answers of the command to objectives and constraints, against all splits of the
-//! fixtures tried one by one; without a schedule, so that a range needs the same
-//! wherever it is.
+//! Answers of the command to objectives and constraints, against all splits of the fixtures tried
+//! one by one. There is no schedule, so that a range needs the same bytes wherever it is.
 
 use crate::search::facts::{Facts, printed};
 use crate::support::models::pairs;
@@ -29,8 +28,7 @@ fn compare(fixture: &str, facts: &Facts, options: &[&str], best: Option<Vec<usiz
     }
 }
 
-/// The stage of the layer with this number, before which there is what runs
-/// before the layers.
+/// Returns the stage of the layer with this number. In is before the layers.
 fn stage_of(ends: &[usize], layer: usize) -> usize {
     ends.iter().filter(|&&end| end <= layer + 1).count()
 }
@@ -142,8 +140,8 @@ fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
     }
 }
 
-/// Each range over the limit, ranges that no cut has in common, and as many
-/// as there must be.
+/// Each range is over the limit, no cut is inside two ranges, and there are as many ranges as
+/// needed.
 #[test]
 fn a_refusal_proves_what_it_says() {
     let mut proven = 0;
@@ -190,7 +188,7 @@ fn check_refusal(facts: &Facts, refusal: &Value, ipus: usize, memory: u64, fewes
         let last = facts.last(&range["layers"]);
         assert_eq!(range["bytes"], facts.peaks[&(first, last + 1)], "{refusal}");
         assert!(facts.peaks[&(first, last + 1)] > memory, "{refusal}");
-        // No cut serves two ranges.
+        // No cut is inside two ranges.
         let mut cuts = (first + 1..=last).filter(|&cut| facts.may_cut(cut));
         assert!(cuts.all(|cut| cut > counted), "{refusal}");
         counted = last;

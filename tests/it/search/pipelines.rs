@@ -1,5 +1,5 @@
-//! Answers of the command with a schedule, against all splits of a fixture tried one
-//! by one: the memory of a stage depends on how many come after it.
+//! Answers of the command with a schedule, against all splits of a fixture tried one by one: the
+//! memory of a stage depends on the number of stages after it.
 
 use crate::support::models::share;
 use crate::support::{debug, popliner, profile, root};
@@ -20,7 +20,7 @@ const PIPELINES: [(Schedule, Recompute); 5] = [
     (Schedule::Sequential, Recompute::Stage),
 ];
 
-/// All splits into at most so many stages.
+/// Returns all splits into at most [`IPUS`] stages.
 pub fn splits(positions: usize) -> impl Iterator<Item = Vec<Range<usize>>> {
     let all = (0_u32..1 << (positions - 1)).filter(|bits| bits.count_ones() < IPUS as u32);
     all.map(move |bits| {
@@ -32,7 +32,7 @@ pub fn splits(positions: usize) -> impl Iterator<Item = Vec<Range<usize>>> {
     })
 }
 
-/// The fullest tile of each stage of a split.
+/// Returns the bytes on the fullest tile of each stage of a split.
 fn peaks(memory: &MemoryModel<'_>, split: &[Range<usize>]) -> Vec<u64> {
     let stages = memory.split(split);
     stages.iter().map(|stage| stage.max_tile_bytes()).collect()
@@ -72,7 +72,7 @@ fn each_schedule_has_the_best_of_all_splits() {
             format!("--num-ipus={IPUS}"),
             "--explain".to_string(),
         ];
-        // Just enough, and a byte too little.
+        // A limit that is just enough, and one byte less.
         for (memory, code) in [(lowest, 0), (lowest - 1, 1)] {
             let limit = format!("--mem-per-tile={memory}");
             let options = [&chosen[..], &[limit, "--solve".into()]].concat();
@@ -91,7 +91,7 @@ fn each_schedule_has_the_best_of_all_splits() {
     }
 }
 
-/// The report of the command, and its exit code.
+/// Returns the report of the command, and its exit code.
 fn report(options: &[String]) -> (Value, i32) {
     let folder = tempfile::TempDir::new().expect("a folder");
     let path = folder.path().join("report.json");
@@ -177,7 +177,7 @@ fn a_schedule_is_refused_where_none_is_known() {
     }
 }
 
-/// Costs depend on how many stages come after, so they must be known for more of them.
+/// Costs depend on the number of stages after a range, so they are computed for more stages.
 #[test]
 fn other_numbers_of_ipus_can_be_tried() {
     let (found, code) = report(&["--solve".to_string(), format!("--num-ipus={IPUS}")]);

@@ -1,5 +1,5 @@
-//! Whole configurations: each is what its own command finds, and none is better than
-//! another in everything.
+//! Whole configurations: each equals the answer of its own command, and none is better than another
+//! in everything.
 
 use crate::support::models::{pairs, share};
 use crate::support::{Run, popliner, profile, run_fixture};
@@ -22,7 +22,7 @@ fn plan(fixture: &str, more: &[&str]) -> (Run, Value) {
     };
     let options = [&["--plan", "--export-json=-", "-q"], ipus, more].concat();
     let run = run_fixture(fixture, &options);
-    // After the table.
+    // The report follows the table.
     let json = run.out.split_once("# export-json\n").expect("a report").1;
     let report: Value = serde_json::from_str(json).expect("JSON");
     let plan = report["plan"].clone();
@@ -33,7 +33,7 @@ fn rows(plan: &Value) -> &[Value] {
     plan["rows"].as_array().expect("rows")
 }
 
-/// The output of a row's command, as a report.
+/// Returns the report of a row's command.
 fn alone(row: &Value) -> Value {
     let command = row["command"].as_str().expect("a command");
     let words = command.split(' ').skip(1).map(String::from);
@@ -139,7 +139,7 @@ fn poptorch_has_powers_of_two() {
     assert_eq!(plan["ipus_tried"], serde_json::json!([1, 2, 4]));
 }
 
-/// No cut allows four stages here, and three have an IPU to spare.
+/// The cuts allow no four stages here, and three stages leave one IPU idle.
 #[test]
 fn stages_may_be_fewer_than_the_ipus_that_poptorch_takes() {
     let cuts = ["--cut-after=0", "--cut-after=2", "--no-cut-after=In"];

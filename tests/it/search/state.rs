@@ -1,4 +1,5 @@
-//! State of the optimizer, accumulators and stash that are elsewhere while they are not used.
+//! Optimizer state, accumulators and stash that are off the chip or sharded while they are not
+//! used.
 
 use crate::support::models::generate;
 use crate::support::{Run, change_texts, popliner, run_fixture};
@@ -94,7 +95,7 @@ fn streaming_takes_the_time_of_its_bytes() {
     let (message, known) = step(&[place, "--streaming-bandwidth=0.5"]);
     assert!(!message.contains("give --streaming-bandwidth"), "{message}");
     assert_eq!(number(&known["streamed_bytes"]), bytes);
-    // State comes for one IPU after the other: nothing else changes.
+    // State is loaded for one IPU after the other; nothing else changes.
     assert!(number(&known["cycles"]) > number(&on_chip["cycles"]));
     let nanoseconds = bytes * 2;
     let time = |step: &Value| step["milliseconds"].as_f64().expect("a time");
@@ -188,7 +189,7 @@ fn configurations_have_the_switches_of_their_framework() {
     }
 }
 
-/// A model of PopART that trains with moments, with other texts in its contexts.
+/// Returns a PopART model that trains with moments, with changed texts in its contexts.
 fn recorded(change: impl Fn(&mut String)) -> (String, Value) {
     let options = "--framework popart --mode training --optimiser adam-each --accumulation \
                    --layers 4 --tiles 4 --vars-per-layer-tile 6 --page-size 1024 --seed 5";
@@ -214,8 +215,8 @@ fn recorded(change: impl Fn(&mut String)) -> (String, Value) {
     (run.err, serde_json::from_slice(&report).expect("JSON"))
 }
 
-/// PopART loads state by operations of their own, into tensors whose names have an end that
-/// says so, and gathers from replicas what these share out.
+/// PopART loads state with operations of its own, into tensors with a telling suffix, and gathers
+/// sharded state from replicas.
 #[test]
 fn profiles_recorded_with_state_elsewhere_are_recognised() {
     let ends_with = |text: &mut String, end: &str| {

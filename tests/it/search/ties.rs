@@ -1,5 +1,4 @@
-//! Weights that several layers share: the answers of the command, against all
-//! splits tried one by one.
+//! Weights that several layers share: answers of the command, against all splits tried one by one.
 
 use std::path::PathBuf;
 
@@ -17,7 +16,7 @@ struct Tied {
 }
 
 impl Tied {
-    /// `places` are those that the generator ties.
+    /// Generates the model; `places` are the places that the generator ties.
     fn new(places: &str, framework: &str, seed: u64) -> Self {
         let options = format!(
             "--framework {framework} --tied {places} --ends large --layers 5 --tiles 8 \
@@ -46,7 +45,7 @@ impl Tied {
         popliner(fixed.iter().chain(options).chain(peak))
     }
 
-    /// The stages and the report of a search.
+    /// Returns the stages and the report of a search.
     fn solved(&self, facts: &Facts, options: &[&str]) -> (Vec<usize>, Value, Run) {
         let solve = ["--solve", "--export-json=-", "--num-ipus=4"];
         let run = self.run(&[&solve, options].concat());
@@ -57,7 +56,7 @@ impl Tied {
     }
 }
 
-/// Models of each framework that tell which variables are weights.
+/// Checks models of each framework whose contexts tell weights.
 fn each(places: &str, check: impl Fn(&Tied)) {
     let models = [("popart", 1), ("popart", 3), ("poptorch", 2)];
     for (framework, seed) in models.into_iter().step_by(share(2)) {
@@ -184,7 +183,7 @@ fn layers_that_share_a_weight_stay_together() {
     });
 }
 
-/// The memory that is enough without the tie, and with it is not.
+/// The memory is enough without the tie, and too little with it.
 #[test]
 fn a_weight_that_stands_in_the_way_is_named() {
     each("layers", |tied| {

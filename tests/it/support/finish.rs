@@ -1,4 +1,4 @@
-//! Commands run to their end, with what they said. One that hangs is ended.
+//! Runs commands to their end with their output. A command that hangs is ended.
 
 use super::messages;
 use std::ffi::OsStr;
@@ -7,11 +7,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Whatever takes so long waits for something that never comes. How fast
-/// something is, no test asks: see `benches`.
+/// A command that takes this long hangs. No test depends on speed: see `benches`.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How a run ended and what it said.
+/// How a run ended, and its output.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub code: i32,
@@ -19,7 +18,7 @@ pub struct Run {
     pub err: String,
 }
 
-/// A command without input, whose output is kept.
+/// Returns a command without input, whose output is kept.
 pub fn piped(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null());
@@ -32,19 +31,19 @@ pub fn finish(command: &mut Command) -> Run {
     try_finish(command).unwrap_or_else(|| panic!("{command:?} does not start"))
 }
 
-/// Runs a command to its end, if there is such a program.
+/// Runs a command to its end; `None` if there is no such program.
 pub fn try_finish(command: &mut Command) -> Option<Run> {
     Some(end(command.spawn().ok()?))
 }
 
-/// Runs a command whose reader has had enough before it began.
+/// Runs a command whose standard output is closed at once.
 pub fn finish_unread(command: &mut Command) -> Run {
     let mut child = command.spawn().expect("the command starts");
     drop(child.stdout.take());
     end(child)
 }
 
-/// Runs a command that is given `input`, if there is such a program.
+/// Runs a command with `input`; `None` if there is no such program.
 pub fn try_finish_with(command: &mut Command, input: &str) -> Option<Run> {
     let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -74,7 +73,7 @@ fn read(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     })
 }
 
-/// Waits for the end of a process, and ends it when it hangs.
+/// Waits for the end of a process, and ends it if it hangs.
 pub fn wait(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
     loop {
@@ -86,7 +85,7 @@ pub fn wait(child: &mut Child) -> ExitStatus {
             child.kill().expect("an end");
             panic!("the process hangs: it was ended after {PATIENCE:?}");
         }
-        // Often enough for a short run, and seldom for a long one.
+        // Polls often in a short run, and seldom in a long one.
         let pause = (waited / 8).clamp(Duration::from_micros(200), Duration::from_millis(20));
         thread::sleep(pause);
     }

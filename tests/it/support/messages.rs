@@ -1,5 +1,5 @@
-//! docs/messages.md: every error and warning. All that the tool says in any test is
-//! held against it.
+//! docs/messages.md has every error and warning. Every message of the tool in any test is compared
+//! with it.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -10,12 +10,12 @@ use regex::Regex;
 /// The cure of a message that ends with another one.
 pub const WRAPPED: &str = "as the message at its end says";
 
-/// The page.
+/// Returns the path of the page.
 pub fn page() -> PathBuf {
     root().join("docs/messages.md")
 }
 
-/// The messages of the page as they are printed, with `...` where something differs.
+/// Returns the messages of the page as they are printed, with `...` for parts that differ.
 pub fn listed() -> Vec<String> {
     let page = std::fs::read_to_string(page()).expect("the page");
     let rows = rows(&page).into_iter();
@@ -32,8 +32,8 @@ pub struct Row<'a> {
     pub message: String,
 }
 
-/// The rows of the page. A row has its cure in the third cell, or in a line `Cure: ...` above
-/// its table.
+/// Returns the rows of the page. A row has its cure in the third cell, or in a line `Cure: ...`
+/// above its table.
 pub fn rows(page: &str) -> Vec<Row<'_>> {
     let mut shared_cure = None;
     let mut rows = Vec::new();
@@ -48,7 +48,7 @@ pub fn rows(page: &str) -> Vec<Row<'_>> {
     rows
 }
 
-/// The row of a line, in a table whose rows have this cure in common.
+/// Reads a row; `shared_cure` is the cure of all rows of its table.
 fn row<'a>(line: &'a str, shared_cure: Option<&'a str>) -> Row<'a> {
     let cells = line.trim_matches('|').split('|').map(str::trim);
     let cells: Vec<&str> = cells.chain(shared_cure).collect();
@@ -70,12 +70,12 @@ fn row<'a>(line: &'a str, shared_cure: Option<&'a str>) -> Row<'a> {
     }
 }
 
-/// The beginning of a message: the file, or the option and its value. Only an absolute
-/// path may have colons, and only one with a point or a slash blanks.
+/// Matches the beginning of a message: the file, or the option and its value. Only an absolute path
+/// may have colons, and only a path with a point or a slash may have blanks.
 const PLACE: &str =
     r"(?:(?:--[a-z-]+ )?(?:/[^;]*|[^;:]*[./][^;:]*|[^;: ]+): |--[a-z-]+(?: [a-z]+)?: )?";
 
-/// The messages as regexes, and those that end with another one, which they catch.
+/// The messages as regexes, and the messages that end with another one, which the regex captures.
 struct KnownMessages {
     whole: Vec<Regex>,
     wrapping: Vec<Regex>,
@@ -91,7 +91,7 @@ static KNOWN: LazyLock<KnownMessages> = LazyLock::new(|| {
         Regex::new(&text).expect("a regex")
     };
     KnownMessages {
-        // Lines of their own may follow, such as names of the model.
+        // Lines such as names of the model may follow.
         whole: whole.iter().map(|text| regex(text, ":?")).collect(),
         wrapping: wrapping
             .iter()
@@ -107,7 +107,7 @@ fn is_listed(text: &str) -> bool {
     KNOWN.whole.iter().any(|regex| regex.is_match(text)) || ends.any(|end| is_listed(&end["end"]))
 }
 
-/// How the messages of the library for command lines begin.
+/// Beginnings of clap's messages.
 const OF_LIBRARY: [&str; 6] = [
     "unexpected argument '",
     "the argument '",
@@ -117,8 +117,8 @@ const OF_LIBRARY: [&str; 6] = [
     "invalid value '",
 ];
 
-/// Checks that all errors and warnings on standard error are on the page, but those of
-/// the library for command lines. It adds what this program says of a value.
+/// Checks that the page has all errors and warnings on standard error, except clap's own messages.
+/// Clap's messages about values end with texts of this program.
 pub fn check(standard_error: &str) {
     for line in standard_error.lines() {
         let heads = ["error: ", "warning: "];

@@ -1,4 +1,4 @@
-//! Running the tool and reading what it prints.
+//! Runs the tool, and reads its output.
 
 mod finish;
 pub mod messages;
@@ -24,7 +24,7 @@ use popliner::profile::Profile;
 pub use finish::{Run, finish, finish_unread, piped, try_finish};
 pub use skipped::skip;
 
-/// The folders in `fixtures/`.
+/// The folders in `fixtures/` that most tests use.
 pub const FIXTURES: [&str; 5] = [
     "impossible",
     "popart-bert-inference",
@@ -33,9 +33,9 @@ pub const FIXTURES: [&str; 5] = [
     "tensorflow-cnn",
 ];
 
-/// Does something with each case, on all cores; what comes of it, in the order of the cases.
-/// The threads are no worker threads of rayon: one that waited for the library would begin
-/// with another case, and so on, until its stack has no room.
+/// Applies `of` to each case, on all cores, and returns the results in the order of the cases. The
+/// threads are not rayon's: a worker of rayon that waits for the library would begin another case,
+/// and so on, until its stack overflows.
 pub fn each<T: Sync, R: Send>(cases: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -59,7 +59,7 @@ pub fn each<T: Sync, R: Send>(cases: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R
     all.into_iter().map(|entry| entry.1).collect()
 }
 
-/// Changes all texts of a CBOR document but the keys of its maps.
+/// Changes all texts of a CBOR document except the keys of its maps.
 pub fn change_texts(value: &mut ciborium::Value, change: &mut impl FnMut(&mut String)) {
     use ciborium::Value;
     match value {
@@ -92,12 +92,12 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The profile of a fixture, from the root of the repository.
+/// Returns the profile of a fixture, relative to the root of the repository.
 pub fn profile(fixture: &str) -> PathBuf {
     Path::new("fixtures").join(fixture).join("profile.pop")
 }
 
-/// The debug contexts of a fixture, from the root of the repository.
+/// Returns the debug contexts of a fixture, relative to the root of the repository.
 pub fn debug(fixture: &str) -> PathBuf {
     Path::new("fixtures").join(fixture).join("debug.cbor")
 }
@@ -111,8 +111,8 @@ pub fn copy(fixture: &str, folder: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// A file of the real samples, or `None` after saying that a test is skipped.
-/// They have no licence and are not part of the project.
+/// Returns a file of the real samples; `None` if the test is skipped. The samples have no licence
+/// and are not part of the project.
 #[track_caller]
 pub fn sample(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("POPLINER_SAMPLES").map(PathBuf::from);
@@ -126,8 +126,7 @@ pub fn sample(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Both files of the complete sample, or `None` after saying that a test is
-/// skipped.
+/// Returns both files of the complete sample; `None` if the test is skipped.
 #[track_caller]
 pub fn sample_pair() -> Option<[PathBuf; 2]> {
     Some([
@@ -136,9 +135,8 @@ pub fn sample_pair() -> Option<[PathBuf; 2]> {
     ])
 }
 
-/// The output of a Python script for `input`, or `None` after saying that a
-/// test is skipped: there is no Python here. The script sees the standard library alone, so
-/// that no result depends on the packages of this machine.
+/// Returns the output of a Python script for `input`; `None` if the test is skipped without Python.
+/// The script has only the standard library, so that no result depends on installed packages.
 #[track_caller]
 pub fn python(script: &str, input: &str) -> Option<String> {
     let Some(run) = try_finish_with(piped("python3").args(["-I", "-S", "-c", script]), input)
@@ -150,7 +148,7 @@ pub fn python(script: &str, input: &str) -> Option<String> {
     Some(run.out)
 }
 
-/// The tool in the root of the repository.
+/// Returns a command that runs the tool in the root of the repository.
 pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = piped(env!("CARGO_BIN_EXE_popliner"));
     command.args(arguments).current_dir(root());
@@ -162,7 +160,7 @@ pub fn popliner<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run 
     finish(&mut command(arguments))
 }
 
-/// The option with the regex of the original tool, by which no layer is cut into parts.
+/// The option with the original tool's regex. With a given regex, no layer is divided into parts.
 pub const DEFAULT_REGEX: &str =
     r"--layer-name-regex=(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
 
@@ -173,8 +171,7 @@ pub fn run_fixture(fixture: &str, options: &[&str]) -> Run {
     popliner(fixed.iter().chain(options))
 }
 
-/// Checks that a run ends with a code and one line on standard error alone,
-/// which is given back.
+/// Checks that a run ends with a code and only one line on standard error, and returns the line.
 pub fn one_line(run: &Run, code: i32) -> &str {
     assert_eq!(run.code, code, "{run:?}");
     assert_eq!(run.out, "", "{run:?}");
@@ -184,7 +181,7 @@ pub fn one_line(run: &Run, code: i32) -> &str {
     line
 }
 
-/// The cells of a table, the header first.
+/// Returns the cells of a table, the header first.
 pub fn cells(text: &str, delimiter: char) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter as u8)
@@ -195,7 +192,7 @@ pub fn cells(text: &str, delimiter: char) -> Vec<Vec<String>> {
     records.map(row).collect()
 }
 
-/// The sections of standard output, each with its name: one word.
+/// Returns the sections of standard output, each with its name, which is one word.
 pub fn sections(text: &str) -> Vec<(String, String)> {
     let mut sections: Vec<(String, String)> = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -211,14 +208,14 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
     sections
 }
 
-/// The model of both files.
+/// Builds the model of both files.
 pub fn model(profile: &Path, debug: &Path) -> Model {
     let contexts = DebugInfo::read(debug).expect("contexts");
     let profile = Profile::read(profile).expect("a profile");
     Model::build(profile, &contexts, false).expect("a model")
 }
 
-/// The model of both files in a folder.
+/// Builds the model of both files in a folder.
 pub fn model_in(folder: &Path) -> Model {
     model(&folder.join("profile.pop"), &folder.join("debug.cbor"))
 }
@@ -227,8 +224,7 @@ thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Catches a panic that is expected, without a word about it. Those of other
-/// threads are still shown.
+/// Catches an expected panic without printing it. Panics of other threads are still printed.
 pub fn catch_quietly<T>(action: impl FnOnce() -> T) -> std::thread::Result<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,9 +1,8 @@
-//! Small random models, as the generator writes them or changed into what is
-//! less usual but still sound.
+//! Small random models, as generated or with unusual but sound changes.
 
 use std::path::{Path, PathBuf};
 
-/// Numbers that look random and are the same each time (SplitMix64).
+/// Reproducible pseudorandom numbers (SplitMix64).
 pub struct Random(pub u64);
 
 impl Random {
@@ -23,7 +22,7 @@ impl Random {
         choices[self.below(choices.len())].clone()
     }
 
-    /// True once in so many times.
+    /// Returns true once in `times` times on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -33,7 +32,7 @@ const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 const MODES: [&str; 2] = ["inference", "training"];
 const OUTLINED: [&str; 3] = ["none", "once", "per-call"];
 
-/// The step with which a long list of cases is walked: one case of `part`, or each with `SEEDS`.
+/// Returns the step for a long list of cases: one case of `part`, or each one with `SEEDS`.
 pub fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {
         1
@@ -42,7 +41,7 @@ pub fn share(part: usize) -> usize {
     }
 }
 
-/// Each of some cases with each of others: one pair of `part`, or all with `SEEDS`.
+/// Pairs each case with each of `others`: one pair of `part`, or all pairs with `SEEDS`.
 pub fn pairs<'a, A, B>(
     cases: &'a [A],
     others: &'a [B],
@@ -53,7 +52,7 @@ pub fn pairs<'a, A, B>(
     all.step_by(share(part))
 }
 
-/// `0..count`, or the range that `SEEDS` names.
+/// Returns `0..count`, or the range in `SEEDS`.
 pub fn seeds(count: u64) -> std::ops::Range<u64> {
     let Ok(seeds) = std::env::var("SEEDS") else {
         return 0..count;
@@ -62,7 +61,7 @@ pub fn seeds(count: u64) -> std::ops::Range<u64> {
     from.parse().expect("a seed")..to.parse().expect("a seed")
 }
 
-/// The options of a small model.
+/// Returns the options of a small random model.
 pub fn options(seed: u64) -> Vec<String> {
     let mut random = Random(seed);
     let framework = FRAMEWORKS[seed as usize % 4];
@@ -70,9 +69,8 @@ pub fn options(seed: u64) -> Vec<String> {
     sized(framework, mode, outlined, seed, &mut random)
 }
 
-/// The options of small models of every framework and mode, outlined in every
-/// way or not at all, by so many seeds each. Among the outlined ones are nested
-/// ones, and each framework has one that is out of memory.
+/// Returns options of small models of every framework, mode and way of outlining, `seeds` of each.
+/// Some outlined ones are nested, and each framework has one that is out of memory.
 pub fn every_kind(seeds: u64) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for framework in FRAMEWORKS {
@@ -92,7 +90,7 @@ pub fn every_kind(seeds: u64) -> Vec<Vec<String>> {
     all
 }
 
-/// All options, with sizes that are drawn.
+/// Returns all options, with random sizes.
 fn sized(
     framework: &str,
     mode: &str,
@@ -120,7 +118,7 @@ fn sized(
         .collect()
 }
 
-/// Writes the model of these options into a folder.
+/// Writes the model of these options into a folder, and returns both files.
 pub fn generate(folder: &Path, options: &[String]) -> [PathBuf; 2] {
     synthesize::write(folder, options).expect("both files");
     ["profile.pop", "debug.cbor"].map(|name| folder.join(name))

@@ -1,6 +1,6 @@
-//! Changes to a profile and its contexts that leave anything but sound files:
-//! cells, rows, bytes of pages, bytes of CBOR. A string of bytes says which, so
-//! that a fuzzer can look for the worst and a property test can roll dice.
+//! Changes to a profile and its contexts that may damage them: cells, rows, bytes of pages, bytes
+//! of CBOR. A string of bytes chooses the changes, so that a fuzzer can search and a property test
+//! can use random bytes.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
-/// Choices taken from a string of bytes; 0 once it is used up.
+/// Choices from a string of bytes; 0 after its end.
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
@@ -28,12 +28,10 @@ impl Choices<'_> {
     }
 }
 
-/// The tables that are read, with their columns. The first are where most
-/// depends on.
+/// The tables that are read, with their columns. The first ones matter most.
 pub struct Schema(Vec<(String, Vec<String>)>);
 
-/// Takes away keys and constraints, so that nothing keeps a later change from
-/// being made.
+/// Removes keys and constraints, so that SQLite accepts any later change.
 pub fn loosen(profile: &Path) -> Schema {
     let connection = Connection::open(profile).expect("a profile");
     let faster = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
@@ -64,7 +62,7 @@ fn strings(connection: &Connection, sql: &str) -> Vec<String> {
     rows.map(|row| row.expect(sql)).collect()
 }
 
-/// Changes both files as `choices` say: first cells and rows, then bytes.
+/// Changes both files by `choices`: first cells and rows, then bytes.
 pub fn mutate(profile: &Path, debug: &Path, schema: &Schema, choices: &mut Choices<'_>) {
     let count = choices.byte();
     change_rows(profile, schema, usize::from(count & 7), choices);
@@ -137,8 +135,7 @@ fn value(choices: &mut Choices<'_>) -> Value {
     }
 }
 
-/// Changes some bytes: single ones, those at the start of a block, and the
-/// length of the file.
+/// Changes some bytes: single ones, bytes at the start of a block, and the length of the file.
 fn change_bytes(path: &Path, count: usize, block: usize, choices: &mut Choices<'_>) {
     if count == 0 {
         return;

@@ -1,13 +1,12 @@
-//! Tests that cannot run here: at the end there is a list of them, also where another test
-//! failed.
+//! Tests that cannot run here. A list of them is printed at the end, also if another test failed.
 
 use std::fs::File;
 use std::io::Write;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{LazyLock, Mutex};
 
-/// Prints the lines of its input, with their number, once this program has ended: that
-/// closes the pipe.
+/// A process that prints the lines of its input, with their number, when this program ends and the
+/// pipe is closed.
 static LIST: LazyLock<Option<Mutex<ChildStdin>>> = LazyLock::new(|| {
     let print = r#"lines=$(sort -u)
         printf '\n%d skipped\n%s\n\n' $(printf '%s\n' "$lines" | wc -l) "$lines""#;
@@ -16,10 +15,10 @@ static LIST: LazyLock<Option<Mutex<ChildStdin>>> = LazyLock::new(|| {
     child.ok()?.stdin.map(Mutex::new)
 });
 
-/// Lists the test that runs, or a part of it, as skipped, and says so.
+/// Lists the running test, or a part of it, as skipped.
 #[track_caller]
 pub fn skip(reason: &str) {
-    // The thread of a test has its name, unless there is only one thread.
+    // A test's thread has its name, unless there is only one thread.
     let place = std::panic::Location::caller();
     let place = format!("{}:{}", place.file(), place.line());
     let thread = std::thread::current();
@@ -30,12 +29,12 @@ pub fn skip(reason: &str) {
         list.write_all(format!("    {line}").as_bytes())
             .expect("a list of what was skipped");
     }
-    // `.ci/run` has a list of its own, of more than tests.
+    // `.ci/run` has a list of its own, which is not only of tests.
     if let Some(list) = std::env::var_os("SKIPPED_LIST") {
         let list = File::options().create(true).append(true).open(list);
         list.and_then(|mut list| list.write_all(line.as_bytes()))
             .expect("a list of what was skipped");
     }
-    // Nobody sees the output of a test that passes; this is seen.
+    // cargo hides the output of a test that passes, but not direct writes to standard error.
     let _ = std::io::stderr().write_all(format!("skipped: {line}").as_bytes());
 }

@@ -1,6 +1,6 @@
-//! Changes to a profile and its contexts that leave them sound, but bring in
-//! what the generator does not write: programs and functions that are shared
-//! or nested, steps with other ids, contexts in other places.
+//! Changes to a profile and its contexts that keep them sound, but add features that the generator
+//! does not write: shared or nested programs and functions, steps with other ids, and moved
+//! contexts.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn number(connection: &Connection, sql: &str) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).expect(sql)
 }
 
-/// Programs get the contexts of others, or none, or unknown ones.
+/// Gives programs the contexts of others, or no context, or unknown ones.
 fn move_contexts(connection: &Connection, random: &mut Random) {
     let programs = numbers(connection, "SELECT id FROM programs");
     let contexts = numbers(connection, "SELECT coalesce(debug_id, 0) FROM programs");
@@ -57,7 +57,7 @@ fn move_contexts(connection: &Connection, random: &mut Random) {
         let sql = "UPDATE programs SET debug_id = ?2 WHERE id = ?1";
         connection.execute(sql, params![program, context]).unwrap();
     }
-    // A compute set has no context where its program has none.
+    // A compute set has no context if its program has none.
     let sql = "UPDATE compute_sets SET debug_id = 0 WHERE compute_set IN
                (SELECT e.compute_set FROM program_type_on_tile_execute e
                 JOIN programs p ON p.variant_index = e.id
@@ -66,7 +66,7 @@ fn move_contexts(connection: &Connection, random: &mut Random) {
     connection.execute(sql, []).unwrap();
 }
 
-/// The programs of a type that have children, or have none.
+/// Returns the programs that meet an SQL condition on their type or children.
 fn programs(connection: &Connection, condition: &str) -> Vec<i64> {
     let sql = format!(
         "SELECT p.id FROM programs p JOIN program_types t ON t.id = p.variant WHERE {condition}"
@@ -74,7 +74,7 @@ fn programs(connection: &Connection, condition: &str) -> Vec<i64> {
     numbers(connection, &sql)
 }
 
-/// Puts a program behind the other children of another.
+/// Appends a program to the children of another.
 fn add_child(connection: &Connection, parent: i64, child: i64) {
     let sql = "SELECT children FROM programs WHERE id = ?1";
     let children: Vec<u8> = connection
@@ -88,7 +88,7 @@ fn add_child(connection: &Connection, parent: i64, child: i64) {
 const WITH_CHILDREN: &str = "t.name = 'Sequence' AND length(p.children) > 0 AND p.id NOT IN
     (SELECT program FROM control_programs UNION SELECT program FROM function_programs)";
 
-/// A program without children gets a second parent.
+/// Gives a program without children a second parent.
 fn share_a_program(connection: &Connection, random: &mut Random) {
     let leaves = "t.name IN ('OnTileExecute', 'DoExchange', 'StreamCopyMid')";
     let leaf = random.one_of(&programs(connection, leaves));
@@ -96,15 +96,14 @@ fn share_a_program(connection: &Connection, random: &mut Random) {
     add_child(connection, parent, leaf);
 }
 
-/// A sequence becomes a Call of a function that holds its children, or that
-/// calls another which does, and sometimes there is a second call. The steps
-/// stay as they are.
+/// Turns a sequence into a Call of a function with its children, or of a function that calls a
+/// second one with them, and sometimes adds another Call. The steps stay unchanged.
 fn outline(connection: &Connection, random: &mut Random) {
     let sequences = programs(connection, WITH_CHILDREN);
     if sequences.is_empty() {
         return;
     }
-    // The longest holds most of the model.
+    // The longest sequence has most of the model.
     let longest = format!("{WITH_CHILDREN} ORDER BY length(p.children) DESC LIMIT 1");
     let call = match random.once_in(2) {
         true => programs(connection, &longest)[0],
@@ -119,8 +118,8 @@ fn outline(connection: &Connection, random: &mut Random) {
     }
 }
 
-/// Makes a sequence a Call of a new function, and gives the function's body,
-/// which takes over all else. The Call often has the context of some program.
+/// Turns a sequence into a Call of a new function, and returns the function's body, which takes
+/// over everything else. The Call often has the context of some program.
 fn move_into_function(connection: &Connection, call: i64, random: &mut Random) -> i64 {
     let next = |table: &str| {
         let sql = format!("SELECT coalesce(max(id), 0) + 1 FROM {table}");
@@ -155,7 +154,7 @@ fn move_into_function(connection: &Connection, call: i64, random: &mut Random) -
     body
 }
 
-/// The Call, or a second Call of the same function, at the end of the root.
+/// Appends the Call, or a second Call of the same function, to the root.
 fn call_again(connection: &Connection, call: i64, random: &mut Random) {
     let mut again = call;
     if random.once_in(2) {
@@ -170,7 +169,7 @@ fn call_again(connection: &Connection, call: i64, random: &mut Random) {
     add_child(connection, number(connection, roots), again);
 }
 
-/// Some classes are live over two ranges, with a gap or without.
+/// Makes some classes live over two ranges, with or without a gap.
 fn split_ranges(connection: &Connection, random: &mut Random) {
     let sql = "SELECT s.rowid FROM eq_class_step s JOIN eq_classes c ON c.id = s.eq_class_id
                WHERE c.is_always_live = 0 AND s.step_id_to - s.step_id_from > 3";
@@ -189,8 +188,8 @@ fn split_ranges(connection: &Connection, random: &mut Random) {
     record_again(connection);
 }
 
-/// Records for each tile the maximum that is live at one step, its total stays, with more in
-/// gaps; and what is live at each step on all tiles. Step ids are positions.
+/// Records again, for each tile, the maximum that is live at one step, with the same total and more
+/// in gaps, and the bytes at each step on all tiles. Step ids are positions.
 fn record_again(connection: &Connection) {
     let statement = "
         UPDATE memory_by_tile SET not_always_live_max_bytes = coalesce((
@@ -218,7 +217,7 @@ fn record_again(connection: &Connection) {
     connection.execute_batch(statement).unwrap();
 }
 
-/// Ids of steps that are no positions.
+/// Gives steps ids that are not positions.
 fn renumber_steps(connection: &Connection) {
     let statements = "
         UPDATE depth_first_steps SET id = -(3 * id + 7), parent_step_id = 3 * parent_step_id + 7;
@@ -239,7 +238,7 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// Changes some contexts: fields that are lost, and fields that are new.
+/// Changes some contexts: removes fields, and adds some.
 pub fn contexts(path: &Path, random: &mut Random) {
     let mut document: Value = ciborium::from_reader(&*fs::read(path).unwrap()).unwrap();
     let list = &mut document.as_map_mut().unwrap()[0].1;
@@ -265,11 +264,11 @@ pub fn contexts(path: &Path, random: &mut Random) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Not for `onnx`: as a root that would be an operation, and its `input` is
-/// not the `inputs` that the rules speak of.
+/// Changes a context of any layer. `onnx` is left out: as a root it would be an operation, and its
+/// `input` is not the `inputs` of the rules.
 fn change_any(context: &mut Value, ids: &[Value], random: &mut Random) {
     let fields = ["op_name", "hlo_name", "api", "name", "inputs", "parentId"];
-    // The name of a compute set stands in the profile too: without it there is damage.
+    // The profile also has the name of a compute set, so removing it here would be damage.
     let is_of_set = format!("{context:?}").contains("computeSet");
     match random.below(20) {
         0 if !is_of_set => remove(context, random.one_of(&fields)),
@@ -278,7 +277,7 @@ fn change_any(context: &mut Value, ids: &[Value], random: &mut Random) {
     }
 }
 
-/// These fields are in that layer alone.
+/// Changes fields that only PopART contexts have.
 fn change_popart(context: &mut Value, popart: &[Value], random: &mut Random) {
     match random.below(20) {
         0 => set(context, "tensorId", "weight/3".into()),
@@ -294,7 +293,7 @@ fn change_popart(context: &mut Value, popart: &[Value], random: &mut Random) {
     }
 }
 
-/// Makes an operation one that replaced others.
+/// Turns an operation into one that replaced others.
 fn set_pairs(context: &mut Value, ids: &[Value], random: &mut Random) {
     let mut outlined: Vec<Value> = ids.to_vec();
     outlined.retain(|_| !random.once_in(3));
@@ -312,7 +311,7 @@ fn text(id: &Value) -> String {
     i128::from(id.as_integer().unwrap()).to_string()
 }
 
-/// A field, or null.
+/// Returns a field, or null.
 fn field(context: &Value, key: &str) -> Value {
     let mut fields = context.as_map().unwrap().iter();
     let found = fields.find(|(name, _)| name.as_text() == Some(key));

@@ -1,4 +1,4 @@
-//! Memory of tiles, what is kept free of it, and corrections.
+//! Memory of tiles, reserves, and corrections.
 
 use super::Page;
 use crate::support::profile;
@@ -29,7 +29,7 @@ fn memory_and_what_is_kept_free_of_it_make_the_limit() {
         page.command()
             .contains(" --mem-per-tile=700000 --reserve=50001 ")
     );
-    // A value that leaves nothing is not taken.
+    // A reserve that leaves nothing is rejected.
     let before = page.command();
     for wrong in ["700000", "-1", "0.5"] {
         page.enter("reserve", wrong);
@@ -39,7 +39,7 @@ fn memory_and_what_is_kept_free_of_it_make_the_limit() {
     }
     page.enter("reserve", "0");
     assert!(!page.command().contains("--reserve"));
-    // Values of the run stand in for empty fields.
+    // An empty field has the value of the run.
     page.enter("reserve", "");
     page.enter("memory", "");
     page.enter("ipus", "3");
@@ -55,7 +55,7 @@ fn memory_and_what_is_kept_free_of_it_make_the_limit() {
 fn memories_that_differ_by_ipu_can_have_another_reserve() {
     let memories = "--mem-per-tile=638976,600000,638976,600000";
     for (reserve, entered, option) in [
-        // Each IPU has a reserve of its own: the limits are shown.
+        // If each IPU has a reserve of its own, the command line has the limits.
         (
             "--reserve=2%",
             "",

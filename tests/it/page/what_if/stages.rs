@@ -1,12 +1,12 @@
-//! Stages that are added and removed.
+//! Adding and removing stages.
 
 use super::super::no_errors;
 use super::{Page, SHOWN};
 use crate::support::{models::share, profile};
 use serde_json::json;
 
-/// Cuts that are added and removed in every way that there is, up to as many stages as
-/// are known and down to one.
+/// Cuts are added and removed in every way, up to the largest number of stages in the report and
+/// down to one.
 #[test]
 fn cuts_are_added_and_removed() {
     let fixtures = ["poptorch-bert-training", "popart-bert-inference"];
@@ -39,7 +39,7 @@ fn cuts_are_added_and_removed() {
 }
 
 impl Page {
-    /// The page says what was done before the verdict.
+    /// Checks that the page says what was done, before the verdict.
     fn announces(&mut self, start: &str) {
         let state = self.value(SHOWN);
         let verdict = state["verdict"].as_str().expect("a verdict");
@@ -47,20 +47,20 @@ impl Page {
         assert!(verdict.contains(". This split "), "{verdict}");
     }
 
-    /// In the last stage, which is as wide as its positions.
+    /// Adds a cut to the last stage, which is as wide as its positions.
     fn add_by_double_click(&mut self) {
         let (cuts, positions) = (self.cuts(), self.positions());
         let from = cuts.last().copied().unwrap_or(0);
         assert!(positions - from > 1, "the last stage has one position");
         let stage = "[...document.querySelectorAll('.stage')].at(-1)";
-        // Nearest to the one but last boundary.
+        // Nearest to the last inner boundary.
         let share = (positions - 1 - from) as f64 / (positions - from) as f64;
         self.browser.click(stage, share, 2);
         assert_eq!(self.cuts(), [&cuts[..], &[positions - 1]].concat());
         self.check();
     }
 
-    /// In the widest stage; the cut that is added gets the focus.
+    /// Adds a cut to the widest stage; the new cut gets the focus.
     fn add_by_enter(&mut self) {
         let before = self.cuts().len();
         let focus = "[...document.querySelectorAll('.stage')]
@@ -78,7 +78,7 @@ impl Page {
         self.value(&disabled) == json!(true)
     }
 
-    /// By the button, until there are so many stages.
+    /// Adds cuts with the button, up to this number of stages.
     fn add_all(&mut self, stages: u64) {
         while (self.cuts().len() as u64) + 1 < stages {
             let before = self.cuts();
@@ -93,7 +93,7 @@ impl Page {
         assert_eq!(note != json!(""), is_full, "{note}");
     }
 
-    /// By the button, which is for the cut that had the focus last.
+    /// Removes cuts with the button, which removes the cut that last had the focus.
     fn remove_all(&mut self) {
         self.value("document.querySelector('.handle').focus()");
         for left in (0..self.cuts().len()).rev() {

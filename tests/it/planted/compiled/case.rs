@@ -20,7 +20,7 @@ use tempfile::TempDir;
 pub struct Case {
     pub cuts: Vec<u32>,
     pub compiled: Compiled,
-    /// What is predicted of it.
+    /// The prediction for this pipeline.
     pub prediction: Report,
     name: String,
     drawn: drawn::Case,
@@ -30,13 +30,13 @@ pub struct Case {
     files: Files,
 }
 
-/// Where the files are, and the contexts, which all compilations share.
+/// The folder of the files, and the contexts, which all compilations share.
 struct Files {
     folder: TempDir,
     debug: DebugInfo,
 }
 
-/// A pipelined compilation, with what was planted.
+/// A pipelined compilation, with the planted truth.
 pub struct Compiled {
     pub profile: CompiledProfile,
     pub truth: PipelineTruth,
@@ -49,7 +49,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// What no prediction knows: more in the middle, a little different from tile to
+/// Code that no prediction contains: more in the middle stages, a little different from tile to
 /// tile.
 fn planted() -> PlantedCode {
     let bytes = |first, middle, last| PlantedBytes {
@@ -81,7 +81,7 @@ fn layer_options() -> LayerOptions {
 }
 
 impl Case {
-    /// Those of a model; none where it has no backward pass that contexts tell.
+    /// Returns the cases of a model; empty if contexts do not tell its backward pass.
     pub fn of_model(seed: u64) -> Vec<Self> {
         let drawn = places::drawn::model(seed);
         let has = |option: &str| drawn.options.iter().any(|given| given == option);
@@ -111,7 +111,7 @@ impl Case {
             debug: DebugInfo::read(&debug).expect("contexts"),
         };
         let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case, &form());
-        // Whether it fits is not the question.
+        // The limit is high, so that the prediction always fits.
         let prediction = predict(&analysis, &drawn_case, vec![1 << 40]);
         vec![Self {
             cuts: drawn_case.cuts.clone(),
@@ -126,7 +126,7 @@ impl Case {
         }]
     }
 
-    /// This compilation, written in another form.
+    /// Returns this compilation, written in another form.
     pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
         let form = ProfileForm {
             planted: planted(),
@@ -136,12 +136,12 @@ impl Case {
             .compile(&self.model, &self.cuts, &self.drawn, &form)
     }
 
-    /// The compilation with other cuts.
+    /// Returns the compilation with other cuts.
     pub fn compiled_at(&self, cuts: &[u32]) -> Compiled {
         self.files.compile(&self.model, cuts, &self.drawn, &form())
     }
 
-    /// Cuts of which one is elsewhere by one position; `None` where there is no room.
+    /// Returns the cuts with one of them moved by one position; `None` if there is no room.
     pub fn other_cuts(&self) -> Option<Vec<u32>> {
         let last = self.positions as u32 - 1;
         let moved = |place: usize| {
@@ -155,23 +155,23 @@ impl Case {
         Some(cuts)
     }
 
-    /// What is predicted with these bytes for each stage.
+    /// Returns the prediction with these limits, one for each stage.
     pub fn predict(&self, limits: Vec<u64>) -> Report {
         predict(&self.analysis, &self.drawn, limits)
     }
 
-    /// The comparison of both.
+    /// Compares the prediction with the compilation.
     pub fn against(&self, prediction: &Report, fit: &Fit) -> Against {
         Against::new(prediction, fit).expect("a comparison")
     }
 
-    /// The fullest tile of a stage, as predicted.
+    /// Returns the fullest tile of a stage in the prediction.
     pub fn predicted_tile(&self, stage: usize) -> usize {
         let split = self.prediction.split.as_ref().expect("a split");
         split.stages[stage].fullest_tile.tile as usize
     }
 
-    /// Host exchange code that the one IPU has on a tile.
+    /// Returns the host exchange code on a tile of the one-IPU compilation.
     pub fn host_exchange_on(&self, tile: usize) -> u64 {
         let categories = &self.analysis.model.recorded.categories;
         let found = categories.iter().find(|row| row.name == "hostExchangeCode");
@@ -227,7 +227,7 @@ impl Files {
 }
 
 impl Compiled {
-    /// Whether it fits.
+    /// Returns whether the compilation fits.
     pub fn fit(&self) -> Fit {
         let target = &self.profile.target;
         let files = report::Files {

@@ -1,8 +1,7 @@
-//! Compiled pipelines of planted models: what `--fit` reads of them
-//! against what was planted, and what `--against` says of the prediction from the
-//! compilation for one IPU.
+//! Compiled pipelines of planted models: `--fit` against the planted truth, and `--against` with
+//! the prediction from the compilation for one IPU.
 //!
-//! `SEEDS=12..13 cargo test --test it planted::compiled` looks at one model.
+//! `SEEDS=12..13 cargo test --test it planted::compiled` runs one model.
 
 mod case;
 
@@ -13,10 +12,10 @@ use popliner::model::CodeKind;
 use popliner::report::{Fit, MatchedBy, Report, TileParts};
 use synthesize::pipeline::{LoweredVariables, ProfileForm, StageTruth};
 
-/// How many models are drawn; those without a backward pass that shows are left out.
+/// Number of models to draw. Models whose backward pass is unknown are left out.
 const MODELS: u64 = 8;
 
-/// Each model is written, compiled and read once, for all checks.
+/// Each model is written, compiled and read once for all checks.
 #[test]
 fn compiled_pipelines_are_read_and_compared() {
     let is_chosen = std::env::var("SEEDS").is_ok();
@@ -101,7 +100,7 @@ fn check_ipu(case: &Case, fit: &Fit, ipu: usize, truth: &StageTruth) {
     assert_eq!(category("globalExchangeCode"), planted, "{case}");
 }
 
-/// What was planted on a tile, by part.
+/// Returns the planted bytes of a tile, by part.
 fn parts(truth: &StageTruth, tile: usize) -> TileParts {
     let content = &truth.contents[tile];
     let mut parts = TileParts {
@@ -126,7 +125,7 @@ fn parts(truth: &StageTruth, tile: usize) -> TileParts {
     parts
 }
 
-/// Without lowered variables, of replicas, and executed.
+/// Checks compilations without lowered variables, with replicas, and with execution.
 fn other_forms_say_the_same(case: &Case, fit: &Fit) {
     let plain = ProfileForm::default();
     for lowered in [LoweredVariables::Empty, LoweredVariables::Missing] {
@@ -202,7 +201,7 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
             recorded.global_exchange_code,
         );
         assert_eq!(global, (0, planted.global_exchange[tile]), "{case}");
-        // Each side has the host exchange of its own fullest tile.
+        // Each side has the host exchange code of its own fullest tile.
         let host = case.host_exchange_on(case.predicted_tile(stage.stage as usize));
         assert_eq!(predicted.host_exchange_code, host, "{case}");
         let host = case.host_exchange_on(tile) + planted.host_exchange[tile];
@@ -218,9 +217,9 @@ fn other_cuts_are_recognised(case: &Case, other: &[u32], fit: &Fit) {
     assert_eq!(against.reserve.is_none(), is_seen, "{case}");
 }
 
-/// Where each IPU has exactly the memory that its compiled stage needs, the stage that lacks
-/// the most just fits with the reserve, and would not with a byte less memory; the others
-/// are no better off than compiled.
+/// If each IPU has exactly the memory that its compiled stage needs, the stage that lacks the most
+/// just fits with the reserve, and does not with a byte less memory. The other stages need at least
+/// as much as compiled.
 fn the_reserve_covers_what_was_recorded(case: &Case, fit: &Fit) {
     let against = case.against(&case.prediction, fit);
     let reserve = against.reserve.expect("the same cuts");
@@ -232,9 +231,9 @@ fn the_reserve_covers_what_was_recorded(case: &Case, fit: &Fit) {
     assert!(most == 0 || reserve == 0 && most < 0, "{case}: {most}");
 }
 
-/// As a user has it: where each memory of a tile is enough but that of the stage which lacks
-/// the most, the prediction with the reserve fits exactly where the compilation does, and the
-/// prediction with a byte less fits where it does not.
+/// Only the stage that lacks the most is near its limit. The prediction with the reserve fits
+/// exactly where the compilation does; with a byte less reserve, it fits where the compilation does
+/// not.
 #[test]
 fn with_the_reserve_the_prediction_fits_where_the_compilation_does() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,9 +1,9 @@
-//! Whole configurations of planted models, against a simulation that walks
-//! micro-batches through the stages: state of the optimizer that is loaded and stored
-//! or shared out among replicas, and the cycles of a step.
+//! Whole configurations of planted models, against a simulation that moves micro-batches through
+//! the stages: optimizer state that is loaded and stored or sharded over replicas, and the cycles
+//! of a step.
 //!
-//! `cargo test --test it planted::pipelines::configurations -- --nocapture` prints how the
-//! errors are distributed; `SEEDS=0..500` looks at more models.
+//! `cargo test --test it planted::pipelines::configurations -- --nocapture` prints the distribution
+//! of errors; `SEEDS=0..500` runs more models.
 
 use popliner::memory::{self, MemoryModel, StatePlace};
 use popliner::model::{Model, Placement, PlacementOptions};
@@ -19,39 +19,39 @@ use super::errors::holds_weights;
 use crate::support::models::{Random, seeds};
 use crate::support::{each, model_in};
 
-/// How many models are drawn.
+/// Number of models to draw.
 const MODELS: u64 = 24;
-/// By how much the fullest tile of any IPU may be too low.
+/// Largest relative error by which the fullest tile of any IPU may be too low.
 const MOST_UNDER: f64 = 0.01;
-/// By how much it may be too high in 95 of 100 IPUs: of models without and with a norm over all
-/// gradients, and of those that have one compute set over all weights, whose vertices nothing tells
-/// apart. What is aimed at is 8 %.
+/// Largest relative error by which the fullest tile may be too high in 95 of 100 IPUs: of models
+/// without and with a norm over all gradients, and of models with one compute set over all weights,
+/// whose vertices cannot be told apart. The aim is 8 %.
 const MOST_OVER: [(&str, f64); 4] = [
     ("without a norm", 0.08),
     ("with a norm", 0.08),
     ("one compute set over all", 0.13),
     ("all", 0.08),
 ];
-/// By how much a step may be off.
+/// Largest relative error of a step.
 const MOST_OFF: f64 = 0.01;
-/// Bytes that are loaded and stored in a second.
+/// Bytes per second of loading and storing.
 const STREAMING: u64 = 10_000_000_000;
 
-/// A configuration: a pipeline, and where state of the optimizer is.
+/// A configuration: a pipeline, and the place of optimizer state.
 struct Configuration(Case);
 
-/// What is computed, and what is true.
+/// The computed and the true numbers of a configuration, as pairs in this order.
 struct Outcome {
     name: String,
     labels: Vec<String>,
-    /// By IPU: the bytes of its fullest tile.
+    /// For each IPU, the bytes of its fullest tile.
     bytes: Vec<(u64, u64)>,
-    /// Those of a step, with copies between IPUs and without.
+    /// The cycles of a step, with copies between IPUs and without.
     cycles: [(u64, u64); 2],
 }
 
 impl Configuration {
-    /// Some of a model with so many positions.
+    /// Returns some configurations of a model with this number of positions.
     fn of_model(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: bool) -> Vec<Self> {
         let mut random = Random(seed ^ 0xe15e);
         let cases = cases(seed, positions, out_on_first, is_tensorflow).into_iter();
@@ -60,7 +60,7 @@ impl Configuration {
                 is_off_chip: !random.once_in(3),
                 replicas: random.one_of(&[1, 1, 2, 3, 4]),
             };
-            // In which slot TensorFlow recomputes is not known.
+            // The slot in which TensorFlow recomputes is unknown.
             case.options.early_fifo = false;
             Self(case)
         });
@@ -96,7 +96,7 @@ impl Configuration {
     }
 }
 
-/// A model as the library sees it, and as it was planted.
+/// A model as the library reads it, and its planted truth.
 struct Subject<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -156,7 +156,7 @@ impl Subject<'_> {
     }
 }
 
-/// The outcomes of some configurations of a model; none without a backward pass.
+/// Returns the outcomes of some configurations of a model; empty without a backward pass.
 fn outcomes(seed: u64) -> Vec<Outcome> {
     let drawn = drawn::model(seed);
     let has = |option: &str| drawn.options.iter().any(|given| given == option);
@@ -200,7 +200,7 @@ fn error((found, truth): (u64, u64)) -> f64 {
     found as f64 / truth as f64 - 1.0
 }
 
-/// What is aimed at and is not so.
+/// Prints the numbers that miss the aims.
 fn print_misses(outcome: &Outcome) {
     for (ipu, &bytes) in outcome.bytes.iter().enumerate() {
         let error = 100.0 * error(bytes);
@@ -219,8 +219,8 @@ fn print_misses(outcome: &Outcome) {
     }
 }
 
-/// Each by no more than the constants above, of which [`print_misses`] lists what is beyond the
-/// aims.
+/// No number is off by more than the constants above. [`print_misses`] lists the numbers that miss
+/// the aims.
 #[test]
 fn configurations_need_what_the_simulation_needs() {
     let seeds: Vec<u64> = seeds(MODELS).collect();

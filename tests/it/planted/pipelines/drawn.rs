@@ -12,8 +12,7 @@ pub struct Case {
     pub options: PipelineOptions,
 }
 
-/// Some cases for a model with so many positions, whose framework has these
-/// schedules.
+/// Returns some cases for a model with this number of positions, with schedules of its framework.
 pub fn cases(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: bool) -> Vec<Case> {
     let mut random = Random(seed ^ 0x9_1e1e);
     let schedules: &[Schedule] = match is_tensorflow {
@@ -43,10 +42,10 @@ pub fn cases(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: boo
     (0..CASES).map(case).collect()
 }
 
-/// How many for each model.
+/// Number of cases for each model.
 pub const CASES: usize = 2;
 
-/// The stages between cuts, as ranges of positions.
+/// Returns the stages between cuts, as ranges of positions.
 pub fn stages(cuts: &[u32], positions: usize) -> Vec<Range<usize>> {
     let cuts = cuts.iter().map(|&cut| cut as usize);
     let mut start = 0;
@@ -55,12 +54,12 @@ pub fn stages(cuts: &[u32], positions: usize) -> Vec<Range<usize>> {
 }
 
 impl Case {
-    /// The stages, as ranges of positions.
+    /// Returns the stages, as ranges of positions.
     pub fn stages(&self, positions: usize) -> Vec<Range<usize>> {
         stages(&self.cuts, positions)
     }
 
-    /// What the library computes for.
+    /// Returns the pipeline that the library computes for.
     pub fn pipeline(&self) -> memory::Pipeline {
         memory::Pipeline {
             schedule: match self.options.schedule {
@@ -79,7 +78,7 @@ impl Case {
         }
     }
 
-    /// What it is called in a distribution.
+    /// Returns the labels of the case in a distribution.
     pub fn labels(&self) -> Vec<String> {
         let options = &self.options;
         let what = format!("{:?}, {:?}", options.schedule, options.recompute);

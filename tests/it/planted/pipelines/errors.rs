@@ -1,4 +1,4 @@
-//! How far the prediction of each stage is off.
+//! Errors of the prediction for each stage.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,22 +21,23 @@ pub struct Errors {
     pub model: Vec<String>,
     pub recompute: Recompute,
     pub name: String,
-    /// In 95 % of the stages, and in all.
+    /// The largest error that is allowed in 95 % of the stages, and in all.
     pub most_over: (f64, f64),
     pub stages: Vec<StageError>,
 }
 
-/// The error of one stage, in parts of what is true of its fullest tile.
+/// The error of one stage, relative to the true bytes of its fullest tile.
 pub struct StageError {
     number: usize,
-    /// Too low on some tile.
+    /// By how much the prediction is too low on some tile.
     pub under: f64,
-    /// Too high on the fullest tile.
+    /// By how much the prediction is too high on the fullest tile.
     pub over: f64,
-    /// Both without the errors of the layers alone.
+    /// Both errors without the errors of the layers themselves.
     pub added_under: f64,
     pub added_over: f64,
-    /// What was predicted of the tile that is most too low, and what is true.
+    /// Predicted parts and true bytes, stash and accumulators of the tile with the lowest
+    /// prediction.
     lowest: (Parts, u64, u64, u64),
 }
 
@@ -57,8 +58,8 @@ impl fmt::Display for StageError {
 }
 
 impl Errors {
-    /// Those of some pipelines of a model; none where it has no backward pass that
-    /// contexts tell.
+    /// Returns the errors of some pipelines of a model; empty if contexts do not tell its backward
+    /// pass.
     pub fn of_model(seed: u64, drawn: &Drawn) -> Vec<Self> {
         let has = |option: &str| drawn.options.iter().any(|given| given == option);
         if !has("training") || has("poplar") {
@@ -122,7 +123,7 @@ fn places_of(range: &Range<usize>, truth: &PipelineModel, out_on_first: bool) ->
     }
 }
 
-/// Is each weight on one IPU? No framework puts it on two.
+/// Is each weight on only one IPU? No framework puts a weight on two.
 pub fn holds_weights(case: &Case, truth: &PipelineModel, positions: usize) -> bool {
     let mut stages = case.stages(positions).into_iter();
     stages.all(|range| {
@@ -132,7 +133,7 @@ pub fn holds_weights(case: &Case, truth: &PipelineModel, positions: usize) -> bo
     })
 }
 
-/// Holds a stage against the truth; `layers` has the same of its layers alone.
+/// Compares a stage with the truth; `layers` has the prediction and the truth of its layers alone.
 fn error(
     number: usize,
     found: &[Parts],

@@ -1,8 +1,8 @@
-//! Pipelines of real models, and the whole prediction held against the truth, layers and all that
-//! the pipeline adds.
+//! Pipelines of real models: the whole prediction against the truth, with the layers and the memory
+//! that the pipeline adds.
 //!
-//! `cargo test --test it planted::pipelines::graphs -- --nocapture` prints how the
-//! errors are distributed, by model; `SEEDS=0..500` looks at more models.
+//! `cargo test --test it planted::pipelines::graphs -- --nocapture` prints the distribution of
+//! errors by model; `SEEDS=0..500` runs more models.
 
 use synthesize::pipeline::Recompute;
 
@@ -12,15 +12,16 @@ use super::stages;
 use crate::support::each;
 use crate::support::models::seeds;
 
-/// How many models are drawn.
+/// Number of models to draw.
 const MODELS: u64 = 6;
 
-/// By how much a stage may be predicted too low on any tile: Out of Keras' ResNet-50 and Xception
-/// is up to 1.2 % under, since the gradient of its pooling is found in the last layer.
+/// Largest relative error by which a stage may be predicted too low on any tile. Out of Keras'
+/// ResNet-50 and Xception is up to 1.2 % too low, since the gradient of its pooling is assigned to
+/// the last layer.
 const MOST_UNDER: f64 = 0.0121;
 
-/// By how much the fullest tile may be predicted too high: in 95 of 100 stages, and
-/// in all. What is aimed at is 3, 6 and 8 %, and 12, 15 and 20 %.
+/// Largest relative error by which the fullest tile may be predicted too high: in 95 of 100 stages,
+/// and in all. The aims are 3, 6 and 8 %, and 12, 15 and 20 %.
 fn most_over(recompute: Recompute) -> (f64, f64) {
     match recompute {
         Recompute::None => (0.066, 0.30),
@@ -40,7 +41,7 @@ fn print(all: &[Errors]) {
     over.print("over the truth on the fullest tile, per cent");
 }
 
-/// No stage is under on any tile, and none over on its fullest tile, by more than the constants
+/// No stage is too low on any tile, or too high on its fullest tile, by more than the constants
 /// above.
 #[test]
 fn stages_of_real_models_need_what_the_simulation_needs() {

@@ -1,9 +1,9 @@
-//! Pipelined compilations of planted models: what the library
-//! predicts from the profile of one IPU against a simulation that walks
-//! micro-batches through the stages and knows no rule of the library.
+//! Pipelined compilations of planted models: the library's prediction from the profile of one IPU,
+//! against a simulation that moves micro-batches through the stages and shares no rule with the
+//! library.
 //!
-//! `cargo test --test it planted::pipelines -- --nocapture` prints how the errors
-//! are distributed; `SEEDS=12..13` looks at one model, stage by stage.
+//! `cargo test --test it planted::pipelines -- --nocapture` prints the distribution of errors;
+//! `SEEDS=12..13` runs one model, stage by stage.
 
 mod configurations;
 pub(super) mod drawn;
@@ -20,17 +20,16 @@ use crate::support::models::seeds;
 use drawn::Case;
 use errors::{Errors, StageError};
 
-/// How many models are drawn; those without a backward pass that shows are left
-/// out.
+/// Number of models to draw. Models whose backward pass is unknown are left out.
 const MODELS: u64 = 30;
 
-/// By how much of its fullest tile a stage may be predicted too low on any tile,
-/// beside the error of the layers alone.
+/// Share of its fullest tile by which a stage may be predicted too low on any tile, beside the
+/// error of the layers themselves.
 const MOST_UNDER: f64 = 0.01;
 
-/// By how much the fullest tile may be predicted too high, in 95 % of the stages
-/// and in all of them, beside the error of the layers alone. Waiting is an upper
-/// bound, most of all in TensorFlow's interleaved schedule; where layers run again, all
+/// Largest relative error by which the fullest tile may be predicted too high, in 95 % of the
+/// stages and in all, beside the error of the layers themselves. Transfer buffers are an upper
+/// bound, most of all in TensorFlow's interleaved schedule; if layers are recomputed, all
 /// checkpoints count as restored early.
 fn most_over(case: &Case) -> (f64, f64) {
     match (case.options.schedule, case.options.recompute) {
@@ -86,8 +85,8 @@ fn stages(all: &[Errors]) -> impl Iterator<Item = (&Errors, &StageError)> {
         .flat_map(|errors| errors.stages.iter().map(move |stage| (errors, stage)))
 }
 
-/// What a pipeline adds to the layers is never more than [`MOST_UNDER`] of a stage's fullest
-/// tile under the truth on any tile, and over it by no more than [`most_over`].
+/// On any tile, the memory that a pipeline adds is never below the truth by more than
+/// [`MOST_UNDER`] of the stage's fullest tile, and above it by at most [`most_over`].
 #[test]
 fn stages_need_what_the_simulation_needs() {
     let all = all();
@@ -95,7 +94,7 @@ fn stages_need_what_the_simulation_needs() {
     let is_chosen = std::env::var("SEEDS").is_ok();
     assert!(all.len() >= 30 || is_chosen, "{} cases", all.len());
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
-        // What the layers alone are too high by may make up for it.
+        // Layers that are predicted too high may compensate.
         let under = stage.added_under.min(stage.under);
         under > MOST_UNDER || stage.added_over > errors.most_over.1
     };
@@ -110,7 +109,7 @@ fn stages_need_what_the_simulation_needs() {
     }
 }
 
-/// No stage is such a miss.
+/// Checks that no stage is a miss.
 fn assert_none(all: &[Errors], is_miss: impl Fn(&(&Errors, &StageError)) -> bool) {
     let misses: Vec<String> = stages(all)
         .filter(is_miss)
@@ -120,7 +119,7 @@ fn assert_none(all: &[Errors], is_miss: impl Fn(&(&Errors, &StageError)) -> bool
     assert!(misses.is_empty(), "{count}:\n{}", misses.join("\n"));
 }
 
-/// At most one of 20 is more than it may be, or one of fewer.
+/// Checks that at most one of 20 errors, or one of fewer, is beyond its bound.
 fn assert_few_beyond(label: &str, over: &[(f64, f64)]) {
     let beyond = over.iter().filter(|(over, most)| over > most).count();
     let is_few = beyond.saturating_sub(1) * 20 <= over.len();

@@ -1,8 +1,8 @@
-//! How errors are distributed, by feature of the model.
+//! Distributions of errors, by feature of the model.
 
 use std::collections::BTreeMap;
 
-/// Errors by label, each a part of what is true.
+/// Errors by label, each relative to the truth.
 #[derive(Default)]
 pub struct Distribution(BTreeMap<String, Vec<f64>>);
 
@@ -14,21 +14,21 @@ impl Distribution {
         }
     }
 
-    /// The errors of a label, ascending.
+    /// Returns the errors of a label, ascending.
     fn sorted(&self, label: &str) -> Vec<f64> {
         let mut errors = self.0.get(label).cloned().unwrap_or_default();
         errors.sort_unstable_by(f64::total_cmp);
         errors
     }
 
-    /// The error of all that so many of a thousand do not exceed.
+    /// Returns the error that `part` of 1,000 errors do not exceed.
     pub fn per_mille(&self, label: &str, part: usize) -> f64 {
         let errors = self.sorted(label);
         let at = (errors.len() * part / 1000).min(errors.len().saturating_sub(1));
         errors.get(at).copied().unwrap_or(0.0)
     }
 
-    /// A table of all labels, the errors in per cent.
+    /// Prints a table of all labels, with errors in per cent.
     pub fn print(&self, title: &str) {
         println!("\n{title}");
         println!(

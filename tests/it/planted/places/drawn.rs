@@ -2,17 +2,17 @@
 
 use crate::support::models::Random;
 
-/// A model that is drawn.
+/// A drawn model.
 pub struct Drawn {
     /// Options of the generator.
     pub options: Vec<String>,
-    /// Its features, to say where errors come from.
+    /// Features of the model, which explain errors.
     pub labels: Vec<String>,
 }
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 
-/// The model of a seed.
+/// Returns the model of a seed.
 pub fn model(seed: u64) -> Drawn {
     let mut drawing = Drawing::new(seed, 0x51ab);
     drawing.size(seed);
@@ -23,7 +23,7 @@ pub fn model(seed: u64) -> Drawn {
     drawing.drawn
 }
 
-/// Graphs of real models, with the framework that each is of.
+/// Graphs of real models, each with its framework.
 const GRAPHS: [(&str, &str); 10] = [
     ("bert", "poptorch"),
     ("bart", "poptorch"),
@@ -37,7 +37,7 @@ const GRAPHS: [(&str, &str); 10] = [
     ("tf_bert", "tensorflow"),
 ];
 
-/// The real model of a seed.
+/// Returns the real model of a seed.
 pub fn of_graph(seed: u64) -> Drawn {
     let mut drawing = Drawing::new(seed, 0x6a4f);
     let (graph, framework) = GRAPHS[seed as usize % GRAPHS.len()];
@@ -55,7 +55,7 @@ pub fn of_graph(seed: u64) -> Drawn {
     drawing.drawn
 }
 
-/// A small model with these options.
+/// Returns a small model with these options.
 pub fn with_options(options: &str) -> Drawn {
     let size = "--layers 4 --tiles 8 --bytes-per-layer-tile 40000";
     let options = size.split(' ').chain(options.split_whitespace());
@@ -143,8 +143,8 @@ impl Drawing {
         if self.random.once_in(3) {
             self.flag("gradient-norm");
         }
-        // A fused optimiser that has accumulators beside gradients and moments
-        // pairs moments with weights in ways that the placement does not tell yet.
+        // A fused optimiser with accumulators beside gradients and moments pairs moments with
+        // weights in ways that the placement does not recognize yet.
         let is_fused = self.has_option("adam-fused");
         if !is_fused && self.random.once_in(3) {
             self.flag("accumulation");
@@ -184,7 +184,7 @@ impl Drawing {
         self.drawn.options.iter().any(|option| option == name)
     }
 
-    /// What is tied shows in TensorFlow by an update, in plain Poplar not at all.
+    /// Are ties visible? In TensorFlow an update shows them, in plain Poplar nothing does.
     fn shows_ties(&self) -> bool {
         self.has_pairs() || (self.framework == "tensorflow" && self.is_training)
     }

@@ -1,25 +1,26 @@
-//! Places of real models, whose layers are their blocks with what stands between them.
+//! Places of real models. Their layers are blocks with the operations between them.
 //!
-//! `cargo test --test it planted::places::graphs -- --nocapture` prints how the errors
-//! are distributed; `SEEDS=0..500` looks at more models.
+//! `cargo test --test it planted::places::graphs -- --nocapture` prints the distribution of errors;
+//! `SEEDS=0..500` runs more models.
 
 use super::distribution::Distribution;
 use super::{drawn, models, print};
 
-/// How many models are drawn.
+/// Number of models to draw.
 const MODELS: u64 = 3;
 
-/// By how much a range may be predicted too low on any tile: Out alone of Keras' ResNet-50 and
-/// Xception is 1.05 and 1.2 % under, since the gradient of its pooling is found in the last
-/// layer.
+/// Largest relative error by which a range may be predicted too low on any tile. Out of Keras'
+/// ResNet-50 and Xception is 1.05 and 1.2 % too low, since the gradient of its pooling is assigned
+/// to the last layer.
 const MOST_UNDER: f64 = 0.0121;
 
-/// Which part of the bytes of a model may be found elsewhere than planted. It is small numbers
-/// that CLIP makes of its input for its head, and gradients of what pools the last layer.
+/// Largest share of a model's bytes that may be assigned elsewhere than planted. CLIP computes
+/// small numbers from its input for its head, and some models have gradients of the pooling of the
+/// last layer.
 const MOST_ELSEWHERE: f64 = 0.001;
 
-/// Next to all is found where it was planted, and the split that is called best fits, and is at
-/// most 2 % worse than the best.
+/// Nearly all operations are assigned as planted. The chosen split fits, and is at most 2 % worse
+/// than the best.
 #[test]
 fn blocks_of_real_models_are_placed_as_planted() {
     let all = models(MODELS, drawn::of_graph);

@@ -1,10 +1,9 @@
-//! Every range of places, and every split, of planted models:
-//! what the library predicts against what the generator planted, which shares
-//! nothing with the rule by which the library places operations.
+//! Every range of places, and every split, of planted models: the library's prediction against the
+//! generator's truth, which shares no code with the library's placement of operations.
 //!
-//! `cargo test --test it planted::places -- --nocapture` prints how the errors
-//! are distributed, by feature of the models. `SEEDS=12..13` looks at one model,
-//! range by range; `MODEL='--framework popart --masks'` at one with these options.
+//! `cargo test --test it planted::places -- --nocapture` prints the distribution of errors, by
+//! feature of the models. `SEEDS=12..13` runs one model, range by range; `MODEL='--framework popart
+//! --masks'` runs a model with these options.
 
 pub mod distribution;
 pub mod drawn;
@@ -32,7 +31,7 @@ use splits::{Peaks, SplitError};
 struct Errors {
     labels: Vec<String>,
     name: String,
-    /// Whether the library finds the places that are there.
+    /// Does the library find all places?
     has_places: bool,
     ranges: Vec<RangeError>,
     splits: Vec<SplitError>,
@@ -63,7 +62,7 @@ impl Errors {
         }
     }
 
-    /// What is wrong with this model, as sentences.
+    /// Describes the failures of this model.
     fn misses(&self) -> Vec<String> {
         let mut misses = Vec::new();
         if !self.has_places {
@@ -90,7 +89,7 @@ impl Errors {
     }
 }
 
-/// All models, or the one that is asked for.
+/// Checks all models, or the one in the variable `MODEL`.
 fn models(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
     let Ok(options) = std::env::var("MODEL") else {
         let seeds: Vec<u64> = seeds(count).collect();
@@ -133,7 +132,7 @@ fn print(all: &[Errors]) {
     worst(all, "loss", Errors::loss);
 }
 
-/// Operations without a layer that were found elsewhere, by feature.
+/// Prints the numbers of operations without a layer that are assigned elsewhere, by feature.
 fn print_operations(all: &[Errors]) {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for model in all {
@@ -150,7 +149,7 @@ fn print_operations(all: &[Errors]) {
     }
 }
 
-/// The models that are worst by some measure.
+/// Prints the worst models by a measure.
 fn worst(all: &[Errors], title: &str, measure: impl Fn(&Errors) -> f64) {
     println!("\nworst models, {title}");
     let mut models: Vec<(f64, &Errors)> = all.iter().map(|model| (measure(model), model)).collect();
@@ -160,9 +159,8 @@ fn worst(all: &[Errors], title: &str, measure: impl Fn(&Errors) -> f64) {
     }
 }
 
-/// A range is at most 1 % under on any tile; 95 % of all ranges are at most 5 %
-/// over; and the split that is called best fits, and is at most 2 % worse than
-/// the best.
+/// A range is at most 1 % too low on any tile, and 95 % of all ranges are at most 5 % too high. The
+/// chosen split fits, and is at most 2 % worse than the best.
 #[test]
 fn ranges_and_splits_are_what_was_planted() {
     let all = models(MODELS, drawn::model);

@@ -1,5 +1,4 @@
-//! Operations without a layer: where they were planted, and where the library
-//! finds them.
+//! Operations without a layer: their planted places, and the places that the library assigns.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,21 +9,21 @@ use synthesize::places::Places;
 
 use super::planted::Planted;
 
-/// The operations without a layer of a model.
+/// Comparison of the operations without a layer of a model.
 #[derive(Default)]
 pub struct Found {
-    /// How many there are.
+    /// Number of operations without a layer.
     pub count: usize,
     pub wrong: Vec<Wrong>,
 }
 
-/// An operation that is found elsewhere than it was planted.
+/// An operation that the library assigns elsewhere than planted.
 pub struct Wrong {
     name: String,
-    /// Its bytes as a part of all bytes of the model.
+    /// The operation's share of all bytes of the model.
     pub share: f64,
     planted: (Home, Vec<usize>),
-    /// Positions, or none for all.
+    /// Assigned positions; `None` for all.
     found: Option<Vec<usize>>,
     reason: String,
 }
@@ -47,7 +46,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// Holds the operations without a layer against what was planted.
+/// Compares the operations without a layer with the planted truth.
 pub fn check(
     planted: &Planted,
     model: &Model,
@@ -99,8 +98,8 @@ fn positions_of(planted: &Planted, home: Home) -> Vec<usize> {
     }
 }
 
-/// A body may be found for each of its calls on its own. What is global may be
-/// found so or program by program, not in one place.
+/// Is the assignment right? A body may be assigned to each of its calls. A global operation may be
+/// assigned to all places or program by program, but not to one place.
 fn is_right(
     planted: &Planted,
     truth: &OperationTruth,

@@ -1,4 +1,4 @@
-//! Generated models, and what is true of them by construction.
+//! Generated models, and their truth by construction.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::drawn::{self, Drawn};
 
-/// How many models everything is checked on.
+/// Number of models that are checked.
 pub const MODELS: u64 = 24;
 
 /// A generated model.
@@ -21,7 +21,7 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// The model of these options.
+    /// Generates the model of these options.
     pub fn with(drawn: Drawn) -> Self {
         let folder = TempDir::new().expect("a folder");
         let truth = synthesize::write_with_truth(folder.path(), &drawn.options);
@@ -32,29 +32,28 @@ impl Planted {
         }
     }
 
-    /// The layers of the model: by the names of operations, or in one with a graph its blocks.
+    /// Returns the layers of the model: by the names of operations, or the blocks of a graph.
     pub fn layering(&self, model: &Model) -> Layering {
         layering(model, &self.truth)
     }
 
-    /// What it is called where a check fails.
+    /// Returns the model's name in failures.
     pub fn name(&self) -> String {
         self.drawn.options.join(" ")
     }
 
-    /// Whether what stands before and after the layers must be on one IPU: then
-    /// both are the first position.
+    /// Must In and Out be on one IPU? Then both are the first position.
     pub fn ends_are_tied(&self) -> bool {
         let ends = Places::IN | Places::OUT;
         self.truth.ties().iter().any(|(_, tied)| tied.holds(ends))
     }
 
-    /// Positions: before the layers, each layer, after the layers.
+    /// Returns the number of positions: In, each layer, and Out.
     pub fn positions(&self) -> usize {
         self.truth.layers() as usize + if self.ends_are_tied() { 1 } else { 2 }
     }
 
-    /// All contiguous ranges of positions.
+    /// Returns all contiguous ranges of positions.
     pub fn ranges(&self) -> Vec<Range<usize>> {
         let all = self.positions();
         let from = |from| (from + 1..=all).map(move |to| from..to);
@@ -70,7 +69,7 @@ impl Planted {
         }
     }
 
-    /// The positions of places, ascending.
+    /// Returns the positions of places, ascending.
     pub fn positions_of(&self, places: Places) -> Vec<usize> {
         let last = self.truth.layers() as usize + 1;
         let positions = places.in_order(self.truth.layers()).into_iter();
@@ -85,12 +84,12 @@ impl Planted {
         all
     }
 
-    /// By tile: the bytes that a range needs.
+    /// Returns, for each tile, the bytes that a range needs.
     pub fn bytes(&self, range: &Range<usize>) -> Vec<u64> {
         self.truth.bytes(self.places(range))
     }
 
-    /// Whether a range holds all places of each weight that it has.
+    /// Does a range hold all places of each of its weights?
     pub fn can_be_a_stage(&self, range: &Range<usize>) -> bool {
         let places = self.places(range);
         let mut ties = self.truth.ties().iter();
@@ -98,8 +97,8 @@ impl Planted {
     }
 }
 
-/// The layers of a model: by the names of operations, or in one with a graph its blocks with
-/// what stands between them. Gradients have no name there.
+/// Returns the layers of a model: by the names of operations, or the blocks of a graph with the
+/// operations between them. Gradients have no name in a graph.
 pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
     let blocks = truth.blocks();
     if blocks.is_empty() {
@@ -123,7 +122,7 @@ pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
     Layering::of(names.collect(), of_operation.collect())
 }
 
-/// Without one of them the distribution would say nothing about it.
+/// A feature that is never drawn would not be in the distribution.
 #[test]
 fn every_feature_is_drawn_often() {
     let mut counts = std::collections::BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What the library predicts.
+//! Predictions of the library.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,26 +11,26 @@ use popliner::solve::{Constraint, Problem, Rule, solve};
 use super::operations::{self, Found};
 use super::planted::Planted;
 
-/// What is asked for.
+/// The predicted numbers.
 pub struct Prediction {
-    /// By range and tile: bytes.
+    /// Bytes by range and by tile.
     pub ranges: Vec<Vec<u64>>,
-    /// By question: the stages that are called best.
+    /// The chosen stages of each question; `None` without a split.
     pub splits: Vec<Option<Vec<Range<usize>>>>,
-    /// Operations without a layer.
+    /// The assignment of operations without a layer.
     pub operations: Found,
 }
 
-/// A split that is asked for.
+/// A question to the search.
 pub struct Question {
-    /// How many IPUs there are.
+    /// Number of IPUs.
     pub ipus: usize,
-    /// Bytes of each of their tiles.
+    /// Bytes of each tile.
     pub limit: u64,
 }
 
-/// Computes these ranges and answers these questions; nothing where there are more
-/// or fewer positions than were planted: a tie was not found.
+/// Computes these ranges and answers these questions; `None` if the number of positions is not the
+/// planted one, since a tie was missed.
 pub fn predict(
     planted: &Planted,
     ranges: &[Range<usize>],
@@ -80,7 +80,7 @@ fn split(
     solution.map(|solution| solution.plan.stages().to_vec())
 }
 
-/// What shares a weight stays together.
+/// Returns the constraints of tied weights, whose layers stay together.
 fn constraints(placement: &Placement) -> Vec<Constraint> {
     let ties = placement.ties.iter();
     let together = ties.filter_map(|tie| tie.binds(&placement.positions));

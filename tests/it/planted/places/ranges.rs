@@ -1,5 +1,4 @@
-//! Every range of places that can be a stage: how far the prediction is under or
-//! over what is true.
+//! Every range of places that can be a stage: by how much the prediction is too low or too high.
 
 use std::ops::Range;
 
@@ -8,11 +7,11 @@ use super::planted::Planted;
 /// The error of a range.
 pub struct RangeError {
     pub range: Range<usize>,
-    /// Bytes of the fullest tile, in truth and as predicted.
+    /// True and predicted bytes of the fullest tile.
     pub peaks: [u64; 2],
-    /// The largest error on any tile, as a part of what is true on the fullest.
+    /// Largest error on any tile, relative to the true bytes of the fullest tile.
     pub under: f64,
-    /// How much more is predicted for the fullest tile.
+    /// By how much the prediction for the fullest tile is too high, relative to the truth.
     pub over: f64,
 }
 
@@ -28,7 +27,7 @@ impl std::fmt::Display for RangeError {
     }
 }
 
-/// Holds a prediction against the truth.
+/// Compares a prediction with the truth.
 fn error(range: Range<usize>, predicted: &[u64], truth: &[u64]) -> RangeError {
     assert_eq!(predicted.len(), truth.len());
     let peaks = [truth, predicted].map(|bytes| bytes.iter().copied().max().unwrap_or(0));
@@ -43,7 +42,7 @@ fn error(range: Range<usize>, predicted: &[u64], truth: &[u64]) -> RangeError {
     }
 }
 
-/// The errors of all ranges that can be a stage.
+/// Returns the errors of all ranges that can be a stage.
 pub fn errors(planted: &Planted, predicted: &[Vec<u64>]) -> Vec<RangeError> {
     let ranges = planted.ranges();
     assert_eq!(ranges.len(), predicted.len());

@@ -1,11 +1,11 @@
-//! A model for each rule of placement that fails without it: each was switched
-//! off once, and the model or test named here failed. A rule that needs none can go.
+//! A model for each rule of placement that fails without the rule. Each rule was switched off once,
+//! and the model or test named here failed. A rule without a failing model can be removed.
 
 use super::operations::Wrong;
 use super::planted::Planted;
 use super::{Errors, drawn};
 
-/// What fails without a rule.
+/// The model or test that fails without a rule.
 enum Needs {
     /// Operations, ranges or splits of a small model with these options of the generator.
     Options(&'static str),
@@ -15,14 +15,14 @@ enum Needs {
 
 use Needs::{Options, Test};
 
-/// Contexts of plain Poplar tell no weights and no passes.
+/// Contexts of plain Poplar tell neither weights nor passes.
 const NORM: &str = "--framework poplar --mode training --gradient-norm --names none";
 
 /// One compute set updates all weights, and layers call functions.
 const FUSED: &str = "--framework popart --mode training --optimiser adam-fused --names variable \
                      --outlined once --outline-backward";
 
-/// By how much the fullest tile of a range may be predicted too high.
+/// Largest relative error by which the fullest tile of a range may be predicted too high.
 const MOST_OVER: f64 = 0.40;
 
 /// The rules, in the words of docs/model.md.

@@ -1,4 +1,4 @@
-//! The best split in truth against the one that is called best.
+//! The best split in truth, against the chosen one.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use super::planted::Planted;
 use super::prediction::Question;
 
-/// More than any model needs.
+/// Bytes for a tile that every model fits in.
 const ENOUGH: u64 = 1 << 40;
 
-/// Bytes of the fullest tile of each range that can be a stage.
+/// True bytes of the fullest tile of each range that can be a stage.
 pub struct Peaks {
     positions: usize,
     peaks: HashMap<Range<usize>, u64>,
@@ -28,7 +28,8 @@ impl Peaks {
         }
     }
 
-    /// The fullest tile of a split; none if a stage has a part of a weight.
+    /// Returns the bytes of the fullest tile of a split; `None` if a stage has only a part of a
+    /// weight.
     pub fn of_split(&self, stages: &[Range<usize>]) -> Option<u64> {
         let peaks: Option<Vec<u64>> = stages
             .iter()
@@ -37,9 +38,9 @@ impl Peaks {
         peaks?.into_iter().max()
     }
 
-    /// The lowest peak of all splits into at most so many stages.
+    /// Returns the lowest peak of all splits into at most `ipus` stages.
     pub fn optimum(&self, ipus: usize) -> Option<u64> {
-        // By end: the lowest peak of what stands before it, in as many stages as so far.
+        // For each end, the lowest peak of the positions before it, in the stages so far.
         let mut before: Vec<Option<u64>> = vec![None; self.positions + 1];
         before[0] = Some(0);
         let mut lowest: Option<u64> = None;
@@ -56,20 +57,20 @@ impl Peaks {
     }
 }
 
-/// What came of a question.
+/// The answer to a question, compared with the truth.
 pub struct SplitError {
-    /// How many IPUs there are.
+    /// Number of IPUs.
     pub ipus: usize,
-    /// Bytes of each of their tiles.
+    /// Bytes of each tile.
     pub limit: u64,
-    /// The split that is called best.
+    /// The chosen split.
     pub stages: Option<Vec<Range<usize>>>,
-    /// How much more the split called best needs in truth than the best split;
-    /// nothing for a split that tears a weight apart.
+    /// By how much the chosen split needs more than the best one, relative to the truth; `None` if
+    /// it divides a weight.
     pub loss: Option<f64>,
-    /// Whether it fits in truth.
+    /// Does the chosen split fit in truth?
     pub fits: bool,
-    /// Whether no split was found though one fits.
+    /// Was no split found, though one fits?
     pub is_refused: bool,
 }
 
@@ -92,13 +93,13 @@ impl std::fmt::Display for SplitError {
 }
 
 impl SplitError {
-    /// Whether the answer is good enough. It may say no where it is near.
+    /// Is the answer good enough? Refusing is right if the best split is near the limit.
     pub fn is_right(&self) -> bool {
         self.is_refused || (self.fits && self.loss.is_some_and(|loss| loss <= 0.02))
     }
 }
 
-/// Two to four IPUs with enough memory, and with little more than is needed.
+/// Returns questions for two to four IPUs, with ample memory and with little more than needed.
 pub fn questions(seed: u64, peaks: &Peaks) -> Vec<Question> {
     let ipus = (2..=4).filter(|&ipus| ipus < peaks.positions);
     let questions = ipus.flat_map(|ipus| {
@@ -109,7 +110,7 @@ pub fn questions(seed: u64, peaks: &Peaks) -> Vec<Question> {
     questions.collect()
 }
 
-/// Holds the answers against the truth.
+/// Compares the answers with the truth.
 pub fn errors(
     peaks: &Peaks,
     questions: &[Question],

@@ -1,6 +1,6 @@
-//! Paste-ready splits, read by the languages that they are written in: Python
-//! parses and runs them with stand-ins for the frameworks, YAML is loaded, and
-//! what they say is held against the stages that `--solve` prints.
+//! Splits as configuration, read by their languages: Python parses and runs them with stand-ins for
+//! the frameworks, YAML is loaded, and the result is compared with the stages that `--solve`
+//! prints.
 
 mod modules;
 mod pipelines;
@@ -8,7 +8,7 @@ mod pipelines;
 use crate::support::{DEFAULT_REGEX, Run, python, run_fixture, sections};
 use serde_json::{Value, json};
 
-/// Splits of every fixture with few and many stages, IPUs left over, and one that does not fit.
+/// Splits of every fixture into few and many stages, with idle IPUs, and one that does not fit.
 const CASES: [(&str, &str); 9] = [
     ("popart-bert-inference", "--num-ipus=4"),
     ("popart-bert-inference", "--num-ipus=16"),
@@ -21,13 +21,13 @@ const CASES: [(&str, &str); 9] = [
     ("training-pipeline", "--num-ipus=4"),
 ];
 
-/// The stages as JSON, and the split in the form `emit`.
+/// Returns the stages as JSON, and the split in the form `emit`.
 fn emitted(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String) {
     let (stages, text, _) = with_notes(fixture, options, emit);
     (stages, text)
 }
 
-/// With what is on standard error too. Training has the pipeline of its framework, not the fastest.
+/// Also returns standard error. Training uses the pipeline of its framework, not the fastest one.
 fn with_notes(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String, String) {
     let form = format!("--emit={emit}");
     let wanted: [&str; 2] = ["--solve", &form];
@@ -52,7 +52,7 @@ fn with_notes(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, Strin
     (stages, text, run.err)
 }
 
-/// Without `--solve` comes the configuration alone, with the same verdict.
+/// Checks that without `--solve` only the configuration is printed, with the same verdict.
 fn check_alone(fixture: &str, options: &[&str], with_solve: &Run, text: &str) {
     let alone = run_fixture(fixture, options);
     assert_eq!(alone.out, text);
@@ -63,7 +63,7 @@ fn check_alone(fixture: &str, options: &[&str], with_solve: &Run, text: &str) {
     assert_eq!(warns, alone.code == 1, "{text}");
 }
 
-/// The layers of each stage, without In and Out.
+/// Returns the layers of each stage, without In and Out.
 fn named(stages: &[Value]) -> Vec<Vec<&str>> {
     let names = stages.iter().map(|stage| {
         let layers = stage["layers"].as_array().expect("layers").iter();
@@ -73,7 +73,7 @@ fn named(stages: &[Value]) -> Vec<Vec<&str>> {
     names.collect()
 }
 
-/// The IPU of Out.
+/// Returns the IPU of Out.
 fn ipu_of_out(stages: &[Value]) -> usize {
     let ends_with_out = |stage: &Value| {
         let layers = stage["layers"].as_array().expect("layers");
@@ -83,7 +83,7 @@ fn ipu_of_out(stages: &[Value]) -> usize {
     ipu.expect("a stage with Out")
 }
 
-/// Every layer with its stage.
+/// Returns every layer with its stage.
 fn placed<'a>(stages: &[Vec<&'a str>]) -> Vec<(&'a str, usize)> {
     let numbered = stages.iter().enumerate();
     let placed =
@@ -91,7 +91,7 @@ fn placed<'a>(stages: &[Vec<&'a str>]) -> Vec<(&'a str, usize)> {
     placed.collect()
 }
 
-/// The pipeline stage of Out: a stage more where it runs on the first IPU again.
+/// Returns the pipeline stage of Out, which is an extra stage if Out runs on the first IPU.
 fn stage_of_out(stages: &[Value]) -> usize {
     let ipu = ipu_of_out(stages);
     match ipu == 0 && stages.len() > 1 {
@@ -100,7 +100,7 @@ fn stage_of_out(stages: &[Value]) -> usize {
     }
 }
 
-/// Is it a training model of a framework with a pipeline?
+/// Is the fixture a training model of a framework with a pipeline?
 fn trains(fixture: &str) -> bool {
     let training = [
         "poptorch-bert-training",
@@ -111,7 +111,8 @@ fn trains(fixture: &str) -> bool {
     training.contains(&fixture)
 }
 
-/// The micro-batches that are assumed, as the schedule of the fixture's framework takes them.
+/// Returns the default number of micro-batches, as the schedule of the fixture's framework needs
+/// it.
 fn accumulation(fixture: &str, stages: &[Value]) -> usize {
     let forward = stage_of_out(stages).max(stages.len() - 1) + 1;
     match fixture {
@@ -124,8 +125,8 @@ fn read_json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// The counts of blocks, and what belongs to the pipeline of a fixture, with the key that a parser
-/// has for gradient accumulation.
+/// Returns the expected counts of blocks and settings of the fixture's pipeline, with the parser's
+/// key for gradient accumulation.
 fn counted(fixture: &str, stages: &[Value], key: &str) -> Value {
     let counts: Vec<usize> = named(stages).iter().map(Vec::len).collect();
     let mut all = json!({ "layers_per_ipu": counts, "ipus_per_replica": stages.len() });
@@ -139,7 +140,7 @@ fn counted(fixture: &str, stages: &[Value], key: &str) -> Value {
     all
 }
 
-/// Keys that BERT and GPT-2 of Graphcore's examples take; ViT has `enable_rts` for the last.
+/// Keys of BERT and GPT-2 in Graphcore's examples. ViT has `enable_rts` for the last one.
 const OF_EXAMPLES: [&str; 8] = [
     "layers_per_ipu",
     "ipus_per_replica",
@@ -172,7 +173,7 @@ fn examples_are_yaml_and_add_up() {
     }
 }
 
-/// The configuration and its form for the command line are read alike, by keys that the parser has.
+/// The configuration and its form for the command line have the same values, by keys of the parser.
 #[test]
 fn optimum_is_json_and_overrides_say_the_same() {
     for (fixture, ipus) in CASES {
@@ -229,7 +230,7 @@ fn tf_stages_are_json_and_have_the_layers_of_each_stage() {
     }
 }
 
-/// The output is read as the same split, and printed again.
+/// Checks that the output, given as input, means the same split and is printed again.
 fn check_round_trip(fixture: &str, ipus: &str, counts: &[usize], stages: &[Value]) {
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
     let given = format!("--layers-per-ipu=[{}]", counts.join(", "));
@@ -237,14 +238,13 @@ fn check_round_trip(fixture: &str, ipus: &str, counts: &[usize], stages: &[Value
     let run = run_fixture(fixture, &options);
     let found = sections(&run.out);
     let read: Vec<Value> = serde_json::from_str(&found[0].1).expect("JSON");
-    // Without a schedule the fastest is chosen, with other bytes.
+    // Only layers are compared, since without a schedule the fastest one is chosen.
     assert_eq!(named(&read), named(stages), "{fixture} {given}");
     let line = format!("layers_per_ipu: [{}]\n", counts.join(", "));
     assert!(found[1].1.contains(&line), "{}", found[1].1);
 }
 
-/// The pseudo-layers alone, with layers, or one of each: the form has a 0 for
-/// each that is alone.
+/// In, Out or both in stages of their own or with layers: each stage of its own is a 0.
 #[test]
 fn layers_per_ipu_says_where_in_and_out_are_alone() {
     let cases = [
@@ -314,7 +314,7 @@ fn poptorch_places_everything_as_the_split_does() {
         assert_eq!(blocks[0], ("model.embedding".to_string(), 0), "{text}");
         let returns = stage_of_out(&stages) == stages.len();
         assert_eq!(blocks.len(), stages.len() + usize::from(returns), "{text}");
-        // A block goes on until the next begins.
+        // A block continues until the next one begins.
         let mut ipu = 0;
         let layers = named(&stages);
         let layers = placed(&layers).into_iter();
@@ -383,8 +383,8 @@ fn keras_places_everything_as_the_split_does() {
     }
 }
 
-/// Operations before the first layer are in the first stage, those after the
-/// last one in that of Out.
+/// Returns a model in which operations before the first layer are in the first stage, and
+/// operations after the last one in the stage of Out.
 fn keras_model(layers: &[(String, usize)], stage_of_out: usize) -> Value {
     let mut model = vec![("embedding".to_string(), 0)];
     for (layer, stage) in layers {

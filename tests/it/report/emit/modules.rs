@@ -1,7 +1,7 @@
-//! Blocks at the modules of real models: every path that is emitted is one of a module of the model, and its
-//! forward pass begins each block once, in the order of the stages.
+//! Blocks at the modules of real models: every emitted path is the path of a module, and the
+//! model's forward pass begins each block once, in the order of the stages.
 //!
-//! With `SEEDS=0..1` all graphs and more stages, by default a share of both.
+//! With `SEEDS=0..1` all graphs run with more stages, by default a share of both.
 
 use super::read_json;
 use crate::support::models::share;
@@ -12,12 +12,13 @@ use std::collections::HashSet;
 use std::fs::File;
 use tempfile::TempDir;
 
-/// Graphs of PyTorch. Of UNet and ALBERT most cuts are inside of modules, or where one runs again.
+/// Graphs of PyTorch. Most cuts of UNet and ALBERT are inside modules, or where a module runs
+/// again.
 const GRAPHS: [&str; 8] = [
     "bert", "unet_sd", "t5", "albert", "resnet50", "clip", "hrnet", "bart",
 ];
 
-/// By operation of a graph: the modules that are being called, by their paths.
+/// Returns, for each operation of a graph, the paths of the modules that are being called.
 fn calls(graph: &str) -> Vec<Vec<String>> {
     let path = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
     let read = GzDecoder::new(File::open(path).expect("a graph"));
@@ -32,14 +33,14 @@ fn calls(graph: &str) -> Vec<Vec<String>> {
     operations.map(modules).collect()
 }
 
-/// The path of a module in Python below `model`.
+/// Returns the path of a module in Python below `model`.
 fn path(module: &str) -> String {
     let path = module.strip_prefix("model").expect("below the model");
     let path = path.replace('[', ".").replace(']', "");
     path.trim_start_matches('.').to_string()
 }
 
-/// The IPUs of blocks, in the order in which a forward pass begins them.
+/// Returns the IPUs of blocks, in the order in which a forward pass begins them.
 fn begun(calls: &[Vec<String>], blocks: &[(String, usize)]) -> Vec<usize> {
     let mut begun = Vec::new();
     let mut before: &[String] = &[];
@@ -54,7 +55,7 @@ fn begun(calls: &[Vec<String>], blocks: &[(String, usize)]) -> Vec<usize> {
     begun
 }
 
-/// What a run on the profile of a graph prints, and its report.
+/// Returns the output of a run on the profile of a graph, and its report.
 fn printed(graph: &str, framework: &str, ipus: usize, form: &str) -> ([String; 2], Value) {
     let folder = TempDir::new().expect("a folder");
     let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
@@ -90,7 +91,7 @@ fn check(&(graph, ipus): &(&str, usize)) {
             assert!(known.contains(&path.to_string()), "{graph} {key}: {path}");
         }
     }
-    // A placeholder is no module, and is said to be none.
+    // A placeholder is no module, and Python reports that.
     let text = printed[0].replace("BeginBlock(...,", "BeginBlock(model.none,");
     let Some(found) = python(include_str!("poptorch.py"), &text) else {
         return;
@@ -119,7 +120,8 @@ fn blocks_begin_at_modules_of_the_model() {
     each(&cases.step_by(share(5)).collect::<Vec<_>>(), check);
 }
 
-/// Blocks of transformers are counted, not what stands around them, and each is in one stage or said not to be.
+/// Only blocks of transformers are counted, and each is in one stage, or a warning says that it is
+/// not.
 #[test]
 fn counts_are_of_the_blocks_of_the_model() {
     for graph in ["bert", "t5", "bart", "clip"].iter().step_by(share(3)) {
@@ -136,8 +138,8 @@ fn counts_are_of_the_blocks_of_the_model() {
     }
 }
 
-/// Every Keras layer of a functional model has its stage; the layers that begin one are those of
-/// `pipeline_splits`.
+/// Every Keras layer of a functional model has its stage. The layers that begin a stage are the
+/// ones of `pipeline_splits`.
 #[test]
 fn stages_are_of_layers_of_the_model() {
     for graph in ["keras_resnet50", "keras_xception"] {

@@ -1,11 +1,11 @@
-//! The options that a pipeline needs, in the words of each framework.
+//! The options that a pipeline needs, in each framework.
 
 use super::{emitted, read_json};
 use crate::support::python;
 use serde_json::json;
 
-/// Training and inference with their pipelines: the options of the command, and in each form
-/// those of the framework.
+/// Training and inference with their pipelines: options of the command, and the framework's options
+/// in each form.
 const PIPELINES: [(&str, &[&str], &str, &str, &str); 6] = [
     (
         "training-pipeline",
@@ -90,7 +90,8 @@ fn the_options_are_those_of_the_pipeline_that_was_computed() {
     }
 }
 
-/// In a pipeline each layer that is recomputed by itself, without one what ends a stage.
+/// In a pipeline, each recomputed layer keeps its output; without one, the last layer of a stage
+/// does.
 #[test]
 fn poptorch_keeps_the_outputs_that_recomputation_begins_with() {
     let recompute = |more: &[&str]| {
