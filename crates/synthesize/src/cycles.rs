@@ -27,9 +27,8 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 /// The list of ids that a compute set refers to; none without estimates.
 /// Exchanges have theirs all the same, as in the real file.
 pub fn of_set(plan: &Plan, set: usize) -> Option<Vec<u8>> {
-    plan.settings
-        .cycle_estimates
-        .then(|| encode_list(&[set as u64]))
+    let has_estimates = !plan.settings.no_cycle_estimates;
+    has_estimates.then(|| encode_list(&[set as u64]))
 }
 
 /// The tiles that work at an estimate: of compute sets first, then of
@@ -61,10 +60,9 @@ fn estimates(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
         connection.prepare("INSERT INTO compilation_cycles_by_tile VALUES (?1, ?2)")?;
     let tree = &plan.tree;
     let sets = tree.compute_sets.len();
-    let first = if plan.settings.cycle_estimates {
-        0
-    } else {
-        sets
+    let first = match plan.settings.no_cycle_estimates {
+        true => sets,
+        false => 0,
     };
     for id in first..sets + tree.exchanges.len() + tree.streams.len() {
         insert.execute(params![id, encode_rle(&estimate(plan, id))])?;
@@ -218,19 +216,14 @@ impl Execution<'_> {
             .iter()
             .filter(|&&p| is_implicit(tree.programs[p as usize].kind));
         let explicit = programs.len() - implicit.count();
-        self.connection.execute(
-            "INSERT INTO runs VALUES (?1, ?2, 1000, ?3, ?4, ?5, NULL, ?6, ?7)",
-            params![
-                run,
-                1_688_472_000_000_000u64 + 1000 * run as u64,
-                ["weights up", "main", "main", "weights down"][run],
-                explicit,
-                self.steps - first,
-                encode_rle(&[start]),
-                encode_rle(&[self.cycles]),
-            ],
-        )?;
-        Ok(())
+        let run = Run {
+            number: run,
+            name: ["weights up", "main", "main", "weights down"][run],
+            programs: explicit,
+            steps: self.steps - first,
+            cycles: [vec![start], vec![self.cycles]],
+        };
+        run.write(self.connection)
     }
 
     /// Syncs have no program, as the schema allows.
@@ -240,24 +233,79 @@ impl Execution<'_> {
         let by_tile = measured_by_tile(self.plan, program);
         let cycles = by_tile.iter().copied().max().unwrap_or(0);
         let active = by_tile.iter().filter(|&&cycles| cycles > 0).count();
-        let mut step = self.connection.prepare_cached(
-            "INSERT INTO steps (id, type, program, sync_type) VALUES (?1, ?2, ?3, ?4)",
-        )?;
-        step.execute(params![
-            self.steps,
-            format!("{:?}", this_program.kind),
-            (!is_sync).then_some(program),
-            is_sync.then_some("Internal"),
-        ])?;
-        let mut by_ipu = self.connection.prepare_cached(
-            "INSERT INTO steps_by_ipu VALUES (?1, 0, ?2, 0, 0, 0, ?3, ?3, ?3, ?3, ?3, ?3, ?3, ?4,
-             1.0, NULL, 1.0, ?5)",
-        )?;
-        by_ipu.execute(params![self.steps, self.cycles, cycles, active, program])?;
+        let name = format!("{:?}", this_program.kind);
+        let id = u64::from(program);
+        let runs = ((!is_sync).then_some(id), is_sync.then_some("Internal"));
+        write_step(self.steps, &name, runs, self.connection)?;
+        let times = (self.cycles, cycles, active, 1.0);
+        write_step_of_ipu((self.steps, 0, id), times, self.connection)?;
         self.steps += 1;
         self.cycles += cycles;
         Ok(())
     }
+}
+
+/// A run of an execution.
+pub struct Run {
+    /// Its number.
+    pub number: usize,
+    /// Its name.
+    pub name: &'static str,
+    /// Programs that it runs.
+    pub programs: usize,
+    /// Steps of it.
+    pub steps: usize,
+    /// By IPU: cycles at its start and at its end.
+    pub cycles: [Vec<u64>; 2],
+}
+
+impl Run {
+    /// Writes its row.
+    pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let [start, end] = self.cycles.each_ref().map(|cycles| encode_rle(cycles));
+        connection.execute(
+            "INSERT INTO runs VALUES (?1, ?2, 1000, ?3, ?4, ?5, NULL, ?6, ?7)",
+            params![
+                self.number,
+                1_688_472_000_000_000u64 + 1000 * self.number as u64,
+                self.name,
+                self.programs,
+                self.steps,
+                start,
+                end,
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+/// Writes a step, with its program or the type of a sync.
+pub fn write_step(
+    step: usize,
+    name: &str,
+    (program, sync): (Option<u64>, Option<&str>),
+    connection: &Connection,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO steps (id, type, program, sync_type) VALUES (?1, ?2, ?3, ?4)",
+    )?;
+    insert.execute(params![step, name, program, sync])?;
+    Ok(())
+}
+
+/// Writes what a step with a program takes on an IPU: when it begins, its cycles, the tiles that
+/// work, and how evenly.
+pub fn write_step_of_ipu(
+    (step, ipu, program): (usize, u32, u64),
+    (begin, cycles, active, balance): (u64, u64, usize, f64),
+    connection: &Connection,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO steps_by_ipu VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?4, ?4, ?4, ?4, ?4, ?4, ?5,
+         ?6, NULL, ?6, ?7)",
+    )?;
+    insert.execute(params![step, ipu, begin, cycles, active, balance, program])?;
+    Ok(())
 }
 
 fn is_implicit(kind: Type) -> bool {

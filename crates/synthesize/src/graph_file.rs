@@ -141,6 +141,11 @@ impl ForwardPass {
         (names, positions)
     }
 
+    /// How many blocks it has.
+    pub fn layers(&self) -> u32 {
+        self.positions().0.len() as u32
+    }
+
     /// The first of these operations before which a cut has the fewest elements of
     /// activations to hand on.
     fn least_flow(&self, ops: std::ops::Range<usize>) -> usize {

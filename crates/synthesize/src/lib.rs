@@ -124,15 +124,10 @@ fn parsed<S: AsRef<OsStr>>(
 pub fn generate(options: &options::Options) -> anyhow::Result<Summary> {
     let plan = plan::build(options.settle()?);
     match &options.pipelined() {
-        None => {
-            write_plan(&plan)?;
-            Ok(summary(&plan))
-        }
-        Some(pipelined) => {
-            write_pipeline(&plan, pipelined)?;
-            counted(&plan)
-        }
+        None => write_plan(&plan)?,
+        Some(pipelined) => write_pipeline(&plan, pipelined)?,
     }
+    summary(&plan)
 }
 
 fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
@@ -189,29 +184,19 @@ fn write_debug(plan: &plan::Plan) -> anyhow::Result<()> {
     debug_writer::write(plan, &debug).with_context(|| format!("cannot write {}", debug.display()))
 }
 
-/// The summary of the profile of a pipeline.
-fn counted(plan: &plan::Plan) -> anyhow::Result<Summary> {
+/// What was written, counted in the profile.
+fn summary(plan: &plan::Plan) -> anyhow::Result<Summary> {
     let profile = rusqlite::Connection::open(plan.settings.out.join("profile.pop"))?;
     let count = |of: &str| -> rusqlite::Result<usize> {
         profile.query_row(&format!("SELECT {of}"), [], |row| row.get(0))
     };
+    let shared = plan.groups.iter().filter(|group| group.places.count() > 1);
     Ok(Summary {
         variables: count("num_vars FROM graph_info")?,
+        shared: shared.map(|group| group.window.count as usize).sum(),
         programs: count("count(*) FROM programs")?,
         steps: count("count(*) FROM depth_first_steps")?,
         classes: count("count(*) FROM eq_classes")?,
-        ..summary(plan)
-    })
-}
-
-fn summary(plan: &plan::Plan) -> Summary {
-    let shared = plan.groups.iter().filter(|group| group.places.count() > 1);
-    Summary {
-        variables: plan.variables as usize,
-        shared: shared.map(|group| group.window.count as usize).sum(),
-        programs: plan.tree.programs.len(),
-        steps: plan.tree.steps.len(),
-        classes: plan.classes.ranges.len() - 1,
         contexts: plan.contexts.list.len(),
-    }
+    })
 }

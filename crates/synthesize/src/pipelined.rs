@@ -13,9 +13,7 @@
 
 use clap::Args;
 
-use super::pipeline::{
-    PipelineOptions, PlantedBytes, PlantedCode, ProfileForm, Recompute, Schedule,
-};
+use super::pipeline::{PipelineOptions, PlantedCode, ProfileForm, Recompute, Schedule};
 
 /// Switches of a pipelined compilation.
 #[derive(Debug, Clone, Args)]
@@ -49,39 +47,17 @@ pub struct Pipelined {
     pub form: ProfileForm,
 }
 
-/// Small beside what a layer has, and different for each IPU.
-const CODES: PlantedCode = PlantedCode {
-    global_exchange: PlantedBytes {
-        first: 640,
-        middle: 1120,
-        last: 560,
-        varying: 96,
-    },
-    host_exchange: PlantedBytes {
-        first: 192,
-        middle: 48,
-        last: 128,
-        varying: 16,
-    },
-    restore: PlantedBytes {
-        first: 320,
-        middle: 256,
-        last: 0,
-        varying: 48,
-    },
-};
-
 impl PipelinedOptions {
     /// The requested pipeline, with an execution or without. Of an outlined model, whose bodies
     /// are listed at the call of one layer, each IPU goes through the steps of the others too.
     pub fn settle(&self, execution: bool, is_outlined: bool) -> Option<Pipelined> {
         let form = ProfileForm {
             planted: match self.planted_codes {
-                true => CODES,
-                false => PlantedCode::default(),
+                true => PlantedCode::SMALL,
+                false => PlantedCode::NONE,
             },
             execution,
-            ..ProfileForm::default()
+            ..ProfileForm::PLAIN
         };
         Some(Pipelined {
             cuts: self.pipelined.clone()?,

@@ -4,56 +4,41 @@
 
 use std::ops::{BitOr, BitOrAssign, RangeInclusive};
 
-/// A set of places.
+/// A set of places: a bit of each. In is the lowest bit of the first word, Out the highest,
+/// the first layers are between them, and the others in the words that follow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Places {
-    /// In is the lowest bit, Out the highest, the first layers are between them.
-    first: u64,
-    /// The layers after these. Most models have none, and then one comparison
-    /// tells so.
-    further: [u64; FURTHER],
-}
+pub struct Places([u64; WORDS]);
 
-/// Words of layers beyond the first.
-const FURTHER: usize = 15;
+const WORDS: usize = 16;
 
 /// Layers in the first word.
 const IN_FIRST: u32 = 62;
 
 impl Places {
     /// No place: for global operations, such as an optimiser.
-    pub const NONE: Self = Self::of(0);
+    pub const NONE: Self = Self([0; WORDS]);
     /// Embedding and masks.
-    pub const IN: Self = Self::of(1);
+    pub const IN: Self = Self::bit(0);
     /// Pooler, head, loss, and their own backward pass.
-    pub const OUT: Self = Self::of(1 << 63);
+    pub const OUT: Self = Self::bit(63);
     /// Every place: for what the compiler makes for each IPU.
-    pub const EVERY: Self = Self {
-        first: u64::MAX,
-        further: [u64::MAX; FURTHER],
-    };
+    pub const EVERY: Self = Self([u64::MAX; WORDS]);
     /// Layers that a set can tell apart.
-    pub const MAX_LAYERS: u32 = IN_FIRST + 64 * FURTHER as u32;
+    pub const MAX_LAYERS: u32 = 64 * WORDS as u32 - 2;
 
-    const fn of(first: u64) -> Self {
-        Self {
-            first,
-            further: [0; FURTHER],
-        }
+    const fn bit(bit: u32) -> Self {
+        let mut words = [0; WORDS];
+        words[bit as usize / 64] = 1 << (bit % 64);
+        Self(words)
     }
 
     /// One layer; no place beyond [`Self::MAX_LAYERS`].
     pub fn layer(layer: u32) -> Self {
-        let mut places = Self::NONE;
-        match layer.checked_sub(IN_FIRST) {
-            None => places.first = 2 << layer,
-            Some(rest) => {
-                if let Some(word) = places.further.get_mut(rest as usize / 64) {
-                    *word = 1 << (rest % 64);
-                }
-            }
+        match layer {
+            Self::MAX_LAYERS.. => Self::NONE,
+            IN_FIRST.. => Self::bit(layer + 2),
+            _ => Self::bit(layer + 1),
         }
-        places
     }
 
     /// The places from one position to another in a model of so many layers: In
@@ -86,11 +71,8 @@ impl Places {
 
     /// Whether both have a place in common.
     pub fn meets(self, other: Self) -> bool {
-        if self.first & other.first != 0 {
-            return true;
-        }
-        let mut words = self.further.iter().zip(&other.further);
-        self.is_long() && other.is_long() && words.any(|(word, other)| word & other != 0)
+        let mut words = self.0.iter().zip(&other.0);
+        words.any(|(word, other)| word & other != 0)
     }
 
     /// Whether all of the other's are among these.
@@ -100,32 +82,22 @@ impl Places {
 
     /// How many there are.
     pub fn count(self) -> u32 {
-        let further = self.further.iter().map(|word| word.count_ones());
-        self.first.count_ones() + further.sum::<u32>()
-    }
-
-    /// Whether there are any beyond the first word.
-    fn is_long(self) -> bool {
-        self.further != [0; FURTHER]
+        self.0.iter().map(|word| word.count_ones()).sum()
     }
 }
 
 impl BitOr for Places {
     type Output = Self;
 
-    fn bitor(self, other: Self) -> Self {
-        let mut both = self;
-        both |= other;
-        both
+    fn bitor(mut self, other: Self) -> Self {
+        self |= other;
+        self
     }
 }
 
 impl BitOrAssign for Places {
     fn bitor_assign(&mut self, other: Self) {
-        self.first |= other.first;
-        if other.is_long() {
-            let words = self.further.iter_mut().zip(other.further);
-            words.for_each(|(word, other)| *word |= other);
-        }
+        let words = self.0.iter_mut().zip(other.0);
+        words.for_each(|(word, other)| *word |= other);
     }
 }

@@ -35,9 +35,6 @@ struct Planted {
 /// the layers.
 #[derive(Serialize)]
 struct PlantedPlaces {
-    /// Of a model with a graph: the blocks between the first position and the last.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    blocks: Vec<String>,
     /// Each contiguous range, if there are no more than [`MAX_POSITIONS`].
     ranges: Vec<PlaceRange>,
     /// Weights that several places share, with their positions.
@@ -56,12 +53,6 @@ struct PlacedOperation {
     home: &'static str,
     positions: Vec<u32>,
     bytes: u64,
-    /// The number in the graph of the operation, or of the one that it is the gradient of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    forward: Option<usize>,
-    /// The block that the graph has it in; none for what stands outside all blocks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<String>,
 }
 
 /// Ranges are a square of the positions, and each is summed by itself.
@@ -110,7 +101,6 @@ fn places(plan: &Plan) -> PlantedPlaces {
     let ranges = ranges.filter(|_| has_ranges);
     let ties = truth.ties().iter();
     PlantedPlaces {
-        blocks: truth.blocks().to_vec(),
         ranges: ranges
             .map(|(from, to)| PlaceRange {
                 from,
@@ -141,8 +131,6 @@ fn placed(operation: &OperationTruth, layers: u32) -> PlacedOperation {
         home,
         positions: places.in_order(layers),
         bytes: operation.bytes,
-        forward: operation.forward,
-        block: operation.block.clone(),
     }
 }
 
@@ -171,7 +159,7 @@ fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
             });
         }
         (sums.source, sums.runs) = ("executed", cycles::RUNS.len());
-    } else if plan.settings.cycle_estimates {
+    } else if !plan.settings.no_cycle_estimates {
         cycles::run(plan, None, &mut |program, call| {
             add(program, call, cycles::estimated(plan, program));
         });

@@ -158,7 +158,7 @@ pub fn parameters(
     ] {
         insert.execute(params![name, value, is_default])?;
     }
-    let estimates = settings.cycle_estimates;
+    let estimates = !settings.no_cycle_estimates;
     let (value, name) = (estimates.to_string(), "profiler.includeCycleEstimates");
     insert.execute(params![name, value, !estimates])?;
     if has_execution {

@@ -1,6 +1,9 @@
 //! Reproducible randomness: every choice is a hash of the seed and of what the
 //! choice is about, so nothing depends on the order in which things are made.
 
+use std::num::ParseIntError;
+use std::str::FromStr;
+
 /// One round of the splitmix64 finaliser.
 fn finalise(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -12,6 +15,14 @@ fn finalise(mut x: u64) -> u64 {
 /// The choices of one generated model.
 #[derive(Debug, Clone, Copy)]
 pub struct Random(pub u64);
+
+impl FromStr for Random {
+    type Err = ParseIntError;
+
+    fn from_str(seed: &str) -> Result<Self, Self::Err> {
+        seed.parse().map(Self)
+    }
+}
 
 impl Random {
     /// A hash of the seed and `about`.

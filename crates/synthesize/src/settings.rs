@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
 use super::features::Features;
 use super::graph_file::ForwardPass;
@@ -43,49 +43,73 @@ pub enum Outlined {
 }
 
 /// The options with every default filled in.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// Directory for the two files.
+    /// Directory for the two files; made when missing.
+    #[arg(long)]
     pub out: PathBuf,
-    /// Software that the model claims to come from.
+    /// Which software the model claims to come from.
+    #[arg(long, value_enum, default_value_t = Framework::Popart)]
     pub framework: Framework,
     /// Layers of the model, at least 1.
+    #[arg(skip)]
     pub layers: u32,
-    /// Tiles of the IPU, at least 4.
+    /// Tiles of the one IPU.
+    #[arg(long, default_value_t = 1472, value_parser = clap::value_parser!(u32).range(4..))]
     pub tiles: u32,
-    /// Bytes of memory of a tile.
+    /// Memory of a tile, in bytes.
+    #[arg(long, default_value_t = 638_976)]
     pub bytes_per_tile: u64,
     /// Whether there is a backward pass.
+    #[arg(skip = Mode::Inference)]
     pub mode: Mode,
     /// Whether there are functions.
+    #[arg(skip = Outlined::None)]
     pub outlined: Outlined,
-    /// Whether functions call functions.
+    /// Lets outlined bodies call functions themselves.
+    #[arg(long, requires = "outlined")]
     pub nested: bool,
-    /// User variables of an average layer on an average tile, at least.
+    /// Variables of user data that an average layer has on an average tile; never
+    /// fewer than the model needs.
+    #[arg(long, default_value_t = 40)]
     pub vars_per_layer_tile: u32,
     /// User bytes of an average layer on an average tile.
+    #[arg(skip)]
     pub bytes_per_layer_tile: u64,
     /// Lowered variables to aim at.
+    #[arg(skip)]
     pub variables: Option<u64>,
     /// Equivalence classes to aim at.
+    #[arg(skip)]
     pub classes: usize,
     /// Liveness steps to aim at.
+    #[arg(skip)]
     pub steps: usize,
     /// Debug contexts to aim at.
+    #[arg(skip)]
     pub contexts: usize,
-    /// Source of every choice.
+    /// Seed of every choice.
+    #[arg(long = "seed", default_value = "1")]
     pub random: Random,
-    /// SQLite page size in bytes.
+    /// Page size of the SQLite file; small pages keep small files small.
+    #[arg(long, default_value_t = 4096)]
     pub page_size: u32,
-    /// Whether there is an execution of the compilation for one IPU.
+    /// Adds an execution, and lets the main loop run twice only, so that it has
+    /// few steps.
+    #[arg(long)]
     pub execution: bool,
-    /// Whether compute sets have cycle estimates.
-    pub cycle_estimates: bool,
-    /// Where to write what was planted.
+    /// Leaves out the cycle estimates of compute sets.
+    #[arg(long)]
+    pub no_cycle_estimates: bool,
+    /// Also writes to this file, as JSON, where each operation is at home and
+    /// what each range of places needs. For models of a few tiles and layers.
+    #[arg(long)]
     pub planted: Option<PathBuf>,
-    /// Features beside its layers.
+    /// What it has beside its layers.
+    #[command(flatten)]
     pub features: Features,
     /// The forward pass of a real model, in place of layers that are all alike.
+    #[arg(skip)]
     pub graph: Option<Arc<ForwardPass>>,
 }
 

@@ -3,6 +3,7 @@
 use crate::encoding::encode_rle;
 use rusqlite::{Connection, params};
 
+use super::super::cycles::{Run, write_step, write_step_of_ipu};
 use super::programs::{Program, Programs};
 
 /// How often everything runs.
@@ -73,19 +74,14 @@ impl Execution<'_> {
         for position in 0..self.programs.list.len() {
             self.step(position)?;
         }
-        let end = self.of_all();
-        self.connection.execute(
-            "INSERT INTO runs VALUES (?1, ?2, 1000, 'main', ?3, ?4, NULL, ?5, ?6)",
-            params![
-                run,
-                1_688_472_000_000_000u64 + 1000 * run as u64,
-                self.programs.list.len(),
-                self.steps - first,
-                encode_rle(&start),
-                encode_rle(&end),
-            ],
-        )?;
-        Ok(())
+        let run = Run {
+            number: run,
+            name: "main",
+            programs: self.programs.list.len(),
+            steps: self.steps - first,
+            cycles: [start, self.of_all()],
+        };
+        run.write(self.connection)
     }
 
     /// By IPU of all replicas: its cycles so far.
@@ -108,11 +104,8 @@ impl Execution<'_> {
                 ("GlobalExchange", [from, to])
             }
         };
-        let mut insert = self
-            .connection
-            .prepare_cached("INSERT INTO steps (id, type, program) VALUES (?1, ?2, ?3)")?;
         let id = self.programs.id(position);
-        insert.execute(params![self.steps, name, id])?;
+        write_step(self.steps, name, (Some(id), None), self.connection)?;
         for ipu in 0..self.programs.listing.all_ipus() {
             let of_replica = ipu % self.programs.listing.ipus;
             let cycles = if ipus.contains(&of_replica) { max } else { 0 };
@@ -131,13 +124,9 @@ impl Execution<'_> {
             _ => tiles.filter(|&&cycles| cycles > 0).count(),
         };
         let balance = if cycles > 0 { 1.0 } else { 0.0 };
-        let mut insert = self.connection.prepare_cached(
-            "INSERT INTO steps_by_ipu VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?4, ?4, ?4, ?4, ?4, ?4,
-             ?5, ?6, NULL, ?6, ?7)",
-        )?;
         let id = self.programs.id(position);
-        insert.execute(params![self.steps, ipu, clock, cycles, active, balance, id])?;
-        Ok(())
+        let times = (clock, cycles, active, balance);
+        write_step_of_ipu((self.steps, ipu, id), times, self.connection)
     }
 
     fn count(&mut self, program: Program, cycles: u64) {

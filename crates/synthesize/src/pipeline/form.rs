@@ -22,16 +22,15 @@ pub struct ProfileForm {
     pub execution: bool,
 }
 
-impl Default for ProfileForm {
-    fn default() -> Self {
-        Self {
-            planted: PlantedCode::default(),
-            lowered: LoweredVariables::Listed,
-            replicas: 1,
-            lists_replicas: false,
-            execution: false,
-        }
-    }
+impl ProfileForm {
+    /// One replica with its variables, and nothing else.
+    pub const PLAIN: Self = Self {
+        planted: PlantedCode::NONE,
+        lowered: LoweredVariables::Listed,
+        replicas: 1,
+        lists_replicas: false,
+        execution: false,
+    };
 }
 
 /// The tables of variables that `autoReport.outputLoweredVars` left.
@@ -47,7 +46,7 @@ pub enum LoweredVariables {
 
 /// Code of a pipeline that is no operation's: always live, by IPU. A pipeline of
 /// one IPU has none of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlantedCode {
     /// Exchanges between IPUs, of category `globalExchangeCode`.
     pub global_exchange: PlantedBytes,
@@ -59,36 +58,45 @@ pub struct PlantedCode {
     pub restore: PlantedBytes,
 }
 
+impl PlantedCode {
+    /// None.
+    pub const NONE: Self = Self {
+        global_exchange: PlantedBytes::NONE,
+        host_exchange: PlantedBytes::NONE,
+        restore: PlantedBytes::NONE,
+    };
+
+    /// Small beside what a layer has, and different for each IPU.
+    pub const SMALL: Self = Self {
+        global_exchange: PlantedBytes::new([640, 1120, 560], 96),
+        host_exchange: PlantedBytes::new([192, 48, 128], 16),
+        restore: PlantedBytes::new([320, 256, 0], 48),
+    };
+}
+
 /// Bytes on each tile of an IPU, by where it stands in the pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlantedBytes {
-    /// Of the first IPU.
-    pub first: u64,
-    /// Of each one between.
-    pub middle: u64,
-    /// Of the last one.
-    pub last: u64,
+    /// Of the first IPU, of each one between, and of the last one.
+    by_place: [u64; 3],
     /// Some tiles have up to so many more, where there are any.
-    pub varying: u64,
+    varying: u64,
 }
 
 impl PlantedBytes {
-    /// Equal bytes on all tiles of all IPUs.
-    pub fn everywhere(bytes: u64) -> Self {
-        Self {
-            first: bytes,
-            middle: bytes,
-            last: bytes,
-            varying: 0,
-        }
+    const NONE: Self = Self::new([0; 3], 0);
+
+    const fn new(by_place: [u64; 3], varying: u64) -> Self {
+        Self { by_place, varying }
     }
 
     fn on(&self, random: Random, place: Place, what: u64) -> Vec<u64> {
+        let [first, middle, last] = self.by_place;
         let base = match place.ipu {
             _ if place.ipus == 1 => 0,
-            0 => self.first,
-            ipu if ipu + 1 == place.ipus => self.last,
-            _ => self.middle,
+            0 => first,
+            ipu if ipu + 1 == place.ipus => last,
+            _ => middle,
         };
         let more = |tile: u32| {
             let about = [topic::TILE, tile.into(), 50 + what, place.ipu.into()];
@@ -132,7 +140,7 @@ impl PlantedTruth {
         let restores = schedule == Schedule::Popart && slots > 0;
         let restore = match restores {
             true => code.restore,
-            false => PlantedBytes::default(),
+            false => PlantedBytes::NONE,
         };
         Self {
             global_exchange: code.global_exchange.on(random, place, 0),

@@ -43,7 +43,7 @@ mod updates;
 mod variables;
 mod walk;
 
-pub use form::{LoweredVariables, PlantedBytes, PlantedCode, PlantedTruth, ProfileForm};
+pub use form::{LoweredVariables, PlantedCode, PlantedTruth, ProfileForm};
 pub use model::{PipelineModel, PipelineTruth, StageTruth, TileContent};
 pub use options::{Elsewhere, PipelineOptions, Recompute, Schedule};
 pub use step::StepForm;

@@ -119,7 +119,7 @@ impl PipelineModel {
     ) -> rusqlite::Result<()> {
         let settings = Settings {
             // The profile has none.
-            cycle_estimates: false,
+            no_cycle_estimates: true,
             ..self.settings.clone()
         };
         let device = Device {

@@ -13,7 +13,7 @@ use popliner::report::{self, Against, Detail, Fit, FitInputs, Provenance, Report
 use popliner::search::{IpuCount, SearchRequest};
 use popliner::solve::Plan;
 use std::fmt;
-use synthesize::pipeline::{PipelineModel, PipelineTruth, PlantedBytes, PlantedCode, ProfileForm};
+use synthesize::pipeline::{PipelineModel, PipelineTruth, PlantedCode, ProfileForm};
 use tempfile::TempDir;
 
 /// A model, and one of its pipelines.
@@ -49,28 +49,11 @@ impl fmt::Display for Case {
     }
 }
 
-/// Code that no prediction contains: more in the middle stages, a little different from tile to
-/// tile.
-fn planted() -> PlantedCode {
-    let bytes = |first, middle, last| PlantedBytes {
-        first,
-        middle,
-        last,
-        varying: 64,
-    };
-    PlantedCode {
-        global_exchange: bytes(2048, 4096, 1536),
-        host_exchange: bytes(512, 640, 768),
-        restore: bytes(1024, 1024, 0),
-    }
-}
-
-fn form() -> ProfileForm {
-    ProfileForm {
-        planted: planted(),
-        ..ProfileForm::default()
-    }
-}
+/// With code that no prediction contains.
+const FORM: ProfileForm = ProfileForm {
+    planted: PlantedCode::SMALL,
+    ..ProfileForm::PLAIN
+};
 
 fn layer_options() -> LayerOptions {
     LayerOptions {
@@ -110,7 +93,7 @@ impl Case {
             folder,
             debug: DebugInfo::read(&debug).expect("contexts"),
         };
-        let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case, &form());
+        let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case, &FORM);
         // The limit is high, so that the prediction always fits.
         let prediction = predict(&analysis, &drawn_case, vec![1 << 40]);
         vec![Self {
@@ -129,7 +112,7 @@ impl Case {
     /// Returns this compilation, written in another form.
     pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
         let form = ProfileForm {
-            planted: planted(),
+            planted: PlantedCode::SMALL,
             ..form
         };
         self.files
@@ -138,7 +121,7 @@ impl Case {
 
     /// Returns the compilation with other cuts.
     pub fn compiled_at(&self, cuts: &[u32]) -> Compiled {
-        self.files.compile(&self.model, cuts, &self.drawn, &form())
+        self.files.compile(&self.model, cuts, &self.drawn, &FORM)
     }
 
     /// Returns the cuts with one of them moved by one position; `None` if there is no room.

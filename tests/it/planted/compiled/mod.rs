@@ -127,7 +127,7 @@ fn parts(truth: &StageTruth, tile: usize) -> TileParts {
 
 /// Checks compilations without lowered variables, with replicas, and with execution.
 fn other_forms_say_the_same(case: &Case, fit: &Fit) {
-    let plain = ProfileForm::default();
+    let plain = ProfileForm::PLAIN;
     for lowered in [LoweredVariables::Empty, LoweredVariables::Missing] {
         let blind = case.compiled_as(ProfileForm { lowered, ..plain }).fit();
         assert_eq!((blind.variables, blind.has_names), (None, false), "{case}");

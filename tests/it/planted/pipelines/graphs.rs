@@ -6,7 +6,7 @@
 
 use synthesize::pipeline::Recompute;
 
-use super::super::places::{distribution::Distribution, drawn};
+use super::super::places::{distribution::Distribution, drawn, graphs::most_under};
 use super::errors::{Errors, StageError};
 use super::stages;
 use crate::support::each;
@@ -15,25 +15,21 @@ use crate::support::models::seeds;
 /// Number of models to draw.
 const MODELS: u64 = 6;
 
-/// Largest relative error by which a stage may be predicted too low on any tile. Out of Keras'
-/// ResNet-50 and Xception is up to 1.2 % too low, since the gradient of its pooling is assigned to
-/// the last layer.
-const MOST_UNDER: f64 = 0.0121;
-
 /// Largest relative error by which the fullest tile may be predicted too high: in 95 of 100 stages,
 /// and in all. The aims are 3, 6 and 8 %, and 12, 15 and 20 %.
 fn most_over(recompute: Recompute) -> (f64, f64) {
     match recompute {
-        Recompute::None => (0.066, 0.30),
-        Recompute::Stage => (0.07, 0.27),
-        Recompute::Layer => (0.098, 0.325),
+        Recompute::None => (0.06, 0.12),
+        Recompute::Stage => (0.07, 0.21),
+        Recompute::Layer => (0.08, 0.26),
     }
 }
 
 fn print(all: &[Errors]) {
     let [mut under, mut over] = [(); 2].map(|()| Distribution::default());
     for (errors, stage) in stages(all) {
-        let labels = [&errors.model[..], &errors.labels[..1]].concat();
+        let recompute = [format!("{:?}", errors.recompute)];
+        let labels = [&errors.model[..], &errors.labels[..1], &recompute].concat();
         under.add(&labels, stage.under);
         over.add(&labels, stage.over);
     }
@@ -41,8 +37,8 @@ fn print(all: &[Errors]) {
     over.print("over the truth on the fullest tile, per cent");
 }
 
-/// No stage is too low on any tile, or too high on its fullest tile, by more than the constants
-/// above.
+/// No stage is too low on any tile by more than [`most_under`], or too high on its fullest tile by
+/// more than [`most_over`].
 #[test]
 fn stages_of_real_models_need_what_the_simulation_needs() {
     let seeds: Vec<u64> = seeds(MODELS).collect();
@@ -50,7 +46,7 @@ fn stages_of_real_models_need_what_the_simulation_needs() {
     let all: Vec<Errors> = each(&seeds, of_seed).into_iter().flatten().collect();
     print(&all);
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
-        stage.under > MOST_UNDER || stage.over > most_over(errors.recompute).1
+        stage.under > most_under(&errors.model) || stage.over > most_over(errors.recompute).1
     };
     super::assert_none(&all, is_miss);
     for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {

@@ -12,6 +12,9 @@ pub struct Drawn {
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
 
+/// As often as they are drawn.
+const OPTIMISERS: [&str; 5] = ["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"];
+
 /// Returns the model of a seed.
 pub fn model(seed: u64) -> Drawn {
     let mut drawing = Drawing::new(seed, 0x51ab);
@@ -42,6 +45,8 @@ pub fn of_graph(seed: u64) -> Drawn {
     let mut drawing = Drawing::new(seed, 0x6a4f);
     let (graph, framework) = GRAPHS[seed as usize % GRAPHS.len()];
     drawing.framework = framework;
+    // No framework has one compute set over hundreds of weights.
+    drawing.optimisers = &OPTIMISERS[..4];
     drawing.option(
         "--graph",
         format!("crates/synthesize/graphs/{graph}.json.gz"),
@@ -70,6 +75,7 @@ struct Drawing {
     drawn: Drawn,
     framework: &'static str,
     is_training: bool,
+    optimisers: &'static [&'static str],
 }
 
 impl Drawing {
@@ -82,6 +88,7 @@ impl Drawing {
             },
             framework: FRAMEWORKS[seed as usize % 4],
             is_training: false,
+            optimisers: &OPTIMISERS,
         }
     }
 
@@ -131,8 +138,7 @@ impl Drawing {
     }
 
     fn optimiser(&mut self) {
-        let optimisers = ["sgd", "adam-each", "adam-each", "adam-sets", "adam-fused"];
-        let optimiser = self.random.one_of(&optimisers);
+        let optimiser = self.random.one_of(self.optimisers);
         let names = self.random.one_of(&["operation", "variable", "none"]);
         self.option("--optimiser", optimiser);
         self.option("--names", names);

@@ -7,7 +7,7 @@
 
 pub mod distribution;
 pub mod drawn;
-mod graphs;
+pub mod graphs;
 mod operations;
 pub mod planted;
 mod prediction;

@@ -98,7 +98,7 @@ impl Planted {
 }
 
 /// Returns the layers of a model: by the names of operations, or the blocks of a graph with the
-/// operations between them. Gradients have no name in a graph.
+/// operations between them. Gradients of PopART have no name.
 pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
     let blocks = truth.blocks();
     if blocks.is_empty() {
@@ -115,7 +115,10 @@ pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
         .collect();
     let of_operation = model.operations.iter().map(|operation| {
         let uid = model.operation_groups[operation.group as usize].uid;
-        let layer = layers.get(&uid).copied().filter(|_| !operation.is_backward);
+        let layer = layers
+            .get(&uid)
+            .copied()
+            .filter(|_| !operation.is_anonymous);
         layer.unwrap_or(NO_LAYER)
     });
     let names = [String::new()].into_iter().chain(blocks.iter().cloned());
