@@ -99,9 +99,30 @@ pub struct PositionCycles {
     pub recomputed_last: Vec<u64>,
     /// By position, does a stage with it recompute? Stages of frozen layers alone do not.
     pub recomputes: Vec<bool>,
+    /// Further numbers that the time of a step follows from; `None` where Out runs on the first
+    /// IPU, or where state of the optimizer is streamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepNumbers>,
     /// Is Out in the first position? Then the pipeline of several stages ends there, and
     /// something follows each of them.
     pub is_out_first: bool,
+}
+
+/// Numbers that the time of a step follows from, beside the cycles of its stages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StepNumbers {
+    /// Cycles of the backward pass by position, once for a micro-batch.
+    pub backward: Vec<u64>,
+    /// Cycles of the update by position.
+    pub update: Vec<u64>,
+    /// Do all IPUs update their weights at the same time?
+    pub updates_side_by_side: bool,
+    /// Bytes over a cut after each position but the last, in the forward and in the backward pass.
+    pub cut_bytes: Vec<[u64; 2]>,
+    /// Bytes that an IPU sends to a neighbour in a second, and receives from it.
+    pub link_bandwidth: u64,
+    /// Micro-batches of a step by the number of stages, from 1.
+    pub micro_batches: Vec<u64>,
 }
 
 /// Cycles as 64 bits; larger values saturate.
@@ -301,8 +322,29 @@ impl StageTimes {
             recomputes: positions()
                 .map(|range| self.forward_again(&range) > 0)
                 .collect(),
+            step: self.step_numbers(),
             is_out_first: self.out_in_first.is_some(),
         }
+    }
+
+    fn step_numbers(&self) -> Option<StepNumbers> {
+        if self.out_in_first.is_some() || self.pipeline.state.is_off_chip() {
+            return None;
+        }
+        let of_pass = |pass: usize| {
+            let sums = self.before[pass].windows(2);
+            sums.map(|sum| narrow(sum[1].saturating_sub(sum[0])))
+                .collect()
+        };
+        let stages = 1..=self.positions();
+        Some(StepNumbers {
+            backward: of_pass(1),
+            update: of_pass(2),
+            updates_side_by_side: self.updates_side_by_side(),
+            cut_bytes: self.cut_bytes.clone(),
+            link_bandwidth: self.options.link_bandwidth,
+            micro_batches: stages.map(|stages| self.micro_batches(stages)).collect(),
+        })
     }
 
     /// Forward, backward and update cycles of a range; `None` if positions do not exist.

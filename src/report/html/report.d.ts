@@ -59,7 +59,7 @@ declare namespace Json {
   type PipelineFacts = { accumulator: Accumulator; alternatives?: PipelineAlternative[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip?: boolean; recorded_state_sharded?: boolean; replicas?: number; schedule: Schedule; schedule_by_default: boolean; state?: StatePlace; state_bytes?: number | null; state_is_first_fit?: boolean; without_recomputation?: number | null; };
   type PlanFacts = { has_recommendation?: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: PlanRow[]; };
   type PlanRow = { command: string; cycles?: number | null; efficiency?: number | null; ends: number[]; free: number; fullest_stage: number; fullest_tile_bytes: number; ipus: number; is_shortest: boolean; is_within: boolean; lacks_time: boolean; limit: number; micro_batches?: number | null; milliseconds?: number | null; recompute: Recompute; replicas: number; samples_per_second?: number | null; schedule: Schedule; slowest_stage?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; streamed_bytes?: number | null; };
-  type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; };
+  type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
   type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
   type ProvenBottleneck = { below: string; objective: string; stages_needed?: number | null; };
   type ProvenObjective = { dynamic_program: string; integer_program: string; objective: string; };
@@ -86,6 +86,7 @@ declare namespace Json {
   type StashedVariable = { bytes: number; layers: (string | null)[]; name: string; };
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
   type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
+  type StepNumbers = { backward: number[]; cut_bytes: ([number, number])[]; link_bandwidth: number; micro_batches: number[]; update: number[]; updates_side_by_side: boolean; };
   type Sweep = { limit: number; rows: SweepRow[]; };
   type SweepRow = { cut_bytes: number; fits: boolean; free: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; micro_batches?: number | null; milliseconds?: number | null; recompute?: Recompute | null; schedule?: Schedule | null; slowest_stage_cycles?: number | null; stage_bytes?: number[]; stages: ((string | null)[])[]; step_cycles?: number | null; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };

@@ -22,6 +22,14 @@ const fullestOf = (tile) => {
 /** How many blocks are drawn of all that are in sight. */
 const MOST_BLOCKS = 400;
 
+/** The colour of the first layer that a variable counts in. @param {(?string)[]} layers */
+const lookOfLayers = (layers) => {
+  if (!layers.length) return 'tile-others';
+  const names = report.layers.map((own) => layerName(own.name));
+  const place = names.indexOf(layerName(layers[0]));
+  return `tile-${Math.max(place, 0) % 14}`;
+};
+
 /** Is no layer chosen, or does a variable count in it? @param {Json.VariableAtSteps} own */
 const isMeant = (own) => chosen.layer === null || hasChosenLayer(own.layers);
 
@@ -40,6 +48,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
   const named = always.reduce((sum, { own }) => sum + own.bytes, 0);
   const lastStep = Math.max(report.liveness?.fullest_tile_curve.last_step ?? 0, steps.at(-1) ?? 0);
   let isOpen = false;
+  let isByLayer = false;
   /** Where the last paint has put each block: by chosen step, from the bottom up.
    * @type {Map<number, {block: Block, from: number, to: number}[]>} */
   let stacked = new Map();
@@ -48,6 +57,12 @@ const addBlocks = (parent, live, { steps, programs }) => {
   /** The block at a height of the drawing. @param {number} step @param {number} share */
   const under = (step, share) => stacked.get(placeOf(steps, step))?.find(({ from, to }) => last
     && last.y(from) >= share * HEIGHT && share * HEIGHT >= last.y(to))?.block;
+
+  /** How high the blocks of a chosen step reach. @param {number} place */
+  const topOf = (place) => Math.max(base, ...(stacked.get(place) ?? []).map(({ to }) => to));
+  /** Is a share of the height above the blocks, in the memory of variables that are not drawn?
+   * @param {number} place @param {number} share */
+  const isAbove = (place, share) => !!last && last.y(live.bytes[place]) <= share * HEIGHT && share * HEIGHT < last.y(topOf(place));
 
   /** @param {Element} inner @param {Scale} scale */
   const paint = (inner, scale) => {
@@ -84,7 +99,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
     }
     // The edges of a block that is hardly higher than they are would be all of it.
     const isThin = own.bytes * (scale.bottom - scale.top) < 2.5 * (scale.most - scale.low);
-    const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
+    const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', isByLayer ? lookOfLayers(own.layers) : lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
     if (path) draw(inner, 'path', { class: looks.filter(Boolean).join(' '), d: path });
   };
 
@@ -95,7 +110,9 @@ const addBlocks = (parent, live, { steps, programs }) => {
     value: () => chosen.step ?? peak, choose: (step) => choose({ step, tile: live.tile }),
     range: (from, to, isLow) => {
       const most = Math.max(...live.bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), base);
-      return isLow ? [Math.max(base - (most - base) * .08, 0), most] : [0, Math.max(most, limit < most * 1.6 ? limit : 0)];
+      // The limit is in sight where it leaves the blocks a third of the height.
+      const top = isLow && limit > most && limit - base < (most - base) * 3 ? limit : most;
+      return isLow ? [Math.max(base - (most - base) * .08, 0), top] : [0, Math.max(most, limit < most * 1.6 ? limit : 0)];
     },
     said: (step, share) => {
       const place = placeOf(steps, step);
@@ -103,6 +120,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
       const isBelow = last && share * HEIGHT > last.y(base);
       return `step ${grouped(steps[place])}: ${grouped(live.bytes[place])} bytes\n` + (block
         ? `${short(block.own.name, 80)}\n${grouped(block.own.bytes)} bytes, ${block.own.category}${block.own.layers.length ? `\nlayers ${layerList(block.own.layers)}` : ''}`
+        : isAbove(place, share) ? `${grouped(live.bytes[place] - topOf(place))} bytes of smaller variables`
         : isBelow ? `${grouped(isOpen ? base - named : base)} bytes ${isOpen ? 'of smaller variables that are' : ''} always live` : short(programs[place] ?? '', 120));
     },
     paint, table: (inner) => addStepTable(inner, live),
@@ -117,6 +135,10 @@ const addBlocks = (parent, live, { steps, programs }) => {
     set(opening, { 'aria-pressed': String(isOpen) });
     plot.setLow(!isOpen);
   }, 'live-steps-open'), { 'aria-pressed': 'false' });
+  addSelect(plot.tools, 'Colours', 'live-steps-colours', [['category', 'by category'], ['layer', 'by layer']], (value) => {
+    isByLayer = value === 'layer';
+    plot.show();
+  });
   onChoice(['variable', 'layer'], plot.show, plot.svg);
   addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable, as high as its bytes, over the steps at which it is live; grey above them are smaller ones. Below all are ',
     [base, `${live.at}/always_live`], ` bytes that are always live. Shown are ${grouped(steps.length)} chosen steps: peaks, where layers and stages begin and end, and turns between. `
@@ -195,6 +217,7 @@ const addSums = (parent, names, all, place, root) => {
 
 /** The whole view. @param {HTMLElement} parent */
 const buildMemory = (parent) => {
+  if (report.split) add(parent, 'p', 'These are the tiles of the compilation for one IPU, as they were recorded. The tile of a stage, as that stage would have it, is in Split.', 'soft');
   const tiles = knownTiles();
   const { liveness, live_steps: steps } = report;
   if (steps && tiles.length) {

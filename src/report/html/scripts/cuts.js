@@ -81,6 +81,27 @@ const tryable = () => {
     };
   };
 
+  /** The cycles of a step of a split; null where they do not follow from its cuts, or are not exact.
+   * @param {ReturnType<typeof computed>} split */
+  const stepOf = ({ stages }) => {
+    const numbers = cycles?.step;
+    if (!cycles || !numbers) return null;
+    const passes = stages.map(({ range, cycles: all }) => {
+      const [once, backward, update] = [cycles.once, numbers.backward, numbers.update]
+        .map((list) => list.slice(...range).reduce((a, b) => a + b, 0));
+      return { forward: once - backward, backward, recomputed: (all ?? 0) - once, update };
+    });
+    const batches = numbers.micro_batches[stages.length - 1];
+    // Each micro-batch more takes as long as the one before it once the pipeline is full.
+    const some = Math.min(batches, 2 * stages.length + 4);
+    const { cycles: work } = stepSlots(passes, some);
+    const more = batches > some ? (batches - some) * (work - stepSlots(passes, some - 1).cycles) : 0;
+    const updates = passes.map((own) => own.update);
+    const update = numbers.updates_side_by_side ? Math.max(...updates) : updates.reduce((a, b) => a + b, 0);
+    const sum = work + more + update + copyCycles(numbers, stages.map(({ range }) => range), batches);
+    return Number.isSafeInteger(sum) ? sum : null;
+  };
+
   /** @param {Json.CheckedConstraint} rule @param {ReturnType<typeof computed>} split */
   const isKept = (rule, split) => {
     const stage = (/** @type {number} */ position) => split.stages.findIndex((one) => position < one.range[1]);
@@ -138,7 +159,7 @@ const tryable = () => {
   });
   let news = '';
   return {
-    data, last, positions, start, mostIpus, limitsOf, computed, faults, cutsOf, tried,
+    data, last, positions, start, mostIpus, limitsOf, computed, stepOf, faults, cutsOf, tried,
     /** The best split for the number of IPUs, if it is known. */
     best: () => data.best.find((own) => own.ipus === tried().ipus),
     /** Tries something else. @param {Partial<Tried>} change @param {string} [said] what was done, for who hears the verdict */
@@ -147,11 +168,41 @@ const tryable = () => {
       choose(choiceOf({ ...tried(), ...change }));
     },
     news: () => news,
+    /** Is anything tried that is not of the run? */
+    isTried: () => Object.values(choiceOf(tried())).some((value) => value !== null),
     /** Are cuts or limits others than those of the run? */
     isMoved: () => Object.entries(choiceOf(tried())).some(([key, value]) => key !== 'ipus' && value !== null),
     /** How many layers a stage has, without In and Out. @param {[number, number]} range */
     layersIn: ([start, end]) => end - start - Number(start === 0) - Number(end === positions && report.pseudo_layers === 'in-and-out'),
   };
+};
+
+/** The cycles of a step that copies between IPUs take: in each slot those of the IPU that sends or
+ * receives the most. @param {Json.StepNumbers} numbers @param {[number, number][]} stages
+ * @param {number} batches */
+const copyCycles = ({ cut_bytes: bytes, link_bandwidth: bandwidth }, stages, batches) => {
+  const clock = report.provenance.target.clock_hz;
+  if (stages.length < 2 || !clock) return 0;
+  const { isSerial, every, turn } = stepOrder(stages.length);
+  const over = (/** @type {number} */ position) => bytes[position - 1] ?? [0, 0];
+  /** In slots of an even and of an odd number. */
+  const most = [0, 0];
+  stages.forEach(([start, end], stage) => {
+    const [before, after] = [over(start), over(end)];
+    if (isSerial) most[0] += after[0] + after[1];
+    else if (every === 2) most[stage % 2] = Math.max(most[stage % 2], ...after);
+    else most.fill(Math.max(most[0], before[0] + after[1], before[1] + after[0]));
+  });
+  const [even, odd] = most.map((own) => Number((BigInt(own) * BigInt(clock) + BigInt(bandwidth) - 1n) / BigInt(bandwidth)));
+  const last = stages.length - 1;
+  const slots = (batches - 1) * every + (report.pipeline?.is_training ? 2 * last + turn : last) + 1;
+  return isSerial ? even * batches : odd * Math.floor(slots / 2) + even * Math.ceil(slots / 2);
+};
+
+/** The milliseconds of some cycles; null where the clock is not known. @param {number} cycles */
+const millisecondsOf = (cycles) => {
+  const clock = report.provenance.target.clock_hz;
+  return clock ? cycles / clock * 1000 : null;
 };
 
 /** The one number of a list where all are the same; null where they differ. @param {number[]} list */

@@ -57,15 +57,28 @@ const buildPlan = (parent) => {
 };
 
 /** The first answers: does it fit, on how many IPUs, how near is each to its limit, how
- * long is a step, what to paste. */
+ * long is a step, what to paste. They are of the split that is tried. */
 const showHead = () => {
   const head = byId('head');
   head.replaceChildren();
   add(head, 'p', `PopLiner report on ${short(report.provenance.files.profile)}`, 'eyebrow');
-  const title = report.heading ?? 'Report';
-  const answer = report.split ?? report.fit;
-  add(head, 'h1', title, answer ? (answer.fits ? 'good' : 'bad') : '');
+  const answer = addAs(head, 'div', 'answer');
+  follow(TRIED, () => {
+    answer.replaceChildren();
+    if (known?.isTried()) showTriedAnswer(answer, known); else showAnswer(answer);
+  });
+  addPaste(head);
+};
+
+/** @param {HTMLElement} head @param {string} title @param {boolean} [fits] nothing where there is no verdict */
+const addTitle = (head, title, fits) => {
+  add(head, 'h1', title, fits === undefined ? '' : fits ? 'good' : 'bad');
   document.title = `${title} \u2013 PopLiner`;
+};
+
+/** The answers of the run. @param {HTMLElement} head */
+const showAnswer = (head) => {
+  addTitle(head, report.heading ?? 'Report', (report.split ?? report.fit)?.fits);
   if (report.split && !report.split.fits) addSentences(head, 'verdict', 'said bad-list');
   const stages = stagesOf();
   const figures = add(head, 'dl', '', 'figures');
@@ -87,21 +100,46 @@ const showHead = () => {
     addFigure(figures, 'A step', [isTimed ? `${digits(step.milliseconds ?? 0)} ms` : [step.cycles, '/step/cycles']],
       [isTimed ? '' : 'cycles; ', 'slowest is IPU ', [step.slowest_stage, '/step/slowest_stage']]);
   } else if (liveness) addFigure(figures, 'Steps of the program', [[liveness.steps, '/liveness/steps']]);
-  const warnings = sentencesOf('warnings').length;
-  if (warnings) addButton(addFigure(figures, 'Warnings', []), String(warnings), () => choose({ view: 'details' }), '', 'link');
-  addNearness(head, stages);
-  addPaste(head);
+  addWarningsFigure(figures);
+  addNearness(head, stages.map(({ ipu, tile: { tile, bytes, limit: most } }) => ({ ipu, bytes, limit: most, tile })));
 };
 
-/** How near each IPU is to its limit. @param {HTMLElement} parent @param {OneIpu[]} stages */
+/** The answers for the cuts and limits that are tried. @param {HTMLElement} head @param {Known} own */
+const showTriedAnswer = (head, own) => {
+  const now = own.tried();
+  const split = own.computed(now);
+  const faults = own.faults(now, split);
+  const count = counted(split.stages.length, 'IPU');
+  addTitle(head, `As it is tried here, the model ${faults.length ? 'does not fit' : 'fits'} on ${count}`, !faults.length);
+  if (faults.length) add(head, 'p', `${faults.join('; ')}.`, 'bad');
+  const figures = add(head, 'dl', '', 'figures');
+  const free = split.stages.map(({ bytes, limit }) => limit - bytes);
+  const least = Math.min(...free);
+  const { bytes, limit } = split.stages[free.indexOf(least)];
+  addFigure(figures, least < 0 ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(bytes, limit)],
+    [`${grouped(bytes)} of ${grouped(limit)} bytes of IPU ${free.indexOf(least)}`]);
+  addFigure(figures, least < 0 ? 'Over the limit by' : 'Free there', [grouped(Math.abs(least))], ['bytes'], least < 0 ? 'bad' : '');
+  addStepFigure(figures, own);
+  addWarningsFigure(figures);
+  addNearness(head, split.stages.map((one, ipu) => ({ ...one, ipu })));
+};
+
+/** @param {HTMLElement} figures */
+const addWarningsFigure = (figures) => {
+  const warnings = sentencesOf('warnings').length;
+  if (warnings) addButton(addFigure(figures, 'Warnings', []), String(warnings), () => choose({ view: 'details' }), '', 'link');
+};
+
+/** How near each IPU is to its limit. @param {HTMLElement} parent
+ * @param {{ipu: number, bytes: number, limit: number, tile?: number}[]} stages */
 const addNearness = (parent, stages) => {
   if (!stages.length) return;
   const list = set(add(parent, 'div', '', 'nearness'), { role: 'group', 'aria-label': 'How full each IPU is' });
-  for (const { ipu, tile } of stages) {
-    const own = addButton(list, '', () => choose({ ipu, view: report.split ? 'split' : 'ipus' }), '', tile.free < 0 ? 'is-over' : '');
-    add(add(own, 'span', '', 'gauge'), 'span').style.width = `${Math.min(Number(tile.bytes) / (Number(tile.limit) || 1), 1) * 100}%`;
-    add(own, 'span', `IPU ${ipu}: ${ofLimit(tile.bytes, tile.limit)}`);
-    own.dataset.tip = `IPU ${ipu}\ntile ${tile.tile} has ${grouped(tile.bytes)} of ${grouped(tile.limit)} bytes`;
+  for (const { ipu, bytes, limit, tile } of stages) {
+    const own = addButton(list, '', () => choose({ ipu, view: report.split ? 'split' : 'ipus' }), '', Number(bytes) > Number(limit) ? 'is-over' : '');
+    add(add(own, 'span', '', 'gauge'), 'span').style.width = `${Math.min(Number(bytes) / (Number(limit) || 1), 1) * 100}%`;
+    add(own, 'span', `IPU ${ipu}: ${ofLimit(bytes, limit)}`);
+    own.dataset.tip = `IPU ${ipu}\n${tile === undefined ? 'its fullest tile' : `tile ${tile}`} has ${grouped(bytes)} of ${grouped(limit)} bytes`;
   }
 };
 

@@ -31,7 +31,7 @@ const addTileMap = (parent) => {
   const rest = categories.slice(14);
   const layers = /** @type {[string, string][]} */ ([
     ...drawn.map((own) => [lookOf(own.name), own.name]),
-    ...(rest.length ? [['tile-others', `${counted(rest.length, 'other')}`]] : []),
+    ...(rest.length ? [['tile-others', rest.map((own) => own.name).join(', ')]] : []),
     ['tile-shared', !map ? 'Bytes in use' : map.left_out ? 'Shared addresses, and categories left out' : 'Shared addresses'],
     ...(withGaps ? [['gaps', 'Fragmentation']] : []),
   ]);

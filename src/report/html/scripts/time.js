@@ -5,23 +5,14 @@
 /** So many micro-batches are drawn at most: those after them are like them. */
 const MOST_BATCHES = 64;
 
-/** The pieces of work of a step, slot by slot (docs/model.md, "Time"); null where it is not
- * known what a stage does in each pass. */
-const stepPieces = () => {
-  const { step, execution, pipeline } = report;
-  const stages = execution?.stages ?? [];
-  const passes = /** @type {Json.PassCycles[]} */ (stages.map((own) => own.passes).filter(Boolean));
-  if (!step || !stages.length || isHuge || passes.length < stages.length) return null;
-  if (report.pseudo_layers === 'out-with-in' && stages.length > 1) return null;
-  const schedule = pipeline?.schedule ?? 'none';
-  const isSerial = stages.length === 1 || schedule === 'sequential' || (!!pipeline?.is_training && schedule === 'none');
-  const last = stages.length - 1;
+/** The pieces of work of a step, slot by slot (docs/model.md, "Time"), and the cycles of each slot.
+ * @param {Json.PassCycles[]} passes of each stage @param {number} batches */
+const stepSlots = (passes, batches) => {
+  const { pipeline } = report;
+  const last = passes.length - 1;
   /** @type {(keyof Json.PassCycles)[]} */
   const back = pipeline?.is_training ? ['recomputed', 'backward'] : [];
-  // The slots from one micro-batch to the next, and how many the last stage waits between its passes.
-  const every = isSerial ? stages.length * (back.length ? 2 : 1) : schedule === 'tf-interleaved' && back.length ? 2 : 1;
-  const turn = isSerial || schedule !== 'popart' ? 1 : 0;
-  const batches = Math.min(step.micro_batches, MOST_BATCHES);
+  const { every, turn } = stepOrder(passes.length);
   /** @type {Piece[][]} */
   const slots = [];
   /** @param {number} slot @param {number} ipu @param {(keyof Json.PassCycles)[]} kinds @param {number} batch */
@@ -40,7 +31,7 @@ const stepPieces = () => {
   for (const slot of slots) {
     starts.push(cycles);
     /** @type {number[]} */
-    const busy = new Array(stages.length).fill(0);
+    const busy = new Array(passes.length).fill(0);
     for (const own of slot ?? []) {
       const length = own.to;
       own.from = cycles + busy[own.ipu];
@@ -49,7 +40,30 @@ const stepPieces = () => {
     }
     cycles += Math.max(...busy, 0);
   }
-  return { pieces: slots.flat().filter(Boolean), starts, cycles, batches, stages: stages.length };
+  return { pieces: slots.flat().filter(Boolean), starts, cycles };
+};
+
+/** The order of passes: does one stage work at a time, how many slots are there from one
+ * micro-batch to the next, and does the last stage wait a slot between its passes?
+ * @param {number} stages */
+const stepOrder = (stages) => {
+  const { pipeline } = report;
+  const schedule = pipeline?.schedule ?? 'none';
+  const isTraining = !!pipeline?.is_training;
+  const isSerial = stages === 1 || schedule === 'sequential' || (isTraining && schedule === 'none');
+  const every = isSerial ? stages * (isTraining ? 2 : 1) : schedule === 'tf-interleaved' && isTraining ? 2 : 1;
+  return { isSerial, every, turn: isSerial || schedule !== 'popart' ? 1 : 0 };
+};
+
+/** The step of the split of the run; null where it is not known what a stage does in each pass. */
+const stepPieces = () => {
+  const { step, execution } = report;
+  const stages = execution?.stages ?? [];
+  const passes = /** @type {Json.PassCycles[]} */ (stages.map((own) => own.passes).filter(Boolean));
+  if (!step || !stages.length || isHuge || passes.length < stages.length) return null;
+  if (report.pseudo_layers === 'out-with-in' && stages.length > 1) return null;
+  const batches = Math.min(step.micro_batches, MOST_BATCHES);
+  return { ...stepSlots(passes, batches), batches, stages: stages.length };
 };
 
 /** What each kind of work looks like, and is called. @type {[keyof Json.PassCycles, string, string][]} */

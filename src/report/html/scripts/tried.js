@@ -264,7 +264,17 @@ const addTriedVerdict = (tool, own) => {
     addFigure(totals, 'Peak memory of any stage', [grouped(split.peak)], ['bytes']);
     addFigure(totals, 'Over all cuts', [grouped(split.cutBytes)], ['bytes']);
     if (split.slowest !== null) addFigure(totals, 'Slowest stage', [grouped(split.slowest)], ['cycles']);
+    addStepFigure(totals, own);
   });
+};
+
+/** The time of a step of the split that is tried, if it is known. @param {HTMLElement} figures @param {Known} own */
+const addStepFigure = (figures, own) => {
+  const cycles = own.stepOf(own.computed(own.tried()));
+  if (cycles === null) return;
+  const milliseconds = millisecondsOf(cycles);
+  const figure = addFigure(figures, 'A step', [milliseconds === null ? '' : `${digits(milliseconds)} ms`]);
+  write(add(figure, 'small'), [[cycles, '/step/cycles'], ' cycles'], 'now');
 };
 
 /** @param {HTMLElement} tool @param {Known} own */
@@ -275,8 +285,15 @@ const addTriedStages = (tool, own) => {
     ['IPU', 'text'], ['Layers', 'layers'], ['Peak memory', 'bytes', `${tile}/bytes`], ['Limit', 'bytes', `${tile}/limit`],
     ['Of the limit', 'share'], ['Free', 'free', `${tile}/free`],
     cycles && ['Cycles of a micro-batch', 'count', '/execution/stages/{}/micro_batch_cycles'],
+    cycles && report.provenance.target.clock_hz && ['Micro-batch (ms)', 'text'],
     ['Bytes over the cut after it', 'bytes', '/cuts/{}/bytes'],
   ]);
+  /** In cycles, and where the clock is known in milliseconds. @param {?number} time */
+  const timesOf = (time) => {
+    if (time === null) return [];
+    const milliseconds = millisecondsOf(time);
+    return milliseconds === null ? [time] : [time, milliseconds.toFixed(3)];
+  };
   const table = addTable(addAs(tool, 'div', 'what-if-table'), 'Stages of the split', columns, [], {
     id: 'what-if-stages', isTried: true, choose: (_, ipu) => choose({ ipu }), isChosen: (_, ipu) => ipu === chosen.ipu,
   });
@@ -284,7 +301,7 @@ const addTriedStages = (tool, own) => {
     const { stages, cuts } = own.computed(own.tried());
     table.set(stages.map(({ range, bytes, limit, cycles: time }, stage) => ({
       at: String(stage),
-      cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes, ...(cycles ? [time] : []), cuts[stage] ?? null],
+      cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes, ...timesOf(time), cuts[stage] ?? null],
     })));
   });
 };
