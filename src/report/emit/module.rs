@@ -75,7 +75,6 @@ impl ModuleTemplate {
     ///
     /// # Errors
     /// [`EmitError::NoModuleName`] when Python would read another name, or reject the expression.
-    /// not read it at all.
     pub fn python(&self, layer: &str) -> Result<String, EmitError> {
         let unfit = |reason| EmitError::NoModuleName {
             layer: printable(layer),

@@ -3,7 +3,6 @@
 //!
 //! The files have no licence and are not part of the project. If they are missing, these tests are
 //! skipped.
-//! missing, these tests say so and end.
 
 use crate::support::{sample, sample_pair};
 use popliner::debug_info::DebugInfo;

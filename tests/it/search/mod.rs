@@ -1,4 +1,4 @@
-//! The best split.
+//! Searches: best splits, plans and advice.
 
 mod advice;
 mod bert_large;

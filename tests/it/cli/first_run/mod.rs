@@ -3,7 +3,6 @@
 //!
 //! Warnings must be on standard error and in the report. [`sound_models_are_not_warned_of`] checks
 //! that sound models cause none of them.
-//! right, [`sound_models_are_not_warned_of`] holds that there is none.
 
 mod files;
 mod layer_rows;

@@ -1,5 +1,5 @@
-//! Cuts that are moved in the page: every number that it then shows is that of the
-//! command line that it shows.
+//! Cuts that are moved in the page: every number that the page then shows is what its command line
+//! computes.
 
 mod limits;
 mod stages;
@@ -13,7 +13,7 @@ use super::{export, no_errors};
 use crate::support::{DEFAULT_REGEX, finish, models, models::share, profile, root};
 use serde_json::{Value, json};
 
-/// The split that is tried, as the page shows it.
+/// The split that the reader tries, as the page shows it.
 const SHOWN: &str = "(() => {
     const part = (name) => document.getElementById('what-if-' + name);
     const texts = (all) => [...all].map((one) => one.textContent);
@@ -31,7 +31,7 @@ const SHOWN: &str = "(() => {
     };
 })()";
 
-/// How a cut is moved.
+/// The ways to move a cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
     Keys,
@@ -45,12 +45,12 @@ struct Page {
     folder: tempfile::TempDir,
     report: Value,
     tried: BTreeSet<Vec<u64>>,
-    /// Reports by the command lines that made them.
+    /// Reports, by the command lines that made them.
     judged: BTreeMap<String, Value>,
 }
 
 impl Page {
-    /// `None` after saying that the test is skipped.
+    /// Opens the page of a run; `None` if the test is skipped.
     #[track_caller]
     fn open(profile: &Path, options: &[&str]) -> Option<Self> {
         let mut browser = Browser::find()?;
@@ -86,7 +86,7 @@ impl Page {
         self.browser.press(key);
     }
 
-    /// The middle of a handle, and where it would be at `position`.
+    /// Returns the middle of a handle, and its middle if it were at `position`.
     fn places(&mut self, cut: usize, position: u64) -> [[f64; 2]; 2] {
         let positions = self.positions();
         let places = format!(
@@ -150,7 +150,7 @@ impl Page {
         panic!("cut {cut} does not come to {position}");
     }
 
-    /// Makes another split: all cuts to the right, then each to its place.
+    /// Makes another split: moves all cuts to the right, then each to its place.
     fn make(&mut self, by: By, cuts: &[u64]) {
         for cut in (0..cuts.len()).rev() {
             self.press(cut, "End");
@@ -189,7 +189,7 @@ impl Page {
         self.value(&click);
     }
 
-    /// The report of the command line that the page shows.
+    /// Returns the report of the command line that the page shows.
     fn judged(&mut self, command: &str) -> Value {
         if let Some(report) = self.judged.get(command) {
             return report.clone();
@@ -209,7 +209,7 @@ impl Page {
         report
     }
 
-    /// All that the page shows is what its command line finds.
+    /// Compares everything that the page shows with the report of its command line.
     fn check(&mut self) {
         let state = self.value(SHOWN);
         let command = state["command"].as_str().expect("a command");
@@ -344,7 +344,7 @@ fn a_moved_split_has_the_numbers_of_its_command_line() {
         let last = page.positions() - 1;
         let count = page.cuts().len() as u64;
         assert!(count >= 1, "{fixture}");
-        // The cuts next to each other, further right each time; and apart.
+        // Adjacent cuts, further right each time; then cuts apart.
         let count_of_splits = 12 / share(4);
         for number in 0..50 {
             if page.tried.len() == count_of_splits {
@@ -364,7 +364,7 @@ fn a_moved_split_has_the_numbers_of_its_command_line() {
 
 #[test]
 fn other_limits_and_numbers_of_ipus_have_their_best_split() {
-    // Where a layer alone is over another limit, layers stay as they are.
+    // The given regex keeps layers unchanged if a layer is over another limit.
     let options = ["--solve", "--num-ipus=4", DEFAULT_REGEX];
     let fixtures = [
         "poptorch-bert-training",
@@ -410,15 +410,14 @@ fn the_command_is_copied_or_selected() {
         if (note.textContent) resolve(note.textContent);
         new MutationObserver(() => resolve(note.textContent)).observe(note, { childList: true });
     })";
-    // A clipboard of its own: that of a machine is shared by all browsers on it, and
-    // answers or does not.
+    // Replaces the clipboard, since all browsers on a machine share one, which may not answer.
     page.value(
         "void (navigator.clipboard.writeText = async (text) => { window.clipboard = text; })",
     );
     page.value(press);
     assert_eq!(page.value(copied), json!("Copied."));
     assert_eq!(page.value("window.clipboard"), json!(command));
-    // Where a browser does not let a page write there, the command is selected.
+    // If a browser refuses to write to the clipboard, the command is selected.
     page.value("document.getElementById('what-if-copied').textContent = ''");
     page.value("getSelection().removeAllRanges()");
     page.value("void (navigator.clipboard.writeText = () => Promise.reject(new Error()))");
@@ -433,7 +432,7 @@ fn the_command_is_copied_or_selected() {
     assert_eq!(page.value("getSelection().toString()"), json!(command));
 }
 
-/// A stage of frozen layers alone recomputes nothing; beside others of their stage they do.
+/// A stage with only frozen layers recomputes nothing; frozen layers beside others do.
 #[test]
 fn frozen_layers_run_again_where_others_of_their_stage_do() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -451,7 +450,7 @@ fn frozen_layers_run_again_where_others_of_their_stage_do() {
     }
 }
 
-/// The ranges of 100 layers with up to 63 stages after them are too many.
+/// 100 layers with up to 63 stages after them have too many ranges.
 #[test]
 fn a_large_model_has_the_ranges_around_the_best_cuts() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -473,7 +472,7 @@ fn a_large_model_has_the_ranges_around_the_best_cuts() {
     assert_eq!(page.value(note), json!(true));
     page.press(0, "ArrowRight");
     page.press(0, "Home");
-    // Each check is a search of seconds: one after all of these.
+    // Each check is a search of seconds, so one check follows several changes.
     page.enter_unchecked("ipus", "9");
     page.click_unchecked("take");
     page.press(0, "ArrowLeft");

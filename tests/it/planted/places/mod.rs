@@ -2,8 +2,8 @@
 //! generator's truth, which shares no code with the library's placement of operations.
 //!
 //! `cargo test --test it planted::places -- --nocapture` prints the distribution of errors, by
-//! feature of the models. `SEEDS=12..13` runs one model, range by range; `MODEL='--framework popart
-//! --masks'` runs a model with these options.
+//! feature of the models. `SEEDS=12..13` runs one model, range by range;
+//! `MODEL='--framework popart --masks'` runs a model with these options.
 
 pub mod distribution;
 pub mod drawn;
