@@ -44,24 +44,24 @@ enum CountedBy {
     Overhead,
 }
 
-/// Who explains the bytes of the fullest tile at its fullest step.
+/// How the model explains the bytes of the fullest tile at its peak step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CoverageFacts")]
 pub struct Coverage {
     /// The tile.
     pub tile: u32,
-    /// Recorded by the compiler.
+    /// Bytes that the compiler recorded.
     pub recorded: u64,
-    /// Operations that have a layer by their names.
+    /// Bytes of operations that have a layer by their names.
     pub layers: u64,
-    /// Other operations, which were assigned to places.
+    /// Bytes of other operations, which were assigned to positions.
     pub assigned: u64,
-    /// Those of them that count in several places only because an operation
-    /// that reaches over the model touches these.
+    /// The part of `assigned` that counts in several positions only because an operation that spans
+    /// the model uses it.
     pub by_touch: u64,
-    /// Of no operation.
+    /// Bytes that belong to no operation.
     pub overhead: u64,
-    /// Unexplained; below 0 when more is predicted than recorded.
+    /// Unexplained bytes; below 0 if more is predicted than recorded.
     pub rest: i64,
 }
 

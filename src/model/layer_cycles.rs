@@ -7,16 +7,16 @@ use super::{Model, Pass, PlaceSet, Placement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Cycles by the pass that they are spent in.
+/// Cycles by pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PassCycles {
-    /// In the forward pass; all of inference.
+    /// Cycles of the forward pass; all cycles of inference.
     pub forward: u64,
-    /// In the backward pass, without what is recomputed for it.
+    /// Cycles of the backward pass, without recomputation.
     pub backward: u64,
-    /// In forward operations that run again for the backward pass.
+    /// Cycles of forward operations that run again for the backward pass.
     pub recomputed: u64,
-    /// In updates of weights.
+    /// Cycles of updates of weights.
     pub update: u64,
 }
 

@@ -22,7 +22,7 @@ pub enum Framework {
     Popxl,
     /// TensorFlow, or JAX.
     Tensorflow,
-    /// Poplar and its libraries alone, or nothing that is known.
+    /// Only Poplar and its libraries, or an unknown framework.
     #[default]
     Poplar,
 }
@@ -56,18 +56,18 @@ impl Framework {
     }
 }
 
-/// The facts of the recorded compilation, and the versions that wrote it.
+/// Facts about the recorded compilation, and the versions of the software that wrote it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
-    /// The software that the model was written with, by its contexts.
+    /// The software that the model was written with, as its contexts show.
     pub framework: Framework,
     /// Does it accumulate gradients over several micro-batches?
     pub accumulates: bool,
-    /// Does it compute parts of the forward pass again for the backward pass?
+    /// Does it recompute parts of the forward pass for the backward pass?
     pub recomputes: bool,
-    /// Are there operations that mark checkpoints for that?
+    /// Are there operations that mark checkpoints for recomputation?
     pub has_checkpoints: bool,
-    /// Are tensors loaded from memory outside the IPUs, as the state of the optimizer is?
+    /// Are tensors loaded from memory outside the IPUs, such as optimizer state?
     pub loads_state: bool,
     /// Are tensors gathered from several replicas?
     pub gathers_state: bool,

@@ -15,45 +15,44 @@ pub type LayerNames = Vec<Option<String>>;
 pub struct Proof {
     /// The requested objective: `peak`, `fewest`, `communication`, `cycles` or `time`.
     pub objective: String,
-    /// Is no split better by the objective? Then the integer program was solved to optimality,
-    /// and the dynamic program agrees in every number; by time, no split was left untried that
-    /// could be faster. A split of a search without proof, or one that was given, says `false`
-    /// and has no numbers.
+    /// Is no split better by the objective? If true, the integer program was solved to optimality
+    /// and the dynamic program agrees in every number; for `time`, every split that could be faster
+    /// was tried. A search without proof, or a given split, has `false` and no numbers.
     pub optimal: bool,
-    /// By time, the cycles that a step of any split that fits takes at least; else absent.
+    /// For `time`, a lower bound on the cycles of a step of any split that fits; otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_at_least: Option<u64>,
-    /// The numbers that splits are compared by, the first deciding first; by time only the
-    /// cycles of the slowest stage, which no split can have fewer of.
+    /// The numbers by which splits are compared, the most important first. For `time`, only the
+    /// cycles of the slowest stage, which are the fewest of any split.
     pub objectives: Vec<ProvenObjective>,
-    /// The ranges which show that the highest number of any stage cannot be lower.
+    /// Ranges of layers that prove that the highest number of any stage cannot be lower.
     pub bottlenecks: Vec<ProvenBottleneck>,
 }
 
-/// One number of the best split, by both programs. Numbers are decimal text,
-/// since they can be beyond 64 bits.
+/// One number of the best split, by both programs. Numbers are decimal text, since they can exceed
+/// 64 bits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvenObjective {
     /// The name of the number: `peak` (bytes on the fullest tile of any stage),
     /// `stages`, `squares` (the sum of the squared peaks of all stages),
     /// `cut_bytes` or `cycles` (of the slowest stage).
     pub objective: String,
-    /// As the integer program found it.
+    /// The number that the integer program computes.
     pub integer_program: String,
-    /// As the dynamic program found it.
+    /// The number that the dynamic program computes.
     pub dynamic_program: String,
 }
 
-/// The next lower number, at which there is no split.
+/// The next lower value of a number, which no split reaches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvenBottleneck {
     /// The name of the number: `peak` or `cycles`.
     pub objective: String,
-    /// The highest number of any range of layers below the best, as decimal
+    /// The highest number of any range of layers that is lower than the best split's, as decimal
     /// text.
     pub below: String,
-    /// The fewest stages when no stage may have more than that: more than
-    /// there are IPUs. `null` when no number of stages is enough.
+    /// The fewest stages if no stage may have more than `below`, which are more than there are
+    /// IPUs. `null` if no number of stages is enough.
     pub stages_needed: Option<u32>,
 }
 
@@ -62,88 +61,85 @@ pub struct ProvenBottleneck {
 pub struct Refusal {
     /// The reason why there is no split.
     pub reason: RefusalReason,
-    /// Bytes that a stage may take on each tile: the maximum that any IPU
-    /// allows.
+    /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,
-    /// Ranges of layers, each alone over the limit, that meet only at their end
-    /// layers. Each must be cut in a place of its own.
+    /// Ranges of layers that are each over the limit and meet only at their end layers. Each range
+    /// needs a cut of its own.
     pub ranges: Vec<OverLimit>,
-    /// Layers after which a cut is required, which count as well.
+    /// Layers after which a cut is required. These cuts count in the proof.
     pub cuts_after: LayerNames,
-    /// The number of stages that the ranges prove to be needed at least. `null`
-    /// when no number is enough.
+    /// Lower bound on stages, as the ranges prove. `null` if no number is enough.
     pub stages_needed: Option<u32>,
-    /// The fewest bytes for a stage on each tile with which a split fits on the
-    /// IPUs given; the reserve comes on top.
+    /// The lowest limit of a stage on each tile, in bytes, with which a split fits on the given
+    /// IPUs. The reserve is not included.
     pub smallest_limit: Option<u64>,
-    /// Those bytes with the reserve: what `--mem-per-tile` would have to be.
+    /// The lowest `--mem-per-tile` with which a split fits, in bytes: `smallest_limit` and the
+    /// reserve.
     pub smallest_tile_memory: Option<u64>,
-    /// The fewest IPUs on which a split fits; `null` when no number is enough.
+    /// The fewest IPUs on which a split fits; `null` if no number is enough.
     pub fewest_ipus: Option<u32>,
-    /// The best split on the fewest IPUs of those numbers that the framework takes.
+    /// The best split on the fewest IPUs that are enough and that the framework accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_more_ipus: Option<OtherSplit>,
-    /// Constraints and tied weights that keep layers together which are too large as
-    /// one stage.
+    /// Constraints and tied weights that keep layers together that are too large as one stage.
     pub kept_together: Vec<String>,
-    /// Splits that would fit without some constraints or with some weights untied; empty
-    /// when nothing would, or when there are neither constraints nor tied weights.
+    /// Splits that fit without some constraints or with some weights untied; empty if no such split
+    /// fits, or if there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
-    /// Where the most is lacking, and changes that would free memory there.
+    /// The stage that lacks the most memory, and changes that would free memory there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFacts>,
 }
 
-/// The best split with something changed.
+/// The best split with changed options.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherSplit {
-    /// The options to type for it.
+    /// The changed options, as typed.
     pub options: String,
     /// Does it fit?
     pub fits: bool,
-    /// Bytes on the fullest tile of any stage of its best split.
+    /// Bytes on the fullest tile of any stage of the best split with these options.
     pub fullest_tile_bytes: u64,
-    /// The difference from now, below 0 where it is less.
+    /// The difference in bytes from the current options, below 0 for less.
     pub change: i64,
     /// The layers of each stage of that split.
     pub stages: Vec<LayerNames>,
-    /// The time of a step of that split, where it is known.
+    /// The time of a step of that split, in milliseconds; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<f64>,
     /// The micro-batches of that step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batches: Option<u64>,
-    /// Bytes that it loads from outside the IPUs and stores there, whose time is not among
-    /// that.
+    /// Bytes that the step loads from outside the IPUs and stores there, whose time is not in
+    /// `milliseconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streamed_bytes: Option<u64>,
 }
 
-/// The changes that would free memory, and where.
+/// Changes that would free memory, and the place that lacks the most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdviceFacts {
-    /// The layer that is too large alone or else those of the stage that is the furthest over
-    /// its limit.
+    /// The layers of the stage that is furthest over its limit, or one layer that is too large by
+    /// itself.
     pub layers: LayerNames,
-    /// Their fullest tile.
+    /// The fullest tile of the layers.
     pub tile: u32,
-    /// Their bytes on it.
+    /// Bytes of the layers on `tile`.
     pub bytes: u64,
-    /// The largest variables that are live there at the peak; none where names are not known,
-    /// such as from a saved model.
+    /// The largest variables that are live on `tile` at its peak; empty if their names are unknown,
+    /// such as for a saved model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<LiveVariable>,
     /// The changes, the most certain first.
     pub changes: Vec<Advice>,
 }
 
-/// Constraints and tied weights that prevent every split, and the best split
-/// without them.
+/// Constraints and tied weights that prevent every split, and the best split without them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelaxationFacts {
-    /// The constraints, as they were given.
+    /// The constraints, as the user gave them.
     pub constraints: Vec<String>,
-    /// The names of the weights.
+    /// The names of the tied weights.
     pub weights: Vec<String>,
     /// The layers of each stage of the best split without them.
     pub stages: Vec<LayerNames>,
@@ -153,17 +149,15 @@ pub struct RelaxationFacts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalReason {
-    /// A layer, or several that constraints or tied weights keep together, is
-    /// alone over the limit.
+    /// A layer, or several that constraints or tied weights keep together, is over the limit by
+    /// itself.
     TooLarge,
-    /// More IPUs are needed than there are.
+    /// More IPUs are needed than are available.
     #[default]
     TooFewIpus,
-    /// There are IPUs enough, but not with these pins and with the limits of
-    /// single IPUs.
+    /// There are enough IPUs, but not with these pins and the limits of single IPUs.
     PinsOrLimits,
-    /// The least bytes of the stages would fit; what the pipeline keeps beside
-    /// that does not.
+    /// The layers fit, but not with the copies and buffers of the pipeline.
     Pipeline,
 }
 
@@ -172,19 +166,19 @@ pub enum RefusalReason {
 pub struct OverLimit {
     /// The layers, in order.
     pub layers: LayerNames,
-    /// Their fullest tile as one stage; the first of several.
+    /// Their fullest tile as one stage; the first one of a tie.
     pub tile: u32,
-    /// The first step at which the variables there are most; `null` when the
-    /// layers have no steps.
+    /// The first step at which variables take the most on `tile`; `null` if the layers have no
+    /// steps.
     pub step: Option<u32>,
-    /// Bytes there.
+    /// Bytes on `tile`.
     pub bytes: u64,
 }
 
-/// How a split that was given compares with the best.
+/// Comparison of a given split with the best one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenSplit {
-    /// Constraints that it breaks, as they were given, and ties of weights.
+    /// Broken constraints, as the user gave them, and broken ties of weights.
     pub broken_constraints: Vec<String>,
     /// Does the best split fit?
     pub best_fits: bool,
@@ -192,11 +186,11 @@ pub struct GivenSplit {
     pub best_stages: Vec<LayerNames>,
     /// The best split's bytes on the fullest tile of any stage.
     pub best_fullest_tile_bytes: u64,
-    /// The best split's bytes over all cuts together.
+    /// The best split's bytes over all cuts.
     pub best_cut_bytes: u64,
-    /// Cycles of the best split's slowest stage, when they are known.
+    /// Cycles of the best split's slowest stage; `null` without cycles.
     pub best_slowest_stage_cycles: Option<u64>,
-    /// The time of a step of the best split, where it is known.
+    /// The time of a step of the best split, in milliseconds; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_milliseconds: Option<f64>,
 }
@@ -206,20 +200,19 @@ pub struct GivenSplit {
 pub struct TiedWeightFacts {
     /// The name of the weight.
     pub weight: String,
-    /// Its bytes over all tiles.
+    /// Bytes of the weight over all tiles.
     pub bytes: u64,
-    /// The layers that use it, in order, `null` for In.
+    /// The layers that use the weight, in order, `null` for In.
     pub layers: LayerNames,
-    /// Was it untied with `--untie`? Else a split has it on one IPU.
+    /// Was the weight untied with `--untie`? Otherwise a split has it on one IPU.
     pub untied: bool,
-    /// The stages of the split that use it; empty without a split. Several when
-    /// it is untied, and where a search knows nothing of tied weights or a
-    /// split was given.
+    /// The stages of the split that use the weight; empty without a split. There are several if the
+    /// weight is untied, the search ignores ties, or the split was given.
     pub stages: Vec<u32>,
 }
 
-/// Layers that use the same variables that are always live, such as constants
-/// and untied weights. Each stage that has one of them needs a copy.
+/// Layers that use the same always-live variables, such as constants and untied weights. Each stage
+/// with one of these layers needs a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedVariables {
     /// The layers, in order.
@@ -237,7 +230,7 @@ pub struct Sweep {
     pub rows: Vec<SweepRow>,
 }
 
-/// The best split into at most this number of stages.
+/// The best split into at most `ipus` stages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRow {
     /// The number of IPUs.
@@ -252,19 +245,19 @@ pub struct SweepRow {
     pub fits: bool,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
-    /// The limit less that; below 0 when it does not fit.
+    /// The limit less `fullest_tile_bytes`; below 0 if the split does not fit.
     pub free: i64,
-    /// Bytes over all cuts together.
+    /// Bytes over all cuts.
     pub cut_bytes: u64,
-    /// Cycles of the slowest stage for a micro-batch, when they are known.
+    /// Cycles of the slowest stage for a micro-batch; `null` without cycles.
     pub slowest_stage_cycles: Option<u64>,
-    /// Cycles of a step, when they are known; left out in reports of earlier versions.
+    /// Cycles of a step; absent without cycles, and in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_cycles: Option<u64>,
-    /// The micro-batches of that step.
+    /// The micro-batches of the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batches: Option<u64>,
-    /// Milliseconds of the step, where the clock is known.
+    /// The time of the step, in milliseconds; absent if the clock is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<f64>,
     /// Bytes on the fullest tile of each stage; empty in reports of earlier versions.
@@ -272,6 +265,6 @@ pub struct SweepRow {
     pub stage_bytes: Vec<u64>,
     /// The layers of each stage.
     pub stages: Vec<LayerNames>,
-    /// Why this number is a practical one, such as `one machine`.
+    /// Why this number is practical, such as `one machine`, or how many IPUs stay empty.
     pub hint: Option<String>,
 }

@@ -6,16 +6,16 @@ use crate::search::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// All bytes and cycles of stages are an estimate for another micro-batch than that of the
-/// profile, which only a compilation can prove.
+/// All bytes and cycles of stages are estimates for another micro-batch than the profile's. Only a
+/// compilation can confirm them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EstimateFacts {
     /// The samples of a micro-batch of the profile.
     pub recorded_micro_batch: u64,
     /// The samples that the numbers are estimated for.
     pub micro_batch: u64,
-    /// The most samples, up to 1,048,576, with which the split that was given, or any on as
-    /// many IPUs in this pipeline, fits by the same estimate; `null` where not even one does.
+    /// The most samples, up to 1,048,576, with which the given split, or any split on as many IPUs
+    /// in this pipeline, fits by the same estimate; `null` if not even one sample fits.
     pub largest_micro_batch: Option<u64>,
 }
 

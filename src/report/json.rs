@@ -56,20 +56,19 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     written(&stages, PrettyFormatter::new(), out)
 }
 
-/// The report as it is written: with what it says to people, which readers of the rest
-/// need not know.
+/// The report with its texts for people, which other readers can ignore.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Report")]
 pub(super) struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// The heading of a document about it: does the model fit?
+    /// The heading of the report: whether the model fits.
     #[schemars(default)]
     heading: String,
     /// Sentences and tables for people.
     #[schemars(default)]
     sections: Vec<SectionData>,
-    /// The split in every form that can be pasted; empty without a split.
+    /// The split in every form of configuration; empty without a split.
     #[schemars(default)]
     configuration: Vec<Configuration>,
 }

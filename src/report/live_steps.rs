@@ -5,51 +5,51 @@ use super::LayerNames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The variables of tiles at chosen steps. Lists are by chosen step unless they say
-/// otherwise.
+/// The variables of tiles at chosen steps. Unless stated otherwise, lists have an entry for each
+/// chosen step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveSteps {
-    /// The chosen steps, ascending: peaks, where layers and stages begin and end, where
-    /// the backward pass begins, and the highest and lowest points between.
+    /// The chosen steps, ascending: peaks, ends of layers and stages, the start of the backward
+    /// pass, and the highest and lowest points between.
     pub steps: Vec<u32>,
-    /// The programs that run, such as `OnTileExecute encoder/3/MatMul`.
+    /// The program at each step, such as `OnTileExecute encoder/3/MatMul`.
     pub programs: Vec<String>,
-    /// The operation that it belongs to; `null` for none, and the first one where
-    /// outlined code belongs to several.
+    /// The operation that the program belongs to; `null` for none. If outlined code belongs to
+    /// several operations, the first one.
     pub operations: Vec<Option<String>>,
-    /// Over all tiles, bytes of the variables that are live at the step but not always.
+    /// Bytes of the variables that are live at the step but not always, over all tiles.
     pub not_always_live: Vec<u64>,
     /// The fullest tile.
     #[serde(flatten)]
     pub fullest: TileAtSteps,
-    /// The fullest tile of each stage, as far as there is room, or the next fullest ones of
-    /// the whole model; each once, and without the fullest of all. Of each at most as many of
-    /// its largest variables as there is room for.
+    /// The fullest tile of each stage, as far as there is room, or the next fullest tiles of the
+    /// whole model, without duplicates and without `fullest`. The number of listed variables of
+    /// each is limited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<TileAtSteps>,
 }
 
-/// The variables of one tile at the chosen steps. Lists are by chosen step unless they say
-/// otherwise.
+/// The variables of one tile at the chosen steps. Unless stated otherwise, lists have an entry for
+/// each chosen step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileAtSteps {
     /// The tile.
     pub tile: u32,
-    /// How many lowered variables of the tile are live.
+    /// Number of lowered variables that are live on the tile.
     pub counts: Vec<u64>,
-    /// Their bytes, those of code among them.
+    /// Bytes of the live variables, code included.
     pub bytes: Vec<u64>,
-    /// Bytes of all variables of the tile that are live on every step.
+    /// Bytes of all variables of the tile that are live on every step; one number.
     pub always_live: u64,
     /// The bytes by category, most bytes first.
     pub categories: Vec<CategoryAtSteps>,
-    /// The bytes by layer, in the order of the report's layers. What several layers use
-    /// counts in each. Empty where that would be too many numbers.
+    /// The bytes by layer, in the order of the report's layers. Variables of several layers count
+    /// in each. Empty if there would be too many numbers.
     pub layers: Vec<LayerAtSteps>,
-    /// Bytes of the variables that count in no layer, but in every stage.
+    /// Bytes of the variables that are assigned to no layer, but to every stage.
     pub in_every_stage: Vec<u64>,
-    /// Of each step the 20 largest variables are among these, and the 10 largest of
-    /// each layer: the largest first.
+    /// The largest variables, the largest first: at least the 20 largest at each step and the 10
+    /// largest of each layer.
     pub variables: Vec<VariableAtSteps>,
 }
 
@@ -58,33 +58,33 @@ pub struct TileAtSteps {
 pub struct CategoryAtSteps {
     /// Its name, such as `variable`.
     pub name: String,
-    /// By chosen step: bytes that are live.
+    /// Live bytes at each chosen step.
     pub bytes: Vec<u64>,
 }
 
 /// One layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerAtSteps {
-    /// Its name.
+    /// The layer's name.
     pub name: Option<String>,
-    /// By chosen step: bytes that are live.
+    /// Live bytes at each chosen step.
     pub bytes: Vec<u64>,
 }
 
 /// One lowered variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableAtSteps {
-    /// Its name, such as `weights#0`.
+    /// The variable's name, such as `weights#0`.
     pub name: String,
-    /// Its category.
+    /// The name of the variable's category.
     pub category: String,
-    /// Its size.
+    /// The variable's size.
     pub bytes: u64,
-    /// The layers that it counts in, in order; empty when it counts in every stage.
+    /// The layers that the variable is assigned to, in order; empty if it counts in every stage.
     pub layers: LayerNames,
     /// Is it live on every step of the program?
     pub is_always_live: bool,
-    /// From which to which of the chosen steps it is live, both inclusive, ascending.
-    /// Between chosen steps it need not be.
+    /// Ranges of chosen steps at which it is live, both ends inclusive, ascending. Between chosen
+    /// steps it may be dead.
     pub live: Vec<(u32, u32)>,
 }

@@ -3,58 +3,55 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The memory of the whole model over the steps of the program: all lowered
-/// variables, whichever operations use them.
+/// The memory of the whole model over the steps of the program: all lowered variables, with or
+/// without an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Liveness {
-    /// How many liveness steps the program has.
+    /// Number of liveness steps of the program.
     pub steps: u32,
     /// The first step of the backward pass; `null` for inference.
     pub turn: Option<u32>,
-    /// Summed over all tiles.
+    /// Bytes summed over all tiles.
     pub all_tiles: Curve,
-    /// The tile that the compiler recorded most bytes for.
+    /// The tile with the most recorded bytes.
     pub fullest_tile: u32,
-    /// Its bytes.
+    /// Bytes on the fullest tile.
     pub fullest_tile_curve: Curve,
-    /// Which steps belong to which layer, in the order of the steps; steps
-    /// between bands belong to none.
+    /// The steps of each layer, in the order of the steps; steps between bands belong to no layer.
     pub bands: Vec<Band>,
-    /// The largest variables at a peak; `null` when their names are not known.
+    /// The largest variables at a peak; `null` if their names are unknown.
     pub peak_variables: Option<PeakVariables>,
 }
 
-/// Bytes step by step. The bytes at a step are `fixed` + `always_live` + the
-/// entry of `bytes` that holds there.
+/// Bytes step by step. The bytes at a step are `fixed` + `always_live` + the entry of `bytes` for
+/// that step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
-    /// The first step that counts.
+    /// The first step of the curve.
     pub first_step: u32,
-    /// The last step that counts, inclusive.
+    /// The last step of the curve, inclusive.
     pub last_step: u32,
-    /// Bytes that do not change with the step: code, state, and memory that no
-    /// variable explains.
+    /// Bytes that are equal at all steps: code, state, and memory that no variable explains.
     pub fixed: u64,
-    /// Variables that are live on every step.
+    /// Bytes of variables that are live on every step.
     pub always_live: u64,
     /// The highest point.
     pub peak: Peak,
-    /// The steps of `bytes`, ascending: each entry holds up to the next.
+    /// The steps of `bytes`, ascending. Each entry holds until the next one.
     pub steps: Vec<u32>,
-    /// Bytes of the variables that are not always live, as many entries as
-    /// `steps`.
+    /// Bytes of the variables that are not always live, one entry for each entry of `steps`.
     pub bytes: Vec<u64>,
-    /// Were points left out? Those that stay are the first, last, lowest and
-    /// highest of equal stretches of steps, so no peak is lost.
+    /// Were points left out? Of equal ranges of points, the first, last, lowest and highest ones
+    /// stay, so no peak is lost.
     pub thinned: bool,
 }
 
 /// The highest point of a curve.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// The step; the first of several.
+    /// The step; the first one of a tie.
     pub step: u32,
-    /// All bytes there: fixed, always live, and the others.
+    /// All bytes at that step: fixed, always live, and the others.
     pub bytes: u64,
 }
 
@@ -76,26 +73,26 @@ pub struct PeakVariables {
     pub tile: u32,
     /// The step.
     pub step: u32,
-    /// How many lowered variables are live there.
+    /// Number of lowered variables that are live.
     pub count: u64,
-    /// The bytes of all of them.
+    /// Bytes of all live variables.
     pub bytes: u64,
-    /// Their bytes by category, most bytes first; empty in a saved model.
+    /// Bytes by category, most bytes first; empty for a saved model.
     pub categories: Vec<CategorySum>,
-    /// The largest of them, the largest first.
+    /// The largest variables, the largest first.
     pub largest: Vec<LiveVariable>,
 }
 
 /// One lowered variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LiveVariable {
-    /// Its name, such as `weights#0`.
+    /// The variable's name, such as `weights#0`.
     pub name: String,
-    /// The name of its category, such as `variable`.
+    /// The name of the variable's category, such as `variable`.
     pub category: String,
-    /// Its size.
+    /// The variable's size.
     pub bytes: u64,
-    /// The layers that it counts in, in order; empty when no layer uses it.
+    /// The layers that the variable is assigned to, in order; empty if no layer uses it.
     pub layers: Vec<Option<String>>,
 }
 

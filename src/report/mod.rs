@@ -117,7 +117,7 @@ pub enum DocumentFormat {
 /// The version of the documents that this tool writes and reads.
 pub const VERSION: u32 = 3;
 
-/// All that a run found.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Always `popliner-report`.
@@ -125,26 +125,26 @@ pub struct Report {
     /// The version of this document.
     #[schemars(extend("const" = VERSION))]
     pub version: u32,
-    /// From what it was made, and how.
+    /// The files and options that the report was made from.
     pub provenance: Provenance,
     /// The memory that the compiler recorded.
     pub memory: RecordedMemory,
-    /// Which pseudo-layers are around the layers, and so what the name `null`
-    /// means. With `out-with-in` a list of layers that begins with `null` ends
-    /// with `"Out"`, since the first IPU runs both.
+    /// The pseudo-layers around the layers, which determine the meaning of the name `null`. With
+    /// `out-with-in`, a list of layers that begins with `null` ends with `"Out"`, since the first
+    /// IPU runs both.
     pub pseudo_layers: PseudoLayers,
-    /// Every layer alone, in order, the pseudo-layers among them; with
-    /// `out-with-in` the first entry is In and Out together.
+    /// Every layer as a stage of its own, in order, with the pseudo-layers. With `out-with-in`, the
+    /// first entry is In and Out together.
     pub layers: Vec<LayerMemory>,
-    /// The pipeline that the memory of stages is computed for, when a search was requested that
-    /// knows pipelines.
+    /// The pipeline that the memory of stages is computed for, if the requested search supports
+    /// pipelines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<PipelineFacts>,
     /// The split and its verdict, when one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
-    /// The micro-batch that all numbers of stages and steps were estimated for, where that is not the
-    /// micro-batch of the profile (`--at-micro-batch`).
+    /// The micro-batch that all numbers of stages and steps are estimated for, if it is not the
+    /// profile's (`--at-micro-batch`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<EstimateFacts>,
     /// The proof that the split is the best.
@@ -153,10 +153,10 @@ pub struct Report {
     /// Why there is no split that fits, and what would help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
-    /// How a split that was given compares with the best.
+    /// Comparison of a given split with the best one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<GivenSplit>,
-    /// The constraints that a split must keep, as they were given.
+    /// The constraints on the split, as the user gave them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<String>,
     /// Weights that several layers use, most bytes first.
@@ -165,41 +165,39 @@ pub struct Report {
     /// Groups of layers that share variables, most bytes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_variables: Vec<SharedVariables>,
-    /// The flows from stage to stage; empty without a split.
+    /// The boundaries between stages; empty without a split.
     pub cuts: Vec<Cut>,
-    /// The memory of the whole model over the steps of the program; absent
-    /// when the profile has no steps.
+    /// The memory of the whole model over the steps of the program; absent if the profile has no
+    /// steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness: Option<Liveness>,
-    /// The live variables at chosen steps, when a page was requested and the profile can be
-    /// read for names.
+    /// The live variables at chosen steps, if a page was requested and the profile can be read for
+    /// names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_steps: Option<LiveSteps>,
-    /// The best split for each number of IPUs, when that was requested.
+    /// The best split for each number of IPUs, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
-    /// The whole configurations that fit, when these were requested.
+    /// The whole configurations that fit, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanFacts>,
-    /// The bytes of every other split, when a split and a page were requested.
+    /// The bytes of every other split, if a split and a page were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
-    /// The time of one step of the pipeline, where the profile has cycles and a split was
-    /// requested.
+    /// The time of one step of the pipeline, if the profile has cycles and a split was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepFacts>,
-    /// Cycles of layers and stages, where the profile has them.
+    /// Cycles of layers and stages, if the profile has cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
-    /// Whether a compilation fits as it was recorded, IPU by IPU, when that was
-    /// requested. Then the report has no layers and no split.
+    /// Whether a recorded compilation fits, IPU by IPU, if requested. Then the report has no layers
+    /// and no split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// The findings that are unusual about the files or fit the regexes badly, as
-    /// sentences.
+    /// Warnings about unusual files, or about layers that fit badly, as sentences.
     pub warnings: Vec<String>,
-    /// Where the profile contradicts itself. If one of them is refused, there is no verdict:
-    /// nothing is said to fit.
+    /// Contradictions in the profile. If one of them is refused, there is no verdict, and nothing
+    /// is said to fit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
 }

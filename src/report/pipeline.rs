@@ -6,54 +6,54 @@ use crate::model::Framework;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The pipeline, what it was chosen by, and what others would need.
+/// The pipeline, why it was chosen, and the splits that other pipelines would need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineFacts {
-    /// The order in which stages work on micro-batches; `none` takes them as
-    /// parts of the one-IPU compilation.
+    /// The order in which stages work on micro-batches. With `none`, stages are parts of the
+    /// one-IPU compilation.
     pub schedule: Schedule,
     /// The activations that are recomputed in the backward pass.
     pub recompute: Recompute,
-    /// The elements of what sums up gradients.
+    /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
-    /// Where the state of the optimizer is between two updates.
+    /// The place of optimizer state between two updates.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StatePlace,
-    /// How many replicas there are where the state is not on the chip; else absent.
+    /// Number of replicas if the state is not on the chip; otherwise absent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub replicas: u64,
-    /// Was the place of the state chosen as the first where the model fits?
+    /// Is the place of the state the first one in which the model fits?
     #[serde(default, skip_serializing_if = "is_default")]
     pub state_is_first_fit: bool,
-    /// Bytes of the state that is not on the chip, over all tiles of all stages, without what
-    /// replicas share; absent where all is on the chip.
+    /// Bytes of the state that is not on the chip, over all tiles of all stages, before it is
+    /// divided among replicas; absent if all state is on the chip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_bytes: Option<u64>,
-    /// Was the profile recorded with tensors that are loaded from outside the IPUs, as state of
-    /// the optimizer is? Then it has them only while they are used.
+    /// Was the profile recorded with tensors that are loaded from outside the IPUs, such as
+    /// optimizer state? Then it has these tensors only while they are used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_off_chip: bool,
-    /// Was it recorded with tensors that are gathered from several replicas?
+    /// Was the profile recorded with tensors that are gathered from several replicas?
     #[serde(default, skip_serializing_if = "is_default")]
     pub recorded_state_sharded: bool,
-    /// Was the schedule left open, and chosen among those of the framework?
+    /// Was the schedule left open, and chosen among the framework's schedules?
     pub schedule_by_default: bool,
-    /// Was the recomputation left open, and chosen with it?
+    /// Was the recomputation left open, and chosen with the schedule?
     pub recompute_by_default: bool,
     /// The framework of the model.
     pub framework: Framework,
-    /// Has the profile a backward pass?
+    /// Does the profile have a backward pass?
     pub is_training: bool,
-    /// Was it recorded with gradient accumulation? Else accumulators are added
-    /// for the weights that are updated.
+    /// Was the profile recorded with gradient accumulation? Otherwise accumulators are added for
+    /// the updated weights.
     pub recorded_accumulation: bool,
-    /// Was it recorded with recomputation? Then it has only what that keeps.
+    /// Was the profile recorded with recomputation? Then it has only the activations that are kept.
     pub recorded_recomputation: bool,
-    /// Bytes on the fullest tile of this split if nothing were computed again;
-    /// `null` where nothing is.
+    /// Bytes on the fullest tile of this split without recomputation; `null` if nothing is
+    /// recomputed.
     pub without_recomputation: Option<u64>,
-    /// The best splits in other pipelines, in the order in which a user would try
-    /// them; empty where that was not looked at.
+    /// The best splits in other pipelines, in the order in which a user would try them; empty if
+    /// they were not searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<PipelineAlternative>,
 }
@@ -77,14 +77,14 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// The best split in another pipeline.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineAlternative {
-    /// Its schedule.
+    /// The pipeline's schedule.
     pub schedule: Schedule,
-    /// Its recomputation.
+    /// The pipeline's recomputation.
     pub recompute: Recompute,
-    /// Where the state of the optimizer is.
+    /// The place of optimizer state.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StatePlace,
-    /// The split.
+    /// The best split in this pipeline.
     #[serde(flatten)]
     pub split: OtherSplit,
 }
@@ -107,48 +107,47 @@ impl PipelineFacts {
     }
 }
 
-/// One stage in a pipeline.
+/// A stage of the split in the pipeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StagePipeline {
-    /// How many forward pipeline stages come after it.
+    /// Number of forward pipeline stages after the stage.
     pub depth: u32,
-    /// How many more copies it keeps of what it stashes.
+    /// Number of additional copies of the stash.
     pub copies: u64,
-    /// Bytes on its fullest tile when the compiler restores what it stashed as late
-    /// as it can; `null` where that makes no difference.
+    /// Bytes on the stage's fullest tile if the compiler restores stashed tensors as late as
+    /// possible; `null` if that makes no difference.
     pub late_restores: Option<u64>,
-    /// The largest variables that it stashes on its fullest tile: bytes of one
-    /// copy.
+    /// The largest variables that the stage stashes on its fullest tile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stashed: Vec<StashedVariable>,
-    /// The update, where the state of the optimizer is not on the chip in between.
+    /// The weight update, if optimizer state is not on the chip between updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<StageUpdate>,
 }
 
-/// The bytes of a stage in the update of the weight that takes the most, on the tile where that
-/// is most in all.
+/// The bytes of a stage during the update of the weight that takes the most, on the tile with the
+/// most bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageUpdate {
     /// The tile.
     pub tile: u32,
-    /// All its bytes then, with landing pads for all state of the weight.
+    /// All bytes on `tile` during the update, with landing pads for all state of the weight.
     pub bytes: u64,
-    /// Its bytes with a pad for one tensor of state at a time, which may be enough for the
+    /// Bytes on `tile` with a pad for one tensor of state at a time, which may be enough for the
     /// compiler.
     pub at_least: u64,
-    /// The bytes on the fullest tile in the passes, without the state.
+    /// Bytes on the fullest tile in the forward and backward passes, without the state.
     pub in_passes: u64,
-    /// The part of `bytes` that is there for this update: state that is loaded, pads, what is gathered
-    /// and what the update makes.
+    /// The part of `bytes` that only this update needs: loaded state, landing pads, gathered
+    /// tensors, and the update's own tensors.
     pub taken: u64,
-    /// The weights that it updates, as far as they have names.
+    /// The updated weights, as far as they have names.
     pub weights: Vec<String>,
     /// Does the update take more than the passes?
     pub decides: bool,
 }
 
-/// A variable of which a stage keeps copies.
+/// A variable that a stage copies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StashedVariable {
     /// Its name.

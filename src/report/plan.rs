@@ -11,21 +11,21 @@ use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The configurations that fit, of which no other is better in all of IPUs, time and memory.
+/// The configurations that fit. No other configuration is better in IPUs, time and memory at once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanFacts {
-    /// How many IPUs there are.
+    /// Number of available IPUs.
     pub max_ipus: u32,
     /// The numbers of IPUs that were tried.
     pub ipus_tried: Vec<u32>,
     /// The pipelines that were tried.
     pub pipelines_tried: Vec<Pipeline>,
-    /// The configurations, the recommended one first: the best split of `--solve` with the
-    /// same options. Then those with state of the optimizer where it has that, the fastest
-    /// first, and then the others. Empty where nothing fits.
+    /// The configurations, the recommended one first, which is the best split of `--solve` with the
+    /// same options. Next come the others with the requested place of optimizer state, the fastest
+    /// first, and then the rest. Empty if nothing fits.
     pub rows: Vec<PlanRow>,
-    /// Is the first row recommended? Where nothing fits with state of the optimizer where it is
-    /// asked for, rows with state elsewhere are only possible.
+    /// Is the first row recommended? If nothing fits with the requested place of optimizer state,
+    /// rows with another place are not recommended.
     #[serde(default)]
     pub has_recommendation: bool,
 }
@@ -42,55 +42,54 @@ impl PlanFacts {
 pub struct PlanRow {
     /// The IPUs of one replica: one for each stage.
     pub ipus: u32,
-    /// How many replicas there are IPUs for.
+    /// Number of replicas that the IPUs are enough for.
     pub replicas: u32,
-    /// The order of work.
+    /// The order in which stages work on micro-batches.
     pub schedule: Schedule,
     /// The activations that are recomputed.
     pub recompute: Recompute,
-    /// Where the state of the optimizer is; where it is shared out, by as many replicas as
-    /// there are IPUs for.
+    /// The place of optimizer state. Sharded state is divided among all replicas.
     pub state: StatePlace,
-    /// Bytes that a step of one replica loads from memory outside the IPUs and stores there;
-    /// `null` where all is on the chip, or without cycles.
+    /// Bytes that a step of one replica loads from memory outside the IPUs and stores there; `null`
+    /// if all state is on the chip, or without cycles.
     pub streamed_bytes: Option<u64>,
-    /// Are there things whose time is not known and not among the cycles: state that is
-    /// loaded without `--streaming-bandwidth`, or gathered from replicas? Such rows come after
-    /// the others, which they are not compared with.
+    /// Is some time unknown and not in the cycles, such as state that is loaded without
+    /// `--streaming-bandwidth`, or gathered from replicas? Such rows come last and are not compared
+    /// with the others.
     pub lacks_time: bool,
     /// Bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
-    /// The stage that leaves the least free of its limit.
+    /// The stage with the fewest free bytes below its limit.
     pub fullest_stage: u32,
     /// Bytes on the fullest tile of each stage.
     pub stage_bytes: Vec<u64>,
     /// The stage that takes the most cycles for a micro-batch; `null` without cycles.
     pub slowest_stage: Option<u32>,
-    /// The lowest limit of its IPUs.
+    /// The lowest limit of the configuration's IPUs.
     pub limit: u64,
-    /// Bytes that this leaves free.
+    /// `limit` less `fullest_tile_bytes`.
     pub free: i64,
     /// Cycles of a step of one replica; `null` without cycles in the profile.
     pub cycles: Option<u64>,
-    /// The micro-batches of that step.
+    /// The micro-batches of the step.
     pub micro_batches: Option<u64>,
-    /// The time of the step, where the clock is known.
+    /// The time of the step, in milliseconds; `null` if the clock is unknown.
     pub milliseconds: Option<f64>,
-    /// The part of the step that a pipeline which is always full would take.
+    /// The share of the step that an always full pipeline would take.
     pub efficiency: Option<f64>,
-    /// Samples of all replicas in a second, where the samples of a micro-batch and the
-    /// clock are known.
+    /// Samples of all replicas per second; `null` if the samples of a micro-batch or the clock are
+    /// unknown.
     pub samples_per_second: Option<f64>,
     /// Does the step take no more than `--max-step-ms`?
     pub is_within: bool,
-    /// Is its step shown to be the shortest of all splits with as much memory, or less, in
-    /// this pipeline?
+    /// Is the step proven to be the shortest of all splits in this pipeline with at most as much
+    /// memory?
     pub is_shortest: bool,
     /// The layers of each stage.
     pub stages: Vec<LayerNames>,
-    /// Where each stage ends, in positions of the layer order; the end exclusive.
+    /// The end of each stage in positions of the layer order, exclusive.
     pub ends: Vec<u32>,
-    /// The command that gives it alone; empty without a command.
+    /// The command that gives only this configuration; empty without a command line.
     pub command: String,
 }
 

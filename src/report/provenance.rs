@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// From what a report was made, and how.
+/// The files and options that a report was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The version of the tool.
@@ -14,23 +14,22 @@ pub struct Provenance {
     pub arguments: Vec<String>,
     /// The files that were read.
     pub files: Files,
-    /// The memory model: `full` or `classic`; `recorded` where nothing was predicted.
+    /// The memory model: `full` or `classic`; `recorded` if nothing was predicted.
     pub memory_model: String,
-    /// The regex that found the layers; absent where none was looked for.
+    /// The regex that found the layers; absent if none was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer_name_regex: Option<String>,
     /// The machine that the model was compiled for.
     pub target: TargetFacts,
-    /// The version of Poplar that compiled the model, when it is known.
+    /// The version of Poplar that compiled the model; `null` if unknown.
     pub poplar: Option<String>,
-    /// When the model was compiled, as the profile writes it, when it is known.
+    /// The time of the compilation in the profile's format; `null` if unknown.
     pub compiled: Option<String>,
-    /// Options of the compilation that are not their defaults; `null` when the
-    /// profile does not say.
+    /// Options of the compilation that are not defaults; `null` if the profile does not have them.
     pub options: Option<Vec<BuildOption>>,
-    /// `framework.json`, where it is beside the profile.
+    /// The contents of `framework.json` beside the profile.
     pub framework: Option<Value>,
-    /// `app.json`, where it is beside the profile.
+    /// The contents of `app.json` beside the profile.
     pub app: Option<Value>,
 }
 
@@ -39,9 +38,9 @@ pub struct Provenance {
 pub struct Files {
     /// The profile, or the saved model.
     pub profile: String,
-    /// The debug contexts; `null` for a saved model, which holds them.
+    /// The debug contexts; `null` for a saved model, which contains them.
     pub debug: Option<String>,
-    /// Was it a saved model?
+    /// Was the profile a saved model?
     pub saved_model: bool,
 }
 
@@ -50,22 +49,22 @@ pub struct Files {
 pub struct TargetFacts {
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
-    /// How many tiles it has.
+    /// Number of tiles.
     pub tiles: u32,
-    /// Memory of each tile.
+    /// Bytes of memory of each tile.
     pub bytes_per_tile: u64,
-    /// Cycles in a second, when that is known.
+    /// Cycles per second; `null` if unknown.
     pub clock_hz: Option<u64>,
 }
 
-/// An option that is not its default.
+/// An option that is not a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildOption {
-    /// The owner of the fact: `compilation` or `target`.
+    /// The owner of the option: `compilation` or `target`.
     pub of: String,
-    /// Its name.
+    /// The option's name.
     pub name: String,
-    /// Its value.
+    /// The option's value.
     pub value: String,
 }
 

@@ -9,86 +9,81 @@ use serde::{Deserialize, Serialize};
 /// The memory that the compiler recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedMemory {
-    /// Bytes that a stage may take on each tile: the target's, or those of
-    /// `--mem-per-tile`, less the reserve.
+    /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
+    /// reserve.
     pub limit: u64,
-    /// By tile; `null` when the profile does not record it.
+    /// Totals by tile; `null` if the profile does not record them.
     pub tiles: Option<TileTotals>,
-    /// By category, in the order of the profile; empty when it has none.
+    /// Bytes by category, in the order of the profile; empty if it has none.
     pub categories: Vec<CategoryBytes>,
-    /// How much of the fullest tile the model explains; `null` when nothing
-    /// was recorded.
+    /// How much of the fullest tile the model explains; `null` if nothing was recorded.
     pub coverage: Option<CoverageFacts>,
-    /// The bytes on each tile, when a page was requested and the bytes of tiles were
-    /// recorded.
+    /// The bytes on each tile, if a page was requested and bytes of tiles were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tile_map: Option<TileMap>,
 }
 
-/// The recorded bytes of each tile: lists with one entry for each.
+/// The recorded bytes of each tile. Lists have one entry for each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileTotals {
-    /// The fullest tile; the first of several.
+    /// The fullest tile; the first one of a tie.
     pub fullest: u32,
     /// Distinct bytes in use, without gaps.
     pub total: Vec<u64>,
-    /// Those bytes with the gaps between variables, when that is known.
+    /// Bytes in use with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<Vec<u64>>,
-    /// Variables that are live on every step.
+    /// Bytes of variables that are live on every step.
     pub always_live: Vec<u64>,
-    /// The maximum that other variables take at one step.
+    /// The highest bytes of other variables at one step.
     pub not_always_live: Vec<u64>,
 }
 
-/// The recorded bytes of one category of lowered variables. Variables that
-/// share memory at different steps all count, so the categories of a tile can
-/// add up to more than its total.
+/// The recorded bytes of one category of lowered variables. Variables that share memory at
+/// different steps all count, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CategoryBytes {
-    /// The name that the profile has for it, such as `vertexCode`.
+    /// The category's name in the profile, such as `vertexCode`.
     pub name: String,
-    /// Over all tiles.
+    /// Bytes over all tiles.
     pub all_tiles: u64,
-    /// On the fullest tile of the recorded totals; `null` when these are not
-    /// known.
+    /// Bytes on the fullest tile by recorded totals; `null` if these are unknown.
     pub fullest_tile: Option<u64>,
 }
 
-/// One layer as if it stood alone, without what comes with every stage.
+/// The memory of one layer as a stage of its own, without the memory that every stage needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerMemory {
-    /// Its name; `null` for the first position.
+    /// The layer's name; `null` for the first position.
     pub name: Option<String>,
-    /// All its bytes: the sum over all tiles, each at its own peak.
+    /// Bytes summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// Its bytes by what they hold.
+    /// The bytes by kind of contents.
     pub parts: Parts,
-    /// Its fullest tile; the first of several.
+    /// The layer's fullest tile; the first one of a tie.
     pub fullest_tile: u32,
-    /// Bytes there.
+    /// Bytes on the fullest tile.
     pub fullest_tile_bytes: u64,
-    /// The path of the module that it is, as the framework writes it; `null` where it is
-    /// not known.
+    /// The path of the layer's module, as the framework writes it; `null` if unknown.
     pub module: Option<String>,
 }
 
-/// Cycles of layers and stages, as far as the profile knows them.
+/// Cycles of layers and stages, as far as the profile has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
     /// Where the cycles come from.
     pub source: ExecutionSource,
-    /// Cycles of all that runs once.
+    /// Cycles of everything, each run once.
     pub total: u64,
-    /// By layer, in the order of the report's layers.
+    /// Cycles by layer, in the order of the report's layers.
     pub layers: Vec<LayerCycles>,
-    /// By stage; empty without a split.
+    /// Cycles by stage; empty without a split.
     pub stages: Vec<StageCycles>,
-    /// Cycles of compute sets and exchanges that count in no layer.
+    /// Cycles of compute sets and exchanges that are assigned to no layer.
     pub unplaced: u64,
     /// The part of `unplaced` that exchanges between tiles take.
     pub unplaced_exchange: u64,
-    /// Executed cycles of stream copies, syncs and control flow, 0 of estimates. All layers,
-    /// `unplaced` and `other` together are `total`.
+    /// Executed cycles of stream copies, syncs and control flow; 0 for estimates. All layers,
+    /// `unplaced` and `other` add up to `total`.
     pub other: u64,
 }
 
@@ -96,7 +91,7 @@ pub struct Execution {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
-    /// Steps that were run and measured.
+    /// Measured steps of a run.
     ExecutedSteps,
     /// Estimates of the compiler.
     CompileTimeEstimates,
@@ -107,15 +102,14 @@ pub enum ExecutionSource {
 pub struct LayerCycles {
     /// The layer.
     pub name: Option<String>,
-    /// Its cycles.
+    /// Cycles of the layer.
     pub cycles: u64,
-    /// Their time, where the profile has the clock of the target.
+    /// The time of the cycles, in milliseconds; absent if the profile lacks the target's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<f64>,
-    /// The part of them that exchanges between tiles take, the rest being of compute
-    /// sets.
+    /// The part of `cycles` that exchanges between tiles take; compute sets take the rest.
     pub exchange: u64,
-    /// Its cycles by pass.
+    /// The layer's cycles by pass.
     pub passes: PassCycles,
 }
 
@@ -124,19 +118,17 @@ pub struct LayerCycles {
 pub struct StageCycles {
     /// The stage.
     pub stage: u32,
-    /// All cycles of its layers, each once.
+    /// Cycles of the stage's layers, each counted once.
     pub cycles: u64,
-    /// Its cycles for a micro-batch: with what the pipeline recomputes, and without the
-    /// update.
+    /// Cycles of a micro-batch, with recomputation in the pipeline and without the update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch_cycles: Option<u64>,
-    /// Their time, where the profile has the clock of the target.
+    /// The time of a micro-batch, in milliseconds; absent if the profile lacks the target's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_batch_milliseconds: Option<f64>,
-    /// The part of them that exchanges between tiles take, the rest being of compute
-    /// sets.
+    /// The part of `cycles` that exchanges between tiles take; compute sets take the rest.
     pub exchange: u64,
-    /// Its cycles by pass, those of the update in a step; left out without a pipeline.
+    /// The stage's cycles by pass; cycles of the update are for a step. Absent without a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<PassCycles>,
 }

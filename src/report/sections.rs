@@ -49,8 +49,8 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Block {
-    /// Whether it fits, `None` without a verdict, and what more there is to say of that.
-    /// Documents have it in their heading.
+    /// Whether the model fits, `None` without a verdict, and a sentence about it. Documents have it
+    /// in their heading.
     Verdict(Option<bool>, Option<Sentence>),
     /// A line, one of several.
     Line(Sentence),
@@ -160,14 +160,14 @@ impl Section {
     }
 }
 
-/// A section as data: the page shows it, and the JSON form has it for others.
+/// A section as data, for the page and for other readers of the JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct SectionData {
-    /// By which a program knows it.
+    /// The section's identifier.
     id: &'static str,
-    /// Its heading.
+    /// The section's heading.
     title: &'static str,
-    /// Its sentences, each in phrases, and its tables.
+    /// The section's sentences, each in phrases, and its tables.
     blocks: Vec<Block>,
 }
 

@@ -49,13 +49,13 @@ pub(super) enum Phrase {
     Text(String),
     /// An amount, such as `1,024 bytes`.
     Amount(u64),
-    /// Bytes where the unit need not be named, such as `1,024`.
+    /// Bytes without a unit, such as `1,024`.
     Bytes(u64),
     /// A number of things, or the index of one.
     Count(u64),
     /// Text that may come from a file.
     Name(String),
-    /// Several of these, each cut short by itself.
+    /// Several names in one text, each already shortened.
     List(String),
     /// Text that can be typed, such as an option.
     Code(String),

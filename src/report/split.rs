@@ -10,93 +10,91 @@ use std::ops::Range;
 /// The split and its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Split {
-    /// Does every stage fit, are all layers in one, and are there IPUs enough?
+    /// Does every stage fit, is every layer in a stage, and are there enough IPUs?
     pub fits: bool,
     /// Bytes that a stage may take on each tile.
     pub limit: u64,
-    /// How many stages there may be: one for each IPU.
+    /// Upper bound on stages: one for each IPU.
     pub max_stages: u32,
-    /// Bytes that a stage may take on each tile, by IPU, when they differ; `limit` is then the
-    /// highest.
+    /// Bytes that a stage may take on each tile, by IPU, if they differ. Then `limit` is the
+    /// highest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Vec<u64>>,
-    /// The fewest IPUs that are enough, of those that the framework takes; left out where
-    /// that was not looked for, as of a split that was given.
+    /// The fewest IPUs that are enough and that the framework accepts; absent if they were not
+    /// searched, such as for a given split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_ipus: Option<u32>,
-    /// Was it given, to be compared with the best?
+    /// Was the split given, to be compared with the best one?
     pub is_given: bool,
     /// The stages, in order.
     pub stages: Vec<Stage>,
-    /// By position in the layer order, Out after all layers also where it runs on the first IPU: the
-    /// modules of the model's code that it calls.
+    /// The modules that each position of the layer order calls in the model's code. Out is after
+    /// all layers, even if it runs on the first IPU.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<ModuleCalls>,
-    /// Layers that the search gave up on.
+    /// Layers that the search could not place in a stage.
     pub unplaced: LayerNames,
-    /// Single layers that are over the limit by themselves.
+    /// Layers that are over the limit by themselves.
     pub too_large: Vec<LayerMemory>,
 }
 
 /// One pipeline stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
-    /// Its number, which is that of its IPU.
+    /// The stage's number, which is the number of its IPU.
     pub stage: u32,
-    /// Its first layer.
+    /// The stage's first layer.
     pub layer_from: Option<String>,
-    /// Its last layer; an Out that runs on the first IPU is not its end.
+    /// The stage's last layer, except an Out that runs on the first IPU.
     pub layer_to: Option<String>,
-    /// All its layers, in order.
+    /// All layers of the stage, in order.
     pub layers: LayerNames,
-    /// Their positions in the layer order, which is that of the report's
-    /// layers; the end exclusive.
+    /// Positions of the layers in the order of the report's layers; the end is exclusive.
     pub positions: Range<u32>,
-    /// Does Out run on it?
+    /// Does Out run on the stage?
     pub has_out: bool,
-    /// All its bytes: the sum over all tiles, each at its own peak, as predicted.
+    /// Predicted bytes summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// Its bytes by what they hold.
+    /// The bytes by kind of contents.
     pub parts: Parts,
-    /// The tile that decides whether it fits.
+    /// The tile that decides whether the stage fits.
     pub fullest_tile: FullestTile,
-    /// How full its tiles are.
+    /// How full the tiles of the stage are.
     pub tiles: Fullness,
-    /// Its bytes over the steps of the program, summed over all tiles at each
-    /// step; `null` when it has no steps.
+    /// Bytes over the steps of the program, summed over all tiles at each step; `null` if the stage
+    /// has no steps.
     pub all_tiles_curve: Option<Curve>,
-    /// Its bytes over the steps on its fullest tile.
+    /// Bytes over the steps on the fullest tile.
     pub fullest_tile_curve: Option<Curve>,
     /// The stage in the pipeline; absent without a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<StagePipeline>,
-    /// The largest variables on its fullest tile at the peak there; `null`
-    /// when their names are not known, as in a saved model.
+    /// The largest variables on the fullest tile at its peak; `null` if their names are unknown,
+    /// such as in a saved model.
     pub peak_variables: Option<PeakVariables>,
 }
 
-/// The fullest tile of a stage; the first of several.
+/// The fullest tile of a stage; the first one of a tie.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FullestTile {
     /// Its number.
     pub tile: u32,
-    /// Its bytes: all its parts.
+    /// Predicted bytes: the sum of all parts.
     pub bytes: u64,
-    /// Bytes that the stage may take.
+    /// Bytes that the stage may take on the tile.
     pub limit: u64,
-    /// The limit less its bytes; below 0 when it does not fit.
+    /// The limit less the bytes; below 0 if the stage does not fit.
     pub free: i64,
-    /// Its bytes by what they hold, as predicted.
+    /// The predicted bytes by kind of contents.
     pub parts: Parts,
-    /// The code among the overhead; absent by the classic rules.
+    /// The code in the overhead; absent by the classic rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead_code: Option<OverheadCode>,
-    /// The first step at which its variables are most; `null` when the stage
-    /// has no steps.
+    /// The first step at which variables take the most; `null` if the stage has no steps.
     pub peak_step: Option<u32>,
 }
 
-/// Code of a tile that every stage needs, whatever its layers.
+/// Code on a tile that every stage needs, whatever its layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OverheadCode {
     /// Code of vertex types.
@@ -113,26 +111,26 @@ pub struct OverheadCode {
     pub global_exchange_code: u64,
 }
 
-/// How full the tiles of a stage are, each at its own peak.
+/// How full the tiles of a stage are, each tile at its own peak.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fullness {
-    /// Bytes that half of the tiles do not pass.
+    /// Bytes that half of the tiles do not exceed.
     pub median: u64,
-    /// Bytes that 95 % of the tiles do not pass.
+    /// Bytes that 95 % of the tiles do not exceed.
     pub percentile_95: u64,
-    /// The number of tiles by their bytes: buckets of equal width. 20 of them
-    /// reach up to the limit; the last takes all that is above it.
+    /// Number of tiles by bytes, in buckets of equal width. 20 buckets reach up to the limit; the
+    /// last one has all tiles above it.
     pub histogram: Vec<Bucket>,
 }
 
 /// Tiles that are about equally full.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bucket {
-    /// The least bytes of a tile that counts here.
+    /// The fewest bytes of a tile in the bucket.
     pub from: u64,
-    /// The maximum, inclusive.
+    /// The most bytes of a tile in the bucket, inclusive.
     pub to: u64,
-    /// How many tiles count here.
+    /// Number of tiles in the bucket.
     pub tiles: u32,
 }
 
@@ -145,29 +143,28 @@ pub struct Cut {
     pub layer_before: Option<String>,
     /// The first layer after it.
     pub layer_after: Option<String>,
-    /// Bytes of the distinct variables that flow over it in either direction,
-    /// those on their way to stages further off among them.
+    /// Bytes of the distinct variables that cross the cut in either direction, also to or from
+    /// stages further away.
     pub bytes: u64,
-    /// Bytes of variables that are always live and used on both sides: each
-    /// side needs a copy.
+    /// Bytes of always-live variables that both sides use: each side needs a copy.
     pub duplicated: u64,
-    /// The effect of moving one layer over the cut, for each side that has
-    /// another layer to keep; empty when nothing but the split was looked at.
+    /// The effect of moving one layer across the cut, for each side that keeps another layer; empty
+    /// if it was not computed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moves: Vec<Move>,
 }
 
-/// The effect of moving the layer at a cut to the other side.
+/// The effect of moving the layer at a cut across it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Move {
-    /// The layer that moves; In and Out where both are one.
+    /// The moved layer; In and Out if both are one position.
     pub layers: LayerNames,
-    /// The stage that they would go to.
+    /// The stage that the layer moves to.
     pub to_stage: u32,
-    /// Bytes on the fullest tile of the stage before the cut, and of the one
-    /// after it, as they would be.
+    /// Bytes on the fullest tile of the stage before the cut and of the stage after it, after the
+    /// move.
     pub fullest_tile_bytes: [u64; 2],
-    /// The difference from now, below 0 where it is less.
+    /// The differences of `fullest_tile_bytes` from the current split, below 0 for less.
     pub change: [i64; 2],
 }
 

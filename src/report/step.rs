@@ -10,51 +10,51 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// One step: all micro-batches through all stages, and the update of the weights.
+/// One step: all micro-batches through all stages, and the weight update.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFacts {
-    /// The micro-batches of the step: those over which gradients are accumulated.
+    /// The micro-batches of the step, over which gradients are accumulated.
     pub micro_batches: u64,
-    /// Did nobody say how many? A profile does not record them, so that 128 are assumed, or
-    /// what the schedule needs where that is more.
+    /// Was the number of micro-batches left open? A profile does not record it, so 128 are assumed,
+    /// or more if the schedule requires it.
     pub micro_batches_by_default: bool,
     /// The samples of a micro-batch, if they were given.
     pub micro_batch: Option<u64>,
-    /// How many replicas run the step side by side.
+    /// Number of replicas that run the step in parallel.
     pub replicas: u64,
     /// All cycles of the step.
     pub cycles: u64,
-    /// The cycles that one more micro-batch takes while every stage has work.
+    /// The cycles of one more micro-batch while every stage has work.
     pub steady_cycles: u64,
-    /// Those that filling and draining the pipeline takes beyond that.
+    /// The additional cycles of filling and draining the pipeline.
     pub ramp_cycles: u64,
-    /// Those of the update.
+    /// The cycles of the weight update.
     pub update_cycles: u64,
-    /// Those of copies between IPUs; `null` where the clock is not known, and then
-    /// `cycles` has none.
+    /// The cycles of copies between IPUs; `null` if the clock is unknown. Then `cycles` does not
+    /// include copies.
     pub copy_cycles: Option<u64>,
-    /// Bytes that are loaded from memory outside the IPUs and stored there in the step, on all
-    /// IPUs of a replica; absent where all is on the chip.
+    /// Bytes that the step loads from memory outside the IPUs and stores there, on all IPUs of a
+    /// replica; absent if all state is on the chip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streamed_bytes: Option<u64>,
-    /// Is the time for them among `cycles`? Not without a bandwidth (`--streaming-bandwidth`).
+    /// Does `cycles` include the time of `streamed_bytes`? Only with `--streaming-bandwidth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming_is_counted: Option<bool>,
-    /// The stage that takes the most cycles for a micro-batch; the first of several.
+    /// The stage with the most cycles for a micro-batch; the first one of a tie.
     pub slowest_stage: u32,
-    /// The part of the step that a pipeline which is always full would take.
+    /// The share of the step that an always full pipeline would take.
     pub efficiency: f64,
-    /// The time of the step, where the profile has the clock of the target.
+    /// The time of the step; `null` if the profile lacks the target's clock.
     pub milliseconds: Option<f64>,
-    /// Samples of all replicas in a second, where the samples of a micro-batch and the
-    /// clock are known.
+    /// Samples of all replicas per second; `null` if the samples of a micro-batch or the clock are
+    /// unknown.
     pub samples_per_second: Option<f64>,
     /// Milliseconds that the step may take (`--max-step-ms`).
     pub max_milliseconds: Option<f64>,
-    /// Does it take no more than that?
+    /// Does the step take at most `max_milliseconds`? True without a limit or a known time.
     pub is_within: bool,
-    /// With `--objective time`: what the step of any split that fits takes at least. Less
-    /// than `cycles` where not all splits could be tried.
+    /// With `--objective time`, a lower bound on the cycles of a step of any split that fits. Lower
+    /// than `cycles` if not all splits could be tried.
     pub at_least_cycles: Option<u64>,
 }
 

@@ -7,23 +7,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Rows under typed columns. Each form shows it in its own way; the delimited
-/// forms are written here.
+/// Rows under typed columns, which each form shows in its own way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Table {
-    /// The name of the table where several are printed.
+    /// The table's name, for when several are printed.
     pub name: &'static str,
-    /// How the names of layers in it read.
+    /// The meaning of layer names in the table.
     #[serde(skip)]
     pub pseudo_layers: PseudoLayers,
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// The columns that people see, in their order; all where there are none.
+    /// The columns for people, in order; all columns if empty.
     #[serde(skip)]
     pub for_people: &'static [ForPeople],
-    /// The numbers that bars beside the rows show; none where there are none.
+    /// The numbers of bars beside the rows; empty without bars.
     #[serde(skip)]
     pub bars: Vec<RowBar>,
 }
@@ -31,15 +30,14 @@ pub struct Table {
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: Cow<'static, str>,
     /// The kind of value in its cells.
     pub kind: Kind,
-    /// Where its numbers are in the JSON form, as a JSON pointer that goes on
-    /// from that of the row, or in which `{}` means what the row has; empty
-    /// where they are not there.
+    /// The place of the column's numbers in the JSON form: a JSON pointer that is appended to the
+    /// row's, or in which `{}` stands for the row's; empty if they have no place.
     pub at: Cow<'static, str>,
-    /// When it is shown.
+    /// The forms and values with which the column is shown.
     #[serde(skip)]
     pub when: When,
 }
@@ -92,18 +90,18 @@ pub enum Kind {
     Count,
     /// Bytes.
     Bytes,
-    /// The rest of a limit, in bytes; below 0 when it is passed.
+    /// The remaining bytes of a limit; below 0 if it is exceeded.
     Free,
-    /// Bytes more than before, or less.
+    /// A difference in bytes.
     Change,
-    /// A part of a whole.
+    /// A share of a whole.
     Share,
 }
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Row {
-    /// Where its facts are in the JSON form, as a JSON pointer or a part of one.
+    /// The place of the row's facts in the JSON form, as a JSON pointer or a part of one.
     pub at: String,
     /// One cell for each column.
     pub cells: Vec<Cell>,
@@ -113,7 +111,7 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Cell {
-    /// A value that is not known.
+    /// An unknown value.
     Empty,
     /// Text, which may come from a file.
     Text(String),

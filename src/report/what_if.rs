@@ -8,43 +8,43 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// The exact numbers of every split that may be tried, and the best for each number
-/// of IPUs.
+/// The exact numbers of every split that a reader can try, and the best split for each number of
+/// IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
-    /// Where a stage may begin or end: positions, ascending, from 0 to the number of
-    /// positions. All of them or, where these would be too many numbers, those
-    /// around the cuts of the split and of the best splits.
+    /// Positions at which a stage may begin or end, ascending, from 0 to the number of positions.
+    /// If all of them would give too many numbers, only positions near the cuts of the split and of
+    /// the best splits.
     pub boundaries: Vec<u32>,
-    /// How many stages a split may have at most for its bytes to be known.
+    /// Upper bound on stages of a split whose bytes are known.
     pub max_stages: u32,
-    /// Does a range need more bytes the more stages come after it?
+    /// Do the bytes of a range depend on the number of stages after it?
     pub by_stages_after: bool,
-    /// Bytes on the fullest tile of each range from one boundary to a later one, by
-    /// start, then by end. With `by_stages_after`, each has several, by how many
-    /// stages come after it: 0 for a range up to the last boundary, and else 1, 2, ...
-    /// up to `max_stages` less 1, or to the number of boundaries after its end.
+    /// Bytes on the fullest tile of each range from one boundary to a later one, by start, then by
+    /// end. With `by_stages_after`, each range has several numbers, by the number of stages after
+    /// it: 0 for a range up to the last boundary, otherwise 1, 2, ... up to `max_stages` less 1, or
+    /// to the number of boundaries after its end.
     pub bytes: Vec<u64>,
-    /// Bytes over a cut at each boundary but the first and the last.
+    /// Bytes over a cut at each boundary except the first and the last.
     pub cut_bytes: Vec<u64>,
-    /// The cycles of a micro-batch, where the profile has any.
+    /// The cycles of a micro-batch; absent if the profile has no cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<PositionCycles>,
-    /// The best split for each number of IPUs, ascending, within the limits of the
-    /// run; where none fits, the one with the lowest peak. Of more than 16 IPUs, without
-    /// `--sweep`, only for the powers of 2 and the neighbours of the number of the run.
+    /// The best split for each number of IPUs, ascending, within the limits of the run; if none
+    /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
+    /// and the neighbours of the number of the run.
     pub best: Vec<BestSplit>,
-    /// The constraints of a split besides the limits, with ties of weights.
+    /// The constraints on a split other than the limits, with ties of weights.
     pub constraints: Vec<CheckedConstraint>,
-    /// Bytes of a tile that the run was told or the profile states: one number for all
-    /// IPUs, or one for each. Empty without a command.
+    /// Bytes of memory of a tile, from the command line or the profile: one number for all IPUs, or
+    /// one for each. Empty without a command line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memories: Vec<u64>,
-    /// Bytes of each of `memories` that are kept free; the rest is the limit.
+    /// Reserved bytes of each of `memories`; the rest is the limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reserves: Vec<u64>,
-    /// The arguments of the run that say what is split and what a split must keep:
-    /// a command line for another split begins with them. Empty without a command.
+    /// The arguments about the model and the constraints on a split, with which a command line for
+    /// another split begins. Empty without a command line.
     pub arguments: Vec<String>,
 }
 
@@ -59,12 +59,12 @@ pub struct BestSplit {
     pub ends: Vec<u32>,
 }
 
-/// A constraint, so that it can be checked.
+/// A constraint in a form that can be checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedConstraint {
-    /// The name of the constraint that a split breaks that does not keep it.
+    /// The name of the constraint, for splits that break it.
     pub name: String,
-    /// The rule that a split must keep.
+    /// The rule of the constraint.
     #[serde(flatten)]
     pub rule: Rule,
 }

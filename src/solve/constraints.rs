@@ -37,7 +37,7 @@ pub struct TiedWeight {
     pub ways_out: Vec<String>,
 }
 
-/// A condition on a plan. Positions are those of the layer order.
+/// A condition on a plan, in positions of the layer order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "rule", rename_all = "kebab-case")]
 #[schemars(rename = "CheckedRule")]
@@ -51,12 +51,12 @@ pub enum Rule {
         #[schemars(with = "u32")]
         ipu: usize,
     },
-    /// Both positions and all between them are in one stage.
+    /// Both positions and all positions between them are in one stage.
     Together {
-        /// A position.
+        /// One position.
         #[schemars(with = "u32")]
         first: usize,
-        /// The other.
+        /// The other position.
         #[schemars(with = "u32")]
         last: usize,
     },

@@ -30,19 +30,18 @@ use thiserror::Error;
 /// Statements may differ by up to the bytes of the fullest tile divided by this number.
 pub const TOLERATED: u64 = 100;
 
-/// A check. Earlier versions had more of them, whose names are read as those of the checks that
-/// took their place.
+/// A check. Names of the checks of earlier versions are read as the checks that replaced them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
-    /// A table has rows where nothing else says what they would hold. Numbers are rows, and the
-    /// tiles or programs that need one.
+    /// A table has all rows that other tables require. Numbers are rows, and the tiles or programs
+    /// that need one.
     Rows,
-    /// The variables and the code of a tile, live at once, make up its total.
+    /// The variables and the code of a tile that are live at once add up to its total.
     #[serde(alias = "always-live", alias = "not-always-live")]
     OneStage,
-    /// The total of a tile is that of its regions, no less than the bytes that are live at once
-    /// or share no address, and no more than the total with gaps.
+    /// The total of a tile is the sum of its regions, at least the bytes that are live at once or
+    /// share no address, and at most the total with gaps.
     #[serde(
         alias = "live-in-total",
         alias = "regions",
@@ -50,17 +49,16 @@ pub enum Witness {
         alias = "apart"
     )]
     Total,
-    /// The variables of a category have the bytes that were recorded of it.
+    /// The variables of a category have its recorded bytes.
     Categories,
-    /// The live bytes at a step beside always-live variables, on all tiles, are those that were
-    /// recorded of it.
+    /// The live bytes at a step, without always-live variables, on all tiles, are the recorded
+    /// ones.
     LiveBySteps,
-    /// Programs, compute sets and vertex types have no more code than was recorded of it,
-    /// and most of it.
+    /// Programs, compute sets and vertex types have at most the recorded code, and most of it.
     #[serde(alias = "code-bytes")]
     Code,
-    /// Programs have steps, roots, contexts and vertices. Bytes are those that the programs
-    /// without these use.
+    /// Programs have steps, roots, contexts and vertices. Bytes are the bytes that programs without
+    /// these use.
     #[serde(
         alias = "steps",
         alias = "roots",
@@ -68,7 +66,7 @@ pub enum Witness {
         alias = "vertices"
     )]
     Programs,
-    /// Variables have users, contexts, and the regions that exchanges move. Bytes are those of
+    /// Variables have users, contexts, and the regions that exchanges move. Bytes are the bytes of
     /// the variables without these.
     #[serde(
         alias = "used",
@@ -76,7 +74,7 @@ pub enum Witness {
         alias = "variable-contexts"
     )]
     Variables,
-    /// `debug.cbor` has the contexts of programs and those above them. Bytes are those that only
+    /// `debug.cbor` has the contexts of programs and their parents. Bytes are the bytes that only
     /// programs without these use.
     DebugContexts,
 }
@@ -109,34 +107,34 @@ impl Witness {
     }
 }
 
-/// Two numbers of a profile that should agree and do not, or what the files lack.
+/// Two numbers of a profile that should agree and do not, or facts that the files lack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contradiction {
     /// The check that found it.
     pub witness: Witness,
     /// The table with the recorded number, or the file.
     pub table: String,
-    /// The category or step that the numbers are of, such as ``category `variable` `` or
-    /// `step 12`, or what is lacking; `null` where the table has a row for each tile.
+    /// The category or step of the numbers, such as ``category `variable` `` or `step 12`, or the
+    /// missing facts; `null` if the table has a row for each tile.
     pub row: Option<String>,
-    /// The tile where they are furthest apart, the first of several; `null` where they are
-    /// of all.
+    /// The tile with the largest difference, the first one of a tie; `null` if the numbers are sums
+    /// over all tiles.
     pub tile: Option<u32>,
-    /// How many tiles they differ on; 0 where they are of all.
+    /// Number of tiles on which the numbers differ; 0 if the numbers are sums over all tiles.
     pub tiles: u32,
-    /// The number in the table, in bytes unless the witness counts something else; or the bytes
-    /// of what is lacking.
+    /// The number in the table, in bytes unless the witness counts something else; or the bytes of
+    /// the missing facts.
     pub recorded: u64,
-    /// The number that the rest of the profile gives for it.
+    /// The number that the rest of the profile gives.
     pub computed: u64,
-    /// The difference as a part of the fullest tile, or of all, as it suits the witness: rounded
-    /// up, such as `98.3 %`.
+    /// The difference as a share of the fullest tile, or of the sum over all tiles, depending on
+    /// the witness: rounded up, such as `98.3 %`.
     pub share: String,
-    /// Bytes that this could move on any tile: 0 where every stage has room for them, and in
-    /// reports of earlier versions.
+    /// Bytes that the contradiction could move on any tile: 0 if every stage has room for them, and
+    /// in reports of earlier versions.
     #[serde(default)]
     pub bytes: u64,
-    /// Is it too much for a verdict?
+    /// Is the contradiction too large for a verdict?
     pub refused: bool,
 }
 

@@ -166,18 +166,18 @@ macro_rules! shown_as_option {
 }
 shown_as_option!(Schedule, Recompute, Accumulator, StatePlace);
 
-/// The pipeline that stages are part of. The default is none.
+/// The pipeline that stages are part of. The default is no pipeline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pipeline {
-    /// The order of work.
+    /// The order in which stages work on micro-batches.
     pub schedule: Schedule,
     /// The activations that are recomputed.
     pub recompute: Recompute,
-    /// The elements of accumulators.
+    /// The type of the elements of accumulators.
     pub accumulator: Accumulator,
-    /// Where the state of the optimizer is.
+    /// The place of optimizer state.
     pub state: StatePlace,
-    /// How many replicas there are where state is elsewhere; else 0.
+    /// Number of replicas if state is not on the chip; otherwise 0.
     pub replicas: u64,
 }
 

@@ -4,11 +4,10 @@ use crate::memory::pipeline::Additions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes by what they hold. Those that only a pipeline adds are left out of JSON
-/// where they are 0.
+/// Bytes by kind of contents. Parts that only a pipeline adds are left out of JSON if they are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Live variables at the step where they are most.
+    /// Live variables at the step at which they take the most.
     pub variables: u64,
     /// Code of vertex types.
     pub vertex_code: u64,
@@ -18,26 +17,26 @@ pub struct Parts {
     pub exchange_code: u64,
     /// Control code.
     pub control_code: u64,
-    /// Bytes that every stage needs, code and variables at the same step; 0 by the
-    /// classic rules.
+    /// Bytes that every stage needs: code, and variables at the same step; 0 by the classic rules.
     pub overhead: u64,
-    /// Gaps between variables: the stage's part of what the compiler recorded
-    /// beyond all variables; 0 by the classic rules.
+    /// Gaps between variables: the stage's share of the recorded bytes that no variable explains; 0
+    /// by the classic rules.
     pub gaps: u64,
-    /// Copies for the micro-batches of a pipeline that are under way.
+    /// Copies for the micro-batches that are in the pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stash: u64,
-    /// Accumulators, which sum up gradients over the micro-batches of a pipeline.
+    /// Accumulators, which sum gradients over the micro-batches of a pipeline.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub accumulators: u64,
-    /// State of the optimizer that is elsewhere between two updates: what a replica keeps
-    /// of it, and in the update what is loaded and gathered, and what it makes.
+    /// Optimizer state that is off the chip or sharded between two updates: the share that a
+    /// replica keeps, and in the update the state that is loaded and gathered, and the tensors that
+    /// the update makes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub state: u64,
-    /// Transfer buffers: tensors for another stage, or from it.
+    /// Transfer buffers: tensors to or from another stage.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
-    /// Tensors on their way to another stage, which this one does not use.
+    /// Tensors forwarded to another stage, which this stage does not use.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub passing: u64,
 }

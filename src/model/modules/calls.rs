@@ -7,28 +7,30 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The modules that one position of the layer order calls, by their paths in the code of the model, such as
-/// `bert.encoder.layer.3`.
+/// The modules that one position of the layer order calls, by their paths in the model's code, such
+/// as `bert.encoder.layer.3`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModuleCalls {
-    /// The module whose call begins with the position, the outermost that does not go on after it;
-    /// absent where no module that runs once begins there.
+    /// The outermost module whose call begins with the position and does not continue after it;
+    /// absent if no module that runs once begins there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begin: Option<String>,
     /// The innermost module that begins with `begin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf: Option<String>,
-    /// Operations of the position before `begin`, outside of any module that begins there; absent for 0.
+    /// Number of operations of the position before `begin`, outside any module that begins there;
+    /// absent for 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub operations_before: u32,
-    /// The innermost module that was called before the position and still runs at its start.
+    /// The innermost module that was called before the position and is still running at its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
-    /// The module whose output is that of the position; absent where the position ends inside of one.
+    /// The module whose output is the output of the position; absent if the position ends inside a
+    /// module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Keras layers, in the order in which they run: the first modules below the model. Absent in
-    /// other frameworks.
+    /// Keras layers, in execution order: the first modules below the model. Absent for other
+    /// frameworks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top: Vec<String>,
 }

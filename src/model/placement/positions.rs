@@ -21,18 +21,17 @@ pub struct Positions {
     modules: Vec<String>,
 }
 
-/// Which pseudo-layers are around the layers.
+/// The pseudo-layers around the layers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PseudoLayers {
-    /// None before the layers: all operations without a layer (classic model).
+    /// None before the layers: all operations without a layer (classic memory model).
     NoneFirst,
-    /// In before the layers: what runs before them. Out after the layers: what
-    /// runs after them.
+    /// In before the layers, for operations before them, and Out after the layers, for operations
+    /// after them.
     #[default]
     InAndOut,
-    /// In and Out in one place before the layers, since Out runs on the first
-    /// IPU.
+    /// In and Out as one position before the layers, since Out runs on the first IPU.
     OutWithIn,
 }
 

@@ -34,30 +34,30 @@ pub(super) const FREE: &str = slot!("free");
 /// The reason why the split does not fit. If it fits, the line is left out.
 pub(super) const SHORTFALL: &str = slot!("shortfall");
 
-/// A line of a form. Without conditions it is a line of every split.
+/// A line of a form. Without conditions, every split has the line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Line {
-    /// Its text and, at every second place, what is put in between: `stage` (that of
-    /// `position`), `stages` and `last-stage` (numbers), `fullest` (bytes on the fullest
-    /// tile), `counts` and `numbers` (items of each stage), `lists` (the items), `free` (IPUs
-    /// without a stage) or `shortfall` (why the split does not fit). There is no line without one of the
-    /// last two.
+    /// The text of the line in pieces. Every second piece names a value to put in: `stage` (the
+    /// stage of `position`), `stages` and `last-stage` (numbers), `fullest` (bytes on the fullest
+    /// tile), `counts` and `numbers` (numbers of items of each stage), `lists` (the items), `free`
+    /// (IPUs without a stage) or `shortfall` (why the split does not fit). If there is no value for
+    /// `free` or `shortfall`, the line is left out.
     text: Vec<String>,
-    /// The position in the order of layers that it is about.
+    /// The position in the layer order that the line is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
-    /// Is it there where a stage begins at `position`, or where none does?
+    /// Is the line for splits in which a stage begins at `position`, or for the others?
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<bool>,
-    /// The numbers of stages with which it is there, both inclusive.
+    /// The numbers of stages with which the line is there, both inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     stages: Option<(u32, u32)>,
-    /// Is it a note of a form without comments?
+    /// Is the line a note of a form without comments?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     note: bool,
-    /// By position: the item of a list that it is; empty where it is none. Items after all positions
-    /// are a stage of their own where there are several.
+    /// The item of a list at each position, or an empty string. If there are several stages, items
+    /// after all positions are a list of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     items: Vec<String>,

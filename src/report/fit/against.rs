@@ -7,84 +7,81 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The prediction of a pipeline beside its recording.
+/// Comparison of the prediction for a pipeline with its recorded compilation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
-    /// The profile that the prediction was made from, as it was named then.
+    /// The profile that the prediction was made from, under its name in that run.
     pub profile: String,
-    /// How the stages were told apart.
+    /// How stages and IPUs were matched.
     pub matched_by: MatchedBy,
     /// Did the prediction say that the model fits?
     pub predicted_fits: bool,
-    /// The number of stages that were predicted.
+    /// The number of stages in the prediction.
     pub predicted_stages: u32,
-    /// The evidence that the pipeline was cut elsewhere than predicted: then the
-    /// numbers of its stages say nothing of the prediction.
+    /// Evidence that the cuts differ from the prediction. Then the numbers of the stages do not
+    /// measure the prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_elsewhere: Option<CutElsewhere>,
-    /// The bytes of `--reserve` that would have covered every stage: the most that any of
-    /// them needs. `null` where the stages say nothing of the prediction: where the pipeline
-    /// was cut elsewhere, or one of both profiles contradicts itself.
+    /// The bytes of `--reserve` that would have covered every stage: the highest reserve of any
+    /// stage. `null` if the cuts differ, or if one of the profiles contradicts itself.
     pub reserve: Option<u64>,
-    /// Each stage that has an IPU, in the order of the stages.
+    /// Each stage with an IPU, in the order of the stages.
     pub stages: Vec<StageAgainst>,
 }
 
-/// How the stages of a prediction were matched to IPUs.
+/// How the stages of a prediction were matched with IPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
-    /// By the names of the layers that run on each IPU; stages without layers of
-    /// their own in order.
+    /// By the names of the layers that run on each IPU. Stages without named layers are matched in
+    /// order.
     Layers,
-    /// In order, since the profile alone does not say what runs where.
+    /// In order, since the profile does not say which layers run on which IPU.
     #[default]
     Order,
 }
 
-/// The evidence that a pipeline was cut elsewhere than predicted.
+/// Evidence that the cuts of a compilation differ from the prediction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CutElsewhere {
-    /// How many IPUs of one replica the profile has, where these are not as many as
-    /// there are stages.
+    /// The number of IPUs of one replica, if it is not the number of stages.
     pub ipus: Option<u32>,
-    /// The stages whose layers are not those of their IPUs.
+    /// The stages whose layers differ from the layers on their IPUs.
     pub stages: Vec<u32>,
-    /// The layers on each IPU, as far as they are known.
+    /// The layers on each IPU, as far as their names are known.
     pub recorded: Vec<LayerNames>,
 }
 
-/// A stage as it was predicted and recorded. Differences are what was recorded less
-/// what was predicted.
+/// The prediction and the recording of a stage. Differences are recorded less predicted bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StageAgainst {
     /// The stage of the prediction.
     pub stage: u32,
     /// The IPU that runs it.
     pub ipu: u32,
-    /// Its layers, as predicted.
+    /// The layers of the stage, as predicted.
     pub layers: LayerNames,
-    /// Bytes on its fullest tile, as predicted.
+    /// Predicted bytes on the fullest tile of the stage.
     pub predicted: u64,
-    /// Bytes on the fullest tile of its IPU, as recorded.
+    /// Recorded bytes on the fullest tile of the IPU.
     pub recorded: u64,
-    /// The difference there.
+    /// Recorded less predicted bytes on the fullest tiles.
     pub difference: i64,
-    /// The fewest bytes of `--reserve` with which the stage would have been predicted to need
-    /// all of what was recorded: the difference, or 0 where the prediction was enough.
+    /// The fewest bytes of `--reserve` with which the prediction covers the recorded bytes: the
+    /// difference, or 0 if the prediction is high enough.
     pub reserve: u64,
-    /// Bytes left of the limit there, as recorded.
+    /// Recorded bytes left below the limit on the fullest tile.
     pub free: i64,
-    /// The predicted bytes by what they hold. Accumulators that the profile of one IPU had
-    /// itself are among the variables, on both sides.
+    /// The predicted bytes by kind of contents. Accumulators that the profile of one IPU already
+    /// has are among the variables on both sides.
     pub predicted_parts: TileParts,
-    /// As recorded.
+    /// The recorded bytes by kind of contents.
     pub recorded_parts: TileParts,
-    /// Bytes over all tiles, as predicted.
+    /// Predicted bytes over all tiles.
     pub predicted_total: u64,
-    /// As recorded.
+    /// Recorded bytes over all tiles.
     pub recorded_total: u64,
-    /// The difference over all tiles.
+    /// Recorded less predicted bytes over all tiles.
     pub total_difference: i64,
 }
 

@@ -22,106 +22,105 @@ use super::{CategoryBytes, Curve, Fullness, LayerNames};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a compilation fits, as it was recorded.
+/// Whether a recorded compilation fits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fit {
     /// Does every tile of every IPU fit?
     pub fits: bool,
-    /// Bytes that each tile may take: the highest of all IPUs.
+    /// Bytes that each tile may take: the highest limit of any IPU.
     pub limit: u64,
-    /// Those bytes by IPU, when they differ.
+    /// The limits by IPU, if they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Vec<u64>>,
-    /// Tiles of each IPU. Tiles are numbered through over all IPUs.
+    /// Number of tiles of each IPU. Tiles are numbered across all IPUs.
     pub tiles_per_ipu: u32,
-    /// Replicas that the model was compiled for, which all run the same program.
+    /// Number of replicas that the model was compiled for, which all run the same program.
     pub replicas: u32,
-    /// How many of them the profile lists, one after the other.
+    /// Number of replicas that the profile lists, one after the other.
     pub listed_replicas: u32,
-    /// How many lowered variables there are; `null` when the profile has none, and
-    /// parts of tiles are those of `memory_by_category`.
+    /// Number of lowered variables; `null` if the profile has none. Then the parts of tiles come
+    /// from `memory_by_category`.
     pub variables: Option<u64>,
-    /// Do the names of variables tell what a pipeline keeps? Else stashes and
-    /// accumulators are among the variables.
+    /// Do names of variables show what a pipeline keeps? Otherwise stashes and accumulators are
+    /// among the variables.
     pub has_names: bool,
-    /// How many liveness steps the program has, when that is known.
+    /// Number of liveness steps of the program; `null` if unknown.
     pub steps: Option<u32>,
     /// Every IPU that the profile lists.
     pub ipus: Vec<IpuFit>,
-    /// The prediction, when one was given.
+    /// The comparison with the prediction, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Against>,
 }
 
-/// The recording of one IPU.
+/// The recorded memory of one IPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IpuFit {
-    /// Its number.
+    /// The IPU.
     pub ipu: u32,
-    /// Does every tile of it fit?
+    /// Does every tile of the IPU fit?
     pub fits: bool,
-    /// The layers that run on it, in order; `null` when their names are not known.
+    /// The layers that run on the IPU, in order; `null` if their names are unknown.
     pub layers: Option<LayerNames>,
-    /// All its bytes: the sum over its tiles, without gaps.
+    /// Bytes summed over all tiles of the IPU, without gaps.
     pub total: u64,
-    /// How many of its tiles are over the limit, or have overflowed.
+    /// Number of tiles that are over the limit or have overflowed.
     pub tiles_over: u32,
-    /// Bytes beyond the memory of a tile, with gaps, over all its tiles.
+    /// Bytes beyond the memory of a tile, with gaps, summed over all tiles of the IPU.
     pub overflowed: u64,
-    /// The tile that decides whether it fits: the fullest.
+    /// The fullest tile, which decides whether the IPU fits.
     pub fullest_tile: RecordedTileFacts,
-    /// How full its tiles are.
+    /// How full the tiles of the IPU are.
     pub tiles: Fullness,
-    /// By category, in the order of the profile; empty when it has none. Variables
-    /// that share memory at different steps all count.
+    /// Bytes by category, in the order of the profile; empty if it has none. Variables that share
+    /// memory at different steps all count.
     pub categories: Vec<CategoryBytes>,
     /// Bytes by the names of variables; `null` without lowered variables or names.
     pub named: Option<NamedBytes>,
-    /// Its bytes over the steps of the program, over all its tiles; `null` when
-    /// they are not known.
+    /// Bytes of the IPU over the steps of the program, summed over its tiles; `null` if unknown.
     pub curve: Option<Curve>,
-    /// Executed cycles, over all runs; `null` without execution.
+    /// Executed cycles of all runs; `null` without execution.
     pub cycles: Option<u64>,
 }
 
-/// The fullest tile of an IPU; the first of several.
+/// The fullest tile of an IPU; the first one of a tie.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedTileFacts {
-    /// Its number over all IPUs.
+    /// The tile's number across all IPUs.
     pub tile: u32,
-    /// Its number on its IPU.
+    /// The tile's number on its IPU.
     pub tile_of_ipu: u32,
-    /// Its bytes in use, without gaps.
+    /// Bytes in use, without gaps.
     pub bytes: u64,
-    /// Bytes that it may take.
+    /// Bytes that the tile may take.
     pub limit: u64,
-    /// The limit less its bytes; below 0 when they are more.
+    /// The limit less the bytes in use; below 0 if they exceed it.
     pub free: i64,
-    /// Its bytes with the gaps between variables, when that is known.
+    /// Bytes in use with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<u64>,
-    /// Bytes beyond its memory, with gaps: then it is over whatever is free.
+    /// Bytes beyond the tile's memory, with gaps. A tile that overflowed is over, whatever `free`
+    /// is.
     pub overflowed: u64,
-    /// Variables that are live on every step.
+    /// Bytes of variables that are live on every step.
     pub always_live: u64,
-    /// The maximum that other variables take at one step.
+    /// The highest bytes of other variables at one step.
     pub not_always_live: u64,
-    /// The first step at which they do; `null` when it is not known.
+    /// The first step at which other variables take the most; `null` if unknown.
     pub peak_step: Option<u32>,
-    /// Its bytes there by what they hold.
+    /// The bytes in use by kind of contents.
     pub parts: TileParts,
 }
 
-/// Bytes of all variables of an IPU by what their names tell, whether live together
-/// or not.
+/// Bytes of all variables of an IPU by their names, whether they are live together or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedBytes {
-    /// Copies for the micro-batches under way.
+    /// Copies for the micro-batches that are in the pipeline.
     pub stashed: u64,
-    /// Bytes that were taken out of these.
+    /// Bytes that were read back from these copies.
     pub restored: u64,
-    /// Accumulators, which sum up gradients.
+    /// Accumulators, which sum gradients.
     pub accumulators: u64,
-    /// Bytes that came from other IPUs.
+    /// Bytes received from other IPUs.
     pub received: u64,
 }
 

@@ -6,15 +6,15 @@ use crate::report::FullestTile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a tile by what they hold: what a prediction and a profile both tell.
+/// Bytes of a tile by kind of contents, as far as both a prediction and a profile show them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileParts {
-    /// Variables with data that are live at the peak, those of the run-time and of
-    /// host exchange among them.
+    /// Data variables that are live at the peak, with variables of the run-time and of host
+    /// exchange.
     pub variables: u64,
-    /// Copies for the micro-batches under way.
+    /// Copies for the micro-batches that are in the pipeline.
     pub stash: u64,
-    /// Accumulators, which sum up gradients.
+    /// Accumulators, which sum gradients.
     pub accumulators: u64,
     /// Code of vertex types.
     pub vertex_code: u64,

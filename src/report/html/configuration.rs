@@ -6,20 +6,20 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One form of configuration.
+/// The split in one form of configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Configuration {
     /// The value of `--emit`.
     pub form: String,
-    /// The text to paste; `null` where it cannot be written.
+    /// The text to paste; `null` if the form cannot be written.
     pub text: Option<String>,
     /// The notes of a form without comments.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(default)]
     pub notes: String,
-    /// Why it cannot be written; `null` where it can.
+    /// Why the form cannot be written; `null` if it can.
     pub problem: Option<String>,
-    /// Where the report has what other splits need (`what_if`): the lines of all of them.
+    /// The lines of every split that can be tried (`what_if`); empty without such data.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub lines: Vec<Line>,
