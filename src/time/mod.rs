@@ -87,39 +87,40 @@ pub struct StageTimes {
     state_before: Vec<u128>,
 }
 
-/// The cycles of a micro-batch by position: those of a stage are the sums over its positions
-/// of `once` and, where one of them `recomputes`, of what is recomputed there.
+/// The cycles of a micro-batch by position. A stage takes the sum of `once` over its positions and,
+/// if one of them `recomputes`, also the sum of the recomputation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionCycles {
-    /// Of the forward and the backward pass.
+    /// Cycles of the forward and the backward pass.
     pub once: Vec<u64>,
-    /// Cycles of recomputation in a stage that other stages of the pipeline follow.
+    /// Cycles of recomputation in a stage that is not the last of the pipeline.
     pub recomputed: Vec<u64>,
     /// Cycles of recomputation in the last stage of the pipeline.
     pub recomputed_last: Vec<u64>,
-    /// By position, does a stage with it recompute? Stages of frozen layers alone do not.
+    /// Does a stage with the position recompute? Stages with only frozen layers do not.
     pub recomputes: Vec<bool>,
-    /// Further numbers that the time of a step follows from; `None` where Out runs on the first
-    /// IPU, or where state of the optimizer is streamed.
+    /// Further numbers for the time of a step; `None` if Out runs on the first IPU, or if optimizer
+    /// state is streamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepNumbers>,
-    /// Is Out in the first position? Then the pipeline of several stages ends there, and
-    /// something follows each of them.
+    /// Is Out in the first position? Then a pipeline of several stages ends there, and every stage
+    /// has a stage after it.
     pub is_out_first: bool,
 }
 
-/// Numbers that the time of a step follows from, beside the cycles of its stages.
+/// Numbers for the time of a step, beside the cycles of its stages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepNumbers {
-    /// Cycles of the backward pass by position, once for a micro-batch.
+    /// Cycles of the backward pass of a micro-batch, by position.
     pub backward: Vec<u64>,
-    /// Cycles of the update by position.
+    /// Cycles of the weight update, by position.
     pub update: Vec<u64>,
     /// Do all IPUs update their weights at the same time?
     pub updates_side_by_side: bool,
-    /// Bytes over a cut after each position but the last, in the forward and in the backward pass.
+    /// Bytes over a cut after each position except the last, in the forward and in the backward
+    /// pass.
     pub cut_bytes: Vec<[u64; 2]>,
-    /// Bytes that an IPU sends to a neighbour in a second, and receives from it.
+    /// Bytes per second that an IPU sends to a neighbour, and also receives from it.
     pub link_bandwidth: u64,
     /// Micro-batches of a step by the number of stages, from 1.
     pub micro_batches: Vec<u64>,
