@@ -235,10 +235,10 @@ pub struct Sweep {
 pub struct SweepRow {
     /// The number of IPUs.
     pub ipus: u32,
-    /// The order of work, where the schedule was chosen; the recomputation with it.
+    /// The schedule; absent if it was not left open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
-    /// The activations that are recomputed, where that was chosen.
+    /// The activations that are recomputed; absent if the schedule was not left open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recompute: Option<Recompute>,
     /// Does it fit?

@@ -16,20 +16,20 @@ const MIN_SHARE: u64 = 1000;
 /// A change that frees memory where it is over the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
-    /// The change itself.
+    /// The kind of change.
     pub change: Change,
-    /// Of which weight, where it is of one.
+    /// The weight that the change is about; absent for other changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,
-    /// The bytes that it frees on the fullest tile; at most, where it is no option of
-    /// `popliner`.
+    /// Bytes that the change frees on the fullest tile. If it is no option of `popliner`, an upper
+    /// bound.
     pub frees: u64,
-    /// Is it enough for some split on as many IPUs? Only tried for half the micro-batch.
+    /// Is the change enough for some split on as many IPUs? Only tried for half the micro-batch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_enough: bool,
 }
 
-/// A change of the model, in the order of how certain they are to help.
+/// A change of the model or its options, the most certain to help first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {

@@ -41,9 +41,9 @@ pub enum Schedule {
     None,
     /// The pipeline of PopART and PopTorch.
     Popart,
-    /// TensorFlow's default: forward passes and backward passes in groups.
+    /// TensorFlow's default: groups of forward passes and of backward passes.
     TfGrouped,
-    /// TensorFlow's: forward and backward passes in turn.
+    /// TensorFlow's interleaved schedule: forward and backward passes in turn.
     TfInterleaved,
     /// One stage after the other.
     Sequential,
@@ -92,27 +92,27 @@ impl Schedule {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Recompute {
-    /// Nothing: all that the backward pass needs is kept.
+    /// Nothing: every tensor that the backward pass needs is kept.
     #[default]
     None,
-    /// A stage, from what enters it.
+    /// Each stage, from its inputs.
     Stage,
-    /// Each layer, from what enters it.
+    /// Each layer, from its inputs.
     Layer,
 }
 
-/// The elements of what sums up gradients.
+/// The type of the elements of accumulators.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Accumulator {
-    /// Those of the weight.
+    /// The type of the weight's elements.
     #[default]
     AsWeight,
-    /// 16 bits each.
+    /// 16 bits for each element.
     Float16,
-    /// 32 bits each.
+    /// 32 bits for each element.
     Float32,
 }
 
@@ -134,20 +134,20 @@ impl Accumulator {
     }
 }
 
-/// Where the state of the optimizer is between two updates.
+/// The place of optimizer state between two updates.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum StatePlace {
-    /// Beside the weights.
+    /// On the chip, beside the weights.
     #[default]
     OnChip,
     /// In memory outside the IPUs.
     OffChip,
-    /// Each replica has a share of it.
+    /// Sharded: each replica keeps a share on the chip.
     Sharded,
-    /// Each replica has a share of it outside the IPUs.
+    /// Sharded off the chip: each replica keeps a share outside the IPUs.
     ShardedOffChip,
 }
 
