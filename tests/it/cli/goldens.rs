@@ -317,6 +317,11 @@ pub fn session() -> PathBuf {
     folder().join("first-ten-minutes.txt")
 }
 
+/// Returns the path of the golden of a newcomer's session with a real model.
+pub fn newcomer() -> PathBuf {
+    folder().join("newcomer.txt")
+}
+
 fn folder() -> PathBuf {
     root().join("tests/golden")
 }
@@ -376,7 +381,7 @@ fn first(expected: &str, found: &str) -> String {
 #[test]
 fn every_golden_belongs_to_a_case() {
     let mut cases: BTreeSet<PathBuf> = cases().into_iter().map(|(path, ..)| path).collect();
-    cases.insert(session());
+    cases.extend([session(), newcomer()]);
     let mut unknown = Vec::new();
     for entry in files(&folder()) {
         if !cases.contains(&entry) {

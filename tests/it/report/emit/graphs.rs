@@ -4,10 +4,12 @@
 //! With `SEEDS=0..1` all graphs run, by default a share.
 
 use super::{OF_EXAMPLES, ipu_of_out, named, placed, read_json, stage_of_out};
+use crate::cli::goldens;
 use crate::support::models::share;
-use crate::support::{each, popliner, python, root, sections};
+use crate::support::{command, each, finish, popliner, python, root, sections};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use tempfile::TempDir;
 
 const GRAPHS: [(&str, &str); 11] = [
@@ -44,12 +46,7 @@ struct Printed {
 impl Printed {
     fn of(graph: &str, framework: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
-        let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
-        let options = format!(
-            "--graph {} --framework {framework} --mode training --tiles 4",
-            file.display()
-        );
-        synthesize::write(folder.path(), options.split(' ')).expect("both files");
+        write_model(folder.path(), graph, framework);
         let forms = FORMS.map(|form| format!("--emit={form}"));
         let mut options = vec![folder.path().to_str().expect("a path"), "--num-ipus=4"];
         options.extend(forms.iter().map(String::as_str));
@@ -76,6 +73,16 @@ impl Printed {
     fn micro_batches(&self) -> &Value {
         &self.report["step"]["micro_batches"]
     }
+}
+
+/// Writes the profile of a graph's training.
+fn write_model(folder: &Path, graph: &str, framework: &str) {
+    let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let options = format!(
+        "--graph {} --framework {framework} --mode training --tiles 4",
+        file.display()
+    );
+    synthesize::write(folder, options.split(' ')).expect("both files");
 }
 
 fn check(&(graph, framework): &(&str, &str)) {
@@ -223,4 +230,44 @@ fn every_form_is_the_split_of_the_report() {
         &GRAPHS.into_iter().step_by(share(4)).collect::<Vec<_>>(),
         check,
     );
+}
+
+/// A newcomer to BART runs the command without options, then the configuration command that it
+/// prints, and pastes what that prints. The session is a golden.
+#[test]
+fn a_newcomer_pastes_what_runs() {
+    let folder = TempDir::new().expect("a folder");
+    write_model(&folder.path().join("report"), "bart", "poptorch");
+    let run = |words: &[&str]| finish(command(words).current_dir(&folder));
+    let first = run(&["report"]);
+    let line = first.err.lines().find_map(|line| {
+        let command = line.trim_start().strip_prefix("configuration:")?;
+        command.trim_start().strip_prefix("popliner ")
+    });
+    let words: Vec<&str> = line.expect("a command").split(' ').collect();
+    let second = run(&words);
+    let session = format!(
+        "$ popliner report\n{}{}$ popliner {}\n{}{}",
+        first.out,
+        first.err,
+        words.join(" "),
+        second.out,
+        second.err
+    );
+    assert_eq!(goldens::difference(&goldens::newcomer(), &session), None);
+    let report = run(&[&words[..words.len() - 2], &["--export-json=-"]].concat());
+    let report = read_json(&report.out);
+    let Some(found) = python(include_str!("poptorch.py"), &second.out) else {
+        return;
+    };
+    let blocks: Vec<(String, usize)> =
+        serde_json::from_value(read_json(&found)["blocks"].clone()).expect("blocks");
+    let modules = report["split"]["modules"].as_array().expect("modules");
+    let begins = modules.iter().filter_map(|one| one["begin"].as_str());
+    let begins: Vec<String> = begins.map(|path| path.replace('.', "")).collect();
+    for (module, _) in &blocks[1..] {
+        let path = module.strip_prefix("model.").expect("below the model");
+        let path = path.replace(['.', '[', ']'], "");
+        assert!(begins.contains(&path), "{module}: {begins:?}");
+    }
 }
