@@ -1,33 +1,22 @@
 //! The fields that the layers of software write into their contexts.
 
+use ciborium::Value;
+
 use super::contexts::{Body, Context, NONE, Tensor};
 use super::model::{Op, Phase};
 use super::plan::Plan;
 use super::settings::Framework;
 use super::templates;
 
-/// A value of a context.
-pub enum Value {
-    /// Unsigned integer.
-    Uint(u64),
-    /// Boolean.
-    Bool(bool),
-    /// Text.
-    Text(String),
-    /// Array.
-    List(Vec<Value>),
-    /// Map, in any order.
-    Map(Fields),
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Value::Text(text.to_owned())
-    }
-}
-
 /// Keys and values of a map.
 pub type Fields = Vec<(&'static str, Value)>;
+
+/// A map whose keys stand in alphabetical order, as the writer of real files has them.
+pub fn map(mut fields: Fields) -> Value {
+    fields.sort_unstable_by_key(|field| field.0);
+    let fields = fields.into_iter().map(|(key, value)| (key.into(), value));
+    Value::Map(fields.collect())
+}
 
 /// All fields of the context `id`, but for its location.
 pub fn fields(plan: &Plan, context: &Context, id: u32) -> Fields {
@@ -41,11 +30,11 @@ pub fn fields(plan: &Plan, context: &Context, id: u32) -> Fields {
         fields.push(("outlinedDebugContextIds", id_list(outlined)));
         fields.push(("replacedDebugContextIds", id_list(replaced)));
     }
-    fields.push(("id", Value::Uint(id.into())));
+    fields.push(("id", Value::from(id)));
     fields.push(("layer", layer(context.body).into()));
-    fields.push(("name", Value::Uint(context.name.into())));
+    fields.push(("name", Value::from(context.name)));
     if context.parent > 0 {
-        fields.push(("parentId", Value::Uint(context.parent.into())));
+        fields.push(("parentId", Value::from(context.parent)));
     }
     if let Some(category) = category(context.body) {
         fields.push(("category", category.into()));
@@ -83,7 +72,7 @@ fn category(body: Body) -> Option<&'static str> {
 
 /// Texts as a list of values.
 fn texts(texts: &[String]) -> Value {
-    Value::List(texts.iter().map(|text| text.as_str().into()).collect())
+    Value::Array(texts.iter().map(|text| text.as_str().into()).collect())
 }
 
 /// The fields that the layer of a context adds.
@@ -92,7 +81,7 @@ fn content(plan: &Plan, context: &Context, op: Option<&Op>) -> Fields {
         (Body::Program(kind), _) => vec![("type", kind.into())],
         (Body::Var, _) => variable(context, "half"),
         (Body::VarConst, _) => vec![
-            ("broadcast", Value::Uint(1)),
+            ("broadcast", Value::from(1)),
             ("shape", shape(context)),
             ("traits", traits()),
         ],
@@ -105,7 +94,7 @@ fn content(plan: &Plan, context: &Context, op: Option<&Op>) -> Fields {
 
 fn variable(context: &Context, element: &str) -> Fields {
     vec![
-        ("mappingMethod", Value::Uint(0)),
+        ("mappingMethod", Value::from(0)),
         ("shape", shape(context)),
         ("type", element.into()),
     ]
@@ -113,16 +102,16 @@ fn variable(context: &Context, element: &str) -> Fields {
 
 fn shape(context: &Context) -> Value {
     let rows = 1 << (context.name % 10);
-    Value::List(vec![Value::Uint(rows), Value::Uint(64)])
+    Value::Array(vec![Value::from(rows), Value::from(64)])
 }
 
 fn traits() -> Value {
-    Value::Map(vec![
-        ("align", Value::Uint(4)),
+    map(vec![
+        ("align", Value::from(4)),
         ("isFloat", Value::Bool(true)),
         ("isIntegral", Value::Bool(false)),
         ("isSigned", Value::Bool(true)),
-        ("size", Value::Uint(4)),
+        ("size", Value::from(4)),
     ])
 }
 
@@ -149,7 +138,7 @@ fn library_call(context: &Context) -> Fields {
     ];
     vec![
         ("api", "matMulGrouped".into()),
-        ("args", Value::Map(args)),
+        ("args", map(args)),
         ("output", tensor("C")),
     ]
 }
@@ -185,7 +174,7 @@ fn builder(op: &Op) -> Fields {
         ("api", (&*op.op_type).into()),
         ("inputs", texts(&op.inputs)),
         ("outputs", texts(&op.outputs)),
-        ("attributes", Value::Map(Vec::new())),
+        ("attributes", map(Vec::new())),
     ]
 }
 
@@ -221,9 +210,9 @@ fn tensor(op: &Op) -> Fields {
 fn instruction(context: &Context) -> Fields {
     vec![
         ("hlo_name", format!("fusion.{}", context.op).as_str().into()),
-        ("hlo_id", Value::Uint(context.op.into())),
+        ("hlo_id", Value::from(context.op)),
         ("opcode", "custom-call".into()),
-        ("operands", Value::Map(Vec::new())),
+        ("operands", map(Vec::new())),
     ]
 }
 
@@ -290,7 +279,7 @@ fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
         ("outputs", texts(&in_layer(plan, context, op, &op.outputs))),
         ("attributes", attributes(plan, op)),
         ("graphId", "".into()),
-        ("discard", Value::Uint(0)),
+        ("discard", Value::from(0)),
     ]
 }
 
@@ -304,7 +293,7 @@ fn attributes(plan: &Plan, op: &Op) -> Value {
     if accumulates && op.phase == Phase::Optimiser {
         attributes.push(("__execution_context", "AccumulateOuterFragment".into()));
     }
-    Value::Map(attributes)
+    map(attributes)
 }
 
 /// A list as text, such as `[12,13]`.

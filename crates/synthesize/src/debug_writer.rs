@@ -1,32 +1,36 @@
 //! Writes `debug.cbor`, one context after the other.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use ciborium_io::Write as _;
-use ciborium_ll::{Encoder, Header, simple};
+use ciborium::{Value, into_writer};
+use serde::Serialize;
 
-use super::context_fields::{Value, fields};
+use super::context_fields::{fields, map};
 use super::contexts::Context;
 use super::plan::Plan;
+
+/// Headers of CBOR: a map of two entries, an array without a length, and its end.
+const MAP_OF_TWO: u8 = 0xa2;
+const ARRAY: u8 = 0x9f;
+const BREAK: u8 = 0xff;
 
 /// Writes the contexts of `plan` as Poplar does: children before parents, the
 /// string table last.
 pub fn write(plan: &Plan, path: &Path) -> io::Result<()> {
-    let file = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let mut writer = Writer {
         plan,
-        encoder: Encoder::from(file),
+        file: BufWriter::with_capacity(1 << 20, File::create(path)?),
         places: Places::new(plan),
     };
-    writer.encoder.push(Header::Map(Some(2)))?;
-    writer.encoder.text("contexts", None)?;
-    writer.encoder.push(Header::Array(None))?;
+    writer.file.write_all(&[MAP_OF_TWO])?;
+    writer.value("contexts")?;
+    writer.file.write_all(&[ARRAY])?;
     writer.contexts()?;
-    writer.encoder.push(Header::Break)?;
+    writer.file.write_all(&[BREAK])?;
     writer.string_table()?;
-    writer.encoder.flush()
+    writer.file.flush()
 }
 
 /// Indices of source locations, behind the names in the string table.
@@ -52,12 +56,12 @@ impl Places {
 
     fn location(&self, context: &Context) -> Value {
         let pair = u64::from(context.op.wrapping_add(context.name) % 3);
-        Value::Map(vec![
-            ("fileName", Value::Uint(self.first + 2 * pair)),
-            ("functionName", Value::Uint(self.first + 2 * pair + 1)),
+        map(vec![
+            ("fileName", Value::from(self.first + 2 * pair)),
+            ("functionName", Value::from(self.first + 2 * pair + 1)),
             (
                 "lineNumber",
-                Value::Uint(20 + u64::from(context.name % 900)),
+                Value::from(20 + u64::from(context.name % 900)),
             ),
         ])
     }
@@ -65,7 +69,7 @@ impl Places {
 
 struct Writer<'a> {
     plan: &'a Plan,
-    encoder: Encoder<BufWriter<File>>,
+    file: BufWriter<File>,
     places: Places,
 }
 
@@ -101,46 +105,17 @@ impl Writer<'_> {
         let context = &plan.contexts.list[index];
         let mut fields = fields(plan, context, index as u32 + 1);
         fields.push(("location", self.places.location(context)));
-        self.value(&Value::Map(fields))
+        self.value(&map(fields))
     }
 
-    /// Keys stand in alphabetical order, as the writer of real files has them.
-    fn value(&mut self, value: &Value) -> io::Result<()> {
-        match value {
-            Value::Uint(number) => self.encoder.push(Header::Positive(*number)),
-            Value::Bool(flag) => self.encoder.push(Header::Simple(if *flag {
-                simple::TRUE
-            } else {
-                simple::FALSE
-            })),
-            Value::Text(text) => self.encoder.text(text, None),
-            Value::List(items) => {
-                self.encoder.push(Header::Array(Some(items.len())))?;
-                items.iter().try_for_each(|item| self.value(item))
-            }
-            Value::Map(fields) => {
-                let mut sorted: Vec<_> = fields.iter().collect();
-                sorted.sort_unstable_by_key(|field| field.0);
-                self.encoder.push(Header::Map(Some(sorted.len())))?;
-                sorted.into_iter().try_for_each(|(key, value)| {
-                    self.encoder.text(key, None)?;
-                    self.value(value)
-                })
-            }
-        }
+    fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> io::Result<()> {
+        into_writer(value, &mut self.file).map_err(io::Error::other)
     }
 
     fn string_table(&mut self) -> io::Result<()> {
-        let names = &self.plan.contexts.strings;
-        let count = names.len() + self.places.strings.len();
-        self.encoder.text("stringTable", None)?;
-        self.encoder.push(Header::Array(Some(count)))?;
-        for name in names {
-            self.encoder.text(name, None)?;
-        }
-        for place in &self.places.strings {
-            self.encoder.text(place, None)?;
-        }
-        Ok(())
+        let names = self.plan.contexts.strings.iter().map(String::as_str);
+        let strings: Vec<&str> = names.chain(self.places.strings.iter().copied()).collect();
+        self.value("stringTable")?;
+        self.value(&strings)
     }
 }

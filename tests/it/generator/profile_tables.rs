@@ -158,27 +158,24 @@ fn programs_use_all_user_data() {
 
 #[test]
 fn bodies_of_functions_are_listed_as_asked() {
-    for (outlined, listings) in [("once", 1), ("per-call", 3)] {
+    let nested = &["--nested"][..];
+    for (outlined, more, listings) in [
+        ("once", &[][..], 1),
+        ("per-call", &[], 3),
+        ("once", nested, 2),
+        ("per-call", nested, 3 + 2 * 3),
+    ] {
         let directory = TempDir::new().unwrap();
-        generate(directory.path(), &["--outlined", outlined]);
+        generate(
+            directory.path(),
+            &[&["--outlined", outlined], more].concat(),
+        );
         let profile = open(&directory.path().join("profile.pop"));
         let listed = "SELECT count(*) FROM depth_first_steps
                       WHERE program_id IN (SELECT program FROM function_programs)";
         assert_eq!(number(&profile, listed), listings);
         let calls = number(&profile, "SELECT count(*) FROM program_type_call");
-        assert_eq!(calls, 3);
-    }
-}
-
-#[test]
-fn bodies_within_bodies_are_listed_as_asked() {
-    for (outlined, listings) in [("once", 2), ("per-call", 3 + 2 * 3)] {
-        let directory = TempDir::new().unwrap();
-        generate(directory.path(), &["--outlined", outlined, "--nested"]);
-        let profile = open(&directory.path().join("profile.pop"));
-        let listed = "SELECT count(*) FROM depth_first_steps
-                      WHERE program_id IN (SELECT program FROM function_programs)";
-        assert_eq!(number(&profile, listed), listings);
+        assert_eq!(calls, 3 + 2 * more.len() as i64);
     }
 }
 
