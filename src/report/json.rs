@@ -1,6 +1,6 @@
 //! The stages, and the whole report, as JSON.
 
-use super::html::{Configuration, configurations};
+use super::configuration::{Configuration, configurations};
 use super::sections::{SectionData, for_page};
 use super::{LayerNames, Report, Split, Stage};
 use crate::escape::json;

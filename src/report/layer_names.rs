@@ -6,7 +6,7 @@
 //! [`PseudoLayers`].
 
 use super::LayerNames;
-use super::text::printable;
+use crate::escape::printable;
 use crate::model::{Positions, PseudoLayers};
 
 /// The last name of a list of layers that contains Out.

@@ -19,6 +19,7 @@ mod answer;
 mod breakdown;
 mod build;
 pub mod compare;
+mod configuration;
 mod csv;
 mod diagnosis;
 mod downsample;

@@ -6,12 +6,9 @@
 //! names, and no requests. Without a report the document opens a report that the reader chooses or
 //! drops.
 
-mod configuration;
 mod room;
 #[cfg(test)]
 mod tests;
-
-pub(super) use configuration::{Configuration, configurations};
 
 use super::terminal::{self, TextStyle};
 use super::{Report, Units, sentences};

@@ -1,7 +1,7 @@
-//! The split in every form of configuration, as data for the page.
+//! The split in every form of configuration, as data for the page, which other programs read in JSON too.
 
-use crate::report::Report;
-use crate::report::emit::{Form, Line, Modules, emit, lines};
+use super::Report;
+use super::emit::{Form, Line, Modules, emit, lines};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct Configuration {
 }
 
 /// Returns the split in all forms; empty without a split.
-pub(in crate::report) fn configurations(report: &Report) -> Vec<Configuration> {
+pub(super) fn configurations(report: &Report) -> Vec<Configuration> {
     let forms = report.split.iter().flat_map(|_| Form::value_variants());
     let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
     let configuration = |&form: &Form| {
