@@ -59,12 +59,15 @@ impl MemoryModel<'_> {
                 Rules::Classic => model.operation_groups[group].window,
                 Rules::Full => self.all_steps(),
             };
-            let Some(window) = window else { continue };
-            liveness.restart(window);
+            let Some((first, last)) = window else {
+                continue;
+            };
+            liveness.restart(first..last + 1);
             for (_, item) in of_group {
-                liveness.add(item.bytes, model.classes.ranges(item.class));
+                liveness.add([item.bytes.into()], model.classes.ranges(item.class));
             }
-            sums[group] += liveness.peak().0;
+            let [highest] = liveness.highest();
+            sums[group] += highest;
         }
     }
 
@@ -88,5 +91,5 @@ impl MemoryModel<'_> {
 #[derive(Default)]
 struct BreakdownScratch {
     uses: Vec<(u32, VariableGroup)>,
-    liveness: StepSums,
+    liveness: StepSums<1>,
 }

@@ -9,6 +9,7 @@ use crate::model::{
 use crate::profile::TileBytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -158,8 +159,8 @@ impl MemoryModel<'_> {
     /// tiles.
     pub fn coverage(&self) -> Option<Coverage> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
-        let totals = recorded.map(|(tile, recorded)| (recorded.total, std::cmp::Reverse(tile)));
-        let (recorded, std::cmp::Reverse(tile)) = totals.max()?;
+        let totals = recorded.map(|(tile, recorded)| (recorded.total, Reverse(tile)));
+        let (recorded, Reverse(tile)) = totals.max()?;
         let step = self.fullest_step(tile);
         let mut coverage = Coverage {
             tile,
@@ -248,15 +249,15 @@ impl MemoryModel<'_> {
 
     /// The first step at which the live variables of a tile take the most bytes.
     fn fullest_step(&self, tile: u32) -> u32 {
-        let Some(window) = self.all_steps() else {
-            return 0;
-        };
-        let mut liveness = StepSums::default();
-        liveness.restart(window);
+        let mut liveness = StepSums::new(0..self.model.steps());
         for item in self.model.variables.on_tile(tile) {
-            liveness.add(item.bytes, self.model.classes.ranges(item.class));
+            let bytes = [item.bytes.into()];
+            liveness.add(bytes, self.model.classes.ranges(item.class));
         }
-        liveness.peak().1
+        let most = liveness
+            .points()
+            .map(|(step, bytes)| (bytes, Reverse(step)));
+        most.max().map_or(0, |(_, Reverse(step))| step)
     }
 }
 

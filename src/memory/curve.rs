@@ -1,5 +1,6 @@
 //! Bytes of stages and of the whole model, step by step.
 
+use super::liveness::StepSums;
 use super::pipeline::PHASES;
 use super::stage::meets;
 use super::{MemoryModel, Parts, Rules, StageMemory};
@@ -62,8 +63,8 @@ impl MemoryModel<'_> {
             let (range, memory, tile) = &stages[stage as usize];
             let fixed = self.fixed(range, memory);
             let fixed_here = fixed[*tile as usize];
-            let mut all_tiles = CurveSums::new(self.model.steps());
-            let mut on_tile = CurveSums::new(self.model.steps());
+            let mut all_tiles = CurveSums::new(window);
+            let mut on_tile = CurveSums::new(window);
             for (phase, steps) in self.phases.iter().enumerate() {
                 let steps = Some(&[(steps.start, steps.end)][..]);
                 let in_phase = |tile: &[u64; PHASES]| tile[phase];
@@ -107,8 +108,8 @@ impl MemoryModel<'_> {
         };
         let classes = &self.model.classes;
         let live = |class| (!classes.is_always_live(class)).then(|| classes.ranges(class));
-        let mut all_tiles = CurveSums::new(self.model.steps());
-        let mut on_tile = CurveSums::new(self.model.steps());
+        let mut all_tiles = CurveSums::new(window);
+        let mut on_tile = CurveSums::new(window);
         for variable in variables.uses() {
             all_tiles.add(live(variable.class), variable.bytes);
         }
@@ -165,43 +166,34 @@ impl MemoryModel<'_> {
 
 /// Bytes of live variables, step by step.
 struct CurveSums {
-    /// By step, the change from the previous step.
-    changes: Vec<i64>,
+    live: StepSums<1>,
     always_live: u64,
 }
 
 impl CurveSums {
-    fn new(steps: u32) -> Self {
+    /// Starts with nothing live in a window (both steps inclusive).
+    fn new((first, last): (u32, u32)) -> Self {
         Self {
-            changes: vec![0; steps as usize + 1],
+            live: StepSums::new(first..last + 1),
             always_live: 0,
         }
     }
 
     /// Adds variables that are live on these half-open step ranges; `None` for all steps.
     fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: u64) {
-        let Some(live) = live else {
-            self.always_live += bytes;
-            return;
-        };
-        for &(from, to) in live {
-            self.changes[from as usize] += bytes as i64;
-            self.changes[to as usize] -= bytes as i64;
+        match live {
+            None => self.always_live += bytes,
+            Some(ranges) => self.live.add([bytes], ranges),
         }
     }
 
-    /// The curve over a window (both steps inclusive) with `fixed` bytes besides the variables.
-    fn curve(self, (first, last): (u32, u32), fixed: u64) -> LiveCurve {
-        let mut live: i64 = self.changes[..first as usize].iter().sum();
-        let mut points = Vec::new();
-        for (step, &change) in (first..=last).zip(&self.changes[first as usize..]) {
-            live += change;
-            if change != 0 || step == first {
-                points.push((step, live as u64));
-            }
-        }
+    /// The curve over the window with `fixed` bytes besides the variables.
+    fn curve(mut self, window: (u32, u32), fixed: u64) -> LiveCurve {
+        let points = self.live.points().map(|(step, [bytes])| (step, bytes));
+        let mut points: Vec<(u32, u64)> = points.collect();
+        points.dedup_by_key(|&mut (_, bytes)| bytes);
         LiveCurve {
-            window: (first, last),
+            window,
             fixed,
             always_live: self.always_live,
             points,

@@ -1,6 +1,8 @@
 //! When variables are live: by class, summed over a window, and as sets of steps.
 
+use super::lanes::{self, ByLane};
 use crate::profile::LiveClasses;
+use std::ops::Range;
 
 /// When the variables of a class are live. Reading it takes one access to memory, where the ranges
 /// of the class take three. Most classes have one half-open step range, or two, one for each pass.
@@ -41,54 +43,75 @@ impl ClassLife {
     }
 }
 
-/// Bytes of live variables, summed step by step over one window.
+/// Live bytes in a window of steps, by lane.
 #[derive(Debug, Default)]
-pub(super) struct StepSums {
-    /// (step, change of the live bytes at this step)
-    events: Vec<(u32, i64)>,
-    always: i64,
-    window: (u32, u32),
+pub(super) struct StepSums<const N: usize> {
+    window: Range<u32>,
+    /// Bytes that are live on the first step of the window.
+    at_start: ByLane<i64, N>,
+    /// Later steps of the window, each with a change of the live bytes.
+    changes: Vec<(u32, [i64; N])>,
 }
 
-impl StepSums {
-    /// Clears the sums and sets the window (first and last step, both inclusive).
-    pub(super) fn restart(&mut self, window: (u32, u32)) {
-        self.events.clear();
-        self.always = 0;
-        self.window = window;
+impl<const N: usize> StepSums<N> {
+    /// Starts with nothing live in a window of steps.
+    pub(super) fn new(window: Range<u32>) -> Self {
+        Self {
+            window,
+            ..Self::default()
+        }
     }
 
-    /// Adds `bytes` that are live on half-open step ranges.
-    pub(super) fn add(&mut self, bytes: u32, ranges: &[(u32, u32)]) {
-        let bytes = i64::from(bytes);
-        let (first, last) = self.window;
+    /// Clears the sums for another window.
+    pub(super) fn restart(&mut self, window: Range<u32>) {
+        self.window = window;
+        self.at_start = ByLane::default();
+        self.changes.clear();
+    }
+
+    /// Adds bytes that are live on half-open step ranges.
+    pub(super) fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
+        let bytes = bytes.map(|bytes| bytes as i64);
+        let Range { start, end } = self.window;
         for &(from, to) in ranges {
-            if to <= first || from > last {
+            let (from, to) = (from.max(start), to.min(end));
+            if from >= to {
                 continue;
             }
-            if from <= first {
-                self.always += bytes;
-            } else {
-                self.events.push((from, bytes));
+            match from == start {
+                true => lanes::add(&mut self.at_start, &bytes),
+                false => self.changes.push((from, bytes)),
             }
-            if to <= last {
-                self.events.push((to, -bytes));
+            if to < end {
+                self.changes.push((to, bytes.map(|bytes| -bytes)));
             }
         }
     }
 
-    /// The highest sum in bytes, and the first step that has it.
-    pub(super) fn peak(&mut self) -> (u64, u32) {
-        self.events.sort_unstable_by_key(|&(step, _)| step);
-        let mut live = self.always;
-        let mut peak = (live, self.window.0);
-        for at in self.events.chunk_by(|a, b| a.0 == b.0) {
-            live += at.iter().map(|&(_, change)| change).sum::<i64>();
-            if live > peak.0 {
-                peak = (live, at[0].0);
-            }
-        }
-        (peak.0 as u64, peak.1)
+    /// The live bytes at the start of the window, and at each later step with changes.
+    pub(super) fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
+        self.changes.sort_unstable_by_key(|&(step, _)| step);
+        let mut live = *self.at_start;
+        let first = (self.window.start, live);
+        let changed = self
+            .changes
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(move |changes| {
+                for (_, change) in changes {
+                    lanes::add(&mut live, change);
+                }
+                (changes[0].0, live)
+            });
+        let all = [first].into_iter().chain(changed);
+        all.map(|(step, live)| (step, live.map(|bytes| bytes as u64)))
+    }
+
+    /// By lane, the highest live bytes.
+    pub(super) fn highest(&mut self) -> [u64; N] {
+        self.points().fold([0; N], |mut highest, (_, live)| {
+            lanes::raise(&mut highest, &live);
+            highest
+        })
     }
 }
 
@@ -136,16 +159,16 @@ mod tests {
 
     #[test]
     fn ranges_are_half_open_and_clipped_to_the_window() {
-        let mut liveness = StepSums::default();
-        liveness.restart((2, 5));
-        liveness.add(100, &[(0, 2), (6, 9)]);
-        assert_eq!(liveness.peak(), (0, 2));
-        liveness.add(1, &[(0, 3)]);
-        liveness.add(2, &[(3, 5)]);
-        liveness.add(4, &[(5, 9)]);
-        assert_eq!(liveness.peak(), (4, 5));
-        liveness.add(8, &[(0, 9)]);
-        assert_eq!(liveness.peak(), (12, 5));
+        let mut sums = StepSums::new(2..6);
+        sums.add([100], &[(0, 2), (6, 9)]);
+        assert_eq!(sums.points().collect::<Vec<_>>(), [(2, [0])]);
+        sums.add([1], &[(0, 3)]);
+        sums.add([2], &[(3, 5)]);
+        sums.add([4], &[(5, 9)]);
+        let points = [(2, [1]), (3, [2]), (5, [4])];
+        assert_eq!(sums.points().collect::<Vec<_>>(), points);
+        sums.add([8], &[(0, 9)]);
+        assert_eq!(sums.highest(), [12]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ use crate::model::{
     EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces,
 };
 use code::CodeItem;
-use pipeline::{Flows, PHASES, PartOfLife};
+use pipeline::{Flows, PHASES};
 use std::ops::Range;
 use std::sync::Arc;
 use update::UpdatePhase;
@@ -189,12 +189,6 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Parts of the life of a use's variables in stages; `None` if they are live as in the profile.
-    #[inline]
-    fn stage_lives(&self, number: u32) -> Option<impl Iterator<Item = PartOfLife<'_>>> {
-        self.flows.as_ref()?.lives(number)
-    }
-
     /// Calls `visit` for each part of the life of a use's variables: with the places whose stages
     /// count them, with a position that these stages must have too (if any), and with the half-open
     /// step ranges at which they are live there (`None` for all steps).
@@ -208,13 +202,14 @@ impl<'a> MemoryModel<'a> {
             return;
         }
         let counted = self.uses.known(number).counted;
-        let Some(parts) = self.stage_lives(number) else {
+        let flows = self.flows.as_ref();
+        let Some(parts) = flows.and_then(|flows| flows.lives(number)) else {
             return visit((counted, None), self.live_ranges(number));
         };
-        for part in parts.filter(|part| !part.steps.is_empty()) {
+        for part in parts.iter().filter(|part| !part.steps.is_empty()) {
             let counted = part.places.unwrap_or(counted);
             let with = part.with.filter(|_| counted != EVERYWHERE);
-            visit((counted, with), Some(part.steps));
+            visit((counted, with), Some(&part.steps));
         }
     }
 

@@ -1,8 +1,7 @@
 //! Bytes of the whole model in one stage, tile by tile; they do not depend on layers.
 
 use super::lanes::{self, Bytes, LANES};
-use super::neighbours::{self, LiveRanges, NeighbourUses};
-use super::stage::LiveChanges;
+use super::neighbours::{self, NeighbourUses};
 use crate::model::Model;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -36,43 +35,31 @@ fn live_at_peak(model: &Model) -> Vec<u64> {
 #[derive(Default)]
 struct Scratch {
     uses: NeighbourUses<LANES>,
-    live: LiveRanges,
-    changes: LiveChanges,
+    /// By step, the change of the live bytes. There are so many variables that sorting their
+    /// changes, as for [`super::liveness::StepSums`], takes longer.
+    changes: Vec<[i64; LANES]>,
 }
 
 impl Scratch {
     /// By lane, the bytes of [`live_at_peak`].
     fn peaks(&mut self, model: &Model, tiles: Range<u32>) -> [u64; LANES] {
-        let Self {
-            uses,
-            live,
-            changes,
-        } = self;
+        let Self { uses, changes } = self;
         uses.gather_data(&model.variables, tiles);
-        live.clear();
-        let mut always = [0; LANES];
+        changes.clear();
+        changes.resize(model.steps() as usize + 1, [0; LANES]);
         for (number, bytes) in uses.with_bytes() {
+            let bytes = bytes.map(i64::from);
             let class = model.variables.uses()[number as usize].class;
-            let ranges = model.classes.ranges(class);
-            if model.classes.is_always_live(class) && !ranges.is_empty() {
-                lanes::add_up(&mut always, &bytes.map(u64::from));
-                live.push(None);
-            } else {
-                live.push(Some(ranges));
+            for &(from, to) in model.classes.ranges(class) {
+                lanes::add(&mut changes[from as usize], &bytes);
+                lanes::subtract(&mut changes[to as usize], &bytes);
             }
         }
-        changes.load(model.steps(), live);
-        let (mut now, mut highest) = ([0i64; LANES], [0i64; LANES]);
-        for step in 0..model.steps() {
-            let bytes = |&row: &u32| uses.bytes(row as usize).map(i64::change);
-            for row in changes.ends(step) {
-                lanes::subtract(&mut now, &bytes(row));
-            }
-            for row in changes.begins(step) {
-                lanes::add(&mut now, &bytes(row));
-            }
-            lanes::raise(&mut highest, &now);
+        let (mut live, mut highest) = ([0; LANES], [0; LANES]);
+        for change in changes {
+            lanes::add(&mut live, change);
+            lanes::raise(&mut highest, &live);
         }
-        std::array::from_fn(|lane| always[lane] + highest[lane].sum())
+        highest.map(Bytes::sum)
     }
 }

@@ -1,8 +1,8 @@
 //! Bytes that a pipeline adds to one stage on each of some tiles: the rules in their literal form.
 
-use super::flows::{Flows, Life, Part, TileFlows};
+use super::PlacedStage;
+use super::flows::{Flows, Part, QUANTITIES, Quantity, TileFlows};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
-use super::{PlacedStage, Schedule};
 use crate::memory::stage::meets;
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
@@ -45,49 +45,31 @@ impl Additions {
 /// The part of some places in each flow.
 #[derive(Debug)]
 pub(super) struct Area {
-    places: Range<u32>,
     backward: BackwardPass,
     /// By flow; empty where no part is needed.
     parts: Vec<Part>,
 }
 
-/// Sums of bytes by the part that an area has in their flows (see [`Part`]), by lane.
+/// Sums of bytes by the part that an area has in their flows, by lane.
 #[derive(Debug, Clone, Copy)]
 struct AreaBytes<const N: usize> {
-    stashed: [u64; N],
-    passes_forward: [u64; N],
-    passes_backward: [u64; N],
-    enters: [u64; N],
-    leaves: [u64; N],
-    gradient_in: [u64; N],
-    gradient_out: [u64; N],
+    /// By [`Quantity`].
+    sums: [[u64; N]; QUANTITIES],
     largest_kept: [u64; N],
+    backward: BackwardPass,
 }
 
 impl<const N: usize> AreaBytes<N> {
-    const NONE: Self = Self {
-        stashed: [0; N],
-        passes_forward: [0; N],
-        passes_backward: [0; N],
-        enters: [0; N],
-        leaves: [0; N],
-        gradient_in: [0; N],
-        gradient_out: [0; N],
-        largest_kept: [0; N],
-    };
+    fn sum(&self, quantity: Quantity, lane: usize) -> u64 {
+        self.sums[quantity as usize][lane]
+    }
 
-    /// The sums that determine the transfer buffers of the tile in `lane`.
-    fn transfers(&self, area: &Area, lane: usize) -> Transfers {
-        Transfers {
-            backward: area.backward,
-            enters: self.enters[lane],
-            leaves: self.leaves[lane],
-            gradient_in: self.gradient_in[lane],
-            gradient_out: self.gradient_out[lane],
-            passes_forward: self.passes_forward[lane],
-            passes_backward: self.passes_backward[lane],
-            largest_kept: self.largest_kept[lane],
-        }
+    /// The sums that determine the transfer buffers, by lane.
+    fn transfers(&self) -> [Transfers; N] {
+        std::array::from_fn(|lane| {
+            let sum = |quantity| self.sum(quantity, lane);
+            Transfers::new(sum, self.largest_kept[lane], self.backward)
+        })
     }
 }
 
@@ -130,20 +112,17 @@ impl Flows {
             return std::array::from_fn(least);
         };
         let sums = self.bytes_in(&stage.own, tiles);
+        let transfers = sums.transfers();
         let of_out = stage.out_beside.as_ref();
-        let of_out = of_out.map(|out| (out, self.bytes_in(out, tiles)));
-        let shared = self.shared_with_out(stage, tiles);
+        let of_out = of_out.map(|out| self.transfers(out, tiles));
         let depth = self.depth(positions, after);
         std::array::from_fn(|lane| {
-            let transfers = sums.transfers(&stage.own, lane);
-            let out = of_out.map(|(area, out)| out.transfers(area, lane));
+            let out = of_out.as_ref().map(|out| &out[lane]);
+            let sum = |quantity| sums.sum(quantity, lane);
             Additions {
-                stash: self.copies(depth) * sums.stashed[lane] + (depth as u64 + 1) * shared[lane],
-                transfer_buffers: match out {
-                    None => self.transfer_buffers(&transfers),
-                    Some(out) => self.transfer_buffers_beside_out(&transfers, &out),
-                },
-                forwarded: self.forwarded(&transfers),
+                stash: self.stash(depth, sum),
+                transfer_buffers: self.transfer_buffers_with_out(&transfers[lane], out),
+                forwarded: self.forwarded(&transfers[lane]),
                 ..least(lane)
             }
         })
@@ -156,16 +135,15 @@ impl Flows {
             // Without a number of stages after it only the least bytes are computed, which need no
             // parts.
             None => Area {
-                places,
                 backward: BackwardPass::None,
                 parts: Vec::new(),
             },
         };
         let places = self.places_of(&stage.positions);
-        let has_out_beside = self.out_is_first && places.start == 0 && places.end < self.places;
+        let out_beside = self.is_beside_out(&places).then(|| area(self.out()));
         StageFlows {
             own: area(places),
-            out_beside: has_out_beside.then(|| area(self.out())),
+            out_beside,
             stage,
         }
     }
@@ -177,6 +155,11 @@ impl Flows {
         start..if is_whole { self.places } else { end }
     }
 
+    /// Is Out a separate pipeline stage on the IPU of a stage with these places?
+    pub(super) fn is_beside_out(&self, places: &Range<u32>) -> bool {
+        self.out_is_first && places.start == 0 && places.end < self.places
+    }
+
     /// The place of Out.
     pub(super) fn out(&self) -> Range<u32> {
         self.places - 1..self.places
@@ -184,69 +167,35 @@ impl Flows {
 
     pub(super) fn area(&self, places: Range<u32>) -> Area {
         let parts = self.list.iter().map(|flow| flow.part_of(&places, self));
-        let backward = places.clone().map(|place| self.backward_of(place));
+        let parts = parts.collect();
+        let backward = places.map(|place| self.backward_of(place));
         Area {
-            parts: parts.collect(),
+            parts,
             backward: backward.fold(BackwardPass::None, BackwardPass::with),
-            places,
         }
     }
 
     /// Sums the bytes of `tiles` by the part that an area has in their flows.
     fn bytes_in<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> AreaBytes<N> {
-        let mut sums = AreaBytes::NONE;
+        let mut found = AreaBytes {
+            sums: [[0; N]; QUANTITIES],
+            largest_kept: [0; N],
+            backward: area.backward,
+        };
         for &flow in &tiles.met {
             let part = area.parts[flow as usize];
             if part == Part::default() {
                 continue;
             }
             let bytes = tiles.bytes(flow);
-            let passes = match self.list[flow as usize].life {
-                Life::Backward => &mut sums.passes_backward,
-                Life::Forward | Life::AcrossPasses => &mut sums.passes_forward,
-            };
-            for (is_so, sum) in [
-                (part.passes, passes),
-                (part.stashed, &mut sums.stashed),
-                (part.enters, &mut sums.enters),
-                (part.leaves, &mut sums.leaves),
-                (part.gradient_in, &mut sums.gradient_in),
-                (part.gradient_out, &mut sums.gradient_out),
-            ] {
-                if is_so {
-                    lanes::add_up(sum, &bytes);
-                }
+            for (quantity, _) in part.counts().into_iter().filter(|counts| counts.1) {
+                lanes::add_up(&mut found.sums[quantity as usize], &bytes);
             }
             if part.kept {
-                lanes::raise(&mut sums.largest_kept, &tiles.largest(flow));
+                lanes::raise(&mut found.largest_kept, &tiles.largest(flow));
             }
         }
-        sums
-    }
-
-    /// By lane, bytes of tensors that Out, on the same IPU, takes from the first stage: these are
-    /// stashed there for all stages between, but only where the pipeline itself keeps them.
-    fn shared_with_out<const N: usize>(
-        &self,
-        stage: &StageFlows,
-        tiles: &TileFlows<N>,
-    ) -> [u64; N] {
-        if stage.out_beside.is_none() || self.pipeline.schedule != Schedule::Popart {
-            return [0; N];
-        }
-        let out = self.out().start;
-        let is_so = |flow: u32| {
-            let part = stage.own.parts[flow as usize];
-            let flow = &self.list[flow as usize];
-            let is_stashed = self.is_training && part.stashed;
-            let is_used = flow
-                .forward
-                .iter()
-                .any(|user| stage.own.places.contains(user));
-            is_used && flow.life != Life::Backward && flow.forward.contains(&out) && !is_stashed
-        };
-        let met = tiles.met.iter().filter(|&&flow| is_so(flow));
-        lanes::sum(met.map(|&flow| tiles.bytes(flow)))
+        found
     }
 
     /// The sums that determine the transfer buffers of an area, by lane of `tiles`.
@@ -255,12 +204,16 @@ impl Flows {
         area: &Area,
         tiles: &TileFlows<N>,
     ) -> [Transfers; N] {
-        let bytes = self.bytes_in(area, tiles);
-        std::array::from_fn(|lane| bytes.transfers(area, lane))
+        self.bytes_in(area, tiles).transfers()
     }
-}
 
-impl Flows {
+    /// Copies of tensors for micro-batches in flight, from the bytes of each quantity, in a stage
+    /// with `depth` forward pipeline stages after it. Out, on the same IPU, takes tensors from the
+    /// first stage, which keeps these for all stages between.
+    pub(super) fn stash(&self, depth: usize, sum: impl Fn(Quantity) -> u64) -> u64 {
+        self.copies(depth) * sum(Quantity::Stash) + (depth as u64 + 1) * sum(Quantity::ForOut)
+    }
+
     /// Does a stage with these positions (end exclusive) keep copies of the tensors of a flow?
     pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         let part = self.list[flow as usize].part_of(&self.places_of(positions), self);

@@ -19,7 +19,7 @@ mod transfer_buffers;
 pub use choice::PipelineOptions;
 
 pub(super) use additions::{Additions, StageFlows};
-pub(super) use flows::{Flows, PartOfLife, TileFlows};
+pub(super) use flows::{Flows, TileFlows};
 pub(super) use patterns::Patterns;
 pub(super) use ranges::RangeAdditions;
 pub(super) use transfer_buffers::PHASES;

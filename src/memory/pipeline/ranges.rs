@@ -4,8 +4,8 @@
 //! Where a flow counts is the same on all tiles and computed once ([`Patterns`]); tiles bring the
 //! bytes, and go through the starts as the sweep does.
 
-use super::flows::{Flows, Life, TileFlows};
-use super::patterns::{FlowStretch, Patterns, QUANTITIES, Quantity};
+use super::flows::{Flows, Life, QUANTITIES, Quantity, TileFlows};
+use super::patterns::{FlowStretch, Patterns};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
 use crate::memory::{MemoryModel, lanes};
 use crate::model::EVERYWHERE;
@@ -78,20 +78,24 @@ impl<const N: usize> RangeAdditions<N> {
         let positions = memory.layers();
         self.restart(positions, flows);
         for &flow in &tiles.met {
-            let what = self.named(tiles.bytes(flow));
+            let what = self.store(tiles.bytes(flow));
             for stretch in &patterns.of_flow[flow as usize] {
                 self.enter(*stretch, what, positions);
             }
             self.keep(flows, flow, tiles);
         }
         for &(set, bytes) in &tiles.accumulators {
-            let everywhere = [0];
-            let places = match set {
-                EVERYWHERE => &everywhere[..],
-                _ => memory.sets.places(set),
-            };
-            let what = self.named(bytes);
-            self.accumulate(places, set == EVERYWHERE, what, positions);
+            let what = self.store(bytes);
+            match set {
+                EVERYWHERE => self.accumulate((0, positions as u32 - 1), 0, what, positions),
+                _ => {
+                    let mut start = 0;
+                    for &place in memory.sets.places(set) {
+                        self.accumulate((start, place), place, what, positions);
+                        start = place + 1;
+                    }
+                }
+            }
         }
         let with_out = patterns.with_out.as_ref();
         self.out = with_out.map(|(out, _)| flows.transfers(out, tiles));
@@ -118,7 +122,7 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     /// Stores bytes and returns their index in the list.
-    fn named(&mut self, bytes: [u64; N]) -> u32 {
+    fn store(&mut self, bytes: [u64; N]) -> u32 {
         self.bytes.push(bytes.map(|bytes| bytes as i64));
         self.bytes.len() as u32 - 1
     }
@@ -151,18 +155,15 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    fn accumulate(&mut self, places: &[u32], everywhere: bool, what: u32, positions: usize) {
-        let end = positions as u32 - 1;
-        let mut start = 0;
-        for &place in places {
-            let stretch = FlowStretch {
-                quantity: Quantity::Accumulators,
-                starts: if everywhere { (0, end) } else { (start, place) },
-                lasts: if everywhere { (0, end) } else { (place, end) },
-            };
-            self.enter(stretch, what, positions);
-            start = place + 1;
-        }
+    /// Enters accumulators of ranges with a start in `starts` (end inclusive) from the last
+    /// position `first` on.
+    fn accumulate(&mut self, starts: (u32, u32), first: u32, what: u32, positions: usize) {
+        let stretch = FlowStretch {
+            quantity: Quantity::Accumulators,
+            starts,
+            lasts: (first, positions as u32 - 1),
+        };
+        self.enter(stretch, what, positions);
     }
 
     /// Begins with an empty range before the position `start`.
@@ -210,7 +211,7 @@ impl<const N: usize> RangeAdditions<N> {
     pub(in crate::memory) fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         match self.whole {
             Some(_) if self.is_whole() => [0; N],
-            _ => std::array::from_fn(|lane| self.copies_on(flows, depth, lane)),
+            _ => std::array::from_fn(|lane| flows.stash(depth, |sum| self.sum(sum, lane))),
         }
     }
 
@@ -230,30 +231,11 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     fn beside_on(&self, flows: &Flows, lane: usize) -> [u64; PHASES] {
-        let transfers = Transfers {
-            enters: self.sum(Quantity::Enters, lane),
-            leaves: self.sum(Quantity::Leaves, lane),
-            gradient_in: self.sum(Quantity::GradientIn, lane),
-            gradient_out: self.sum(Quantity::GradientOut, lane),
-            passes_forward: self.sum(Quantity::PassesForward, lane),
-            passes_backward: self.sum(Quantity::PassesBackward, lane),
-            largest_kept: self.largest[lane],
-            backward: self.backward,
-        };
+        let sum = |quantity| self.sum(quantity, lane);
+        let transfers = Transfers::new(sum, self.largest[lane], self.backward);
         let out = self.out.as_ref().filter(|_| self.start == 0);
-        let buffers = match out {
-            None => flows.transfer_buffers(&transfers),
-            Some(out) => flows.transfer_buffers_beside_out(&transfers, &out[lane]),
-        };
+        let buffers = flows.transfer_buffers_with_out(&transfers, out.map(|out| &out[lane]));
         let forwarded = flows.forwarded(&transfers);
         std::array::from_fn(|phase| buffers[phase] + forwarded[phase])
-    }
-
-    fn copies_on(&self, flows: &Flows, depth: usize, lane: usize) -> u64 {
-        let of_out = match self.start == 0 {
-            true => (depth as u64 + 1) * self.sum(Quantity::ForOut, lane),
-            false => 0,
-        };
-        flows.copies(depth) * self.sum(Quantity::Stash, lane) + of_out
     }
 }

@@ -1,7 +1,7 @@
 //! Transfer buffers of a stage: tensors for other stages or from them, by phase of the stage's work
 //! (docs/model.md, "Pipelines").
 
-use super::flows::Flows;
+use super::flows::{Flows, Quantity};
 use super::{Pipeline, Recompute, Schedule};
 
 /// Number of phases: the forward pass without its last step; this step, at which all kept tensors
@@ -32,6 +32,27 @@ pub(super) struct Transfers {
     pub(super) largest_kept: u64,
     /// How the stage runs backward.
     pub(super) backward: BackwardPass,
+}
+
+impl Transfers {
+    /// Takes the bytes of each quantity, the bytes of the largest variable that is kept, and how
+    /// the stage runs backward.
+    pub(super) fn new(
+        sum: impl Fn(Quantity) -> u64,
+        largest_kept: u64,
+        backward: BackwardPass,
+    ) -> Self {
+        Self {
+            enters: sum(Quantity::Enters),
+            leaves: sum(Quantity::Leaves),
+            gradient_in: sum(Quantity::GradientIn),
+            gradient_out: sum(Quantity::GradientOut),
+            passes_forward: sum(Quantity::PassesForward),
+            passes_backward: sum(Quantity::PassesBackward),
+            largest_kept,
+            backward,
+        }
+    }
 }
 
 /// How a stage runs backward.
@@ -70,7 +91,7 @@ impl Flows {
 
     /// By phase, bytes of the transfer buffers of a stage, besides those that its own steps have.
     /// The steps of the forward pass stand for both runs of a recomputed place.
-    pub(super) fn transfer_buffers(&self, moves: &Transfers) -> [u64; PHASES] {
+    fn transfer_buffers(&self, moves: &Transfers) -> [u64; PHASES] {
         let Transfers {
             enters,
             leaves,
@@ -155,13 +176,16 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// By phase, bytes of the transfer buffers of a stage and of Out, which is a later stage on the
-    /// same IPU and works in between.
-    pub(super) fn transfer_buffers_beside_out(
+    /// By phase, bytes of the transfer buffers of a stage and, if Out is on the same IPU, of Out,
+    /// which is a later stage and works in between.
+    pub(super) fn transfer_buffers_with_out(
         &self,
         moves: &Transfers,
-        out: &Transfers,
+        out: Option<&Transfers>,
     ) -> [u64; PHASES] {
+        let Some(out) = out else {
+            return self.transfer_buffers(moves);
+        };
         let [of_out, ..] = self.in_any_phase(out, [0; PHASES]);
         let of_own = self.in_any_phase(moves, self.transfer_buffers(moves));
         std::array::from_fn(|phase| of_own[phase] + in_passes(of_out)[phase])

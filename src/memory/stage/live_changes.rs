@@ -4,7 +4,7 @@ use crate::memory::neighbours::LiveRanges;
 
 /// The rows that change at each step; reused for the next tiles.
 #[derive(Debug, Default)]
-pub(in crate::memory) struct LiveChanges {
+pub(super) struct LiveChanges {
     /// Starts in `rows` of two lists for each step: rows that end before it, and rows that begin at
     /// it. One more start marks the end.
     starts: Vec<u32>,
@@ -14,7 +14,7 @@ pub(in crate::memory) struct LiveChanges {
 
 impl LiveChanges {
     /// Loads the ranges of all rows but those that are live on every step; there are `steps` steps.
-    pub(in crate::memory) fn load(&mut self, steps: u32, live: &LiveRanges) {
+    pub(super) fn load(&mut self, steps: u32, live: &LiveRanges) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
         each_change(live, |place, _| self.starts[place] += 1);
@@ -34,12 +34,12 @@ impl LiveChanges {
     }
 
     /// Rows that cease to be live before a step.
-    pub(in crate::memory) fn ends(&self, step: u32) -> &[u32] {
+    pub(super) fn ends(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize)
     }
 
     /// Rows that begin to be live at a step.
-    pub(in crate::memory) fn begins(&self, step: u32) -> &[u32] {
+    pub(super) fn begins(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize + 1)
     }
 

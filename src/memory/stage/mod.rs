@@ -14,12 +14,12 @@ mod parts;
 mod peaks;
 mod plan;
 
-pub(super) use live_changes::LiveChanges;
 pub use parts::Parts;
 
 use super::pipeline::{Additions, Flows, PHASES, PlacedStage};
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
+use live_changes::LiveChanges;
 use peaks::{PhasePeak, StagePeak};
 use plan::{StagesToCompute, Wanted};
 use rayon::prelude::*;

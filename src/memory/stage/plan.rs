@@ -121,30 +121,25 @@ impl<'a> StagesToCompute<'a> {
         (of_use, number): (u32, u32),
         mut visit: impl FnMut(StageRow, Option<&'b [(u32, u32)]>),
     ) {
-        // A single layer has its state, and all that it keeps.
-        if self.wanted != Wanted::Layers && memory.is_away(number) {
-            return;
-        }
         let flows = memory.flows.as_ref();
         let late = flows.filter(|_| self.wanted == Wanted::LateRestores);
-        let row = StageRow {
-            of_use,
-            counted: memory.uses.known(number).counted,
-            with: None,
-            kept_late: late.and_then(|flows| flows.of(number)),
-        };
-        let lives = memory.stage_lives(number);
-        let Some(parts) = lives.filter(|_| self.with_overhead) else {
-            return visit(row, memory.live_ranges(number));
-        };
-        for part in parts {
-            let counted = part.places.unwrap_or(row.counted);
-            let part_row = StageRow {
+        let kept_late = late.and_then(|flows| flows.of(number));
+        let mut row = |(counted, with), live| {
+            let row = StageRow {
+                of_use,
                 counted,
-                with: part.with.filter(|_| counted != EVERYWHERE),
-                ..row
+                with,
+                kept_late,
             };
-            visit(part_row, Some(part.steps));
+            visit(row, live);
+        };
+        match self.wanted {
+            // A single layer has its state, and all that it keeps.
+            Wanted::Layers => {
+                let counted = memory.uses.known(number).counted;
+                row((counted, None), memory.live_ranges(number));
+            }
+            _ => memory.each_life(number, row),
         }
     }
 }

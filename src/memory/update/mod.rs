@@ -81,7 +81,10 @@ impl UpdatePhase {
                 updates.extend(found.updates_of(variable.set));
             }
             let count = updates.len() as u32 - first;
-            if matches!(part, Some(Part::State(variable)) if variable.is_shared_out) {
+            if let Some(Part::State {
+                is_shared_out: true,
+            }) = part
+            {
                 for &update in &updates[first as usize..] {
                     is_shared_out[update as usize] = true;
                 }
@@ -89,7 +92,7 @@ impl UpdatePhase {
             left = left.checked_sub(count as usize).ok_or(TooManyPlaces)?;
             of_uses.push(InUpdate {
                 part,
-                is_away: matches!(part, Some(Part::State(_) | Part::Temporary)),
+                is_away: matches!(part, Some(Part::State { .. } | Part::Temporary)),
                 has_holes: is_parameter && !model.classes.is_always_live(variable.class),
                 updates: (first, count),
             });
@@ -168,7 +171,7 @@ impl MemoryModel<'_> {
             let (part, updates) = phase.of(number);
             let names = match part.part {
                 Some(Part::Weight) => &mut weights,
-                Some(Part::State(_)) => &mut state,
+                Some(Part::State { .. }) => &mut state,
                 _ => continue,
             };
             let name = self.model.label_of(variable.set).weight_name();

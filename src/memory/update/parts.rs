@@ -22,20 +22,15 @@ const ELEMENT: u64 = 4;
 /// The part of a use's variables in the update of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// State of the optimizer.
-    State(Placed),
+    /// State of the optimizer that is elsewhere between two updates: a share of it in each replica,
+    /// or all of it off the chip.
+    State { is_shared_out: bool },
     /// Made and used by updates only.
     Temporary,
     /// A weight.
     Weight,
     /// The accumulator of a weight's gradients.
     Gradient,
-}
-
-/// Where a tensor of state is between two updates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Placed {
-    pub(super) is_shared_out: bool,
 }
 
 /// All updates of a model: operations that update one weight, or that use the same state, form one
@@ -96,7 +91,7 @@ impl Updates {
             return kind.is_of_updates.then_some(Part::Temporary);
         }
         match kind {
-            SetKind { is_state: true, .. } => self.placed(model, variable.set).map(Part::State),
+            SetKind { is_state: true, .. } => self.state(model, variable.set),
             SetKind {
                 is_accumulator: true,
                 ..
@@ -109,7 +104,7 @@ impl Updates {
     }
 
     /// Where a tensor of state goes; `None` if it stays on the chip.
-    fn placed(&self, model: &Model, set: u32) -> Option<Placed> {
+    fn state(&self, model: &Model, set: u32) -> Option<Part> {
         let bytes = self.tensor_bytes[set as usize];
         let elements = self.elements(model, set);
         let is_tensorflow = model.recording.framework == Framework::Tensorflow;
@@ -125,7 +120,7 @@ impl Updates {
         let place = self.pipeline.state;
         let is_shared_out = may_share && place.is_sharded() && replicas > 1;
         let is_off = is_large && place.is_off_chip();
-        (is_shared_out || is_off).then_some(Placed { is_shared_out })
+        (is_shared_out || is_off).then_some(Part::State { is_shared_out })
     }
 
     /// Number of elements of the tensor that the variables of a use set belong to.

@@ -21,7 +21,7 @@ impl MemoryModel<'_> {
             return Ok(found);
         };
         for (number, variable) in (0u32..).zip(self.model.variables.uses()) {
-            if let Some(Part::State(_)) = phase.of(number).0.part {
+            if let Some(Part::State { .. }) = phase.of(number).0.part {
                 let places = self.sets.places(self.uses.known(number).counted);
                 let first = places.first().map_or(0, |&place| place as usize);
                 if let Some(sum) = found.get_mut(first) {

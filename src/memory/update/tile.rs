@@ -1,9 +1,10 @@
 //! The memory of updates on neighbouring tiles.
 
 use super::UpdatePhase;
-use super::parts::{Part, Placed};
+use super::parts::Part;
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, add_up};
+use crate::memory::liveness::StepSums;
 use crate::memory::neighbours::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
@@ -131,7 +132,7 @@ impl<const N: usize> TileUpdates<N> {
             let Some(part) = in_update.part else {
                 continue;
             };
-            if part == Part::State(SHARED) && !phase.is_off_chip() {
+            if part == SHARED_STATE && !phase.is_off_chip() {
                 self.shares
                     .push((set, wide.map(|bytes| phase.share(bytes))));
             }
@@ -173,7 +174,7 @@ impl<const N: usize> TileUpdates<N> {
     }
 }
 
-const SHARED: Placed = Placed {
+const SHARED_STATE: Part = Part::State {
     is_shared_out: true,
 };
 
@@ -186,13 +187,11 @@ fn add_row<const N: usize>(
     let bytes = bytes.map(u64::from);
     let shares = bytes.map(|bytes| phase.share(bytes));
     match part {
-        Part::State(Placed {
-            is_shared_out: true,
-        }) => {
+        SHARED_STATE => {
             add_up(&mut amounts.shares, &shares);
             lanes::raise(&mut amounts.largest, &shares);
         }
-        Part::State(_) => {
+        Part::State { .. } => {
             add_up(&mut amounts.whole, &bytes);
             lanes::raise(&mut amounts.largest, &bytes);
         }
@@ -215,29 +214,12 @@ fn highest<const N: usize>(
     (first, end): (u32, u32),
     uses: &NeighbourUses<N>,
 ) -> [u64; N] {
-    let mut changes: Vec<(u32, i64, u32)> = Vec::new();
+    let mut live = StepSums::new(first..end);
     for row in rows.iter().filter(|row| row.part == Part::Temporary) {
-        for &(from, to) in memory.live_ranges(row.number).unwrap_or_default() {
-            let (from, to) = (from.max(first), to.min(end));
-            if from < to {
-                changes.extend([(from, 1, row.row), (to, -1, row.row)]);
-            }
-        }
+        let bytes = uses.bytes(row.row as usize).map(u64::from);
+        live.add(bytes, memory.live_ranges(row.number).unwrap_or_default());
     }
-    // At one step, ends sort before begins.
-    changes.sort_unstable();
-    let (mut live, mut highest) = ([0i64; N], [0u64; N]);
-    for (_, sign, row) in changes {
-        for ((live, highest), &bytes) in live
-            .iter_mut()
-            .zip(&mut highest)
-            .zip(uses.bytes(row as usize))
-        {
-            *live += sign * i64::from(bytes);
-            *highest = (*highest).max(u64::try_from(*live).unwrap_or(0));
-        }
-    }
-    highest
+    live.highest()
 }
 
 /// A stage on one tile in the update that takes the most bytes.

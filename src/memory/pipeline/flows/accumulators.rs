@@ -1,28 +1,14 @@
 //! Which weights get an accumulator: weights that an operation updates.
 
+use super::UseInPipeline;
 use crate::model::{Framework, Model, PassPlaces, TensorKind};
 
-/// Bytes of one element of a weight; `None` if they are unknown.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AccumulatorSize(pub(super) Option<u8>);
-
-/// Memory that a training pipeline adds for a variable that is live throughout.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Lasting {
-    /// An accumulator for a weight.
-    Accumulated(AccumulatorSize),
-    /// Nothing, for a weight that no operation updates.
-    NotUpdated,
-    /// Nothing, for a variable that is no weight or whose accumulator is in the profile.
-    Other,
-}
-
-/// By use set, what is added for its parameters: nothing where the profile has accumulators or
+/// By use set, the role of its parameters: no weights where the profile has accumulators or
 /// gradients are not summed up.
-pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
+pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> {
     let sets = model.use_sets.len();
     if model.backward_start.is_none() || model.recording.accumulates {
-        return vec![Lasting::Other; sets];
+        return vec![UseInPipeline::Other; sets];
     }
     let is_tensorflow = model.recording.framework == Framework::Tensorflow;
     let has_kinds = !is_tensorflow && model.tells_weights();
@@ -40,11 +26,11 @@ pub(super) fn by_set(model: &Model, by_pass: &PassPlaces) -> Vec<Lasting> {
             label.kind != TensorKind::Constant
         };
         match updates[set as usize] {
-            _ if !may_be_weight || forward.is_empty() => Lasting::Other,
-            0 => Lasting::NotUpdated,
+            _ if !may_be_weight || forward.is_empty() => UseInPipeline::Other,
+            0 => UseInPipeline::NotUpdated,
             // A variable that several updates use, such as a learning rate, is not a weight.
-            2.. if !has_kinds => Lasting::Other,
-            _ => Lasting::Accumulated(AccumulatorSize(label.element_bytes)),
+            2.. if !has_kinds => UseInPipeline::Other,
+            _ => UseInPipeline::Accumulated(label.element_bytes),
         }
     };
     (0..sets as u32).map(of_set).collect()

@@ -1,53 +1,29 @@
 //! When variables are live in a stage, where that differs from the profile.
 
-use super::own_steps::{OfPosition, together};
-use super::reruns::{Segments, Steps};
+use super::reruns::Segments;
+use super::steps::{OfPosition, Steps, together};
 use super::{Flow, Flows};
 use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-/// When the variables of each use are live in stages.
-#[derive(Debug, Default)]
-pub(in crate::memory) struct StageLives {
-    /// By number of a use: its parts; none if the use is live as in the profile.
-    of_uses: Vec<Parts>,
-    parts: Vec<StoredPart>,
-    /// Live ranges of all parts, one part after the other.
-    steps: Vec<(u32, u32)>,
-}
-
-/// Index of the first part of a use, and number of its parts; 0 if it is live as in the profile.
-#[derive(Debug, Clone, Copy, Default)]
-struct Parts {
-    first: u32,
-    count: u32,
-}
-
-#[derive(Debug)]
-struct StoredPart {
-    places: Option<PlaceSet>,
-    with: Option<u32>,
-    /// End of the part's ranges in `steps`; they begin where the ranges of the previous part end.
-    end: u32,
-}
+/// When the variables of each use are live in stages, by number of the use; `None` if they are live
+/// as in the profile.
+pub(super) type StageLives = Vec<Option<Arc<[PartOfLife]>>>;
 
 /// Half-open steps at which variables are live in stages that have one of `places`, or (`None`) in
 /// all stages that count the variables.
 #[derive(Debug)]
-pub(in crate::memory) struct PartOfLife<'l> {
-    pub(in crate::memory) places: Option<PlaceSet>,
+pub(in crate::memory) struct PartOfLife<Places = PlaceSet> {
+    pub(in crate::memory) places: Option<Places>,
     /// A position that the stages must have too.
     pub(in crate::memory) with: Option<u32>,
-    pub(in crate::memory) steps: &'l [(u32, u32)],
+    pub(in crate::memory) steps: Steps,
 }
 
-/// A [`PartOfLife`] with its places as a list.
-struct PartInPlaces {
-    places: Option<Vec<u32>>,
-    with: Option<u32>,
-    steps: Steps,
-}
+/// A part of a life before its places are stored.
+type PartInPlaces = PartOfLife<Vec<u32>>;
 
 impl PartInPlaces {
     fn new(places: Option<Vec<u32>>, steps: Steps) -> Self {
@@ -71,60 +47,30 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     steps.filter(|(from, to)| from < to).collect()
 }
 
-impl StageLives {
-    /// Computes when the variables of `model` are live, and adds the place sets that this needs to
-    /// `sets`.
-    ///
-    /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
-    pub(super) fn new(
-        (model, placement): (&Model, &Placement),
-        flows: &Flows,
-        sets: &mut PlaceSets,
-    ) -> Result<Self, TooManyPlaces> {
-        let mut lives = Self::default();
-        let mut loading = Loading {
-            model,
-            placement,
-            flows,
-            again: flows.recomputes_layers().then_some(&*flows.segments),
-            sets,
-            known: FxHashMap::default(),
-            parts: &mut lives.parts,
-            steps: &mut lives.steps,
-            left: limits::ENTRIES,
-        };
-        let numbered = (0u32..).zip(model.variables.uses());
-        let of_uses = numbered.map(|(number, variable)| loading.of_use(number, variable));
-        lives.of_uses = of_uses.collect::<Result<_, _>>()?;
-        sets.check()?;
-        Ok(lives)
-    }
-
-    /// The parts of the life of a use's variables; `None` if they are live as in the profile.
-    #[inline]
-    pub(in crate::memory) fn of(
-        &self,
-        number: u32,
-    ) -> Option<impl Iterator<Item = PartOfLife<'_>>> {
-        let Parts { first, count } = *self.of_uses.get(number as usize)?;
-        let first = first as usize;
-        let parts = self.parts[first..][..count as usize].iter();
-        let mut from = match first.checked_sub(1) {
-            Some(before) if count > 0 => self.parts[before].end as usize,
-            _ => 0,
-        };
-        let parts = parts.map(move |part| {
-            let steps = from..part.end as usize;
-            from = steps.end;
-            PartOfLife {
-                places: part.places,
-                with: part.with,
-                steps: &self.steps[steps],
-            }
-        });
-        (count > 0).then_some(parts)
-    }
+/// Computes when the variables of `model` are live, and adds the place sets that this needs to
+/// `sets`.
+///
+/// # Errors
+/// When more distinct sets of layers share variables than in any real model.
+pub(super) fn stage_lives(
+    (model, placement): (&Model, &Placement),
+    flows: &Flows,
+    sets: &mut PlaceSets,
+) -> Result<StageLives, TooManyPlaces> {
+    let mut loading = Loading {
+        model,
+        placement,
+        flows,
+        again: flows.recomputes_layers().then_some(&*flows.segments),
+        sets,
+        known: FxHashMap::default(),
+        left: limits::ENTRIES,
+    };
+    let numbered = (0u32..).zip(model.variables.uses());
+    let of_uses = numbered.map(|(number, variable)| loading.of_use(number, variable));
+    let lives = of_uses.collect::<Result<_, _>>()?;
+    sets.check()?;
+    Ok(lives)
 }
 
 /// Computes when variables are live, once for uses that are alike.
@@ -136,30 +82,32 @@ struct Loading<'l> {
     again: Option<&'l Segments>,
     sets: &'l mut PlaceSets,
     /// Parts by class, flow, [`Flow::is_layered`] and the step where gradients end.
-    known: FxHashMap<(u32, u32, bool, Option<u32>), Parts>,
-    parts: &'l mut Vec<StoredPart>,
-    steps: &'l mut Vec<(u32, u32)>,
+    known: FxHashMap<(u32, u32, bool, Option<u32>), Option<Arc<[PartOfLife]>>>,
     /// Number of step ranges that may still be added.
     left: usize,
 }
 
 impl Loading<'_> {
-    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<Parts, TooManyPlaces> {
+    fn of_use(
+        &mut self,
+        number: u32,
+        variable: &VariableUse,
+    ) -> Result<Option<Arc<[PartOfLife]>>, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
-            return Ok(Parts::default());
+            return Ok(None);
         };
         let own_flow = &flows.list[flow as usize];
         let recorded = self.model.classes.ranges(variable.class);
         let end = flows.summed.until(own_flow, variable.set, recorded);
         let own = flows.own_steps.get(&number);
         if own.is_none() && self.again.is_none() && end.is_none() {
-            return Ok(Parts::default());
+            return Ok(None);
         }
         let is_layered = own_flow.is_layered(self.placement, variable.set);
         let key = (variable.class, flow, is_layered, end);
-        if let Some(&known) = self.known.get(&key).filter(|_| own.is_none()) {
-            return Ok(known);
+        if let Some(known) = self.known.get(&key).filter(|_| own.is_none()) {
+            return Ok(known.clone());
         }
         let of_flow = (own_flow, is_layered);
         let parts = match own {
@@ -170,11 +118,11 @@ impl Loading<'_> {
                 self.own_parts(of_flow, &own.collect::<Vec<_>>())
             }
         };
-        let found = self.add(parts)?;
+        let stored = self.store(parts)?;
         if own.is_none() {
-            self.known.insert(key, found);
+            self.known.insert(key, stored.clone());
         }
-        Ok(found)
+        Ok(stored)
     }
 
     /// Parts of variables that are live at `steps`; empty if that equals the recorded ranges.
@@ -202,23 +150,24 @@ impl Loading<'_> {
         }
     }
 
-    /// Stores parts.
-    fn add(&mut self, parts: Vec<PartInPlaces>) -> Result<Parts, TooManyPlaces> {
-        let found = Parts {
-            first: self.parts.len() as u32,
-            count: parts.len() as u32,
+    /// Stores parts; `None` for no parts.
+    fn store(
+        &mut self,
+        parts: Vec<PartInPlaces>,
+    ) -> Result<Option<Arc<[PartOfLife]>>, TooManyPlaces> {
+        let ranges = parts.iter().map(|part| part.steps.len()).sum();
+        self.left = self.left.checked_sub(ranges).ok_or(TooManyPlaces)?;
+        let store = |PartOfLife {
+                         places,
+                         with,
+                         steps,
+                     }: PartInPlaces| PartOfLife {
+            places: places.map(|places| self.sets.intern(&places)),
+            with,
+            steps,
         };
-        for part in parts {
-            let left = self.left.checked_sub(part.steps.len());
-            self.left = left.ok_or(TooManyPlaces)?;
-            self.steps.extend(part.steps);
-            self.parts.push(StoredPart {
-                places: part.places.map(|places| self.sets.intern(&places)),
-                with: part.with,
-                end: self.steps.len() as u32,
-            });
-        }
-        Ok(found)
+        let stored: Arc<[PartOfLife]> = parts.into_iter().map(store).collect();
+        Ok((!stored.is_empty()).then_some(stored))
     }
 }
 

@@ -5,24 +5,24 @@ mod lives;
 mod own_steps;
 mod part;
 mod reruns;
+mod steps;
 mod summed;
 mod tile;
 mod users;
 
-pub(in crate::memory) use lives::PartOfLife;
-use lives::StageLives;
-pub(super) use part::{Flow, Life, Part, are_of_one_layer};
+use lives::{PartOfLife, StageLives, stage_lives};
+pub(super) use part::{Flow, Life, Part, QUANTITIES, Quantity};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{Pipeline, Recompute};
 use crate::model::{Model, PassPlaces, PlaceSets, Placement, TooManyPlaces, VariableUse};
-use accumulators::{AccumulatorSize, Lasting};
-use own_steps::{OfPosition, OwnSteps};
+use own_steps::OwnSteps;
 use rayon::prelude::*;
 use reruns::Segments;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use steps::OfPosition;
 use summed::Summed;
 pub(super) use users::PassWindows;
 use users::{KnownFlows, OfSet};
@@ -58,9 +58,11 @@ pub(in crate::memory) struct Flows {
 enum UseInPipeline {
     /// Variables that flow between stages or are kept, by the number of their flow.
     Flow(u32),
-    /// Parameters.
-    Lasting(Lasting),
-    /// Constants, or variables that no operation with a place uses.
+    /// A weight that gets an accumulator, with the bytes of one element if they are known.
+    Accumulated(Option<u8>),
+    /// A weight that no operation updates.
+    NotUpdated,
+    /// Any other parameter, constants, or variables that no operation with a place uses.
     Other,
 }
 
@@ -84,9 +86,7 @@ impl Flows {
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
         let has_out = positions.out().is_some() || out_is_first;
-        let is_summed = |of_use: &UseInPipeline| {
-            matches!(of_use, UseInPipeline::Lasting(Lasting::Accumulated(_)))
-        };
+        let is_summed = |of_use: &UseInPipeline| matches!(of_use, UseInPipeline::Accumulated(_));
         let summed = match of_uses.iter().any(is_summed) {
             true => Summed::new(model, end),
             false => Summed::default(),
@@ -120,7 +120,7 @@ impl Flows {
         let mut flows = self.clone();
         flows.pipeline = pipeline;
         if flows.lives.is_none() || self.recomputes_layers() != flows.recomputes_layers() {
-            let lives = StageLives::new(at, &flows, Arc::make_mut(sets))?;
+            let lives = stage_lives(at, &flows, Arc::make_mut(sets))?;
             flows.lives = Some(lives.into());
         }
         Ok(flows)
@@ -128,11 +128,8 @@ impl Flows {
 
     /// The parts of the life of a use's variables; `None` if they are live as in the profile.
     #[inline]
-    pub(in crate::memory) fn lives(
-        &self,
-        number: u32,
-    ) -> Option<impl Iterator<Item = PartOfLife<'_>>> {
-        self.lives.as_ref()?.of(number)
+    pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
+        self.lives.as_ref()?.get(number as usize)?.as_deref()
     }
 
     /// The positions of `places`, ascending, each once.
@@ -159,7 +156,7 @@ impl Flows {
     pub(in crate::memory) fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
             UseInPipeline::Flow(flow) => Some(flow),
-            UseInPipeline::Lasting(_) | UseInPipeline::Other => None,
+            _ => None,
         }
     }
 
@@ -182,8 +179,8 @@ impl Flows {
     /// Does an operation update the variables of a use? `None` if they are not weights.
     pub(super) fn updates(&self, number: u32) -> Option<bool> {
         match self.of_use(number) {
-            UseInPipeline::Lasting(Lasting::Accumulated(_)) => Some(true),
-            UseInPipeline::Lasting(Lasting::NotUpdated) => Some(false),
+            UseInPipeline::Accumulated(_) => Some(true),
+            UseInPipeline::NotUpdated => Some(false),
             _ => None,
         }
     }
@@ -199,9 +196,7 @@ impl Flows {
         number: u32,
         bytes: &[u32; N],
     ) -> Option<[u64; N]> {
-        let UseInPipeline::Lasting(Lasting::Accumulated(AccumulatorSize(element))) =
-            self.of_use(number)
-        else {
+        let UseInPipeline::Accumulated(element) = self.of_use(number) else {
             return None;
         };
         let accumulator = self.pipeline.accumulator;
@@ -265,10 +260,10 @@ fn of_uses(
     known: &mut KnownFlows,
 ) -> Arc<[UseInPipeline]> {
     let of_set = known.of_sets(model, by_pass);
-    let lasting = accumulators::by_set(model, by_pass);
+    let parameters = accumulators::by_set(model, by_pass);
     let flow = |&VariableUse { class, set, .. }: &VariableUse| {
         let Some(life) = Life::of_class(model, class) else {
-            return UseInPipeline::Lasting(lasting[set as usize]);
+            return parameters[set as usize];
         };
         let first = match of_set[set as usize] {
             OfSet::None => return UseInPipeline::Other,

@@ -5,15 +5,12 @@
 //! * A tensor that is kept for the backward pass is live until the last operation of the stage that
 //!   uses it; if it leaves the stage, at least until the end of the forward pass.
 
-use super::reruns::Steps;
+use super::steps::OfPosition;
 use super::{Flow, Life};
 use crate::model::{Model, PassPlaces, PlaceSet, Placement, VariableUse};
 
 /// The half-open steps of an operation, and its places if they are its own.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
-
-/// A position, and the steps at which it needs a variable.
-pub(super) type OfPosition = (u32, Steps);
 
 /// When and where operations run, by group.
 pub(super) struct OwnSteps<'a> {
@@ -117,39 +114,4 @@ impl<'a> OwnSteps<'a> {
             false => end,
         }
     }
-}
-
-/// Groups steps by the positions that need the variables together: each set of positions has the
-/// steps at which exactly its positions need them.
-pub(super) fn together(own: &[OfPosition]) -> Vec<(Vec<u32>, Steps)> {
-    let mut changes = Vec::new();
-    for (number, (_, steps)) in own.iter().enumerate() {
-        for &(from, to) in steps.iter().filter(|(from, to)| from < to) {
-            changes.extend([(from, number, true), (to, number, false)]);
-        }
-    }
-    changes.sort_unstable();
-    let mut found: Vec<(Vec<u32>, Steps)> = Vec::new();
-    let mut active = vec![false; own.len()];
-    let mut here = changes.chunk_by(|a, b| a.0 == b.0).peekable();
-    while let Some(at) = here.next() {
-        // At one step, ends come before begins.
-        for is_begin in [false, true] {
-            let changed = at.iter().filter(|change| change.2 == is_begin);
-            changed.for_each(|&(_, number, _)| active[number] = is_begin);
-        }
-        let Some(next) = here.peek() else { break };
-        let numbered = own.iter().zip(&active).filter(|(_, is_active)| **is_active);
-        let positions: Vec<u32> = numbered.map(|((position, _), _)| *position).collect();
-        let steps = (at[0].0, next[0].0);
-        match found.iter_mut().find(|(known, _)| *known == positions) {
-            _ if positions.is_empty() => {}
-            Some((_, known)) => match known.last_mut() {
-                Some(last) if last.1 == steps.0 => last.1 = steps.1,
-                _ => known.push(steps),
-            },
-            None => found.push((positions, vec![steps])),
-        }
-    }
-    found
 }

@@ -1,12 +1,12 @@
 //! The part of a stage in a flow: whether it makes, uses, stashes or forwards the tensors.
 
 use super::Flows;
-use crate::memory::pipeline::Recompute;
+use crate::memory::pipeline::{Recompute, Schedule};
 use crate::model::{Model, Placement};
 use std::ops::Range;
 
 /// Do two places belong to one layer? In belongs to the first layer.
-pub(in crate::memory::pipeline) fn are_of_one_layer(place: u32, other: u32) -> bool {
+fn are_of_one_layer(place: u32, other: u32) -> bool {
     place.max(1) == other.max(1)
 }
 
@@ -71,8 +71,48 @@ pub(in crate::memory::pipeline) struct Part {
     pub(in crate::memory::pipeline) gradient_in: bool,
     /// The tensor is a gradient for an earlier stage.
     pub(in crate::memory::pipeline) gradient_out: bool,
-    /// The stage forwards the tensor without using it.
-    pub(in crate::memory::pipeline) passes: bool,
+    /// The stage forwards the tensor, which it does not use, to a later stage.
+    pub(in crate::memory::pipeline) passes_forward: bool,
+    /// The stage forwards the gradient, which it does not use, to an earlier stage.
+    pub(in crate::memory::pipeline) passes_backward: bool,
+    /// Out, on the IPU of the stage, takes the tensor from it, and the stage does not stash it.
+    pub(in crate::memory::pipeline) for_out: bool,
+}
+
+/// A quantity that bytes of flows or of accumulators count for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::memory::pipeline) enum Quantity {
+    /// Multiplied by the number of copies.
+    Stash,
+    /// Multiplied by the number of all pipeline stages.
+    ForOut,
+    /// Transfer buffers and forwarded tensors (see `Transfers`).
+    PassesForward,
+    PassesBackward,
+    Enters,
+    Leaves,
+    GradientIn,
+    GradientOut,
+    /// Once, whatever comes after the stage.
+    Accumulators,
+}
+
+pub(in crate::memory::pipeline) const QUANTITIES: usize = 9;
+
+impl Part {
+    /// Does a flow with this part count for each quantity?
+    pub(in crate::memory::pipeline) fn counts(&self) -> [(Quantity, bool); QUANTITIES - 1] {
+        [
+            (Quantity::Stash, self.stashed),
+            (Quantity::ForOut, self.for_out),
+            (Quantity::PassesForward, self.passes_forward),
+            (Quantity::PassesBackward, self.passes_backward),
+            (Quantity::Enters, self.enters),
+            (Quantity::Leaves, self.leaves),
+            (Quantity::GradientIn, self.gradient_in),
+            (Quantity::GradientOut, self.gradient_out),
+        ]
+    }
 }
 
 impl Flow {
@@ -100,32 +140,37 @@ impl Flow {
     /// The part of a stage with these places: the definitions of docs/model.md, "Pipelines", in
     /// their literal form.
     pub(in crate::memory::pipeline) fn part_of(&self, places: &Range<u32>, flows: &Flows) -> Part {
-        let (before, after) = (places.start, places.end);
-        let met = |users: &[u32]| users.iter().any(|user| places.contains(user));
-        let comes_before = |users: &[u32]| users.iter().any(|&user| user < before);
-        let comes_after = |users: &[u32]| users.iter().any(|&user| user >= after);
+        let met = |users: &[u32]| !users_in(users, places).is_empty();
+        let comes_before = |users: &[u32]| users.first().is_some_and(|&user| user < places.start);
+        let comes_after = |users: &[u32]| users.last().is_some_and(|&user| user >= places.end);
+        let passes = |users: &[u32]| comes_before(users) && comes_after(users) && !met(users);
         let (forward, backward) = (&*self.forward, &*self.backward);
         let is_gradient = self.life == Life::Backward;
         let has_forward = met(forward) && !is_gradient;
         let gradient_maker = backward.last().filter(|_| is_gradient);
         let kept = self.life == Life::AcrossPasses && met(backward);
         let enters = has_forward && (self.is_streamed || comes_before(forward));
+        let stashed = match flows.pipeline.recompute {
+            Recompute::None => kept,
+            Recompute::Stage => enters && places.clone().any(|place| flows.goes_back(place)),
+            Recompute::Layer => self.is_checkpoint(places, flows, (kept, enters)),
+        };
+        let is_copied = flows.is_training && stashed;
         Part {
             kept,
             enters,
-            stashed: match flows.pipeline.recompute {
-                Recompute::None => kept,
-                Recompute::Stage => enters && places.clone().any(|place| flows.goes_back(place)),
-                Recompute::Layer => self.is_checkpoint(places, flows, (kept, enters)),
-            },
+            stashed,
+            for_out: has_forward
+                && !is_copied
+                && flows.pipeline.schedule == Schedule::Popart
+                && flows.is_beside_out(places)
+                && forward.last() == Some(&flows.out().start),
             leaves: has_forward && comes_after(forward),
             gradient_in: is_gradient && met(backward) && comes_after(backward),
             gradient_out: gradient_maker.is_some_and(|maker| places.contains(maker))
                 && comes_before(backward),
-            passes: {
-                let users = if is_gradient { backward } else { forward };
-                comes_before(users) && comes_after(users) && !met(users)
-            },
+            passes_forward: !is_gradient && passes(forward),
+            passes_backward: is_gradient && passes(backward),
         }
     }
 
@@ -141,8 +186,7 @@ impl Flow {
             return false;
         }
         let again = |place: u32| flows.runs_again(place, places);
-        let users = self.forward.iter().copied();
-        let users: Vec<u32> = users.filter(|user| places.contains(user)).collect();
+        let users = users_in(&self.forward, places);
         let layers = users.iter().copied().filter(|&user| user > 0);
         let is_made_once =
             |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
@@ -156,4 +200,11 @@ impl Flow {
             || layers.skip(1).any(again)
             || (kept && self.maker().is_some_and(is_kept))
     }
+}
+
+/// The part of `users` (ascending) that lies in `places`.
+fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
+    let first = users.partition_point(|&user| user < places.start);
+    let users = &users[first..];
+    &users[..users.partition_point(|&user| user < places.end)]
 }

@@ -14,12 +14,9 @@
 //! Whether a tensor is a checkpoint depends on the stage, but only on which of its users the stage
 //! has: so each use is parted in two, which count in different places.
 
-use super::own_steps::{OfPosition, together};
+use super::steps::{OfPosition, Steps, joined, together, without};
 use super::{Flow, Life, PassWindows};
 use rustc_hash::FxHashSet;
-
-/// Half-open ranges of steps, ascending and disjoint: mostly one or two.
-pub(super) type Steps = Vec<(u32, u32)>;
 
 /// A run of a forward pass right before the backward pass of `place`.
 #[derive(Debug, Clone, Copy)]
@@ -257,61 +254,5 @@ impl Lives {
             others: self.others,
             ..Self::default()
         }
-    }
-}
-
-/// Sorts and merges ranges, so that they ascend and are disjoint.
-pub(super) fn joined(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
-    let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
-    ranges.sort_unstable();
-    let mut joined = Steps::new();
-    for (from, to) in ranges {
-        match joined.last_mut() {
-            Some(last) if last.1 >= from => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
-        }
-    }
-    joined
-}
-
-/// `ranges` without the steps of `others`; both ascend and are disjoint.
-fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
-    let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
-    let mut left = Steps::new();
-    for &(mut from, to) in ranges {
-        while let Some(&&(first, end)) = others.peek()
-            && first < to
-        {
-            if from < first {
-                left.push((from, first));
-            }
-            from = from.max(end);
-            if end > to {
-                break;
-            }
-            others.next();
-        }
-        if from < to {
-            left.push((from, to));
-        }
-    }
-    left
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_are_joined_and_taken_away() {
-        assert_eq!(
-            joined([(4, 6), (1, 2), (2, 3), (5, 5)])[..],
-            [(1, 3), (4, 6)]
-        );
-        assert_eq!(without(&[(0, 4), (6, 9)], &[(2, 7)])[..], [(0, 2), (7, 9)]);
-        assert_eq!(without(&[(0, 4)], &[(3, 2)])[..], [(0, 4)]);
-        let others = [(1, 2), (4, 6), (9, 12), (20, 30)];
-        let left = [(0, 1), (2, 4), (6, 9), (12, 13), (15, 20)];
-        assert_eq!(without(&[(0, 10), (11, 13), (15, 22)], &others)[..], left);
     }
 }

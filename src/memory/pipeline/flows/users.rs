@@ -1,6 +1,6 @@
 //! Which places use a tensor in the forward pass and in the backward pass.
 
-use super::reruns::{Steps, joined};
+use super::steps::{Steps, joined};
 use super::{Flow, Life};
 use crate::memory::join;
 use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
