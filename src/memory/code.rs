@@ -70,10 +70,10 @@ fn placed<'a>(
 ) -> impl Iterator<Item = (&'a GroupCode, PlaceSet)> {
     let groups = model.operation_groups.iter().enumerate();
     groups.flat_map(|(number, group)| {
-        let of_piece = &placement.of_piece[number];
+        let of_cluster = &placement.of_cluster[number];
         let clusters = group.clusters.iter().map(|cluster| &cluster.code);
-        let clusters = clusters.zip(of_piece.iter().copied());
-        let whole = of_piece.is_empty();
+        let clusters = clusters.zip(of_cluster.iter().copied());
+        let whole = of_cluster.is_empty();
         let whole = whole.then(|| (&group.code, placement.of_group[number]));
         clusters.chain(whole)
     })

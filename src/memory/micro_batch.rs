@@ -46,7 +46,8 @@ impl<'a> MemoryModel<'a> {
     /// stay; all other variables scale with the samples.
     pub fn at_micro_batch(&self, scale: MicroBatchScale) -> Self {
         let model = self.model;
-        let of_updates = model.sets_of_updates_alone();
+        let others = model.groups_with(|operation| !operation.is_update);
+        let of_updates = model.sets_of_only(|group| !others[group]);
         let stays = |variable: &VariableUse| {
             let kind = model.label_of(variable.set).kind;
             model.classes.lasts(variable.class)

@@ -36,28 +36,28 @@ struct Fragmentation {
     /// Recorded bytes of the whole model that no lowered variable explains.
     bytes: u64,
     /// All other recorded bytes of the tile.
-    of: u64,
+    rest: u64,
 }
 
 impl Fragmentation {
     /// Fragmentation of a stage that takes `bytes` bytes, rounded up: all of it where the stage
     /// takes as much as the whole model. Never falls as `bytes` grows.
     fn share(self, bytes: u64) -> u64 {
-        if self.bytes == 0 || bytes >= self.of {
+        if self.bytes == 0 || bytes >= self.rest {
             return self.bytes;
         }
         let part = u128::from(self.bytes) * u128::from(bytes);
-        part.div_ceil(u128::from(self.of)) as u64
+        part.div_ceil(u128::from(self.rest)) as u64
     }
 
     /// The maximum number of bytes that take no more than `total` together with their
     /// fragmentation.
     fn without(self, total: u64) -> u64 {
-        if total >= self.of.saturating_add(self.bytes) {
+        if total >= self.rest.saturating_add(self.bytes) {
             return total - self.bytes;
         }
-        let all = u128::from(self.of) + u128::from(self.bytes);
-        (u128::from(total) * u128::from(self.of) / all.max(1)) as u64
+        let all = u128::from(self.rest) + u128::from(self.bytes);
+        (u128::from(total) * u128::from(self.rest) / all.max(1)) as u64
     }
 }
 
@@ -91,7 +91,7 @@ impl Overhead {
         let mut fragmentation = vec![Fragmentation::default(); tiles];
         for (fragmentation, tile) in fragmentation.iter_mut().zip(&model.recorded.tiles) {
             fragmentation.bytes = tile.beyond_variables();
-            fragmentation.of = tile.total.saturating_sub(fragmentation.bytes);
+            fragmentation.rest = tile.total.saturating_sub(fragmentation.bytes);
         }
         Self {
             recorded,
@@ -257,9 +257,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_of_fragmentation_grow_and_can_be_taken_away(bytes in 0u64..90, of in 0u64..300) {
-            let fragmentation = Fragmentation { bytes, of };
-            prop_assert_eq!(fragmentation.share(of), bytes);
+        fn shares_of_fragmentation_grow_and_can_be_taken_away(bytes in 0u64..90, rest in 0u64..300) {
+            let fragmentation = Fragmentation { bytes, rest };
+            prop_assert_eq!(fragmentation.share(rest), bytes);
             let with = |bytes: u64| bytes + fragmentation.share(bytes);
             for bytes in 0..400 {
                 prop_assert!(fragmentation.share(bytes) <= fragmentation.share(bytes + 1));

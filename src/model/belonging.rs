@@ -44,7 +44,7 @@ pub struct Belonging {
 }
 
 /// Minimum number of contexts that a verdict is based on.
-const ENOUGH: usize = 8;
+const MIN_CONTEXTS: usize = 8;
 
 impl Belonging {
     /// Looks up all context ids of programs and compute sets.
@@ -86,13 +86,13 @@ impl Belonging {
     /// names speak against it. A small part of all contexts decides nothing, since a damaged file
     /// may have lost the others.
     pub fn is_foreign(&self) -> bool {
-        let has_names = self.named >= ENOUGH;
+        let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {
             return false;
         }
         let (part, of) = if has_names { (9, 10) } else { (3, 4) };
-        let tells = self.found >= ENOUGH.min(self.ids);
-        tells && self.of_programs * of < self.found * part
+        let has_enough = self.found >= MIN_CONTEXTS.min(self.ids);
+        has_enough && self.of_programs * of < self.found * part
     }
 
     /// References of the profile that the file lacks, the gravest first.

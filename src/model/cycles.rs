@@ -50,27 +50,48 @@ impl fmt::Display for CycleSource {
     }
 }
 
-/// The cycles of every operation. Sums stop at `u64::MAX`.
+/// The cycles of every operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
     /// The source of all cycles here.
     pub source: CycleSource,
-    /// By position in [`Model::operations`](super::Model::operations): cycles of its compute sets
-    /// and exchanges, over all runs if executed.
-    pub by_operation: Vec<u64>,
-    /// Part of each of `by_operation` that exchanges take; the rest is of compute sets.
-    pub exchange_by_operation: Vec<u64>,
-    /// Part of each of `by_operation` from the start of the backward pass on; 0 in inference.
-    pub later_by_operation: Vec<u64>,
+    /// By position in [`Model::operations`](super::Model::operations), over all runs if executed.
+    pub by_operation: Vec<WorkCycles>,
     /// Cycles of clusters of programs, which are part of `by_operation`, by operation, then
     /// cluster.
     pub by_cluster: Vec<ClusterCycles>,
-    /// Cycles of compute sets and exchanges that belong to no operation.
-    pub unexplained: u64,
-    /// Part of `unexplained` that exchanges take.
-    pub unexplained_exchange: u64,
+    /// Cycles that belong to no operation.
+    pub unexplained: WorkCycles,
     /// Executed cycles of everything else: stream copies, syncs, control flow.
     pub other: u64,
+}
+
+/// Cycles of compute sets and exchanges. Sums stop at `u64::MAX`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkCycles {
+    /// All cycles.
+    pub all: u64,
+    /// Part of `all` that exchanges take; the rest is of compute sets.
+    pub exchange: u64,
+    /// Part of `all` from the start of the backward pass on; 0 in inference.
+    pub later: u64,
+}
+
+impl WorkCycles {
+    fn add(&mut self, more: Self) {
+        self.all = self.all.saturating_add(more.all);
+        self.exchange = self.exchange.saturating_add(more.exchange);
+        self.later = self.later.saturating_add(more.later);
+    }
+
+    /// The cycles that are left without `part`.
+    pub(super) fn without(self, part: Self) -> Self {
+        Self {
+            all: self.all.saturating_sub(part.all),
+            exchange: self.exchange.saturating_sub(part.exchange),
+            later: self.later.saturating_sub(part.later),
+        }
+    }
 }
 
 /// The cycles of one cluster: programs of an operation that use the same variables.
@@ -80,12 +101,8 @@ pub struct ClusterCycles {
     pub operation: u32,
     /// Position in the [clusters](super::OperationGroup::clusters) of its group.
     pub cluster: u32,
-    /// All cycles of the cluster.
-    pub cycles: u64,
-    /// Part of `cycles` that exchanges take.
-    pub exchange: u64,
-    /// Part of `cycles` from the start of the backward pass on.
-    pub later: u64,
+    /// The cycles of its programs.
+    pub cycles: WorkCycles,
 }
 
 /// `part` / `whole` of `cycles`, rounded down; 0 if `whole` is 0.
@@ -283,49 +300,44 @@ struct Sums {
 
 impl Sums {
     fn none(source: CycleSource, found: &UnnamedOperations) -> Self {
-        let by_operation = vec![0; found.operations.len()];
         let all = OperationCycles {
             source,
-            exchange_by_operation: by_operation.clone(),
-            later_by_operation: by_operation.clone(),
-            by_operation,
+            by_operation: vec![WorkCycles::default(); found.operations.len()],
             by_cluster: Vec::new(),
-            unexplained: 0,
-            unexplained_exchange: 0,
+            unexplained: WorkCycles::default(),
             other: 0,
         };
-        let numbers = FxHashMap::default();
         Self {
             all,
-            numbers,
+            numbers: FxHashMap::default(),
             total: 0,
         }
     }
 
     fn add(&mut self, by: (u32, u32), work: Work, cycles: u64, later: u64) {
-        let exchange = if work == Work::Exchange { cycles } else { 0 };
-        let added = [cycles, exchange, later];
+        let added = WorkCycles {
+            all: cycles,
+            exchange: if work == Work::Exchange { cycles } else { 0 },
+            later,
+        };
         self.total += u128::from(cycles);
         let all = &mut self.all;
-        let operation = by.0 as usize;
-        let sums = match by.0 {
-            NO_OPERATION => [&mut all.unexplained, &mut all.unexplained_exchange, &mut 0],
-            _ => [
-                &mut all.by_operation[operation],
-                &mut all.exchange_by_operation[operation],
-                &mut all.later_by_operation[operation],
-            ],
-        };
-        add_to(sums, added);
-        if by.0 != NO_OPERATION && by.1 != NO_CLUSTER {
+        let (operation, cluster) = by;
+        if operation == NO_OPERATION {
+            return all.unexplained.add(added);
+        }
+        all.by_operation[operation as usize].add(added);
+        if cluster != NO_CLUSTER {
             let sums = &mut all.by_cluster;
             let number = *self.numbers.entry(by).or_insert_with(|| {
-                sums.push(ClusterCycles::none(by));
+                sums.push(ClusterCycles {
+                    operation,
+                    cluster,
+                    cycles: WorkCycles::default(),
+                });
                 sums.len() - 1
             });
-            let sums = &mut sums[number];
-            let sums = [&mut sums.cycles, &mut sums.exchange, &mut sums.later];
-            add_to(sums, added);
+            sums[number].cycles.add(added);
         }
     }
 
@@ -333,23 +345,5 @@ impl Sums {
         let sums = &mut self.all.by_cluster;
         sums.sort_unstable_by_key(|sums| (sums.operation, sums.cluster));
         self.all
-    }
-}
-
-impl ClusterCycles {
-    fn none((operation, cluster): (u32, u32)) -> Self {
-        Self {
-            operation,
-            cluster,
-            cycles: 0,
-            exchange: 0,
-            later: 0,
-        }
-    }
-}
-
-fn add_to(sums: [&mut u64; 3], added: [u64; 3]) {
-    for (sum, added) in sums.into_iter().zip(added) {
-        *sum = sum.saturating_add(added);
     }
 }

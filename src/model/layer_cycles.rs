@@ -2,7 +2,7 @@
 //! all gradients, and any other operation that reaches over the layers after the backward pass,
 //! counts in the update (docs/model.md, "Time").
 
-use super::cycles::{ClusterCycles, CycleSource, OperationCycles, share};
+use super::cycles::{CycleSource, OperationCycles, WorkCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ impl PassCycles {
     /// Cycles of an operation in this pass. In a profile that was recorded with recomputation,
     /// cycles of an operation in both passes count as recomputed from the start of the backward
     /// pass on.
-    fn of(pass: Pass, Counted { all, later, .. }: Counted, is_recomputed: bool) -> Self {
+    fn of(pass: Pass, WorkCycles { all, later, .. }: WorkCycles, is_recomputed: bool) -> Self {
         let mut passes = Self::default();
         match pass {
             Pass::Forward => passes.forward = all,
@@ -101,7 +101,7 @@ impl Model {
         };
         let mut sums = LayerSums::new(placement.positions.len());
         let end = self.end_of_passes(cycles, placement);
-        for operation in 0..cycles.by_operation.len() {
+        for (operation, &all) in cycles.by_operation.iter().enumerate() {
             let is_after = self.starts_after(operation, end);
             let is_own = placement.operations[operation].reason.is_own();
             let pass = match self.operations[operation].pass {
@@ -109,11 +109,11 @@ impl Model {
                 Pass::Backward if is_after && !is_own => Pass::Update,
                 pass => pass,
             };
-            let of = |counted: Counted| {
+            let of = |counted: WorkCycles| {
                 let passes = PassCycles::of(pass, counted, self.recording.recomputes);
                 (passes.running_sums(), counted.exchange)
             };
-            let mut left = Counted::of_operation(cycles, operation);
+            let mut left = all;
             for (places, counted) in self.of_clusters((cycles, placement), operation) {
                 left = left.without(counted);
                 sums.add(placement, places, of(counted));
@@ -132,7 +132,7 @@ impl Model {
         let operations = self.operations.iter().enumerate();
         let alone = operations.filter(|&(number, operation)| {
             operation.pass == Pass::Backward
-                && cycles.by_operation[number] > 0
+                && cycles.by_operation[number].all > 0
                 && placement.operations[number].reason.is_own()
         });
         let ends = alone.filter_map(|(_, operation)| Some(operation.window?.1));
@@ -149,52 +149,17 @@ impl Model {
         &self,
         (cycles, placement): (&'a OperationCycles, &'a Placement),
         operation: usize,
-    ) -> impl Iterator<Item = (PlaceSet, Counted)> + 'a {
+    ) -> impl Iterator<Item = (PlaceSet, WorkCycles)> + 'a {
         let group = self.operations[operation].group as usize;
         let reaches = placement.places_of(operation).len() > 1;
-        let places = placement.of_piece[group].as_slice();
+        let places = placement.of_cluster[group].as_slice();
         let all = &cycles.by_cluster;
         let first = all.partition_point(|sums| (sums.operation as usize) < operation);
         let own = all[first..].iter();
         let own = own.take_while(move |sums| reaches && sums.operation as usize == operation);
         let placed = own.filter_map(|sums| Some((*places.get(sums.cluster as usize)?, sums)));
         let placed = placed.filter(|(places, _)| !placement.sets.places(*places).is_empty());
-        placed.map(|(places, sums)| (places, Counted::of_cluster(sums)))
-    }
-}
-
-/// Cycles of an operation or of a part of it.
-#[derive(Clone, Copy)]
-struct Counted {
-    all: u64,
-    /// Cycles from the start of the backward pass on.
-    later: u64,
-    exchange: u64,
-}
-
-impl Counted {
-    fn of_operation(cycles: &OperationCycles, operation: usize) -> Self {
-        Self {
-            all: cycles.by_operation[operation],
-            later: cycles.later_by_operation[operation],
-            exchange: cycles.exchange_by_operation[operation],
-        }
-    }
-
-    fn of_cluster(sums: &ClusterCycles) -> Self {
-        Self {
-            all: sums.cycles,
-            later: sums.later,
-            exchange: sums.exchange,
-        }
-    }
-
-    fn without(self, part: Self) -> Self {
-        Self {
-            all: self.all.saturating_sub(part.all),
-            later: self.later.saturating_sub(part.later),
-            exchange: self.exchange.saturating_sub(part.exchange),
-        }
+        placed.map(|(places, sums)| (places, sums.cycles))
     }
 }
 
@@ -247,15 +212,15 @@ impl LayerSums {
     fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
         let mean = |sum: u64| sum.div_ceil(runs);
         let passes = |sums: &[u64; 4]| PassCycles::from_running_sums(sums.map(mean));
-        let unexplained = cycles.unexplained_exchange;
+        let unexplained = cycles.unexplained;
         CyclesByLayer {
             source: cycles.source,
             by_layer: self.passes.iter().map(|sums| mean(sums[3])).collect(),
             exchange_by_layer: self.exchange.into_iter().map(mean).collect(),
             passes_by_layer: self.passes.iter().map(passes).collect(),
             out_in_first: passes(&self.out),
-            unplaced: mean(self.unplaced.saturating_add(cycles.unexplained)),
-            unplaced_exchange: mean(self.unplaced_exchange.saturating_add(unexplained)),
+            unplaced: mean(self.unplaced.saturating_add(unexplained.all)),
+            unplaced_exchange: mean(self.unplaced_exchange.saturating_add(unexplained.exchange)),
             other: mean(cycles.other),
             clock_hertz: None,
         }

@@ -44,7 +44,7 @@ pub use belonging::Belonging;
 use call_sites::CallSites;
 pub use call_sites::NO_CALL;
 pub use code::{CodeKind, GroupCode, ProgramCluster};
-pub use cycles::{ClusterCycles, CycleSource, OperationCycles};
+pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
 pub use error::{ModelError, NoClock, NoCycles};
 use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
@@ -346,7 +346,7 @@ impl Model {
     }
 
     /// Do contexts say which variables are the framework's own, such as weights?
-    pub(crate) fn tells_weights(&self) -> bool {
+    pub(crate) fn has_weight_labels(&self) -> bool {
         let mut labels = self.labels.iter();
         labels.any(|label| label.kind == TensorKind::Variable)
     }
@@ -361,12 +361,18 @@ impl Model {
         layer_warnings::find(self, layering, rules)
     }
 
+    /// By operation group: does any of its operations satisfy `is_wanted`?
+    pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
+        let mut has_any = vec![false; self.operation_groups.len()];
+        for operation in &self.operations {
+            has_any[operation.group as usize] |= is_wanted(operation);
+        }
+        has_any
+    }
+
     /// By use set: number of updates that use its variables, at most 2.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
-        let mut is_update = vec![false; self.operation_groups.len()];
-        for operation in &self.operations {
-            is_update[operation.group as usize] |= operation.is_update;
-        }
+        let is_update = self.groups_with(|operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
@@ -381,15 +387,12 @@ impl Model {
         of_set
     }
 
-    /// By use set: are its variables used by updates only, or by nothing?
-    pub(crate) fn sets_of_updates_alone(&self) -> Vec<bool> {
-        let mut is_update = vec![true; self.operation_groups.len()];
-        for operation in &self.operations {
-            is_update[operation.group as usize] &= operation.is_update;
-        }
+    /// By use set: do all operation groups that use its variables satisfy `is_wanted`? True where
+    /// nothing uses them.
+    pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut of_set = vec![true; self.use_sets.len()];
         for (set, smaller, group) in self.use_sets.iter() {
-            of_set[set as usize] = of_set[smaller as usize] && is_update[group as usize];
+            of_set[set as usize] = of_set[smaller as usize] && is_wanted(group as usize);
         }
         of_set
     }

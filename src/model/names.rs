@@ -2,7 +2,7 @@
 
 use super::contexts::operation_layer;
 use super::operations::{UnnamedOperation, UnnamedOperations};
-use super::walk::{NO_CALL as NO_PATH, Path};
+use super::walk::{EMPTY_PATH, Path};
 use super::{ModelError, NO_CALL, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 use crate::limits;
@@ -90,7 +90,7 @@ impl Namer<'_> {
             is_backward: self.is_backward(context, &given_name),
             is_update: self.is_update(context, &given_name),
             pass: Pass::default(),
-            is_nested: operation.path != NO_PATH,
+            is_nested: operation.path != EMPTY_PATH,
             window: None,
             call: NO_CALL,
         }
@@ -102,8 +102,9 @@ impl Namer<'_> {
             Some(SoftwareLayer::Popart) => {
                 let gradients = self.debug_info.text(context, Field::Gradients);
                 let opid = self.debug_info.text(context, Field::Opid).unwrap_or("");
-                let is_so = gradients.is_some_and(|made| !is_of_clipping(op_type(opid), made));
-                is_so && !self.is_update(context, name)
+                let makes_gradients =
+                    gradients.is_some_and(|made| !is_of_clipping(op_type(opid), made));
+                makes_gradients && !self.is_update(context, name)
             }
             Some(_) => components(name).any(|part| GRADIENTS.contains(&part)),
             None => false,

@@ -2,7 +2,7 @@
 
 use super::names::op_type;
 use super::operations::UnnamedOperations;
-use super::walk::NO_CALL as NO_PATH;
+use super::walk::EMPTY_PATH;
 use super::{Label, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
 use crate::message::Warning;
@@ -133,7 +133,7 @@ pub(super) fn disagreement(
     let both = found.operations.iter().zip(operations);
     let again = both.filter(|(found, operation)| {
         let kind = debug_info.text(found.context.position, Field::RecomputeType);
-        operation.is_backward && found.path == NO_PATH && kind.is_some()
+        operation.is_backward && found.path == EMPTY_PATH && kind.is_some()
     });
     let names: Vec<&str> = again.map(|(_, operation)| &*operation.name).collect();
     let first = names.first()?;

@@ -22,7 +22,7 @@ pub(super) fn refine(
     let is_labelled = |&(variable, &set): &(usize, &u32)| set != NO_USERS && label(variable) != 0;
     let labelled = set_of.par_iter().enumerate().filter(is_labelled);
     let labels = labelled.map(|(variable, _)| (variable as u32, label(variable)));
-    tell_apart(labels.collect(), (set_of, sets), |_, label| {
+    split_sets(labels.collect(), (set_of, sets), |_, label| {
         (label, NO_USERS)
     });
     let mut use_set_index = UseSetIndex::new(profile, set_of, sets.len());
@@ -31,14 +31,14 @@ pub(super) fn refine(
     for &(variable, _) in &partners {
         is_changed[set_of[variable as usize] as usize] = true;
     }
-    tell_apart(partners, (set_of, sets), |label, partner| (label, partner));
+    split_sets(partners, (set_of, sets), |label, partner| (label, partner));
     use_set_index.renew(profile, set_of, sets.len(), |set| is_changed[set as usize]);
     use_set_index
 }
 
 /// Gives variables separate sets by a value for each in `said`; `mark` makes the new label and
 /// partner from the label of the old set and this value.
-fn tell_apart(
+fn split_sets(
     said: Vec<(u32, u32)>,
     (set_of, sets): (&mut [u32], &mut UseSets),
     mark: impl Fn(u32, u32) -> (u32, u32),
@@ -210,7 +210,9 @@ fn partners_of<'a>(
 ) -> Vec<&'a [(TileAndBytes, u32)]> {
     let of_width = |width: (u32, u32)| -> Vec<&[(TileAndBytes, u32)]> {
         let places = places.iter();
-        places.map(|&place| alike(others, place, width)).collect()
+        places
+            .map(|&place| of_elements(others, place, width))
+            .collect()
     };
     let mut by_width = WIDTHS.map(of_width);
     by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
@@ -223,7 +225,7 @@ fn partners_of<'a>(
 
 /// The entries of `others` (sorted) on a tile that have equally many elements, at this width, as a
 /// variable of `bytes` bytes.
-fn alike(
+fn of_elements(
     others: &[(TileAndBytes, u32)],
     (tile, bytes): TileAndBytes,
     (times, parts): (u32, u32),

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 pub(super) type Path = u32;
 
 /// The path of programs that no Call leads to.
-pub(super) const NO_CALL: Path = 0;
+pub(super) const EMPTY_PATH: Path = 0;
 
 /// Call paths, each stored once: a path is another path and one more Call.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct CallPaths {
 impl CallPaths {
     pub(super) fn new() -> Self {
         Self {
-            nodes: vec![(NO_CALL, u32::MAX)],
+            nodes: vec![(EMPTY_PATH, u32::MAX)],
             depths: vec![0],
             longer: FxHashMap::default(),
         }
@@ -60,7 +60,7 @@ impl CallPaths {
         let mut path = path;
         std::iter::from_fn(move || {
             let (outer, call) = *self.nodes.get(path as usize)?;
-            (path != NO_CALL).then(|| {
+            (path != EMPTY_PATH).then(|| {
                 path = outer;
                 call
             })
@@ -116,7 +116,7 @@ impl Walk {
             }
         };
         for &root in &programs.roots {
-            add(NO_CALL, root, 1, &mut counts);
+            add(EMPTY_PATH, root, 1, &mut counts);
         }
         for &number in self.ended.iter().rev() {
             let (path, program) = self.visits[number as usize];
@@ -169,7 +169,7 @@ pub(super) fn walk(
     let max = limits::VISITS.of(programs.all.len());
     for &root in &programs.roots {
         let mut way: Vec<OpenProgram> = Vec::new();
-        let mut next = Some((NO_CALL, root));
+        let mut next = Some((EMPTY_PATH, root));
         loop {
             if let Some((path, program)) = next.take() {
                 if on_way[program as usize] {

@@ -1,7 +1,7 @@
 //! The steps of an operation (docs/model.md, "Operations").
 
 use super::operations::UnnamedOperations;
-use super::walk::{CallPaths, NO_CALL, Path};
+use super::walk::{CallPaths, EMPTY_PATH, Path};
 use crate::profile::{ProgramKind, Programs, Step};
 
 /// The steps of each program, and the Calls above each step.
@@ -47,7 +47,7 @@ impl StepIndex {
 
     /// By step: its Calls as a path of a walk; `None` if the walk did not take this path.
     pub(super) fn walk_paths(&self, walked: &CallPaths) -> Vec<Option<Path>> {
-        let mut of_path = vec![Some(NO_CALL)];
+        let mut of_path = vec![Some(EMPTY_PATH)];
         for (_, outer, call) in self.paths.all() {
             let outer: Option<Path> = of_path[outer as usize];
             of_path.push(outer.and_then(|outer| walked.find(outer, call)));
@@ -100,7 +100,7 @@ fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
     for start in 0..steps.len() {
         let mut step = start;
         while calls[step] == UNKNOWN {
-            calls[step] = NO_CALL;
+            calls[step] = EMPTY_PATH;
             open.push(step);
             match steps[step].parent {
                 Some(parent) => step = parent as usize,

@@ -4,7 +4,7 @@
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
     ClusterCycles, Flow, GroupCode, MemoryPeak, Model, NO_CALL, NO_NODE, OperationCycles,
-    OperationGroup, VariableUse,
+    OperationGroup, VariableUse, WorkCycles,
 };
 use crate::profile::{RecordedTile, TileBytes};
 
@@ -75,25 +75,22 @@ fn target(model: &Model) -> Checked {
 }
 
 fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
-    let (all, exchange) = (&cycles.by_operation, &cycles.exchange_by_operation);
-    let later = &cycles.later_by_operation;
-    let lengths = [all.len(), exchange.len(), later.len()];
-    ensure(lengths == [model.operations.len(); 3], || {
+    let all = &cycles.by_operation;
+    ensure(all.len() == model.operations.len(), || {
         "there are not as many cycles as operations".into()
-    })?;
-    let mut later = all.iter().zip(later);
-    ensure(later.all(|(all, later)| later <= all), || {
-        "the backward pass takes more cycles than there are".into()
     })?;
     let parts = &cycles.by_cluster;
     each("part of the cycles", parts, |part| of_cluster(part, model))?;
     ensure(parts.is_sorted_by_key(|part| part.operation), || {
         "parts of the cycles are in no order".into()
     })?;
-    let unexplained = (&cycles.unexplained, &cycles.unexplained_exchange);
-    let mut sums = all.iter().zip(exchange).chain([unexplained]);
-    ensure(sums.all(|(all, exchange)| exchange <= all), || {
-        "exchanges take more cycles than there are".into()
+    let mut all = all.iter().chain([&cycles.unexplained]);
+    all.try_for_each(work_cycles)
+}
+
+fn work_cycles(cycles: &WorkCycles) -> Checked {
+    ensure(cycles.exchange.max(cycles.later) <= cycles.all, || {
+        "exchanges or the backward pass take more cycles than there are".into()
     })
 }
 
@@ -104,9 +101,7 @@ fn of_cluster(part: &ClusterCycles, model: &Model) -> Checked {
     ensure((part.cluster as usize) < clusters, || {
         "it is of no programs".into()
     })?;
-    ensure(part.exchange.max(part.later) <= part.cycles, || {
-        "exchanges or the backward pass take more cycles than there are".into()
-    })
+    work_cycles(&part.cycles)
 }
 
 fn classes(model: &Model) -> Checked {

@@ -11,7 +11,7 @@ use std::fmt;
 pub(super) const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
 /// Version of the format; it changes with every change of the format.
-pub(super) const VERSION: u32 = 16;
+pub(super) const VERSION: u32 = 17;
 
 /// Size of the header in bytes: magic, version, number of parts, size of the file.
 pub(super) const HEADER: usize = 8 + 4 + 4 + 8;

@@ -8,13 +8,12 @@
 mod additions;
 mod choice;
 mod flows;
-mod not_updated;
 mod patterns;
 mod ranges;
-mod recomputation;
 #[cfg(test)]
 pub(super) mod tests;
 mod transfer_buffers;
+mod warnings;
 
 pub use choice::PipelineOptions;
 
@@ -74,9 +73,10 @@ impl Schedule {
         }
     }
 
-    /// Number of micro-batches in a step where the schedule needs `least` (at least 1) and the user
-    /// wants `wanted`: TensorFlow's pipelines take multiples of `least`.
+    /// Number of micro-batches in a step where the schedule needs `least` and the user wants
+    /// `wanted`: TensorFlow's pipelines take multiples of `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
+        let least = least.max(1);
         match self {
             Schedule::TfGrouped | Schedule::TfInterleaved => {
                 wanted.div_ceil(least).saturating_mul(least)

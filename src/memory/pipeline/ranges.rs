@@ -7,7 +7,8 @@
 use super::flows::{Flows, Life, QUANTITIES, Quantity, TileFlows};
 use super::patterns::{FlowStretch, Patterns};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
-use crate::memory::{MemoryModel, lanes};
+use crate::memory::MemoryModel;
+use crate::memory::lanes::{self, ByLane};
 use crate::model::EVERYWHERE;
 
 /// A change of a sum at the last position `last`, which applies from some start on.
@@ -22,7 +23,7 @@ struct Event {
 
 /// Bytes that a pipeline adds to the growing range on up to `N` neighbouring tiles, by lane; reused
 /// for the next tiles.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// Bytes of flows and accumulators.
     bytes: Vec<[i64; N]>,
@@ -31,10 +32,10 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     /// By quantity, then by last position.
     changes: Vec<Vec<[i64; N]>>,
     /// By quantity, the sum of the range.
-    sums: [[i64; N]; QUANTITIES],
+    sums: [ByLane<i64, N>; QUANTITIES],
     /// By place, the largest variable that is kept there; and the largest in the range.
     largest_of_place: Vec<[u64; N]>,
-    largest: [u64; N],
+    largest: ByLane<u64, N>,
     /// By place, how the place runs backward; and how the range does.
     backward_of_place: Vec<BackwardPass>,
     backward: BackwardPass,
@@ -45,25 +46,6 @@ pub(in crate::memory) struct RangeAdditions<const N: usize> {
     start: usize,
     /// End of the range of positions (exclusive).
     end: usize,
-}
-
-impl<const N: usize> Default for RangeAdditions<N> {
-    fn default() -> Self {
-        Self {
-            bytes: Vec::new(),
-            events: Vec::new(),
-            changes: Vec::new(),
-            sums: [[0; N]; QUANTITIES],
-            largest_of_place: Vec::new(),
-            largest: [0; N],
-            backward_of_place: Vec::new(),
-            backward: BackwardPass::None,
-            out: None,
-            whole: None,
-            start: 0,
-            end: 0,
-        }
-    }
 }
 
 impl<const N: usize> RangeAdditions<N> {
@@ -177,13 +159,13 @@ impl<const N: usize> RangeAdditions<N> {
             }
         }
         for (sums, changes) in self.sums.iter_mut().zip(&self.changes) {
-            *sums = [0; N];
+            *sums = ByLane::default();
             changes[..start]
                 .iter()
                 .for_each(|change| lanes::add(sums, change));
         }
         (self.start, self.end) = (start, start);
-        self.largest = [0; N];
+        self.largest = ByLane::default();
         self.backward = BackwardPass::None;
     }
 

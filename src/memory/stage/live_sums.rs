@@ -1,18 +1,19 @@
 //! The live bytes of each stage, step by step, and their highest sum.
 
 use crate::memory::lanes::{self, ByLane, Bytes};
-use std::cmp::Ordering;
+use crate::memory::pipeline::PHASES;
 
 /// The live bytes of some stages at one step, and the highest so far, by lane.
 #[derive(Debug, Default)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// By stage, without variables of every stage.
     live: Vec<[B; N]>,
-    /// By stage, the highest bytes in this phase; and in each earlier phase.
-    highest: Vec<Highest<B, N>>,
-    before: Vec<Vec<Highest<B, N>>>,
     /// Live bytes of the variables of every stage.
     common: ByLane<B, N>,
+    /// The current phase.
+    phase: usize,
+    /// By stage and phase.
+    highest: Vec<[Highest<B, N>; PHASES]>,
 }
 
 /// The highest live bytes of a stage in a phase.
@@ -30,39 +31,31 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     /// Starts with nothing live; `firsts` has the first step of each stage.
     pub(super) fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
         let none = [B::default(); N];
-        self.before.clear();
-        self.highest.clear();
-        self.highest.extend(firsts.map(|first| Highest {
+        let highest = |first| Highest {
             bytes: none,
             common: none,
             step: [first; N],
-        }));
+        };
+        self.phase = 0;
+        self.highest.clear();
+        self.highest
+            .extend(firsts.map(|first| [highest(first); PHASES]));
         self.live.clear();
         self.live.resize(self.highest.len(), none);
         *self.common = none;
     }
 
-    /// The sum of a stage, or (`None`) of the variables of every stage.
-    fn sum(&mut self, sum: Option<usize>) -> &mut [B; N] {
-        sum.map_or(&mut self.common, |sum| &mut self.live[sum])
-    }
-
-    /// Adds bytes that begin to be live.
+    /// The live bytes of a stage, or (`None`) of the variables of every stage.
     #[inline]
-    pub(super) fn begin(&mut self, sum: Option<usize>, bytes: &[B; N]) {
-        lanes::add(self.sum(sum), bytes);
-    }
-
-    /// Takes away bytes that cease to be live.
-    #[inline]
-    pub(super) fn end(&mut self, sum: Option<usize>, bytes: &[B; N]) {
-        lanes::subtract(self.sum(sum), bytes);
+    pub(super) fn of(&mut self, stage: Option<usize>) -> &mut [B; N] {
+        stage.map_or(&mut self.common, |stage| &mut self.live[stage])
     }
 
     /// Raises the highest bytes of a stage if this step has more.
     #[inline]
-    pub(super) fn look(&mut self, sum: usize, step: u32) {
-        let (mut all, highest) = (self.live[sum], &mut self.highest[sum]);
+    pub(super) fn look(&mut self, stage: usize, step: u32) {
+        let mut all = self.live[stage];
+        let highest = &mut self.highest[stage][self.phase];
         lanes::add(&mut all, &self.common);
         for (lane, &bytes) in all.iter().enumerate() {
             if bytes > highest.bytes[lane] {
@@ -73,24 +66,16 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         }
     }
 
-    /// Begins a phase at a step; the highest bytes of the phase before are kept.
+    /// Begins the next phase at a step.
     pub(super) fn begin_phase(&mut self, step: u32) {
-        let none = Highest {
-            bytes: [B::default(); N],
-            common: [B::default(); N],
-            step: [step; N],
-        };
-        let highest = vec![none; self.highest.len()];
-        self.before
-            .push(std::mem::replace(&mut self.highest, highest));
+        self.phase += 1;
+        for highest in &mut self.highest {
+            highest[self.phase].step = [step; N];
+        }
     }
 
-    /// The highest live bytes of a stage in a phase; `None` if there is no such phase.
-    pub(super) fn highest(&self, phase: usize, sum: usize) -> Option<&Highest<B, N>> {
-        match phase.cmp(&self.before.len()) {
-            Ordering::Less => self.before[phase].get(sum),
-            Ordering::Equal => self.highest.get(sum),
-            Ordering::Greater => None,
-        }
+    /// The highest live bytes of a stage in a phase.
+    pub(super) fn highest(&self, stage: usize, phase: usize) -> &Highest<B, N> {
+        &self.highest[stage][phase]
     }
 }

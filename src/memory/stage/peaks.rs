@@ -5,7 +5,7 @@ use super::LiveChanges;
 use super::live_sums::LiveSums;
 use super::plan::{StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{ByLane, Bytes, LANES, add_up};
+use crate::memory::lanes::{self, ByLane, Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, UpdatePhase, Updating};
@@ -141,11 +141,38 @@ impl MemoryModel<'_> {
         scratch.step_through(plan);
         let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles.len()];
         for stage in 0..plan.stages.len() {
-            scratch.show(stage, plan, &mut peaks);
+            self.take_peaks(stage, plan, scratch, &mut peaks);
         }
-        self.add_pipeline(plan, scratch, &mut peaks);
-        self.add_update(plan, scratch, &mut peaks);
         Some(peaks)
+    }
+
+    /// Writes the peaks of a stage into the peaks by tile.
+    fn take_peaks<B: Bytes, const N: usize>(
+        &self,
+        stage: usize,
+        plan: &StagesToCompute<'_>,
+        scratch: &StageScratch<B, N>,
+        peaks: &mut [Vec<StagePeak>],
+    ) {
+        let flows = self.flows_in(plan.wanted);
+        let additions =
+            flows.map(|flows| flows.additions(self, &plan.flows[stage], &scratch.flows));
+        let positions = &plan.stages[stage].positions;
+        let phase = self.update_in(plan.wanted);
+        let updating = phase.map(|phase| scratch.updates.in_stage(self, phase, positions));
+        for (lane, peaks) in peaks.iter_mut().enumerate() {
+            let peak = &mut peaks[stage];
+            if plan.has_steps(stage) {
+                peak.phases = std::array::from_fn(|phase| scratch.in_phase(stage, phase, lane));
+            }
+            peak.additions = additions.map_or_else(Default::default, |additions| additions[lane]);
+            peak.update = updating.map(|updating| UpdatePeak {
+                variables: scratch.always[stage][lane] + updating[lane].holes,
+                overhead: scratch.always_common[lane] + updating[lane].common_holes,
+                updating: updating[lane],
+            });
+            peak.additions.state += updating.map_or(0, |updating| updating[lane].shares);
+        }
     }
 
     fn update_in(&self, wanted: Wanted) -> Option<&UpdatePhase> {
@@ -175,50 +202,6 @@ impl MemoryModel<'_> {
             });
         }
         changes.load(plan.steps, live);
-    }
-
-    /// Adds the bytes of the pipeline to each stage.
-    fn add_pipeline<B: Bytes, const N: usize>(
-        &self,
-        plan: &StagesToCompute<'_>,
-        scratch: &StageScratch<B, N>,
-        peaks: &mut [Vec<StagePeak>],
-    ) {
-        let Some(flows) = self.flows_in(plan.wanted) else {
-            return;
-        };
-        for (number, stage) in plan.flows.iter().enumerate() {
-            let additions = flows.additions(self, stage, &scratch.flows);
-            for (peaks, added) in peaks.iter_mut().zip(additions) {
-                peaks[number].additions = added;
-            }
-        }
-    }
-}
-
-impl MemoryModel<'_> {
-    /// Adds the bytes of the update to each stage, where state is elsewhere between updates.
-    fn add_update<B: Bytes, const N: usize>(
-        &self,
-        plan: &StagesToCompute<'_>,
-        scratch: &mut StageScratch<B, N>,
-        peaks: &mut [Vec<StagePeak>],
-    ) {
-        let Some(phase) = self.update_in(plan.wanted) else {
-            return;
-        };
-        for (number, stage) in plan.stages.iter().enumerate() {
-            let found = scratch.updates.in_stage(self, phase, &stage.positions);
-            for (lane, (peaks, updating)) in peaks.iter_mut().zip(found).enumerate() {
-                let peak = &mut peaks[number];
-                peak.additions.state += updating.shares;
-                peak.update = Some(UpdatePeak {
-                    variables: scratch.always[number][lane] + updating.holes,
-                    overhead: scratch.always_common[lane] + updating.common_holes,
-                    updating,
-                });
-            }
-        }
     }
 }
 
@@ -268,17 +251,17 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             for &row in changes.ends(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use as usize).map(B::change);
-                plan.each_stage(row, |stage| sums.end(stage, &bytes));
+                plan.each_stage(row, |stage| lanes::subtract(sums.of(stage), &bytes));
             }
             let mut is_common = begins_phase;
             for &row in changes.begins(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use as usize).map(B::change);
-                plan.each_stage(row, |sum| {
-                    sums.begin(sum, &bytes);
-                    match sum {
+                plan.each_stage(row, |stage| {
+                    lanes::add(sums.of(stage), &bytes);
+                    match stage {
                         None => is_common = true,
-                        Some(sum) if plan.is_looked_at(sum, step) => sums.look(sum, step),
+                        Some(stage) if plan.is_looked_at(stage, step) => sums.look(stage, step),
                         Some(_) => {}
                     }
                 });
@@ -296,25 +279,14 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
         }
     }
 
-    /// Writes the peaks of a stage into the peaks by tile.
-    fn show(&self, stage: usize, plan: &StagesToCompute<'_>, peaks: &mut [Vec<StagePeak>]) {
-        if !plan.has_steps(stage) {
-            return;
-        }
-        for phase in 0..PHASES {
-            let Some(highest) = self.sums.highest(phase, stage) else {
-                continue;
-            };
-            for (lane, peaks) in peaks.iter_mut().enumerate() {
-                let common = highest.common[lane].sum();
-                let variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
-                let overhead = common + self.always_common[lane];
-                peaks[stage].phases[phase] = PhasePeak {
-                    variables,
-                    overhead,
-                    step: highest.step[lane],
-                };
-            }
+    /// The peak of a stage in a phase on the tile in `lane`.
+    fn in_phase(&self, stage: usize, phase: usize, lane: usize) -> PhasePeak {
+        let highest = self.sums.highest(stage, phase);
+        let common = highest.common[lane].sum();
+        PhasePeak {
+            variables: highest.bytes[lane].sum() - common + self.always[stage][lane],
+            overhead: common + self.always_common[lane],
+            step: highest.step[lane],
         }
     }
 }

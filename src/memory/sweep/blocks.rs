@@ -2,7 +2,7 @@
 //! peak.
 
 use super::variables::Stretch;
-use crate::memory::lanes::{self, Bytes};
+use crate::memory::lanes::{self, ByLane, Bytes};
 
 /// Places in a block. Small in tests, so that small models have several.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
@@ -27,16 +27,16 @@ pub(super) struct Blocks<B, const N: usize> {
 }
 
 /// Bytes that enter at one layer, in one block.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
     /// Sum of all changes in the block.
-    changes: [B; N],
+    changes: ByLane<B, N>,
     /// Sum of its rises only, which bounds what can be live within it beyond `before`.
-    rises: [B; N],
+    rises: ByLane<B, N>,
     /// Bytes that are live before its first place.
-    before: [B; N],
+    before: ByLane<B, N>,
     /// Upper bound on the bytes live in the block: `before` and `rises` together.
-    bounds: [B; N],
+    bounds: ByLane<B, N>,
 }
 
 /// The range that grows.
@@ -56,18 +56,6 @@ struct Range<B, const N: usize> {
     highest: usize,
 }
 
-impl<B: Bytes, const N: usize> BlockSums<B, N> {
-    fn none() -> Self {
-        let none = [B::default(); N];
-        Self {
-            changes: none,
-            rises: none,
-            before: none,
-            bounds: none,
-        }
-    }
-}
-
 impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// Clears everything, for tiles with `places` places.
     pub(super) fn restart(&mut self, places: usize, layers: usize) {
@@ -76,7 +64,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
         renew(&mut self.changes, blocks * (layers + 1) * BLOCK, none);
-        renew(&mut self.sums, blocks * (layers + 1), BlockSums::none());
+        renew(&mut self.sums, blocks * (layers + 1), BlockSums::default());
         renew(&mut self.is_stale, layers + 1, false);
         renew(&mut self.range.before, blocks, none);
         renew(&mut self.range.changes, blocks * BLOCK, none);
@@ -109,8 +97,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
-            sums.before = live;
-            sums.bounds = live;
+            *sums.before = live;
+            *sums.bounds = live;
             lanes::add(&mut sums.bounds, &sums.rises);
             lanes::add(&mut live, &sums.changes);
         }
@@ -128,7 +116,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         range.bounds.clear();
         range
             .bounds
-            .extend(everywhere.iter().map(|sums| sums.bounds));
+            .extend(everywhere.iter().map(|sums| *sums.bounds));
         renew(&mut range.seen, self.blocks, UNSEEN);
     }
 
@@ -189,7 +177,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let sums_of = |layer: usize| {
             let first = (block * (self.layers + 1) + layer) * BLOCK;
             let sums = &self.sums[layer * self.blocks + block];
-            (&sums.before, &self.changes[first..first + BLOCK])
+            (&*sums.before, &self.changes[first..first + BLOCK])
         };
         let before = &mut range.before[block];
         let seen = &mut range.seen[block];

@@ -57,7 +57,8 @@ impl MemoryModel<'_> {
     /// # Errors
     /// When one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
-        self.range_costs_with(limit, self.layers(), &Progress::new())
+        let costs = Self::costs_in_all(&[(self, limit)], self.layers(), &Progress::new())?;
+        Ok(costs.into_iter().next().unwrap_or_default())
     }
 
     /// Maximum number of stages that [`MemoryModel::range_costs`] covers: all, or in a pipeline as
@@ -69,23 +70,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// [`MemoryModel::range_costs`] for a pipeline of at most `stages` stages; counts tiles in
-    /// `progress`.
-    ///
-    /// # Errors
-    /// As [`MemoryModel::range_costs`].
-    pub(crate) fn range_costs_with(
-        &self,
-        limit: u64,
-        stages: usize,
-        progress: &Progress,
-    ) -> Result<RangeCosts, TooManyPlaces> {
-        let costs = Self::costs_in_all(&[(self, limit)], stages, progress)?;
-        Ok(costs.into_iter().next().unwrap_or_default())
-    }
-
-    /// [`MemoryModel::range_costs`] for one model in several pipelines, each with its limit, in one
-    /// pass over the tiles.
+    /// [`MemoryModel::range_costs`] for one model in several pipelines of at most `stages` stages,
+    /// each with its limit, in one pass over the tiles; counts tiles in `progress`.
     ///
     /// # Errors
     /// As [`MemoryModel::range_costs`].

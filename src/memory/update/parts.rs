@@ -68,7 +68,7 @@ impl Updates {
         by_pass: &PassPlaces,
         pipeline: Pipeline,
     ) -> Result<Self, TooManyPlaces> {
-        let is_update = update_groups(model);
+        let is_update = model.groups_with(|operation| operation.is_update);
         let groups = groups_of_updates(model, &is_update)?;
         let kinds = kinds(model, by_pass, (&is_update, &groups));
         let mut found = Self {
@@ -186,15 +186,6 @@ impl Updates {
     }
 }
 
-/// By operation group: does it belong to an operation that updates weights?
-fn update_groups(model: &Model) -> Vec<bool> {
-    let mut is_update = vec![false; model.operation_groups.len()];
-    for operation in &model.operations {
-        is_update[operation.group as usize] |= operation.is_update;
-    }
-    is_update
-}
-
 /// By use set: its operation groups that belong to updates, ascending.
 fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>>, TooManyPlaces> {
     let mut left = limits::ENTRIES;
@@ -214,12 +205,9 @@ fn kinds(
     (is_update, groups): (&[bool], &[Box<[u32]>]),
 ) -> Vec<SetKind> {
     // An operation that only copies to the host does not change the part of a variable.
-    let mut of_updates = vec![true; model.use_sets.len()];
-    for (set, smaller, group) in model.use_sets.iter() {
-        let operations = &model.operation_groups[group as usize];
-        let is_so = is_update[group as usize] || operations.only_streams();
-        of_updates[set as usize] = of_updates[smaller as usize] && is_so;
-    }
+    let groups_of_model = &model.operation_groups;
+    let of_updates =
+        model.sets_of_only(|group| is_update[group] || groups_of_model[group].only_streams());
     let has_names = matches!(
         model.recording.framework,
         Framework::Popart | Framework::Poptorch | Framework::Popxl

@@ -109,7 +109,7 @@ impl<const N: usize> RangeUpdates<N> {
     /// Loads an update with variables in several place sets.
     fn join(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, same: &[Entry<N>]) {
         let number = self.common.len() as u32;
-        let mut common = Amounts::NONE;
+        let mut common = Amounts::default();
         for entry in same {
             if entry.set == EVERYWHERE {
                 common.add(&entry.amounts);

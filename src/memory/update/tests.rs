@@ -203,7 +203,7 @@ proptest! {
         let updates = model.operations.iter().filter(|operation| operation.is_update);
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
-        let by_pass = PassPlaces::new(&model, &placement);
+        let by_pass = PassPlaces::new(&model, &placement).expect("few places");
         // Each variable has a use set: the last of the sets that its users were pushed to.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {

@@ -3,7 +3,7 @@
 use super::UpdatePhase;
 use super::parts::Part;
 use crate::memory::MemoryModel;
-use crate::memory::lanes::{self, add_up};
+use crate::memory::lanes::{self, ByLane, add_up};
 use crate::memory::liveness::StepSums;
 use crate::memory::neighbours::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet};
@@ -44,32 +44,22 @@ pub(super) struct Entry<const N: usize> {
 }
 
 /// Bytes of an update, by lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
     /// State that is loaded whole.
-    whole: [u64; N],
+    whole: ByLane<u64, N>,
     /// Shares of state that is sharded.
-    shares: [u64; N],
+    shares: ByLane<u64, N>,
     /// The largest variable of state that is loaded, or its share.
-    largest: [u64; N],
-    weights: [u64; N],
-    weight_shares: [u64; N],
-    gradient_shares: [u64; N],
+    largest: ByLane<u64, N>,
+    weights: ByLane<u64, N>,
+    weight_shares: ByLane<u64, N>,
+    gradient_shares: ByLane<u64, N>,
     /// Tensors that the update makes, at their peak.
-    temporaries: [u64; N],
+    temporaries: ByLane<u64, N>,
 }
 
 impl<const N: usize> Amounts<N> {
-    pub(super) const NONE: Self = Self {
-        whole: [0; N],
-        shares: [0; N],
-        largest: [0; N],
-        weights: [0; N],
-        weight_shares: [0; N],
-        gradient_shares: [0; N],
-        temporaries: [0; N],
-    };
-
     /// Adds bytes of the same update in other places.
     pub(super) fn add(&mut self, other: &Self) {
         add_up(&mut self.whole, &other.whole);
@@ -159,12 +149,12 @@ impl<const N: usize> TileUpdates<N> {
             .rows
             .chunk_by(|a, b| (a.update, a.set) == (b.update, b.set))
         {
-            let mut amounts = Amounts::NONE;
+            let mut amounts = Amounts::default();
             for row in same {
                 add_row(&mut amounts, phase, row.part, uses.bytes(row.row as usize));
             }
             let steps = phase.steps[same[0].update as usize];
-            amounts.temporaries = highest(memory, same, steps, uses);
+            *amounts.temporaries = highest(memory, same, steps, uses);
             self.entries.push(Entry {
                 update: same[0].update,
                 set: same[0].set,
@@ -265,7 +255,7 @@ impl<const N: usize> TileUpdates<N> {
             ..Updating::default()
         });
         for same in self.entries.chunk_by(|a, b| a.update == b.update) {
-            let mut amounts = Amounts::NONE;
+            let mut amounts = Amounts::default();
             let entries = same.iter().filter(|entry| meets(entry.set));
             entries.for_each(|entry| amounts.add(&entry.amounts));
             let (most, least) = phase.taken(same[0].update, &amounts);
@@ -307,9 +297,9 @@ mod tests {
     fn a_large_embedding_defeats_what_state_off_chip_brings() {
         let moment = 30_522 * 1024 * 4;
         let amounts = Amounts {
-            whole: [2 * moment],
-            largest: [moment],
-            ..Amounts::NONE
+            whole: ByLane([2 * moment]),
+            largest: ByLane([moment]),
+            ..Amounts::default()
         };
         let ([most], [least]) = phase(StatePlace::OffChip, 1).taken(0, &amounts);
         let rounded = |bytes: u64| (bytes + MIB / 2) / MIB;
@@ -319,13 +309,13 @@ mod tests {
     #[test]
     fn replicas_gather_a_weight_and_load_their_shares() {
         let amounts = Amounts {
-            shares: [50],
-            largest: [25],
-            weights: [100],
-            weight_shares: [25],
-            gradient_shares: [30],
-            temporaries: [300],
-            ..Amounts::NONE
+            shares: ByLane([50]),
+            largest: ByLane([25]),
+            weights: ByLane([100]),
+            weight_shares: ByLane([25]),
+            gradient_shares: ByLane([30]),
+            temporaries: ByLane([300]),
+            ..Amounts::default()
         };
         let taken = |place| phase(place, 4).taken(0, &amounts);
         // 300 / 4 + 25 + 30 is more than 100 + 25.

@@ -3,7 +3,7 @@
 use super::by_layer::{of_named, of_sets, places_of_groups};
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
-use super::touches::{bytes_of_sets, isolated};
+use super::used_places::{bytes_of_sets, isolated};
 use super::variables::{VariablePlaces, code_places};
 use super::{
     OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie,
@@ -15,14 +15,14 @@ use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
 /// Places all operations, variables and code.
 pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOptions) -> Placement {
     let out = layering.names.len() as u32;
-    let mut sets = PlaceSets::new(out);
+    let mut sets = PlaceSets::default();
     let bytes = bytes_of_sets(model);
     let found = FoundPlaces::new(model, layering);
     let isolated = isolated(model);
     let mut operations = found.operations(&isolated, &mut sets);
     let tied = found.users_of_weights(&operations, &mut sets);
     let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
-    let (of_group, of_piece) = code_places(model, &operations, &variables, &bytes, &mut sets);
+    let (of_group, of_cluster) = code_places(model, &operations, &variables, &bytes, &mut sets);
     for (operation, place) in model.operations.iter().zip(&mut operations) {
         if place.is_open() {
             place.places = of_group[operation.group as usize];
@@ -40,7 +40,7 @@ pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOpti
         counted: variables.counted,
         sharing: None,
         of_group,
-        of_piece,
+        of_cluster,
         named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
         by_touch: variables.by_touch,

@@ -7,7 +7,7 @@ use crate::model::{Layering, Model, NO_LAYER, UseSets};
 /// Puts every operation into its layer, and every variable into the layers of its users. Operations
 /// without a layer form a pseudo-layer, whose variables count only if layers use them too.
 pub(super) fn classic(model: &Model, layering: &Layering) -> Placement {
-    let mut sets = PlaceSets::new(layering.names.len() as u32);
+    let mut sets = PlaceSets::default();
     let place = |&layer: &u32| OperationPlace {
         places: sets.one(layer),
         reason: match layer {
@@ -26,7 +26,7 @@ pub(super) fn classic(model: &Model, layering: &Layering) -> Placement {
         operations,
         ties: Vec::new(),
         sharing: Some(of_sets(&model.use_sets, &of_group, &mut sets)),
-        of_piece: vec![Vec::new(); of_group.len()],
+        of_cluster: vec![Vec::new(); of_group.len()],
         of_group,
         named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
         named_sets: counted.iter().map(|&set| set != NOWHERE).collect(),

@@ -31,14 +31,14 @@ mod place_sets;
 mod positions;
 #[cfg(test)]
 mod tests;
-mod touches;
+mod used_places;
 mod variables;
 mod weights;
 
 pub use pass_places::PassPlaces;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{PositionName, Positions, PseudoLayers};
-pub(super) use touches::bytes_of_sets;
+pub(super) use used_places::bytes_of_sets;
 pub use weights::{Untied, WeightTie};
 
 use super::{Layering, Model};
@@ -180,7 +180,7 @@ pub struct Placement {
     pub(crate) of_group: Vec<PlaceSet>,
     /// By operation group: where the code of each of its clusters counts; empty if the code counts
     /// as a whole.
-    pub(crate) of_piece: Vec<Vec<PlaceSet>>,
+    pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
     /// By use set: where its variables count.
     pub(crate) counted: Vec<PlaceSet>,
     /// By use set: the places that use its variables, if these are more than `counted` (classic

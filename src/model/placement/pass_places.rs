@@ -2,7 +2,7 @@
 
 use super::Placement;
 use super::by_layer::of_sets;
-use super::place_sets::{NOWHERE, PlaceSet, PlaceSets};
+use super::place_sets::{NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use crate::model::{Model, Pass};
 
 /// By use set: the places that use its variables, by pass. Only operations with a place of their
@@ -20,7 +20,10 @@ pub struct PassPlaces {
 
 impl PassPlaces {
     /// Gathers the places of all operations of `model`.
-    pub fn new(model: &Model, placement: &Placement) -> Self {
+    ///
+    /// # Errors
+    /// When more distinct sets of layers share variables than in any real model.
+    pub fn new(model: &Model, placement: &Placement) -> Result<Self, TooManyPlaces> {
         let apart = placement.apart.as_ref();
         let mut sets = apart.unwrap_or(&placement.sets).clone();
         let none = || vec![NOWHERE; model.operation_groups.len()];
@@ -36,17 +39,21 @@ impl PassPlaces {
                 Pass::Backward | Pass::Update => (false, true),
                 Pass::Both => (true, true),
             };
-            for (of_group, is_so) in [(&mut forward, is_forward), (&mut backward, is_backward)] {
-                if is_so {
+            for (of_group, is_in_pass) in [(&mut forward, is_forward), (&mut backward, is_backward)]
+            {
+                if is_in_pass {
                     of_group[group] = sets.union(of_group[group], place.places);
                 }
             }
         }
-        Self {
-            forward: of_sets(&model.use_sets, &forward, &mut sets),
-            backward: of_sets(&model.use_sets, &backward, &mut sets),
+        let forward = of_sets(&model.use_sets, &forward, &mut sets);
+        let backward = of_sets(&model.use_sets, &backward, &mut sets);
+        sets.check()?;
+        Ok(Self {
             sets,
-        }
+            forward,
+            backward,
+        })
     }
 
     /// The places that use the variables of a set: (in the forward pass, in the backward pass or an

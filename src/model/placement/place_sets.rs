@@ -37,7 +37,6 @@ pub struct PlaceSets {
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
     /// Number of places that the sets may still have together; `None` once there were too many.
     left: Option<usize>,
-    out: u32,
 }
 
 /// Places share more than any real model does.
@@ -48,9 +47,9 @@ pub struct PlaceSets {
 )]
 pub struct TooManyPlaces;
 
-impl PlaceSets {
-    /// Only [`NOWHERE`] and [`EVERYWHERE`]. `out` is the place after all layers.
-    pub fn new(out: u32) -> Self {
+impl Default for PlaceSets {
+    /// Only [`NOWHERE`] and [`EVERYWHERE`].
+    fn default() -> Self {
         let nowhere: Arc<[u32]> = [].into();
         // [`EVERYWHERE`] has no list of places either.
         Self {
@@ -58,10 +57,11 @@ impl PlaceSets {
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
             unions: FxHashMap::default(),
             left: Some(limits::PLACES),
-            out,
         }
     }
+}
 
+impl PlaceSets {
     /// Were all sets stored that were added?
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl PlaceSets {
     /// The places of an operation that uses variables with these sets, from the smallest set on. A
     /// set that has one of the places already adds nothing, such as that of a number that many
     /// places share.
-    pub(super) fn touched(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
+    pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
             EVERYWHERE => usize::MAX,
@@ -188,7 +188,6 @@ impl PlaceSets {
             ids,
             unions: FxHashMap::default(),
             left: self.left,
-            out: self.out,
         }
     }
 }

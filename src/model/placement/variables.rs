@@ -3,7 +3,7 @@
 use super::OperationPlace;
 use super::by_layer::{of_sets, places_of_groups};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
-use super::touches::{SetBytes, touched};
+use super::used_places::{SetBytes, used_places};
 use crate::model::{Label, Layering, Model};
 use rustc_hash::FxHashMap;
 
@@ -45,26 +45,26 @@ impl VariablePlaces {
         for (operation, place) in model.operations.iter().zip(operations) {
             is_reaching[operation.group as usize] |= place.is_open();
         }
-        let mut all_touched = Vec::new();
+        let mut all_used = Vec::new();
         for _ in 0..2 {
-            all_touched = touched(model, bytes, (sets, &counted), &is_reaching);
+            all_used = used_places(model, bytes, (sets, &counted), &is_reaching);
             decide(
                 (model, layering),
                 &is_reaching,
-                &all_touched,
+                &all_used,
                 &mut counted,
                 sets,
             );
         }
-        let all_touched = of_sets(&model.use_sets, &all_touched, sets);
+        let all_used = of_sets(&model.use_sets, &all_used, sets);
         let mut by_touch = vec![false; counted.len()];
         for (set, counted) in counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
-                by_touch[set] = sets.places(all_touched[set]).len() > 1;
-                *counted = match all_touched[set] {
+                by_touch[set] = sets.places(all_used[set]).len() > 1;
+                *counted = match all_used[set] {
                     // No placed operation or variable is related to it.
                     NOWHERE => EVERYWHERE,
-                    touched => touched,
+                    places => places,
                 };
             }
         }
@@ -76,16 +76,16 @@ impl VariablePlaces {
     }
 }
 
-/// Applies rules 1 to 3 to the use sets that count nowhere yet. `touched` has, by operation group
+/// Applies rules 1 to 3 to the use sets that count nowhere yet. `used` has, by operation group
 /// that reaches over the model, all places of the variables that it uses.
 fn decide(
     (model, layering): (&Model, &Layering),
     is_reaching: &[bool],
-    touched: &[PlaceSet],
+    used: &[PlaceSet],
     counted: &mut [PlaceSet],
     sets: &mut PlaceSets,
 ) {
-    let used_with = used_with(model, counted, (is_reaching, touched), sets);
+    let used_with = used_with(model, counted, (is_reaching, used), sets);
     let named_after = named_after(model, counted, sets);
     for set in 1..counted.len() {
         if counted[set] != NOWHERE {
@@ -143,15 +143,15 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 fn used_with(
     model: &Model,
     seeded: &[PlaceSet],
-    (is_reaching, touched): (&[bool], &[PlaceSet]),
+    (is_reaching, used): (&[bool], &[PlaceSet]),
     sets: &mut PlaceSets,
 ) -> Vec<PlaceSet> {
     let mut places = vec![NOWHERE; seeded.len()];
-    let groups = model.operation_groups.iter().zip(touched);
+    let groups = model.operation_groups.iter().zip(used);
     for ((group, &all), _) in groups.zip(is_reaching).filter(|&(_, &reaches)| reaches) {
         for cluster in &group.clusters {
             let used = cluster.sets.iter().map(|&set| seeded[set as usize]);
-            let of_program = sets.touched(used);
+            let of_program = sets.used_places(used);
             let mut both = [all, of_program].into_iter();
             let Some(one) = both.find(|&one| sets.only(one).is_some()) else {
                 continue;
@@ -175,9 +175,9 @@ pub(super) fn code_places(
     sets: &mut PlaceSets,
 ) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
     let mut of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
-    let mut of_piece = vec![Vec::new(); of_group.len()];
+    let mut of_cluster = vec![Vec::new(); of_group.len()];
     let is_reaching = &variables.is_reaching;
-    let all = touched(model, bytes, (sets, &variables.counted), is_reaching);
+    let all = used_places(model, bytes, (sets, &variables.counted), is_reaching);
     for (number, group) in model.operation_groups.iter().enumerate() {
         if !is_reaching[number] {
             continue;
@@ -194,10 +194,10 @@ pub(super) fn code_places(
                 .sets
                 .iter()
                 .map(|&set| variables.counted[set as usize]);
-            let touched = sets.touched(used);
-            let places = if touched == NOWHERE { whole } else { touched };
-            of_piece[number].push(places);
+            let places = sets.used_places(used);
+            let places = if places == NOWHERE { whole } else { places };
+            of_cluster[number].push(places);
         }
     }
-    (of_group, of_piece)
+    (of_group, of_cluster)
 }

@@ -2,7 +2,7 @@
 
 use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
-use super::touches::SetBytes;
+use super::used_places::SetBytes;
 use crate::model::updates::NUMBER_BYTES;
 use crate::model::{Model, TensorKind};
 use std::cmp::Reverse;
@@ -68,7 +68,7 @@ pub(super) fn ties(
     (sets, of_set): (&PlaceSets, &[PlaceSet]),
     untied: &Untied,
 ) -> Vec<WeightTie> {
-    let has_kinds = model.tells_weights();
+    let has_kinds = model.has_weight_labels();
     let updates = model.updates_by_set();
     let number = NUMBER_BYTES * u64::from(model.variables.tiles());
     // The host only gives inputs, and gives no constants.

@@ -5,7 +5,7 @@ use crate::message::Warning;
 use crate::model::{
     CycleSource, Flow, FlowEdge, FlowNode, GroupCode, Label, MemoryPeak, Model, NO_CALL, NO_NODE,
     NamedVariable, Operation, OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass,
-    ProgramCluster, Recording, TensorKind, UseSets, VariableGroup, VariableGroups,
+    ProgramCluster, Recording, TensorKind, UseSets, VariableGroup, VariableGroups, WorkCycles,
 };
 use crate::profile::{
     BuildInfo, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile, TileBytes,
@@ -99,16 +99,16 @@ fn any_cycles(operations: usize) -> impl Strategy<Value = OperationCycles> {
     let sum = || (any::<u64>(), any::<u64>()).prop_map(|(a, b)| (a.min(b), a.max(b)));
     let sums = (vec(sum(), operations), sum(), any::<u64>());
     (source, sums).prop_map(|(source, (operations, unexplained, other))| {
-        let (exchange_by_operation, by_operation): (Vec<u64>, Vec<u64>) =
-            operations.into_iter().unzip();
+        let sum = |(exchange, all)| WorkCycles {
+            all,
+            exchange,
+            later: exchange,
+        };
         OperationCycles {
             source,
-            later_by_operation: exchange_by_operation.clone(),
-            by_operation,
-            exchange_by_operation,
+            by_operation: operations.into_iter().map(sum).collect(),
             by_cluster: Vec::new(),
-            unexplained: unexplained.1,
-            unexplained_exchange: unexplained.0,
+            unexplained: sum(unexplained),
             other,
         }
     })

@@ -11,6 +11,7 @@ use crate::memory::testing::share;
 use crate::model::{
     ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder,
     LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
+    WorkCycles,
 };
 use crate::profile::{LiveClasses, TileBytes, TileRun};
 use proptest::prelude::*;
@@ -176,24 +177,22 @@ fn positions_that_lead_nowhere_are_named() {
             "as many cycles as operations",
         ),
         (
-            error_after(|m| m.cycles.as_mut().unwrap().by_operation.push(1)),
+            error_after(|m| {
+                m.cycles
+                    .as_mut()
+                    .unwrap()
+                    .by_operation
+                    .push(WorkCycles::default())
+            }),
             "as many cycles as operations",
         ),
         (
-            error_after(|m| m.cycles.as_mut().unwrap().exchange_by_operation.push(1)),
-            "as many cycles as operations",
+            error_after(|m| m.cycles.as_mut().unwrap().by_operation[1].later = 1),
+            "exchanges or the backward pass take more cycles than there are",
         ),
         (
-            error_after(|m| m.cycles.as_mut().unwrap().later_by_operation.push(1)),
-            "as many cycles as operations",
-        ),
-        (
-            error_after(|m| m.cycles.as_mut().unwrap().later_by_operation[1] = 1),
-            "the backward pass takes more cycles than there are",
-        ),
-        (
-            error_after(|m| m.cycles.as_mut().unwrap().exchange_by_operation[1] = 1),
-            "exchanges take more cycles than there are",
+            error_after(|m| m.cycles.as_mut().unwrap().by_operation[1].exchange = 1),
+            "exchanges or the backward pass take more cycles than there are",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].operation = 3),
@@ -204,7 +203,7 @@ fn positions_that_lead_nowhere_are_named() {
             "part of the cycles 0: it is of no programs",
         ),
         (
-            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].later *= 4),
+            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].cycles.later *= 4),
             "part of the cycles 0: exchanges or the backward pass take more cycles than there are",
         ),
         (
@@ -218,8 +217,8 @@ fn positions_that_lead_nowhere_are_named() {
             "parts of the cycles are in no order",
         ),
         (
-            error_after(|m| m.cycles.as_mut().unwrap().unexplained_exchange = 18),
-            "exchanges take more cycles than there are",
+            error_after(|m| m.cycles.as_mut().unwrap().unexplained.exchange = 18),
+            "exchanges or the backward pass take more cycles than there are",
         ),
         (
             error_after(|m| m.operations[0].group = 2),

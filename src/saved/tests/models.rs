@@ -5,7 +5,7 @@ use crate::model::{
     ClusterCycles, CycleSource, Flow, FlowEdge, FlowNode, Framework, GroupCode, Label, MemoryPeak,
     Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles, OperationGroup,
     OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets, VariableGroup,
-    VariableGroups,
+    VariableGroups, WorkCycles,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
@@ -88,18 +88,17 @@ pub(super) fn full() -> Model {
         },
         cycles: Some(OperationCycles {
             source: CycleSource::Executed { runs: 3 },
-            by_operation: vec![u64::MAX, 0, 1 << 40],
-            exchange_by_operation: vec![u64::MAX, 0, 1 << 39],
-            later_by_operation: vec![7, 0, 1 << 38],
+            by_operation: vec![
+                work(u64::MAX, u64::MAX, 7),
+                work(0, 0, 0),
+                work(1 << 40, 1 << 39, 1 << 38),
+            ],
             by_cluster: vec![ClusterCycles {
                 operation: 2,
                 cluster: 0,
-                cycles: 1 << 39,
-                exchange: 5,
-                later: 1 << 38,
+                cycles: work(1 << 39, 5, 1 << 38),
             }],
-            unexplained: 17,
-            unexplained_exchange: 16,
+            unexplained: work(17, 16, 0),
             other: 4,
         }),
         version: version(3, 8),
@@ -244,5 +243,13 @@ fn flow(weight: u32) -> Flow {
         nodes: vec![node(0, &[0]), node(1, &[1, 2]), node(4, &[])],
         edges: vec![edge(0, &[1, 2], 9), edge(NO_NODE, &[1], 1 << 40)],
         parameters: vec![(weight, [0, 1].into())],
+    }
+}
+
+fn work(all: u64, exchange: u64, later: u64) -> WorkCycles {
+    WorkCycles {
+        all,
+        exchange,
+        later,
     }
 }

@@ -6,7 +6,6 @@ mod own_steps;
 mod part;
 mod reruns;
 mod steps;
-mod summed;
 mod tile;
 mod users;
 
@@ -15,7 +14,10 @@ pub(super) use part::{Flow, Life, Part, QUANTITIES, Quantity};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{Pipeline, Recompute};
-use crate::model::{Model, PassPlaces, PlaceSets, Placement, TooManyPlaces, VariableUse};
+use crate::model::{
+    Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
+};
+use accumulators::Summed;
 use own_steps::OwnSteps;
 use rayon::prelude::*;
 use reruns::Segments;
@@ -23,9 +25,8 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use steps::OfPosition;
-use summed::Summed;
+use users::KnownFlows;
 pub(super) use users::PassWindows;
-use users::{KnownFlows, OfSet};
 
 /// All flows of a model, shared by the pipelines that are tried for it.
 #[derive(Debug, Clone)]
@@ -76,8 +77,7 @@ impl Flows {
         pipeline: Pipeline,
         end: u32,
     ) -> Result<Self, TooManyPlaces> {
-        let by_pass = PassPlaces::new(model, placement);
-        by_pass.sets.check()?;
+        let by_pass = PassPlaces::new(model, placement)?;
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement, &by_pass);
@@ -259,17 +259,22 @@ fn of_uses(
     by_pass: &PassPlaces,
     known: &mut KnownFlows,
 ) -> Arc<[UseInPipeline]> {
-    let of_set = known.of_sets(model, by_pass);
     let parameters = accumulators::by_set(model, by_pass);
     let flow = |&VariableUse { class, set, .. }: &VariableUse| {
         let Some(life) = Life::of_class(model, class) else {
             return parameters[set as usize];
         };
-        let first = match of_set[set as usize] {
-            OfSet::None => return UseInPipeline::Other,
-            OfSet::First(first) => first,
-            OfSet::ByClass => {
-                let (forward, backward) = windows.users(model, by_pass.places(set), class);
+        let (forward, backward) = by_pass.places(set);
+        let kind = model.label_of(set).kind;
+        let first = match (forward.len(), backward.len()) {
+            _ if [TensorKind::Variable, TensorKind::Constant].contains(&kind) => {
+                return UseInPipeline::Other;
+            }
+            (0, 0) => return UseInPipeline::Other,
+            (0..2, 0..2) => known.number(forward, backward),
+            // Which of the places use the variable depends on its class.
+            _ => {
+                let (forward, backward) = windows.users(model, (forward, backward), class);
                 known.number(&forward, &backward)
             }
         };

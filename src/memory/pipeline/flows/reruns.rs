@@ -23,9 +23,9 @@ use rustc_hash::FxHashSet;
 struct Rerun {
     place: u32,
     /// The place whose forward pass runs: In runs with the first layer.
-    of: u32,
+    runs: u32,
     /// The first step of the backward pass of `place`.
-    before: u32,
+    backward_start: u32,
     /// The half-open steps of the forward pass.
     steps: (u32, u32),
     /// Does no run of another place share any step with this run?
@@ -54,11 +54,11 @@ impl Segments {
         let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
             let ((first, last), _) = known(place)?;
-            let (_, (before, _)) = known(with)?;
+            let (_, (backward_start, _)) = known(with)?;
             Some(Rerun {
                 place: with,
-                of: place,
-                before,
+                runs: place,
+                backward_start,
                 steps: (first, starts(place + 1).max(last + 1)),
                 is_apart: true,
             })
@@ -79,11 +79,13 @@ impl Segments {
             Some(without(&[gap], &joined(bodies.copied())))
         };
         let mut reruns: Vec<Rerun> = alone.chain(of_in).collect();
-        tell_apart(&mut reruns);
+        mark_apart(&mut reruns);
         let mut first_steps = vec![None; layers as usize];
         for rerun in &reruns {
             let known: &mut Option<u32> = &mut first_steps[rerun.place as usize];
-            *known = Some(known.map_or(rerun.before, |known| known.min(rerun.before)));
+            *known = Some(known.map_or(rerun.backward_start, |known| {
+                known.min(rerun.backward_start)
+            }));
         }
         Self {
             gaps: (0..layers).map(gap).collect(),
@@ -102,9 +104,9 @@ impl Segments {
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let (mut apart, mut shared) = (Vec::new(), Vec::new());
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
-            let begun = ranges.partition_point(|&(from, _)| from < rerun.before);
+            let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
             let last = begun.checked_sub(1).map(|last| ranges[last]);
-            if last.is_none_or(|(_, to)| rerun.before >= to) {
+            if last.is_none_or(|(_, to)| rerun.backward_start >= to) {
                 continue;
             }
             let steps = without(&[rerun.steps], ranges);
@@ -112,9 +114,9 @@ impl Segments {
                 true => &mut apart,
                 false => &mut shared,
             };
-            match by_place.iter_mut().find(|(place, _)| *place == rerun.of) {
+            match by_place.iter_mut().find(|(place, _)| *place == rerun.runs) {
                 Some((_, known)) => *known = joined(known.iter().copied().chain(steps)),
-                None => by_place.push((rerun.of, steps)),
+                None => by_place.push((rerun.runs, steps)),
             }
         }
         let apart = apart.into_iter().map(|(place, steps)| (Some(place), steps));
@@ -207,22 +209,22 @@ impl Segments {
     }
 }
 
-/// Finds out which places have steps that other places have too.
-fn tell_apart(reruns: &mut [Rerun]) {
+/// Notes which places share no step with the run of another place.
+fn mark_apart(reruns: &mut [Rerun]) {
     reruns.sort_by_key(|rerun| rerun.steps);
     let mut shared = FxHashSet::default();
     let mut longest: Option<Rerun> = None;
     for rerun in &*reruns {
         let before = longest.filter(|before| before.steps.1 > rerun.steps.0);
-        if let Some(before) = before.filter(|before| before.of != rerun.of) {
-            shared.extend([before.of, rerun.of]);
+        if let Some(before) = before.filter(|before| before.runs != rerun.runs) {
+            shared.extend([before.runs, rerun.runs]);
         }
         if longest.is_none_or(|longest| longest.steps.1 < rerun.steps.1) {
             longest = Some(*rerun);
         }
     }
     for rerun in reruns {
-        rerun.is_apart = !shared.contains(&rerun.of);
+        rerun.is_apart = !shared.contains(&rerun.runs);
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::Flows;
 use crate::memory::MemoryModel;
-use crate::memory::lanes;
+use crate::memory::lanes::{self, ByLane};
 use crate::memory::neighbours::NeighbourUses;
 use crate::model::PlaceSet;
 
 /// The bytes of flows on up to `N` neighbouring tiles, by lane; reused for the next tiles.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::memory) struct TileFlows<const N: usize> {
     /// By flow.
     bytes: Vec<FlowBytes<N>>,
@@ -17,30 +17,12 @@ pub(in crate::memory) struct TileFlows<const N: usize> {
     pub(in crate::memory::pipeline) accumulators: Vec<(PlaceSet, [u64; N])>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct FlowBytes<const N: usize> {
     is_met: bool,
-    all: [u64; N],
+    all: ByLane<u64, N>,
     /// Bytes of the largest variable.
-    largest: [u64; N],
-}
-
-impl<const N: usize> FlowBytes<N> {
-    const NONE: Self = Self {
-        is_met: false,
-        all: [0; N],
-        largest: [0; N],
-    };
-}
-
-impl<const N: usize> Default for TileFlows<N> {
-    fn default() -> Self {
-        Self {
-            bytes: Vec::new(),
-            met: Vec::new(),
-            accumulators: Vec::new(),
-        }
-    }
+    largest: ByLane<u64, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
@@ -53,9 +35,9 @@ impl<const N: usize> TileFlows<N> {
         uses: &NeighbourUses<N>,
     ) {
         for &flow in &self.met {
-            self.bytes[flow as usize] = FlowBytes::NONE;
+            self.bytes[flow as usize] = FlowBytes::default();
         }
-        self.bytes.resize(flows.list.len(), FlowBytes::NONE);
+        self.bytes.resize(flows.list.len(), FlowBytes::default());
         self.met.clear();
         self.accumulators.clear();
         for (number, bytes) in uses.with_bytes() {
@@ -86,12 +68,12 @@ impl<const N: usize> TileFlows<N> {
 
     /// The bytes of all variables of a flow, by lane.
     pub(in crate::memory::pipeline) fn bytes(&self, flow: u32) -> [u64; N] {
-        self.bytes[flow as usize].all
+        *self.bytes[flow as usize].all
     }
 
     /// The bytes of a flow's largest variable, by lane.
     pub(in crate::memory::pipeline) fn largest(&self, flow: u32) -> [u64; N] {
-        self.bytes[flow as usize].largest
+        *self.bytes[flow as usize].largest
     }
 }
 
@@ -101,7 +83,7 @@ impl TileFlows<1> {
     pub(in crate::memory::pipeline) fn made(bytes: impl Iterator<Item = u64>) -> Self {
         let mut made = Self::default();
         for (flow, bytes) in (0u32..).zip(bytes) {
-            made.bytes.push(FlowBytes::NONE);
+            made.bytes.push(FlowBytes::default());
             made.add(flow, &[bytes]);
         }
         made

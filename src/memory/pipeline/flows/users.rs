@@ -3,20 +3,9 @@
 use super::steps::{Steps, joined};
 use super::{Flow, Life};
 use crate::memory::join;
-use crate::model::{Model, Pass, PassPlaces, Placement, Positions, TensorKind};
+use crate::model::{Model, Pass, PassPlaces, Placement, Positions};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-
-/// Flow of the variables of a use set.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum OfSet {
-    /// No flow: the set holds weights or constants, or no operation with a place uses it.
-    None,
-    /// The flow of the first [`Life`]; those of the other lives follow.
-    First(u32),
-    /// The flow depends on the class.
-    ByClass,
-}
 
 /// Number of flows with the same places: one for each life, streamed or not.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
@@ -80,34 +69,24 @@ impl KnownFlows {
         }
         places.into()
     }
-
-    pub(super) fn of_sets(&mut self, model: &Model, by_pass: &PassPlaces) -> Vec<OfSet> {
-        let of_set = |set: u32| {
-            let kind = model.label_of(set).kind;
-            let (forward, backward) = by_pass.places(set);
-            match (forward.len(), backward.len()) {
-                _ if [TensorKind::Variable, TensorKind::Constant].contains(&kind) => OfSet::None,
-                (0, 0) => OfSet::None,
-                (0..2, 0..2) => OfSet::First(self.number(forward, backward)),
-                _ => OfSet::ByClass,
-            }
-        };
-        (0..model.use_sets.len() as u32).map(of_set).collect()
-    }
 }
 
-/// The steps at which operations of each place run, by pass; only operations that run in a single
-/// place count.
+/// By place: when its operations run.
 #[derive(Debug, Default)]
-pub(in crate::memory::pipeline) struct PassWindows {
-    forward: Vec<Option<(u32, u32)>>,
-    backward: Vec<Option<(u32, u32)>>,
-    /// By place: does the place have a backward operation, and (`in_functions`) an operation in a
-    /// body that is listed for several calls?
-    go_back: Vec<bool>,
-    in_functions: Vec<bool>,
-    /// By place: half-open steps in the backward pass of bodies that are listed for several calls.
-    bodies: Vec<Steps>,
+pub(in crate::memory::pipeline) struct PassWindows(Vec<PlaceSteps>);
+
+/// When the operations of one place run.
+#[derive(Debug, Clone, Default)]
+struct PlaceSteps {
+    /// The first and the last step (inclusive) of operations that run in this place alone.
+    forward: Option<(u32, u32)>,
+    backward: Option<(u32, u32)>,
+    /// Does the place have a backward operation?
+    goes_back: bool,
+    /// Does the place have an operation in a body that is listed for several calls?
+    is_in_functions: bool,
+    /// Half-open steps in the backward pass of bodies that are listed for several calls.
+    bodies: Steps,
 }
 
 impl PassWindows {
@@ -119,10 +98,7 @@ impl PassWindows {
                 .or_default() += 1;
         }
         // Out may be a place beyond all positions.
-        let places = placement.positions.len() + 1;
-        let (mut forward, mut backward) = (vec![None; places], vec![None; places]);
-        let (mut go_back, mut in_functions) = (vec![false; places], vec![false; places]);
-        let mut bodies = vec![Vec::new(); places];
+        let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
             let placed = &placement.operations[number];
@@ -132,60 +108,59 @@ impl PassWindows {
             let places = by_pass.sets.places(placed.places);
             let is_shared = calls[&(operation.group, operation.window)] > 1;
             for &place in places {
-                let place = place as usize;
-                go_back[place] |= matches!(operation.pass, Pass::Backward | Pass::Both);
-                in_functions[place] |= is_shared;
+                let steps = &mut found[place as usize];
+                steps.goes_back |= matches!(operation.pass, Pass::Backward | Pass::Both);
+                steps.is_in_functions |= is_shared;
                 if let (Pass::Backward, Some((first, last)), true) =
                     (operation.pass, operation.window, is_shared)
                 {
-                    bodies[place].push((first, last + 1));
+                    steps.bodies.push((first, last + 1));
                 }
             }
             let (&[place], Some(window), false) = (places, operation.window, is_shared) else {
                 continue;
             };
-            let windows = match operation.pass {
-                Pass::Forward => &mut forward,
-                Pass::Backward => &mut backward,
+            let steps = &mut found[place as usize];
+            let known = match operation.pass {
+                Pass::Forward => &mut steps.forward,
+                Pass::Backward => &mut steps.backward,
                 Pass::Update | Pass::Both => continue,
             };
-            let known = &mut windows[place as usize];
             *known = join(&[*known, Some(window)]);
         }
-        Self {
-            forward,
-            backward,
-            go_back,
-            in_functions,
-            bodies: bodies.into_iter().map(joined).collect(),
+        for steps in &mut found {
+            steps.bodies = joined(std::mem::take(&mut steps.bodies));
         }
+        Self(found)
+    }
+
+    fn at(&self, place: u32) -> Option<&PlaceSteps> {
+        self.0.get(place as usize)
     }
 
     /// Does a place have a backward operation? A place that is out of range counts as having one.
     pub(in crate::memory::pipeline) fn goes_back(&self, place: u32) -> bool {
-        let goes_back = self.go_back.get(place as usize);
-        goes_back.is_none_or(|&goes_back| goes_back)
+        self.at(place).is_none_or(|steps| steps.goes_back)
     }
 
     /// Half-open steps of bodies that the backward pass of a place shares with other calls.
     pub(super) fn bodies(&self, place: u32) -> &[(u32, u32)] {
-        self.bodies.get(place as usize).map_or(&[], |steps| steps)
+        self.at(place).map_or(&[], |steps| &steps.bodies)
     }
 
     /// Does a place have an operation in a body that is listed for several calls?
     pub(in crate::memory::pipeline) fn is_in_functions(&self, place: u32) -> bool {
-        let is_inside = self.in_functions.get(place as usize);
-        is_inside.is_some_and(|&is_inside| is_inside)
+        self.at(place).is_some_and(|steps| steps.is_in_functions)
     }
 
     /// The first and the last step (inclusive) of a place in the forward pass, if they are known.
     pub(in crate::memory::pipeline) fn forward(&self, place: u32) -> Option<(u32, u32)> {
-        *self.forward.get(place as usize)?
+        self.at(place)?.forward
     }
 
     /// The first and the last step (inclusive) of a place in the backward pass, if they are known.
     pub(in crate::memory::pipeline) fn backward(&self, place: u32) -> Option<(u32, u32)> {
-        *self.backward.get(place as usize)?
+        self.at(place)?.backward
     }
 
     /// The users of a variable, by pass, during one of its live ranges: the range that is live into
@@ -197,16 +172,15 @@ impl PassWindows {
         (forward, backward): (&[u32], &[u32]),
         class: u32,
     ) -> (Vec<u32>, Vec<u32>) {
-        let meet = |users: &[u32], windows: &[Option<(u32, u32)>], (from, to): (u32, u32)| {
-            let is_met = |user: &&u32| {
-                let window = windows[**user as usize];
-                window.is_none_or(|(first, last)| first < to && from <= last)
-            };
-            users.iter().filter(is_met).copied().collect::<Vec<u32>>()
+        let is_met = |window: Option<(u32, u32)>, (from, to): (u32, u32)| {
+            window.is_none_or(|(first, last)| first < to && from <= last)
         };
         let both = |&range: &(u32, u32)| {
-            let forward = meet(forward, &self.forward, range);
-            (forward, meet(backward, &self.backward, range))
+            let forward = forward.iter().copied();
+            let backward = backward.iter().copied();
+            let forward = forward.filter(|&user| is_met(self.forward(user), range));
+            let backward = backward.filter(|&user| is_met(self.backward(user), range));
+            (forward.collect::<Vec<_>>(), backward.collect::<Vec<_>>())
         };
         let spans_passes = |&(from, to): &(u32, u32)| {
             model

@@ -44,7 +44,7 @@ impl<'a> Again<'a> {
             memory,
             is_again: flows.recomputes_layers(),
             places: Vec::new(),
-            by_pass: PassPlaces::new(memory.model, memory.placement),
+            by_pass: PassPlaces::new(memory.model, memory.placement).expect("few places"),
             end: u32::MAX,
             is_used_after: vec![false; memory.model.use_sets.len()],
             known: RefCell::default(),

@@ -9,10 +9,10 @@ impl Levels<'_> {
     pub(super) fn made_of_parameters(&mut self) {
         // If no context distinguishes weights from inputs of the host, any parameter counts as a
         // weight.
-        let tells_weights = self.model.tells_weights();
+        let has_labels = self.model.has_weight_labels();
         let is_weight = |&parameter: &u32| {
             let (set, _) = self.model.flow.parameters[parameter as usize];
-            !tells_weights || self.model.label_of(set).kind == TensorKind::Variable
+            !has_labels || self.model.label_of(set).kind == TensorKind::Variable
         };
         let mut is_made = vec![false; self.found.len()];
         for node in self.open(Phase::Forward) {

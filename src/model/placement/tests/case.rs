@@ -255,8 +255,8 @@ impl Placed {
 
     /// The places of each of the programs of an operation.
     pub(super) fn programs(&self, operation: usize) -> Vec<String> {
-        let of_piece = self.placement.of_piece[operation].iter();
-        of_piece.map(|&set| self.names(set)).collect()
+        let of_cluster = self.placement.of_cluster[operation].iter();
+        of_cluster.map(|&set| self.names(set)).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The places that an operation touches through its variables.
+//! The places of the variables that an operation uses.
 
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use crate::limits;
@@ -44,10 +44,10 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
     isolated
 }
 
-/// By operation group that is wanted: the places that it touches through its variables, where
+/// By operation group that is wanted: the places of the variables that it uses, where
 /// `of_set` has the places of each use set. A number, such as the scale of all gradients, counts
 /// only if there is no other variable. Gives up if there are more places than in any real model.
-pub(super) fn touched(
+pub(super) fn used_places(
     model: &Model,
     bytes: &[SetBytes],
     (sets, of_set): (&mut PlaceSets, &[PlaceSet]),
@@ -69,9 +69,9 @@ pub(super) fn touched(
         }
     }
     used.into_iter()
-        .map(|[used, numbers]| match sets.touched(used) {
-            NOWHERE => sets.touched(numbers),
-            touched => touched,
+        .map(|[used, numbers]| match sets.used_places(used) {
+            NOWHERE => sets.used_places(numbers),
+            places => places,
         })
         .collect()
 }

@@ -1,11 +1,51 @@
-//! Layers whose names were lost when code was put into functions.
+//! Warnings about layers that fit a model badly: a regex that describes the model worse than its
+//! modules do, and layers whose names were lost when code was put into functions.
 
+use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules};
 use crate::message::Warning;
-use crate::model::{Framework, Layering, Model, NO_CALL, Note};
+use crate::wording::grouped;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// All warnings about the layers.
+pub(super) fn find(model: &Model, layering: &Layering, rules: Rules) -> Vec<Warning> {
+    let better = better_modules(model, layering);
+    let all = [
+        better.filter(|_| rules == Rules::Full),
+        outlined_across_layers(model, layering),
+        lost_in_functions(model, layering),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Warns if the modules describe the model better than the given regex does.
+fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
+    let regex = layering.regex()?;
+    let modules = ModuleLayers::new(model);
+    let layers = layering.layers_by_name();
+    if modules.are_by_flow() || modules.are_matched_by(&layers) {
+        return None;
+    }
+    let (by_regex, by_modules) = (modules.description_by(&layers), modules.description());
+    let operations = model
+        .operations
+        .iter()
+        .filter(|operation| !operation.is_tensor);
+    let layered = layers.iter().filter(|&&layer| layer != NO_LAYER);
+    Some(Warning::new(format!(
+        "--layer-name-regex '{regex}' finds {} layers with {} of {} operations, and the largest \
+         piece between two cuts has {} bytes of variables, but the modules of the model are {} \
+         layers with at most {} bytes; set --layer-name-regex to auto",
+        layering.len() - 1,
+        layered.count(),
+        operations.count(),
+        grouped(by_regex.largest),
+        modules.names.len(),
+        grouped(by_modules.largest)
+    )))
+}
+
 /// Warns if a call has inputs of several layers.
-pub(super) fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
+fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
     let operations = model.operations.iter().zip(&layering.notes);
     let mut calls = operations.filter(|(operation, note)| {
         matches!(note, Note::InputLayers(2..)) && operation.name.starts_with("Call")
@@ -23,7 +63,7 @@ pub(super) fn outlined_across_layers(model: &Model, layering: &Layering) -> Opti
 /// Warns if layers were lost in a function. A function with several call sites keeps the names of
 /// the layer that it was made from. If no operation outside has such a layer's name, and there are
 /// fewer layers than calls, the layers of the other calls were lost.
-pub(super) fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
+fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
     for &function in &model.calls {
         *calls.entry(function).or_default() += 1;

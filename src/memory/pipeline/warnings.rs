@@ -1,9 +1,10 @@
-//! The warning about weights that no operation updates.
+//! Warnings about what the profile lacks for a pipeline.
 
+use super::Recompute;
 use crate::memory::MemoryModel;
 use crate::memory::stage::meets;
 use crate::message::Warning;
-use crate::model::EVERYWHERE;
+use crate::model::{EVERYWHERE, Framework};
 use crate::wording::{grouped, listed};
 use std::ops::Range;
 
@@ -53,6 +54,24 @@ impl MemoryModel<'_> {
         })
     }
 
+    /// Warns if the stages of the pipeline keep activations that the profile lacks, because it was
+    /// recorded with recomputation (docs/model.md, "Recomputation"). Where each layer is
+    /// recomputed, little is missing.
+    pub fn recording_warning(&self) -> Option<Warning> {
+        let (flows, recording) = (self.flows.as_ref()?, self.model.recording);
+        let recompute = flows.pipeline.recompute;
+        let lacks = flows.is_training && recording.recomputes && recompute != Recompute::Layer;
+        lacks.then(|| {
+            Warning::new(format!(
+                "the profile was recorded with recomputation, so it has only the activations that \
+                 are kept for that, and a pipeline with --recompute {recompute} keeps more at \
+                 once, so its stages will need more than is said here; record without recomputation \
+                 ({}), or compute one that recomputes each layer with --recompute layer",
+                without_recomputation(recording.framework)
+            ))
+        })
+    }
+
     /// Sums up the weights in a range of positions.
     fn weights(&self, range: &Range<usize>) -> Weights {
         let mut weights = Weights::default();
@@ -71,5 +90,22 @@ impl MemoryModel<'_> {
             }
         }
         weights
+    }
+}
+
+/// How to compile without recomputation, with names from the sources of the frameworks.
+fn without_recomputation(framework: Framework) -> &'static str {
+    match framework {
+        Framework::Popart => {
+            "autoRecomputation = popart.RecomputationType.NoRecompute in popart.SessionOptions, \
+             and no recomputeOutput in the model"
+        }
+        Framework::Poptorch => {
+            "options._Popart.set(\"autoRecomputation\", \
+             int(popart.RecomputationType.NoRecompute)), and no poptorch.recomputationCheckpoint \
+             in the model"
+        }
+        Framework::Tensorflow => "allow_recompute = False in the IPUConfig",
+        Framework::Popxl | Framework::Poplar => "without what the model computes again by itself",
     }
 }
