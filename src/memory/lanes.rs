@@ -28,54 +28,36 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
     fn sum(self) -> u64;
 }
 
+macro_rules! signed_bytes {
+    ($signed:ty, $unsigned:ty) => {
+        impl Bytes for $signed {
+            const HIGHEST: u64 = <$signed>::MAX as u64;
+
+            fn at_most(bytes: u64) -> Self {
+                bytes.min(Self::HIGHEST) as Self
+            }
+
+            fn change(bytes: u32) -> Self {
+                bytes as Self
+            }
+
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+
+            fn sum(self) -> u64 {
+                self as $unsigned as u64
+            }
+        }
+    };
+}
 // Processors compare signed numbers in all lanes at once, but not unsigned ones.
-impl Bytes for i32 {
-    const HIGHEST: u64 = i32::MAX as u64;
-
-    fn at_most(bytes: u64) -> Self {
-        bytes.min(Self::HIGHEST) as i32
-    }
-
-    fn change(bytes: u32) -> Self {
-        bytes as i32
-    }
-
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-
-    fn sum(self) -> u64 {
-        self as u32 as u64
-    }
-}
-
-impl Bytes for i64 {
-    const HIGHEST: u64 = i64::MAX as u64;
-
-    fn at_most(bytes: u64) -> Self {
-        bytes.min(Self::HIGHEST) as i64
-    }
-
-    fn change(bytes: u32) -> Self {
-        bytes.into()
-    }
-
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
-
-    fn minus(self, other: Self) -> Self {
-        self.wrapping_sub(other)
-    }
-
-    fn sum(self) -> u64 {
-        self as u64
-    }
-}
+signed_bytes!(i32, u32);
+signed_bytes!(i64, u64);
 
 /// An array by lane with a default of 0 in each lane, for any number of lanes.
 #[derive(Debug, Clone, Copy)]

@@ -8,37 +8,18 @@ use super::liveness::ClassLife;
 use crate::model::{
     Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
 };
-use std::ops::Deref;
 use std::sync::Arc;
 
 /// The uses that count. Uses of data have the first numbers, and uses of code follow.
 #[derive(Debug, Clone)]
 pub(super) struct CountedUses<'a> {
-    data: Data<'a>,
+    data: &'a VariableGroups,
+    /// The same uses with estimated bytes, which replace `data`.
+    estimated: Option<Arc<VariableGroups>>,
     /// Code, where it counts as variables: by the full rules, its recorded bytes count instead.
     code: Option<&'a VariableGroups>,
     /// By number of the use.
     known: Arc<[KnownUse]>,
-}
-
-/// The variables that hold data.
-#[derive(Debug, Clone)]
-enum Data<'a> {
-    /// Variables as recorded.
-    Recorded(&'a VariableGroups),
-    /// With estimated bytes.
-    Estimated(Arc<VariableGroups>),
-}
-
-impl Deref for Data<'_> {
-    type Target = VariableGroups;
-
-    fn deref(&self) -> &VariableGroups {
-        match self {
-            Data::Recorded(groups) => groups,
-            Data::Estimated(groups) => groups,
-        }
-    }
 }
 
 /// Facts of a use that depend neither on tile nor on stage.
@@ -55,7 +36,8 @@ impl<'a> CountedUses<'a> {
         let has_code = placement.rules == Rules::Classic;
         let (data, code) = (&model.variables, &model.code_variables);
         let mut uses = Self {
-            data: Data::Recorded(data),
+            data,
+            estimated: None,
             code: has_code.then_some(code),
             known: Arc::default(),
         };
@@ -70,13 +52,13 @@ impl<'a> CountedUses<'a> {
 
     /// The variables that hold data.
     pub(super) fn data(&self) -> &VariableGroups {
-        &self.data
+        self.estimated.as_deref().unwrap_or(self.data)
     }
 
     /// The uses with the bytes of `data`.
     pub(super) fn with_data(&self, data: VariableGroups) -> Self {
         Self {
-            data: Data::Estimated(data.into()),
+            estimated: Some(data.into()),
             ..self.clone()
         }
     }
@@ -84,7 +66,7 @@ impl<'a> CountedUses<'a> {
     /// All uses by number, with their bytes over all tiles.
     pub(super) fn all(&self) -> impl Iterator<Item = &VariableUse> {
         let code = self.code.map_or(&[][..], VariableGroups::uses);
-        self.data.uses().iter().chain(code)
+        self.data().uses().iter().chain(code)
     }
 
     /// The facts of a use.
@@ -96,13 +78,13 @@ impl<'a> CountedUses<'a> {
     /// The number of the use of data with this class and use set; `None` if no variable
     /// has it.
     pub(super) fn of_data(&self, class: u32, set: u32) -> Option<u32> {
-        self.data.number(class, set)
+        self.data().number(class, set)
     }
 
     /// The variables on `tile`.
     pub(super) fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let code = self.code.map(|code| code.on_tile(tile));
-        self.data.on_tile(tile).chain(code.into_iter().flatten())
+        self.data().on_tile(tile).chain(code.into_iter().flatten())
     }
 
     /// The numbers of the uses on `tile`, with their bytes.
@@ -118,7 +100,8 @@ impl<'a> CountedUses<'a> {
     /// its numbers.
     pub(super) fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
-        let first = self.data.uses().len() as u32;
-        [(0, self.data.uses_on_tile(tile)), (first, code)]
+        let data = self.data();
+        let first = data.uses().len() as u32;
+        [(0, data.uses_on_tile(tile)), (first, code)]
     }
 }

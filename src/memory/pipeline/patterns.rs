@@ -6,6 +6,7 @@
 use super::additions::{Area, StageFlows};
 use super::flows::{Flow, Flows, Quantity};
 use super::{PlacedStage, Recompute};
+use std::ops::Range;
 
 /// A flow counts for `quantity` in ranges with a start in `starts` and a last position in `lasts`
 /// (all ends inclusive).
@@ -44,12 +45,13 @@ impl Patterns {
 
 /// The ranges of positions in which a flow counts.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
-    let turns = turns(flows, flow);
     let mut found = Vec::new();
-    for starts in pieces(0..positions, turns.iter().map(|place| place + 1)) {
-        let lasts = pieces(starts.0..positions, turns.iter().copied());
+    let lost = turns_of_starts(flows, flow);
+    for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
+        let first = starts.0;
+        let lasts = pieces(first..positions, turns_from(flows, flow, first));
         let parts = lasts.into_iter().map(|lasts| {
-            let part = flow.part_of(&(starts.0..lasts.0 + 1), flows);
+            let part = flow.part_of(&(first..lasts.0 + 1), flows);
             (lasts, part.counts())
         });
         let parts: Vec<_> = parts.collect();
@@ -70,19 +72,16 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Places that can change the part of a range when it gains or loses them, ascending.
-fn turns(flows: &Flows, flow: &Flow) -> Vec<u32> {
+/// Places that can change the part of a range that loses them at its start.
+fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let users = flow.forward.iter().chain(&flow.backward);
     let mut turns: Vec<u32> = users.copied().collect();
     match flows.pipeline.recompute {
         Recompute::None => {}
         // A stage runs again if one of its places goes back.
         Recompute::Stage => {
-            let goes_back = |place: &u32| flows.goes_back(*place);
-            for &user in &flow.forward {
-                turns.extend((0..=user).rev().find(goes_back));
-                turns.extend((user..flows.places).find(goes_back));
-            }
+            let last_back = |&user: &u32| (0..=user).rev().find(|&place| flows.goes_back(place));
+            turns.extend(flow.forward.iter().filter_map(last_back));
         }
         // In and the first layer run again together.
         Recompute::Layer if turns.iter().any(|&place| place < 2) => turns.extend([0, 1]),
@@ -92,17 +91,44 @@ fn turns(flows: &Flows, flow: &Flow) -> Vec<u32> {
         // Only ranges from the first position on can have Out on their IPU.
         turns.push(0);
     }
-    turns.sort_unstable();
-    turns.dedup();
     turns
 }
 
-/// Cuts positions (end exclusive) before each of `cuts`, which ascend: the first and the last
-/// position of each piece.
-fn pieces(positions: std::ops::Range<u32>, cuts: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
+/// Places that can change the part of a range from `start` on that gains them at its end.
+fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
+    let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
+    let forward = &flow.forward[from(&flow.forward)..];
+    let backward = &flow.backward[from(&flow.backward)..];
+    let ends = [backward.first(), forward.last(), backward.last()];
+    // In and the first layer run again together.
+    let mut turns = vec![0, 1];
+    turns.extend(ends.into_iter().flatten());
+    // What a layer recomputes depends on no more than three of its users that go back.
+    let mut back = 0;
+    for &user in forward {
+        turns.push(user);
+        back += u32::from(flows.goes_back(user));
+        if back == 3 {
+            break;
+        }
+    }
+    if flows.pipeline.recompute == Recompute::Stage
+        && let Some(&next) = forward.first()
+    {
+        turns.extend((next..flows.places).find(|&place| flows.goes_back(place)));
+    }
+    turns
+}
+
+/// Cuts positions (end exclusive) before each of `cuts`: the first and the last position of each
+/// piece.
+fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
+    let is_inside = |cut: &u32| (positions.start + 1..positions.end).contains(cut);
+    let mut ends: Vec<u32> = cuts.into_iter().filter(is_inside).collect();
+    ends.push(positions.end);
+    ends.sort_unstable();
+    ends.dedup();
     let mut first = positions.start;
-    let cuts = cuts.filter(|cut| (positions.start + 1..positions.end).contains(cut));
-    let ends = cuts.chain([positions.end]);
-    ends.map(|end| (std::mem::replace(&mut first, end), end - 1))
-        .collect()
+    let piece = |end| (std::mem::replace(&mut first, end), end - 1);
+    ends.into_iter().map(piece).collect()
 }

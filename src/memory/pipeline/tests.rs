@@ -4,6 +4,7 @@
 mod reruns;
 
 use super::flows::Flow;
+use super::patterns::FlowStretch;
 use super::*;
 use crate::memory::tests::reference_model::{GROUPS, Plain, STEPS, full, memory, plain, ranges};
 use crate::memory::{MemoryModel, Parts};
@@ -156,6 +157,38 @@ proptest! {
                 for smaller in [range.start..range.end - 1, range.start + 1..range.end] {
                     prop_assert!(all.iter().zip(total(smaller)).all(|(&all, part)| all >= part));
                 }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_flow_counts_in_the_ranges_that_have_a_part_in_it(
+        users in proptest::array::uniform2(proptest::collection::btree_set(0u32..9, 0..9)),
+        life in proptest::sample::select(&flows::Life::ALL),
+        is_streamed: bool,
+        go_back in proptest::collection::vec(proptest::bool::weighted(0.7), 9),
+        pipeline in any_pipeline(),
+        out_is_first: bool,
+    ) {
+        let [forward, backward] = users.map(|users| users.into_iter().collect());
+        let flow = Flow { forward, backward, life, is_streamed };
+        let mut flows = Flows::made(vec![flow.clone()], pipeline, 9, out_is_first);
+        flows.windows = flows::PassWindows::made(go_back).into();
+        let positions = 9 - u32::from(out_is_first);
+        let patterns = Patterns::new(&flows, positions);
+        for range in ranges(positions as usize) {
+            let (start, end) = (range.start as u32, range.end as u32);
+            for (quantity, counts) in flow.part_of(&(start..end), &flows).counts() {
+                let is_met = |stretch: &&FlowStretch| {
+                    let (starts, lasts) = (stretch.starts, stretch.lasts);
+                    stretch.quantity == quantity
+                        && (starts.0..=starts.1).contains(&start)
+                        && (lasts.0..=lasts.1).contains(&(end - 1))
+                };
+                let found = patterns.of_flow[0].iter().filter(is_met).count();
+                prop_assert_eq!(found, usize::from(counts), "{:?} {:?}", range, quantity);
             }
         }
     }

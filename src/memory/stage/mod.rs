@@ -230,19 +230,19 @@ impl MemoryModel<'_> {
             parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
             parts
         };
-        let taken = update.updating.taken;
+        let taken = update.taken;
         let parts = with(taken);
         let bytes = parts.total();
         found.update = Some(UpdateOnTile {
             bytes,
-            at_least: with(update.updating.taken_at_least).total(),
+            at_least: with(update.taken_at_least).total(),
             in_passes: found.parts.total(),
             taken,
-            update: update.updating.update.map(|(number, _)| number),
+            update: update.update.map(|(number, _)| number),
         });
         if bytes > found.parts.total() {
             found.parts = parts;
-            found.step = update.updating.update.map_or(found.step, |(_, step)| step);
+            found.step = update.update.map_or(found.step, |(_, step)| step);
         }
         found
     }
@@ -282,7 +282,7 @@ impl MemoryModel<'_> {
         if !plan.with_overhead {
             return 0;
         }
-        let shares = peak.update.map_or(0, |update| update.updating.shares);
+        let shares = peak.update.map_or(0, |update| update.shares);
         let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
         self.overhead.fragmentation(tile, bytes) + of_shares
     }

@@ -20,7 +20,7 @@ pub(super) struct StagePeak {
     /// The bytes that the pipeline adds.
     pub(super) additions: Additions,
     /// The update, where it is a separate phase.
-    pub(super) update: Option<UpdatePeak>,
+    pub(super) update: Option<Updating>,
 }
 
 /// The first step of a phase at which live variables take the most bytes.
@@ -45,16 +45,6 @@ impl StagePeak {
     pub(super) fn most_live(&self) -> u64 {
         self.phases.iter().map(PhasePeak::live).max().unwrap_or(0)
     }
-}
-
-/// A stage on one tile in the update that takes the most bytes.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct UpdatePeak {
-    /// Bytes of the stage's own always-live variables and parameters.
-    pub(super) variables: u64,
-    /// Bytes of the always-live variables that every stage has.
-    pub(super) overhead: u64,
-    pub(super) updating: Updating,
 }
 
 type StageScratches = Widths<StageScratch<i32, LANES>, StageScratch<i32, 1>, StageScratch<i64, 1>>;
@@ -166,10 +156,10 @@ impl MemoryModel<'_> {
                 peak.phases = std::array::from_fn(|phase| scratch.in_phase(stage, phase, lane));
             }
             peak.additions = additions.map_or_else(Default::default, |additions| additions[lane]);
-            peak.update = updating.map(|updating| UpdatePeak {
-                variables: scratch.always[stage][lane] + updating[lane].holes,
-                overhead: scratch.always_common[lane] + updating[lane].common_holes,
-                updating: updating[lane],
+            peak.update = updating.map(|updating| Updating {
+                variables: scratch.always[stage][lane] + updating[lane].variables,
+                overhead: scratch.always_common[lane] + updating[lane].overhead,
+                ..updating[lane]
             });
             peak.additions.state += updating.map_or(0, |updating| updating[lane].shares);
         }

@@ -28,8 +28,6 @@ pub(in crate::memory) struct UpdatePhase {
     replicas: u64,
     /// By number of the use, its part in the update.
     of_uses: Arc<[InUpdate]>,
-    /// The updates of each use, one use after the other.
-    updates: Arc<[u32]>,
     /// Does the profile have gradients of several micro-batches? Else accumulators are assumed to
     /// be as large as the weights.
     has_gradients: bool,
@@ -40,15 +38,15 @@ pub(in crate::memory) struct UpdatePhase {
 }
 
 /// The part of a use's variables in the update.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(in crate::memory) struct InUpdate {
     part: Option<Part>,
     /// Are the variables absent from both passes?
     is_away: bool,
     /// Are the variables parameters that some steps do without? In the update all of them are live.
     has_holes: bool,
-    /// Index of their first update in [`UpdatePhase::updates`], and number of their updates.
-    updates: (u32, u32),
+    /// The numbers of their updates, ascending.
+    updates: Box<[u32]>,
 }
 
 impl UpdatePhase {
@@ -68,38 +66,32 @@ impl UpdatePhase {
         let by_pass = PassPlaces::new(model, placement)?;
         let found = Updates::new(model, &by_pass, pipeline)?;
         let mut left = limits::ENTRIES;
-        let mut updates = Vec::new();
         let mut of_uses = Vec::new();
         let mut is_shared_out = vec![false; found.steps.len()];
         for variable in model.variables.uses() {
             let part = found.part_of(model, variable);
             let is_parameter = model.classes.lasts(variable.class);
-            let first = updates.len() as u32;
-            if part.is_some() {
-                updates.extend(found.updates_of(variable.set));
-            }
-            let count = updates.len() as u32 - first;
+            let updates = part.map_or(Vec::new(), |_| found.updates_of(variable.set));
             if let Some(Part::State {
                 is_shared_out: true,
             }) = part
             {
-                for &update in &updates[first as usize..] {
+                for &update in &updates {
                     is_shared_out[update as usize] = true;
                 }
             }
-            left = left.checked_sub(count as usize).ok_or(TooManyPlaces)?;
+            left = left.checked_sub(updates.len()).ok_or(TooManyPlaces)?;
             of_uses.push(InUpdate {
                 part,
                 is_away: matches!(part, Some(Part::State { .. } | Part::Temporary)),
                 has_holes: is_parameter && !model.classes.is_always_live(variable.class),
-                updates: (first, count),
+                updates: updates.into(),
             });
         }
         Ok(Some(Self {
             place: pipeline.state,
             replicas: pipeline.replicas.max(1),
             of_uses: of_uses.into(),
-            updates: updates.into(),
             is_shared_out: is_shared_out.into(),
             has_gradients: model.recording.accumulates,
             steps: found.steps.into(),
@@ -109,8 +101,7 @@ impl UpdatePhase {
     /// Are the variables of a use absent from both passes?
     #[inline]
     pub(in crate::memory) fn is_away(&self, number: u32) -> bool {
-        let found = self.of_uses.get(number as usize);
-        found.is_some_and(|in_update| in_update.is_away)
+        self.of(number).is_some_and(|in_update| in_update.is_away)
     }
 
     /// Are the same variables absent from both passes in `other`?
@@ -132,13 +123,9 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// The part of a use's variables in the update, and the numbers of their updates.
-    fn of(&self, number: u32) -> (InUpdate, &[u32]) {
-        let found = self.of_uses.get(number as usize).copied();
-        let found = found.unwrap_or_default();
-        let (first, count) = found.updates;
-        let updates = &self.updates[first as usize..][..count as usize];
-        (found, updates)
+    /// The part of a use's variables in the update; `None` for a use of code.
+    fn of(&self, number: u32) -> Option<&InUpdate> {
+        self.of_uses.get(number as usize)
     }
 }
 
@@ -165,15 +152,14 @@ impl MemoryModel<'_> {
             return Vec::new();
         };
         let (mut weights, mut state) = (Vec::new(), Vec::new());
-        for (number, variable) in (0u32..).zip(self.model.variables.uses()) {
-            let (part, updates) = phase.of(number);
-            let names = match part.part {
+        for (in_update, variable) in phase.of_uses.iter().zip(self.model.variables.uses()) {
+            let names = match in_update.part {
                 Some(Part::Weight) => &mut weights,
                 Some(Part::State { .. }) => &mut state,
                 _ => continue,
             };
             let name = self.model.label_of(variable.set).weight_name();
-            if updates.contains(&update) && !name.is_empty() && !names.contains(&name) {
+            if in_update.updates.contains(&update) && !name.is_empty() && !names.contains(&name) {
                 names.push(name);
             }
         }
@@ -194,8 +180,9 @@ impl MemoryModel<'_> {
         let Some(phase) = UpdatePhase::new(self.model, self.placement, elsewhere)? else {
             return Ok(found);
         };
-        for (number, variable) in (0u32..).zip(self.model.variables.uses()) {
-            if let Some(Part::State { .. }) = phase.of(number).0.part {
+        let uses = phase.of_uses.iter().zip(self.model.variables.uses());
+        for (number, (in_update, variable)) in (0u32..).zip(uses) {
+            if let Some(Part::State { .. }) = in_update.part {
                 let places = self.sets.places(self.uses.known(number).counted);
                 let first = places.first().map_or(0, |&place| place as usize);
                 if let Some(sum) = found.get_mut(first) {

@@ -113,7 +113,9 @@ impl<const N: usize> TileUpdates<N> {
         self.shares.clear();
         self.holes.clear();
         for (row, (number, bytes)) in (0u32..).zip(uses.with_bytes()) {
-            let (in_update, updates) = phase.of(number);
+            let Some(in_update) = phase.of(number) else {
+                continue;
+            };
             let set = memory.uses.known(number).counted;
             let wide = bytes.map(u64::from);
             if in_update.has_holes && !in_update.is_away {
@@ -126,13 +128,14 @@ impl<const N: usize> TileUpdates<N> {
                 self.shares
                     .push((set, wide.map(|bytes| phase.share(bytes))));
             }
-            self.rows.extend(updates.iter().map(|&update| Row {
-                update,
-                set,
-                part,
-                row,
-                number,
-            }));
+            self.rows
+                .extend(in_update.updates.iter().map(|&update| Row {
+                    update,
+                    set,
+                    part,
+                    row,
+                    number,
+                }));
         }
         self.make_entries(memory, phase, uses);
     }
@@ -215,10 +218,11 @@ fn highest<const N: usize>(
 /// A stage on one tile in the update that takes the most bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::memory) struct Updating {
-    /// Bytes of the stage's parameters that some steps do without.
-    pub(in crate::memory) holes: u64,
-    /// Bytes of every stage's parameters that some steps do without.
-    pub(in crate::memory) common_holes: u64,
+    /// Bytes of the stage's parameters that some steps do without, or of these and all that is
+    /// always live.
+    pub(in crate::memory) variables: u64,
+    /// As `variables`, of variables that every stage has.
+    pub(in crate::memory) overhead: u64,
     /// Bytes of sharded state that stay on the chip.
     pub(in crate::memory) shares: u64,
     /// The bytes of the update besides always-live variables.
@@ -249,8 +253,8 @@ impl<const N: usize> TileUpdates<N> {
         let holes = sum(&self.holes, &|set| set != EVERYWHERE && meets(set));
         let shares = sum(&self.shares, &meets);
         let mut found: [Updating; N] = std::array::from_fn(|lane| Updating {
-            holes: holes[lane],
-            common_holes: common[lane],
+            variables: holes[lane],
+            overhead: common[lane],
             shares: shares[lane],
             ..Updating::default()
         });
@@ -285,7 +289,6 @@ mod tests {
             replicas,
             has_gradients: true,
             of_uses: [].into(),
-            updates: [].into(),
             is_shared_out: [place.is_sharded()].into(),
             steps: [(0, 1)].into(),
         }

@@ -198,3 +198,15 @@ impl PassWindows {
         }
     }
 }
+
+#[cfg(test)]
+impl PassWindows {
+    /// Places without known steps, some of which go back.
+    pub(in crate::memory::pipeline) fn made(go_back: Vec<bool>) -> Self {
+        let steps = |goes_back| PlaceSteps {
+            goes_back,
+            ..PlaceSteps::default()
+        };
+        Self(go_back.into_iter().map(steps).collect())
+    }
+}
