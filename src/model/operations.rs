@@ -4,7 +4,7 @@
 use super::ModelError;
 use super::contexts::{OperationContext, OperationContexts};
 use super::walk::{Path, Walk, walk};
-use crate::profile::{ProgramKind, Programs};
+use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -133,29 +133,33 @@ pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Ve
         .iter()
         .zip(group_of)
         .filter_map(|(program, group)| {
-            let (kind, name, bytes) = match &program.kind {
+            let (kind, bytes) = match &program.kind {
                 ProgramKind::OnTileExecute(set) => {
                     let set = &programs.compute_sets[*set as usize];
                     let state = set.vertices.iter().map(|(kind, instances)| {
                         let size = programs.vertex_types[*kind as usize].state_bytes;
                         instances.total().saturating_mul(u64::from(size))
                     });
-                    let bytes = state.fold(0, u64::saturating_add);
-                    (OwnedKind::OnTileExecute, &set.name, bytes)
+                    (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
                 }
-                ProgramKind::DoExchange(code) => {
-                    (OwnedKind::DoExchange, &program.name, code.total())
-                }
+                ProgramKind::DoExchange(code) => (OwnedKind::DoExchange, code.total()),
                 _ => return None,
             };
-            let (id, name) = (program.id, name.clone());
             Some(OwnedProgram {
-                id,
+                id: program.id,
                 kind,
-                name,
+                name: name_of(programs, program).into(),
                 bytes,
                 group,
             })
         });
     owned.collect()
+}
+
+/// The name of a program's compute set, or else of the program.
+pub(super) fn name_of<'p>(programs: &'p Programs, program: &'p Program) -> &'p str {
+    match program.kind {
+        ProgramKind::OnTileExecute(set) => &programs.compute_sets[set as usize].name,
+        _ => &program.name,
+    }
 }

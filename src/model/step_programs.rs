@@ -1,6 +1,6 @@
 //! The program of each liveness step.
 
-use super::operations::{NO_OPERATION, UnnamedOperations};
+use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
 use crate::profile::{ProgramKind, Programs, Step};
 
 /// The program of each liveness step, with its name.
@@ -27,22 +27,16 @@ pub struct StepProgram {
 
 impl StepPrograms {
     pub(super) fn new(programs: &Programs, steps: &[Step], found: &UnnamedOperations) -> Self {
-        let all = programs.all.iter().map(|program| {
-            let (kind, name) = match &program.kind {
-                ProgramKind::OnTileExecute(set) => {
-                    let set = &programs.compute_sets[*set as usize];
-                    ("OnTileExecute".into(), set.name.clone())
-                }
-                ProgramKind::DoExchange(_) => ("DoExchange".into(), program.name.clone()),
-                ProgramKind::Call(_) => ("Call".into(), program.name.clone()),
-                ProgramKind::Other(kind) => (kind.clone(), program.name.clone()),
-            };
-            StepProgram {
-                kind,
-                name,
-                operation: None,
-                operations: 0,
-            }
+        let all = programs.all.iter().map(|program| StepProgram {
+            kind: match &program.kind {
+                ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
+                ProgramKind::DoExchange(_) => "DoExchange".into(),
+                ProgramKind::Call(_) => "Call".into(),
+                ProgramKind::Other(kind) => kind.clone(),
+            },
+            name: name_of(programs, program).into(),
+            operation: None,
+            operations: 0,
         });
         let mut all: Vec<StepProgram> = all.collect();
         for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {

@@ -172,10 +172,7 @@ impl MemoryModel<'_> {
 
     /// Does a stage keep copies of activations that it restores for the backward pass?
     pub(super) fn keeps_activations(&self, stage: &PlacedStage) -> bool {
-        let flows = self.flows.as_ref().zip(stage.after);
-        flows.is_some_and(|(flows, after)| {
-            flows.pipeline().recompute == Recompute::None
-                && flows.copies(flows.depth(&stage.positions, after)) > 0
-        })
+        let has_copies = self.copies(stage).is_some_and(|(copies, _)| copies > 0);
+        has_copies && self.pipeline.recompute == Recompute::None
     }
 }

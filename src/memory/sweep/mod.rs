@@ -143,15 +143,11 @@ impl MemoryModel<'_> {
         let tiles = self.model.variables.tiles();
         let starts = (0..tiles).step_by(at_once as usize);
         let mut order: Vec<_> = starts.map(|at| at..tiles.min(at + at_once)).collect();
-        let heaviest = |tiles: &Range<u32>| tiles.clone().map(|tile| self.recorded_on(tile)).max();
+        let recorded = |tile: u32| self.model.recorded.tiles.get(tile as usize);
+        let total = |tile: u32| recorded(tile).map_or(0, |bytes| bytes.total);
+        let heaviest = |tiles: &Range<u32>| tiles.clone().map(total).max();
         order.sort_by_cached_key(|tiles| Reverse(heaviest(tiles)));
         order
-    }
-
-    /// Bytes that the compiler recorded on a tile.
-    fn recorded_on(&self, tile: u32) -> u64 {
-        let recorded = self.model.recorded.tiles.get(tile as usize);
-        recorded.map_or(0, |bytes| bytes.total)
     }
 }
 

@@ -104,15 +104,6 @@ impl UpdatePhase {
         self.of(number).is_some_and(|in_update| in_update.is_away)
     }
 
-    /// Are the same variables absent from both passes in `other`?
-    pub(in crate::memory) fn is_away_as(&self, other: &Self) -> bool {
-        let both = self.of_uses.iter().zip(&*other.of_uses);
-        self.of_uses.len() == other.of_uses.len()
-            && both.fold(true, |is_so, (first, other)| {
-                is_so & (first.is_away == other.is_away)
-            })
-    }
-
     /// Is the state loaded from memory outside the IPUs?
     fn is_off_chip(&self) -> bool {
         self.place.is_off_chip()
@@ -139,11 +130,18 @@ impl MemoryModel<'_> {
 
     /// Are the same variables absent from both passes in another pipeline?
     pub(in crate::memory) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
-        match (&self.update, &other.update) {
-            (None, None) => true,
-            (Some(update), Some(other)) => update.is_away_as(other),
-            _ => false,
-        }
+        let away = |memory: &MemoryModel<'_>| {
+            let phase = memory.update.clone();
+            phase.map(|phase| {
+                phase
+                    .of_uses
+                    .iter()
+                    .map(|in_update| in_update.is_away)
+                    .collect()
+            })
+        };
+        let away_in_both: [Option<Vec<bool>>; 2] = [away(self), away(other)];
+        away_in_both[0] == away_in_both[1]
     }
 
     /// The names of the weights of an update, or of its state if it has no weights.

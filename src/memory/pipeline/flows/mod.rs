@@ -203,10 +203,6 @@ impl Flows {
         Some(bytes.map(|bytes| accumulator.bytes(bytes.into(), element)))
     }
 
-    pub(in crate::memory) fn pipeline(&self) -> Pipeline {
-        self.pipeline
-    }
-
     pub(in crate::memory) fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
