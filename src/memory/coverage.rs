@@ -90,11 +90,8 @@ impl Coverage {
 impl MemoryModel<'_> {
     /// Does one of the operations own this program?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
-        let is_named = |group: u32| self.placement.named_groups[group as usize];
-        match explaining {
-            Explaining::All => program.group.is_some(),
-            Explaining::Layered => program.group.is_some_and(is_named),
-        }
+        let group = program.group;
+        group.is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
     /// Does one of the operations use this variable? Code counts as explained, since it is compared
@@ -137,10 +134,14 @@ impl MemoryModel<'_> {
 
     /// Bytes of code that the operations explain, by tile of `tiles`, then by [`CodeKind`].
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
-        explained(self.model, self.rules, tiles, |group| match explaining {
-            Explaining::All => true,
-            Explaining::Layered => self.placement.named_groups[group],
+        explained(self.model, self.rules, tiles, |group| {
+            self.explains_by(explaining, group)
         })
+    }
+
+    /// Is an operation group among the operations?
+    fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
+        explaining == Explaining::All || self.placement.named_groups[group]
     }
 
     /// Predicted bytes at the tile and step of the memory peak: code of the operations on this

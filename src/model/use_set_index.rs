@@ -78,19 +78,8 @@ impl UseSetIndex {
 
     /// The sets of all variables of a program, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
-        let (of_sets, of_regions) = lists_of(profile, &[program]);
-        let compute_sets = of_sets.iter().map(|&p| &self.of_compute_sets[p as usize]);
-        let regions = of_regions.iter().map(|&p| &self.of_regions[p as usize]);
-        let mut sets: Vec<u32> = Vec::new();
-        for list in compute_sets.chain(regions) {
-            sets.extend_from_slice(list);
-        }
-        // Sets from one list are in order.
-        if of_sets.len() + of_regions.len() > 1 {
-            sets.sort_unstable();
-            sets.dedup();
-        }
-        sets
+        let roles = self.roles(profile, program);
+        roles.iter().map(|&(set, _)| set).collect()
     }
 }
 

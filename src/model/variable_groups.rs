@@ -84,23 +84,9 @@ impl VariableGroups {
         }
     }
 
-    /// Takes groups in order: by tile the number of its groups, and the groups of all tiles, on
-    /// each by class, then by set. `None` if the numbers do not add up or a tile is not in order.
-    pub fn from_sorted(counts: &[u32], groups: &[VariableGroup]) -> Option<Self> {
-        let key = |group: &VariableGroup| (group.class, group.set);
-        let mut uses: Vec<_> = groups.iter().map(key).collect();
-        uses.sort_unstable();
-        uses.dedup();
-        let numbered = |group: &VariableGroup| TileUse {
-            number: uses.partition_point(|&numbered| numbered < key(group)) as u32,
-            bytes: group.bytes,
-        };
-        let groups = groups.iter().map(numbered).collect();
-        Self::from_numbered(&uses, counts, groups)
-    }
-
-    /// Takes groups by the numbers of their uses, each of which is a class and a use set. `None`
-    /// also if the uses are not in order or a group has a use that does not exist.
+    /// Takes the distinct uses (class and use set) in order, by tile the number of its groups, and
+    /// the groups of all tiles, on each by number of the use. `None` if the numbers of groups do not
+    /// add up, a list is not in order, or a group has a use that does not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -179,16 +165,19 @@ impl VariableGroups {
 /// The form in which groups are saved with the rest of a model.
 #[derive(Serialize, Deserialize)]
 struct StoredGroups {
-    starts: Vec<u32>,
-    groups: Vec<VariableGroup>,
+    uses: Vec<(u32, u32)>,
+    counts: Vec<u32>,
+    groups: Vec<TileUse>,
 }
 
 impl From<VariableGroups> for StoredGroups {
     fn from(all: VariableGroups) -> Self {
-        let tiles = 0..all.tiles();
+        let uses = all.uses.iter().map(|used| (used.class, used.set));
+        let counts = all.starts.windows(2).map(|ends| ends[1] - ends[0]);
         Self {
-            groups: tiles.flat_map(|tile| all.on_tile(tile)).collect(),
-            starts: all.starts,
+            uses: uses.collect(),
+            counts: counts.collect(),
+            groups: all.groups,
         }
     }
 }
@@ -197,12 +186,7 @@ impl TryFrom<StoredGroups> for VariableGroups {
     type Error = &'static str;
 
     fn try_from(stored: StoredGroups) -> Result<Self, Self::Error> {
-        let StoredGroups { starts, groups } = stored;
-        let counts = starts.windows(2);
-        let counts = counts.map(|ends| ends[1].checked_sub(ends[0]));
-        let counts = counts.collect::<Option<Vec<u32>>>();
-        let found = counts.filter(|_| starts.first() == Some(&0));
-        let found = found.and_then(|counts| Self::from_sorted(&counts, &groups));
+        let found = Self::from_numbered(&stored.uses, &stored.counts, stored.groups);
         found.ok_or("the variables of a tile are not in order")
     }
 }
@@ -399,8 +383,9 @@ mod tests {
             }
             prop_assert_eq!(found.number(9, 0), None);
             let counts: Vec<u32> = (0..9).map(|tile| found.on_tile(tile).count() as u32).collect();
-            let groups: Vec<_> = (0..9).flat_map(|tile| found.on_tile(tile)).collect();
-            prop_assert_eq!(VariableGroups::from_sorted(&counts, &groups), Some(found));
+            let uses: Vec<_> = found.uses().iter().map(|used| (used.class, used.set)).collect();
+            let groups = found.groups.clone();
+            prop_assert_eq!(VariableGroups::from_numbered(&uses, &counts, groups), Some(found));
         }
     }
 

@@ -17,10 +17,11 @@ mod plan;
 pub use parts::Parts;
 
 use super::pipeline::{Additions, Flows, PHASES, PlacedStage};
+use super::update::Updating;
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
 use live_changes::LiveChanges;
-use peaks::{PhasePeak, StagePeak};
+use peaks::StagePeak;
 use plan::{StagesToCompute, Wanted};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -100,6 +101,31 @@ struct StageOnTile {
     parts: Parts,
     step: u32,
     update: Option<UpdateOnTile>,
+}
+
+impl StageOnTile {
+    /// The tile in the passes (`self`) or in the update, whichever takes more; `parts` are those of
+    /// an update that takes some bytes besides always-live variables.
+    fn or_in_update(self, update: &Updating, parts: impl Fn(u64) -> Parts) -> Self {
+        let in_update = parts(update.taken);
+        let (bytes, in_passes) = (in_update.total(), self.parts.total());
+        let on_tile = UpdateOnTile {
+            bytes,
+            at_least: parts(update.taken_at_least).total(),
+            in_passes,
+            taken: update.taken,
+            update: update.update.map(|(number, _)| number),
+        };
+        let (parts, step) = match bytes > in_passes {
+            true => (in_update, update.update.map_or(self.step, |(_, step)| step)),
+            false => (self.parts, self.step),
+        };
+        Self {
+            parts,
+            step,
+            update: Some(on_tile),
+        }
+    }
 }
 
 /// Maximum bytes of peaks by tile, or of parts by flow, for stages that are computed in one pass
@@ -211,63 +237,47 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// One tile: its code, and what its peaks add.
+    /// One tile: its code, and what the phase adds that takes the most bytes (the first of several).
+    /// Where state is elsewhere between updates, the update is one more phase.
     fn on_tile(
         &self,
         (tile, code): (usize, Parts),
         peak: &StagePeak,
         plan: &StagesToCompute<'_>,
     ) -> StageOnTile {
-        let mut found = self.in_passes((tile, code), peak, plan);
-        let Some(update) = &peak.update else {
-            return found;
-        };
-        let live = (update.variables, update.overhead);
-        let with = |taken: u64| {
-            let bytes = code.total() + live.0 + live.1 + taken;
-            let gaps = self.fragmentation_on(tile, bytes, peak, plan);
-            let mut parts = of_layers(code, live, gaps, plan);
-            parts.add(&Parts::of_additions(&peak.additions.in_update(taken), 0));
+        // `bytes` take fragmentation beside the code.
+        let parts = |(variables, overhead): (u64, u64), bytes: u64, added: &Parts| {
+            let mut parts = Parts {
+                variables,
+                overhead: code.overhead + if plan.with_overhead { overhead } else { 0 },
+                gaps: self.fragmentation_on(tile, code.total() + bytes, peak, plan),
+                ..code
+            };
+            parts.add(added);
             parts
         };
-        let taken = update.taken;
-        let parts = with(taken);
-        let bytes = parts.total();
-        found.update = Some(UpdateOnTile {
-            bytes,
-            at_least: with(update.taken_at_least).total(),
-            in_passes: found.parts.total(),
-            taken,
-            update: update.update.map(|(number, _)| number),
-        });
-        if bytes > found.parts.total() {
-            found.parts = parts;
-            found.step = update.update.map_or(found.step, |(_, step)| step);
-        }
-        found
-    }
-
-    /// The parts in the phase of the passes that takes the most bytes; the first of several.
-    fn in_passes(
-        &self,
-        (tile, code): (usize, Parts),
-        peak: &StagePeak,
-        plan: &StagesToCompute<'_>,
-    ) -> StageOnTile {
-        let gaps = self.fragmentation_on(tile, code.total() + peak.most_live(), peak, plan);
         let phases = peak.phases.iter().enumerate();
-        let in_phase = |(phase, top): (usize, &PhasePeak)| {
-            let mut parts = of_layers(code, (top.variables, top.overhead), gaps, plan);
-            parts.add(&Parts::of_additions(&peak.additions, phase));
-            StageOnTile {
-                parts,
-                step: top.step,
-                update: None,
-            }
+        let phases = phases.filter(|(phase, _)| plan.has(*phase));
+        let in_passes = phases.map(|(phase, top)| StageOnTile {
+            parts: parts(
+                (top.variables, top.overhead),
+                peak.most_live(),
+                &Parts::of_additions(&peak.additions, phase),
+            ),
+            step: top.step,
+            update: None,
+        });
+        let in_passes = in_passes.rev().max_by_key(|phase| phase.parts.total());
+        let in_passes = in_passes.unwrap_or_default();
+        let Some(update) = &peak.update else {
+            return in_passes;
         };
-        let phases = phases.filter(|(phase, _)| plan.has(*phase)).map(in_phase);
-        let highest = phases.rev().max_by_key(|found| found.parts.total());
-        highest.unwrap_or_default()
+        let (variables, overhead) = (update.variables, update.overhead);
+        in_passes.or_in_update(update, |taken| {
+            let added = Parts::of_additions(&peak.additions.in_update(taken), 0);
+            let bytes = variables + overhead + taken;
+            parts((variables, overhead), bytes, &added)
+        })
     }
 
     /// Fragmentation on a tile: of `bytes`, which the one-IPU compilation has too, and of the
@@ -345,25 +355,6 @@ impl MemoryModel<'_> {
             parts
         };
         tiles.map(parts).collect()
-    }
-}
-
-/// Parts of layers with this code and these live variables: their own, and those of every stage.
-fn of_layers(
-    code: Parts,
-    (variables, overhead): (u64, u64),
-    gaps: u64,
-    plan: &StagesToCompute<'_>,
-) -> Parts {
-    let overhead = match plan.with_overhead {
-        true => overhead,
-        false => 0,
-    };
-    Parts {
-        variables,
-        overhead: code.overhead + overhead,
-        gaps,
-        ..code
     }
 }
 

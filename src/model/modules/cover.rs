@@ -60,16 +60,6 @@ impl Sums {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
-    /// By run: does another run have the same types of operations?
-    pub(super) fn have_likes(&self, runs: &[Range<usize>]) -> Vec<bool> {
-        let mut alike: FxHashMap<u64, u32> = FxHashMap::default();
-        for run in runs {
-            *alike.entry(self.likeness(run)).or_default() += 1;
-        }
-        let has_like = |run: &Range<usize>| alike[&self.likeness(run)] > 1;
-        runs.iter().map(has_like).collect()
-    }
-
     /// Does a run have more than 1/[`LARGE`] of all bytes?
     pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
         self.bytes(operations) > self.all_bytes() / LARGE
@@ -98,7 +88,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// Is no other run like this one?
-    fn is_alone(&self, run: &Range<usize>) -> bool {
+    pub(super) fn is_alone(&self, run: &Range<usize>) -> bool {
         self.alike
             .get(&self.sums.likeness(run))
             .is_none_or(|&count| count < 2)

@@ -4,6 +4,7 @@
 //! a shared weight are in In or Out; in layers, they would bind these layers to one IPU.
 
 use super::ModuleLayers;
+use super::cover::{Lengths, WORD};
 use crate::model::{Model, WeightTie};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -73,8 +74,12 @@ impl ModuleLayers {
     /// The first and the last layer that are like another layer.
     fn blocks(&self) -> Option<(usize, usize)> {
         let runs = self.layers.iter().map(|nodes| self.modules.run(nodes));
-        let are_alike = self.modules.sums.have_likes(&runs.collect::<Vec<_>>());
-        let first = are_alike.iter().position(|&is| is)?;
-        Some((first, are_alike.iter().rposition(|&is| is)?))
+        let runs: Vec<_> = runs.collect();
+        let described = Lengths::new(&self.modules.sums, runs.iter(), WORD);
+        let has_like = |run| !described.is_alone(run);
+        Some((
+            runs.iter().position(has_like)?,
+            runs.iter().rposition(has_like)?,
+        ))
     }
 }

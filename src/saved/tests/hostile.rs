@@ -10,8 +10,8 @@ use crate::memory::MemoryModel;
 use crate::memory::testing::share;
 use crate::model::{
     ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder,
-    LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
-    WorkCycles,
+    LayerSource, Layering, Placement, PlacementOptions, TileUse, UseSets, VariableGroup,
+    VariableGroups, WorkCycles,
 };
 use crate::profile::{LiveClasses, TileBytes, TileRun};
 use proptest::prelude::*;
@@ -413,30 +413,24 @@ fn parts_that_do_not_fit_together_are_none() {
     ] {
         assert_eq!(TileBytes::from_runs(runs.clone(), 6), None, "{runs:?}");
     }
-    let item = |class, set| VariableGroup {
-        class,
-        set,
-        bytes: 1,
+    let groups = || [2, 2, 0, 1].map(|number| TileUse { number, bytes: 1 });
+    let of = |uses: &[(u32, u32)], counts: &[u32]| {
+        let found = VariableGroups::from_numbered(uses, counts, groups().into());
+        let bytes = postcard::to_stdvec(&(uses, counts, &groups()[..])).unwrap();
+        let stored = postcard::from_bytes::<VariableGroups>(&bytes);
+        assert_eq!(stored.ok(), found);
+        found.is_some()
     };
-    let items = vec![item(1, 0), item(1, 0), item(0, 1), item(0, 2)];
-    assert!(VariableGroups::from_sorted(&[2, 0, 2], &items).is_some());
+    let uses = [(0, 1), (0, 2), (1, 0)];
+    assert!(of(&uses, &[2, 0, 2]));
     for counts in [&[4][..], &[1, 3], &[2, 1], &[2, 3], &[], &[u32::MAX, 5]] {
-        assert_eq!(VariableGroups::from_sorted(counts, &items), None);
+        assert!(!of(&uses, counts), "{counts:?}");
     }
-    let of = |starts: &[u32]| {
-        let bytes = postcard::to_stdvec(&(starts, &items)).unwrap();
-        postcard::from_bytes::<VariableGroups>(&bytes).is_ok()
-    };
-    assert!(of(&[0, 2, 2, 4]));
-    for starts in [
-        &[][..],
-        &[0],
-        &[1, 4],
-        &[0, 3],
-        &[0, 5],
-        &[0, 3, 2, 4],
-        &[0, 4],
+    for uses in [
+        &uses[..2],
+        &[(0, 1), (1, 0), (0, 2)],
+        &[(0, 1), (0, 1), (1, 0)],
     ] {
-        assert!(!of(starts), "{starts:?}");
+        assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
     }
 }

@@ -138,15 +138,13 @@ fn named_operation(group: u32, name: &str) -> Operation {
 
 /// Puts variables on the first tile only, one for each (class, set).
 fn on_first_tile(model: &mut Model, uses: impl Iterator<Item = (u32, u32)>) {
-    let item = |(class, set)| VariableGroup {
+    let group = |(class, set)| VariableGroup {
         class,
         set,
         bytes: 1,
     };
-    let items: Vec<VariableGroup> = uses.map(item).collect();
-    let mut counts = vec![0; model.target.num_tiles as usize];
-    counts[0] = items.len() as u32;
-    model.variables = VariableGroups::from_sorted(&counts, &items).unwrap();
+    let groups = uses.map(|used| (0, group(used)));
+    model.variables = VariableGroups::new(model.target.num_tiles, groups);
 }
 
 #[test]

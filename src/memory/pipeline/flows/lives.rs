@@ -1,16 +1,15 @@
 //! When variables are live in a stage, where that differs from the profile.
 
-use super::reruns::Segments;
-use super::steps::{OfPosition, Steps, together};
+use super::reruns::{Held, Segments};
+use super::steps::{OfPosition, Steps, joined, together};
 use super::{Flow, Flows};
 use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// When the variables of each use are live in stages, by number of the use; `None` if they are live
-/// as in the profile.
-pub(super) type StageLives = Vec<Option<Arc<[PartOfLife]>>>;
+/// When the variables of a use are live in stages; `None` if they are live as in the profile.
+pub(super) type StageLife = Option<Arc<[PartOfLife]>>;
 
 /// Half-open steps at which variables are live in stages that have one of `places`, or (`None`) in
 /// all stages that count the variables.
@@ -47,8 +46,8 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     steps.filter(|(from, to)| from < to).collect()
 }
 
-/// Computes when the variables of `model` are live, and adds the place sets that this needs to
-/// `sets`.
+/// By number of the use, when the variables of `model` are live. Adds the place sets that this needs
+/// to `sets`.
 ///
 /// # Errors
 /// When more distinct sets of layers share variables than in any real model.
@@ -56,7 +55,7 @@ pub(super) fn stage_lives(
     (model, placement): (&Model, &Placement),
     flows: &Flows,
     sets: &mut PlaceSets,
-) -> Result<StageLives, TooManyPlaces> {
+) -> Result<Vec<StageLife>, TooManyPlaces> {
     let mut loading = Loading {
         model,
         placement,
@@ -82,17 +81,13 @@ struct Loading<'l> {
     again: Option<&'l Segments>,
     sets: &'l mut PlaceSets,
     /// Parts by class, flow, [`Flow::is_layered`] and the step where gradients end.
-    known: FxHashMap<(u32, u32, bool, Option<u32>), Option<Arc<[PartOfLife]>>>,
+    known: FxHashMap<(u32, u32, bool, Option<u32>), StageLife>,
     /// Number of step ranges that may still be added.
     left: usize,
 }
 
 impl Loading<'_> {
-    fn of_use(
-        &mut self,
-        number: u32,
-        variable: &VariableUse,
-    ) -> Result<Option<Arc<[PartOfLife]>>, TooManyPlaces> {
+    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<StageLife, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
             return Ok(None);
@@ -151,10 +146,7 @@ impl Loading<'_> {
     }
 
     /// Stores parts; `None` for no parts.
-    fn store(
-        &mut self,
-        parts: Vec<PartInPlaces>,
-    ) -> Result<Option<Arc<[PartOfLife]>>, TooManyPlaces> {
+    fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<StageLife, TooManyPlaces> {
         let ranges = parts.iter().map(|part| part.steps.len()).sum();
         self.left = self.left.checked_sub(ranges).ok_or(TooManyPlaces)?;
         let store = |PartOfLife {
@@ -181,19 +173,16 @@ impl Flows {
     ) -> Vec<PartInPlaces> {
         let found = runs.lives(flow, is_layered, ranges);
         let others = self.positions_of(found.others);
-        let part = |others: Option<&Vec<u32>>, with: Option<u32>, steps: Steps| PartInPlaces {
+        let everywhere = found.everywhere.into_iter().map(|held| (None, held));
+        let beside = found.beside.into_iter();
+        let beside = beside.map(|held| (Some(others.clone()), held));
+        let all = everywhere.chain(beside);
+        let all = all.map(|(places, (with, steps))| PartInPlaces {
+            places,
             with,
-            ..PartInPlaces::new(others.cloned(), steps)
-        };
-        let mut parts = Vec::with_capacity(2 + found.held.len() + found.more_held.len());
-        parts.push(part(None, None, found.always));
-        parts.push(part(Some(&others), None, found.more));
-        let held = found.held.into_iter();
-        parts.extend(held.map(|(with, steps)| part(None, with, steps)));
-        let held = found.more_held.into_iter();
-        parts.extend(held.map(|(with, steps)| part(Some(&others), with, steps)));
-        parts.retain(|part| !part.steps.is_empty());
-        parts
+            steps,
+        });
+        all.filter(|part| !part.steps.is_empty()).collect()
     }
 
     /// As [`Flows::again`], for variables that positions need at different steps.
@@ -206,9 +195,9 @@ impl Flows {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for of_position in own {
             let steps = runs.until_rerun(flow, of_position);
-            let found = runs.lives(flow, is_layered, &steps).anywhere();
-            always.push((of_position.0, found.always));
-            more.push((of_position.0, found.more));
+            let found = runs.lives(flow, is_layered, &steps);
+            always.push((of_position.0, all_steps(found.everywhere)));
+            more.push((of_position.0, all_steps(found.beside)));
             others = found.others;
         }
         let others = self.positions_of(others);
@@ -220,6 +209,11 @@ impl Flows {
         let more = together(&more).into_iter().map(beside);
         listed(together(&always)).chain(more).collect()
     }
+}
+
+/// All steps, for stages that have all places that run again.
+fn all_steps(held: Vec<Held>) -> Steps {
+    joined(held.into_iter().flat_map(|(_, steps)| steps))
 }
 
 fn listed(parts: Vec<(Vec<u32>, Steps)>) -> impl Iterator<Item = PartInPlaces> {

@@ -9,7 +9,7 @@ mod steps;
 mod tile;
 mod users;
 
-use lives::{PartOfLife, StageLives, stage_lives};
+use lives::{PartOfLife, StageLife, stage_lives};
 pub(super) use part::{Flow, Life, Part, QUANTITIES, Quantity};
 pub(in crate::memory) use tile::TileFlows;
 
@@ -50,8 +50,9 @@ pub(in crate::memory) struct Flows {
     segments: Arc<Segments>,
     /// Gradients that end where accumulators take their values.
     summed: Arc<Summed>,
-    /// When variables are live in stages of the pipeline; `None` before [`Flows::in_pipeline`].
-    lives: Option<Arc<StageLives>>,
+    /// By number of the use: when variables are live in stages of the pipeline; `None` before
+    /// [`Flows::in_pipeline`].
+    lives: Option<Arc<[StageLife]>>,
 }
 
 /// The role of a use's variables in a pipeline.

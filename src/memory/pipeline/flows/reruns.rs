@@ -142,10 +142,9 @@ impl Segments {
                 let kept = ranges.first().zip(until);
                 let kept = kept.map(|(&(from, _), until)| (from, until.max(from)));
                 Lives {
-                    more: without(kept.as_slice(), ranges),
-                    always: ranges.into(),
+                    everywhere: vec![(None, ranges.into())],
+                    beside: vec![(None, without(kept.as_slice(), ranges))],
                     others,
-                    ..Lives::default()
                 }
             }
             Life::AcrossPasses if is_layered => {
@@ -161,23 +160,18 @@ impl Segments {
                     .flat_map(|(_, steps)| steps.iter().copied());
                 let all = joined(all);
                 let of_own = self.held(ranges, is_own).into_iter();
-                let mut more_held: Vec<Held> = of_own
-                    .map(|(place, steps)| (place, without(&steps, &all)))
-                    .collect();
-                let mut held = Vec::new();
-                for (place, steps) in of_others {
+                let (mut everywhere, mut beside) = (Vec::new(), Vec::new());
+                beside.extend(of_own.map(|(place, steps)| (place, without(&steps, &all))));
+                for (place, steps) in of_others.into_iter().chain([(None, ranges.into())]) {
                     let kept = without(&steps, gap);
-                    more_held.push((place, without(&steps, &kept)));
-                    held.push((place, kept));
+                    beside.push((place, without(&steps, &kept)));
+                    everywhere.push((place, kept));
                 }
-                let always = without(ranges, gap);
                 let users = flow.forward.iter().chain(&flow.backward).copied();
                 Lives {
-                    more: without(ranges, &always),
-                    always,
+                    everywhere,
+                    beside,
                     others: users.filter(|&user| user != maker).collect(),
-                    held,
-                    more_held,
                 }
             }
             Life::AcrossPasses | Life::Backward => self.held_alone(ranges),
@@ -186,9 +180,10 @@ impl Segments {
 
     /// When variables are live that stay as recorded, since only backward passes free them.
     fn held_alone(&self, ranges: &[(u32, u32)]) -> Lives {
+        let mut everywhere = self.held(ranges, |_| true);
+        everywhere.push((None, ranges.into()));
         Lives {
-            always: ranges.into(),
-            held: self.held(ranges, |_| true),
+            everywhere,
             ..Lives::default()
         }
     }
@@ -228,33 +223,15 @@ fn mark_apart(reruns: &mut [Rerun]) {
     }
 }
 
-/// Steps at which variables are kept while a place runs again, with that place if a stage must have
-/// it.
+/// Steps at which variables are live, with a place that a stage must have if they are kept while it
+/// runs again.
 pub(super) type Held = (Option<u32>, Steps);
 
 /// When variables are live.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct Lives {
-    pub(super) always: Steps,
-    pub(super) held: Vec<Held>,
+    pub(super) everywhere: Vec<Held>,
     /// Live only in stages with any of `others`.
-    pub(super) more: Steps,
-    pub(super) more_held: Vec<Held>,
+    pub(super) beside: Vec<Held>,
     pub(super) others: Vec<u32>,
-}
-
-impl Lives {
-    /// Merges the held steps into the others, for stages that have all places that run again.
-    pub(super) fn anywhere(self) -> Self {
-        let all = |steps: Steps, held: Vec<Held>| {
-            let held = held.into_iter().flat_map(|(_, steps)| steps);
-            joined(steps.into_iter().chain(held))
-        };
-        Self {
-            always: all(self.always, self.held),
-            more: all(self.more, self.more_held),
-            others: self.others,
-            ..Self::default()
-        }
-    }
 }
