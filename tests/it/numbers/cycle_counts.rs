@@ -315,32 +315,6 @@ fn what_cannot_be_understood_is_a_warning() {
 }
 
 #[test]
-fn sums_stop_where_numbers_end() {
-    let sql = "UPDATE steps_by_ipu SET cycles = 9223372036854775807";
-    let (cycles, _) = after(EXECUTED, sql);
-    let cycles = cycles.unwrap();
-    assert!(
-        cycles
-            .by_operation
-            .iter()
-            .any(|cycles| cycles.all == u64::MAX)
-    );
-    let model = |sql: &str| {
-        let folder = TempDir::new().unwrap();
-        let [profile, debug] = copy(EXECUTED, folder.path());
-        Connection::open(&profile)
-            .unwrap()
-            .execute_batch(sql)
-            .unwrap();
-        layer_cycles(&model(&profile, &debug)).unwrap()
-    };
-    let found = model(sql);
-    assert!(found.by_layer.contains(&u64::MAX.div_ceil(4)));
-    let mut layers = found.by_layer.iter().zip(&found.exchange_by_layer);
-    assert!(layers.all(|(all, exchange)| exchange <= all));
-}
-
-#[test]
 fn a_profile_says_how_it_was_made() {
     let profile = Profile::read(&root().join(support::profile(EXECUTED))).unwrap();
     let made = profile.made;
