@@ -3,6 +3,7 @@
 
 mod attributed;
 mod compiled;
+mod fewest_ipus;
 mod growth;
 mod layer_cycles;
 mod modules;
