@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum WriteError {
     /// The folder does not exist.
-    #[error("it cannot be written: there is no such folder; give a path in a folder that is there")]
+    #[error("it cannot be written: the folder does not exist; give a path in a folder that exists")]
     NoFolder,
     /// The user lacks permission to write there.
     #[error("it cannot be written: {0}; give a path that you may write to")]
@@ -89,7 +89,7 @@ pub fn only_files(path: &Path) -> io::Result<Metadata> {
     if metadata.is_file() {
         Ok(metadata)
     } else {
-        let error = "it is no regular file";
+        let error = "it is not a regular file";
         Err(io::Error::new(ErrorKind::InvalidInput, error))
     }
 }

@@ -41,12 +41,12 @@ pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 pub enum Unreadable {
     /// The user lacks permission to read the file or a folder above it.
     #[error(
-        "there is no permission to read it: {0}; change the permissions of the file and of the \
+        "you have no permission to read it: {0}; change the permissions of the file and of the \
          folders above it, or run as a user who may read it"
     )]
     Denied(io::Error),
     /// Any other error of the system.
-    #[error("it cannot be read: {0}; give the path of a file that can be read")]
+    #[error("it cannot be read: {0}; give the path of a readable file")]
     Other(io::Error),
 }
 
@@ -113,7 +113,7 @@ mod tests {
     fn a_file_that_is_closed_names_permissions_first() {
         let message = |kind| Unreadable::from(io::Error::from(kind)).to_string();
         let closed = message(io::ErrorKind::PermissionDenied);
-        assert!(closed.starts_with("there is no permission to read it: "));
+        assert!(closed.starts_with("you have no permission to read it: "));
         assert!(message(io::ErrorKind::NotFound).starts_with("it cannot be read: "));
     }
 }

@@ -123,8 +123,8 @@ class SplitReport(Report):
     - ``max_stages``: how many stages there may be, one for each IPU
     - ``stages``: the stages, in order
     - ``cuts``: what is between the stages
-    - ``layers``: every layer alone, in order, In and Out among them
-    - ``too_large``: the layers that are alone over the limit
+    - ``layers``: every layer by itself, in order, In and Out among them
+    - ``too_large``: the layers that are over the limit by themselves
     - ``unplaced``: names of layers that the search gave up on
     - ``refusal``: why nothing fits
     - ``estimate``: for which micro-batch all is estimated, with ``at_micro_batch``

@@ -154,7 +154,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class LayerMemory:
-    """One layer as if it stood alone.
+    """One layer by itself.
 
     - ``total``: bytes of all tiles, each at its own peak
     - ``parts``: the same bytes by what they hold
@@ -242,7 +242,7 @@ class PlanRow:
     - ``is_within``: whether a step takes no more than ``max_step_ms``
     - ``is_shortest``: whether its step is shown to be the shortest with such memory
     - ``stages``: the layers of each stage
-    - ``command``: the command that gives it alone
+    - ``command``: the command that prints only this one
     - ``cycles``: cycles of a step of one replica, where the profile has cycles
     - ``micro_batches``: how many micro-batches that step has
     - ``milliseconds``: the time of the step in milliseconds, where the clock is known

@@ -87,8 +87,8 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     };
     let units = messages.look().units.for_bytes(limit);
     let warning = Warning::new(format!(
-        "tile {tile} needs {} of {}, but {} with the gaps that the compiler left between variables; \
-         keep as much free with --reserve if it counts them",
+        "tile {tile} needs {} of {}, but {} with the gaps that the compiler left between \
+         variables; keep that much free with --reserve in case it counts them",
         units.amount(model.recorded.tiles[tile].total),
         units.short(limit),
         units.amount(with_gaps)

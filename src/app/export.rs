@@ -81,7 +81,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
         let printed = stdout::is_file(&written).then_some("standard output");
         if let Some(other) = same.map(|(other, _)| *other).or(printed) {
             return Err(usage(format!(
-                "{other} and {option} name the same file, {}; give each a file of its own",
+                "{other} and {option} name the same file, {}; give each its own file",
                 displayed(path)
             )));
         }

@@ -76,7 +76,7 @@ pub(super) fn given(options: &Options, positions: &Positions) -> Result<Option<(
     plan.map(|plan| Some((plan, ipus))).ok_or_else(|| {
         usage(
             "--check-splits: the layers are not in the order of the model; name the last layer of \
-             each stage but the last, each once and in that order",
+             each stage except the final one, each once and in the order of the model",
         )
     })
 }
@@ -149,12 +149,12 @@ fn check_idle(options: &Options, ends: &[usize]) -> Result<()> {
     };
     match idle(ends).first() {
         Some(ipu) if memory.is_some_and(|memory| memory.0.len() > 1) => Err(usage(format!(
-            "--layers-per-ipu: IPU {ipu} would run nothing, which goes with one --mem-per-tile for all \
-             IPUs; give one amount, or leave the 0 out"
+            "--layers-per-ipu: IPU {ipu} would run nothing, which is only possible with one \
+             --mem-per-tile for all IPUs; give one amount, or leave the 0 out"
         ))),
         Some(ipu) if is_few => Err(usage(format!(
-            "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs nothing, \
-             and counts; give as many as there are counts",
+            "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs \
+             nothing, but still counts as an IPU; set --num-ipus to the number of counts",
             counted(ends.len(), "IPU")
         ))),
         _ => Ok(()),
@@ -168,7 +168,10 @@ pub(super) fn idle_ipus(options: &Options, positions: &Positions) -> Option<Stri
     let names: Vec<String> = idle.iter().map(usize::to_string).collect();
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("idle IPUs, which run nothing but count: {names}; stages are numbered without them")
+        format!(
+            "idle IPUs, which run nothing but still count: {names}; stages are numbered \
+                 without them"
+        )
     })
 }
 

@@ -55,7 +55,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
 fn load(options: &Options, messages: Messages) -> Result<Analysis> {
     if options.input.debug.is_some() {
         return Err(usage(
-            "a saved model is the only argument, since it has its contexts; leave DEBUG out",
+            "a saved model already has its debug contexts; leave DEBUG out",
         ));
     }
     let mut analysis = messages.while_showing(|progress| {
@@ -93,7 +93,7 @@ impl Beside {
             json_beside(&options.input.profile, name).unwrap_or_else(|error| {
                 let error = printable(&error.to_string());
                 let warning =
-                    Warning::new(format!("{name} beside the profile is left out: {error}"));
+                    Warning::new(format!("{name} beside the profile is ignored: {error}"));
                 messages.warning(None, &warning);
                 warnings.push((displayed(&options.input.profile), warning));
                 None
@@ -141,7 +141,7 @@ const NAMES_SHOWN: usize = 20;
 fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
     if options.layers.out_on != OutOn::Auto && placement.rules == Rules::Classic {
         return Err(usage(
-            "--out-on needs --memory-model full, since the classic one knows no Out; leave one of \
+            "--out-on needs --memory-model full, since the classic model has no Out; leave one of \
              them out",
         ));
     }
@@ -187,7 +187,7 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
         || {
             Outline::read(profile).with_context(|| displayed(profile))?;
             anyhow::bail!(
-                "no debug.cbor is beside {} or one folder above; give its path as the second \
+                "there is no debug.cbor beside {} or one folder above; give its path as the second \
                  argument",
                 displayed(profile)
             )
@@ -202,14 +202,15 @@ pub(super) enum ReadError {
     #[error(transparent)]
     Io(#[from] Unreadable),
     #[error(
-        "it has more than {max} bytes, and no {what} is that large; give it as {writer} wrote it"
+        "it has more than {max} bytes, and no {what} is that large; give the file as {writer} \
+         wrote it"
     )]
     TooLarge {
         max: u64,
         what: &'static str,
         writer: &'static str,
     },
-    #[error("it is no JSON: {0}; remove it, or let the framework write it again")]
+    #[error("it is not JSON: {0}; remove it, or let the framework write it again")]
     NoJson(serde_json::Error),
 }
 

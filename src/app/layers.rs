@@ -75,10 +75,13 @@ pub(super) fn finer<'a>(
     };
     let names = too_large.iter().map(|&at| positions.name(at).to_string());
     messages.summary(format_args!(
-        "Layers: {} by the modules of the model, since {} alone {} over the limit",
+        "Layers: {} by the modules of the model, since {} {} over the limit",
         counted(finer.len() - 1, "layer"),
         sample(&names.collect::<Vec<_>>()),
-        if too_large.len() == 1 { "is" } else { "are" }
+        match too_large.len() {
+            1 => "by itself is",
+            _ => "by themselves are",
+        }
     ));
     layers
         .with(
@@ -122,8 +125,8 @@ fn described(layering: &Layering, modules: &ModuleLayers) -> String {
     let layers = counted(layering.len() - 1, "layer");
     if modules.are_by_flow() {
         return format!(
-            "{layers}, runs of steps between which little data flows, since no names of modules \
-             are recorded; set --layer-name-regex if names tell layers"
+            "{layers}, runs of steps between which little data flows, since the profile names no \
+             modules; set --layer-name-regex if other names give the layers"
         );
     }
     format!(
@@ -204,9 +207,9 @@ pub(super) fn none(model: &Model, layering: &Layering) -> anyhow::Error {
     let modules = Layering::new(model, &LayerOptions::modules());
     if modules.is_empty() {
         return usage(format!(
-            "no operation matched the layer regex {regex}, and no modules of the model are known, so \
-             there are no layers to split between; set --layer-name-regex to a regex whose capture \
-             group is the layer, such as 'layer(\\d+)'{}",
+            "no operation matched the layer regex {regex}, and the modules of the model are \
+             unknown, so there are no layers to split between; set --layer-name-regex to a regex \
+             whose capture group is the layer, such as 'layer(\\d+)'{}",
             names(model)
         ));
     }

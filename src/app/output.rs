@@ -273,8 +273,8 @@ impl<'a> Outputs<'a> {
         let mut misses = coverage.map(|bytes| (i128::from(bytes.rest), i128::from(bytes.recorded)));
         if misses.any(|(rest, recorded)| rest * 100 > recorded * (100 - ENOUGH)) {
             let warning = Warning::new(format!(
-                "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; see \
-                 with --diagnose what is missing"
+                "less than {ENOUGH} % of the fullest tile is attributed to operations: {line}; run \
+                 with --diagnose to see what is missing"
             ));
             self.messages.warning(None, &warning);
         } else if !line.is_empty() {

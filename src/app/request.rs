@@ -112,8 +112,8 @@ fn refuse_impossible(pipeline: Pipeline) -> Result<()> {
     let state = pipeline.state;
     if state.is_sharded() && pipeline.replicas < 2 {
         return Err(usage(format!(
-            "--optimizer-state {state}: one replica has all of the state; give --replicas with 2 or \
-             more, or take off-chip"
+            "--optimizer-state {state}: state can only be shared by several replicas; give \
+             --replicas with 2 or more, or use off-chip"
         )));
     }
     Ok(())
@@ -137,7 +137,7 @@ fn first(all: &[(bool, &'static str)]) -> Option<&'static str> {
 
 fn no_pipeline(option: &str, original: &str) -> anyhow::Error {
     usage(format!(
-        "{option}: {original}, as the original tool has it, knows no pipeline; leave one of both out"
+        "{option}: {original}, as in the original tool, has no pipeline; leave one of the two out"
     ))
 }
 
@@ -207,7 +207,8 @@ fn refuse_greedy(options: &Options, ipus: IpuCount, limits: usize) -> Result<()>
     ]);
     asked.map_or(Ok(()), |what| {
         Err(usage(format!(
-            "--solver greedy, the search of the original tool, does not know {what}; leave it out"
+            "--solver greedy, the search of the original tool, does not support {what}; leave it \
+             out"
         )))
     })
 }

@@ -29,7 +29,7 @@ pub enum Damage {
     #[error("contexts without an id: {0}")]
     WithoutId(usize),
     /// Number of ignored entries of `contexts`.
-    #[error("entries of `contexts` that are no maps: {0}")]
+    #[error("entries of `contexts` that are not maps: {0}")]
     NoMaps(usize),
     /// Number of keys, values and names of a wrong type, which count as absent.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
@@ -121,7 +121,7 @@ pub(super) struct Anomalies {
     pub duplicates: usize,
     /// Number of contexts without an id, or with id 0.
     pub without_id: usize,
-    /// Number of entries of `contexts` that are no maps.
+    /// Number of entries of `contexts` that are not maps.
     pub no_maps: usize,
     /// Number of keys and values of a wrong type.
     pub mistyped: usize,
@@ -163,8 +163,8 @@ impl Anomalies {
     pub fn warnings(&self) -> Vec<Warning> {
         let trailing = self.trailing.map(|end| {
             Warning::new(format!(
-                "the debug file goes on after its document, which ends at byte {end}, and the rest \
-                 is ignored; {DEBUG_AGAIN}"
+                "the debug file continues after its document, which ends at byte {end}, and the \
+                 rest is ignored; {DEBUG_AGAIN}"
             ))
         });
         trailing.into_iter().collect()

@@ -141,7 +141,7 @@ impl Take for Contexts<'_> {
     }
 
     fn other(self) {
-        let problem = "its `contexts` is no array";
+        let problem = "its `contexts` is not an array";
         self.0.refusal = Some(DebugInfoError::Shape { problem });
     }
 }

@@ -13,7 +13,7 @@ pub enum DebugInfoError {
     #[error(transparent)]
     Io(#[from] Unreadable),
     /// The file has no bytes.
-    #[error("the file is empty, as one is whose process was stopped; {DEBUG_AGAIN}")]
+    #[error("the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}")]
     Empty,
     /// The file is an SQLite database, most likely the profile.
     #[error(

@@ -88,7 +88,7 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     (count > layers).then(|| {
         Warning::new(format!(
             "code was outlined, so layers may be missing: the function with the operation '{}' is \
-             called from {count} places, but its names are those of one of them, and the number of \
+             called from {count} places, but has the names of only one of them, and the number of \
              layers found is {layers}; record a new profile without outlining ({})",
             model.operations[operation.0].name,
             without_outlining(
@@ -114,7 +114,7 @@ fn without_outlining(framework: Framework, regex: &str) -> String {
         ),
         Framework::Popxl | Framework::Poplar => (
             false,
-            "write the model so that each layer calls a function of its own",
+            "write the model so that each layer calls its own function",
         ),
     };
     if outliner {

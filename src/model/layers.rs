@@ -19,7 +19,7 @@ pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 pub enum LayerOrder {
     /// By name, with numbers compared as numbers.
     Natural,
-    /// That of the first appearance in the program.
+    /// By the first appearance in the program.
     #[default]
     Steps,
 }

@@ -75,17 +75,17 @@ fn sentence(bytes: u64, all: &MissedByAll, steps: u32, is_training: bool) -> War
     let (missed, at_ends) = (all.max_count, all.at_ends);
     if is_training && at_ends > 0 {
         return Warning::new(format!(
-            "{count} variables with {bytes} bytes are probably weights, but live at all of {steps} \
-             steps but up to {missed}, between step {first} and step {last}, that only copy from \
-             or to the host; {at_ends} of them miss the first or the last step, so a pipeline that \
-             trains keeps copies of them as of activations, unless a context says that they are \
-             weights; try --schedule none, which keeps no copies"
+            "{count} variables with {bytes} bytes are probably weights, but live at all {steps} \
+             steps except at most {missed}, between step {first} and step {last}, that only copy \
+             from or to the host; {at_ends} of them miss the first or the last step, so a pipeline \
+             that trains keeps copies of them like activations, unless a context says that they \
+             are weights; try --schedule none, which keeps no copies"
         ));
     }
     Warning::new(format!(
-        "{count} variables with {bytes} bytes are probably weights, but live at all of {steps} \
-         steps but up to {missed}, between step {first} and step {last}, that only copy from or to \
-         the host, so they are not among what is always live; look for them under the rest in \
+        "{count} variables with {bytes} bytes are probably weights, but live at all {steps} steps \
+         except at most {missed}, between step {first} and step {last}, that only copy from or to \
+         the host, so they do not count as always live; look for them under 'Not always live' in \
          --memory-totals: they count at all other steps"
     ))
 }
@@ -184,7 +184,7 @@ mod tests {
         let text = sentence(12_345, &all, 10, true);
         for part in [
             "3 variables with 12,345 bytes",
-            "all of 10 steps but up to 2, between step 0 and step 9",
+            "all 10 steps except at most 2, between step 0 and step 9",
             "2 of them miss the first or the last step",
         ] {
             assert!(text.contains(part), "{part} in {text}");

@@ -139,9 +139,9 @@ pub(super) fn disagreement(
     let first = names.first()?;
     Some(Warning::new(format!(
         "{} operations have gradients among their outputs, but are marked as part of the forward \
-         pass by their attribute `recomputetype` (the first is {first:?}), so which operations \
-         are backward is uncertain, and with it what a pipeline keeps; leave that out with \
-         --schedule none",
+         pass by their attribute `recomputetype` (the first is {first:?}), so popliner cannot be \
+         sure which operations are backward, and what a pipeline keeps; leave pipeline costs out \
+         with --schedule none",
         names.len()
     )))
 }

@@ -68,7 +68,7 @@ impl<'r> Cells<'r> {
             ValueRef::Integer(value) if value >= 0 => Ok(value as u64),
             _ => self
                 .optional(column)?
-                .ok_or_else(|| self.problem(column, "it is NULL where a number belongs")),
+                .ok_or_else(|| self.problem(column, "it is NULL instead of a number")),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'r> Cells<'r> {
         let found = found.data_type();
         self.problem(
             column,
-            format!("it holds a value of type {found} where {expected} belongs"),
+            format!("it holds a value of type {found} instead of {expected}"),
         )
     }
 }

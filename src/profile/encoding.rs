@@ -37,7 +37,7 @@ pub enum BlobError {
         value: u64,
     },
     /// The number of values is not the number of tiles (or IPUs).
-    #[error("it holds {found} values where {expected} belong")]
+    #[error("it holds {found} values instead of {expected}")]
     WrongLength {
         /// Number of values that belong there.
         expected: usize,

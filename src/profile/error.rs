@@ -19,10 +19,10 @@ pub enum ProfileError {
     #[error(transparent)]
     Io(#[from] Unreadable),
     /// The file has no bytes.
-    #[error("the file is empty, as one is whose process was stopped; {PROFILE_AGAIN}")]
+    #[error("the file is empty: the process that wrote it was probably stopped; {PROFILE_AGAIN}")]
     Empty,
     /// The first bytes are not those of an SQLite database.
-    #[error("the file is no SQLite database{instead}; {GIVE_PROFILE}")]
+    #[error("the file is not an SQLite database{instead}; {GIVE_PROFILE}")]
     NotADatabase {
         /// Kind of file that it looks like, starting with a comma; empty if unknown.
         instead: &'static str,
@@ -43,7 +43,8 @@ pub enum ProfileError {
     Unfinished(PathBuf),
     /// The file is an SQLite database, but not a profile.
     #[error(
-        "the file is an SQLite database, but no profile: it has no table `{table}`; {GIVE_PROFILE}"
+        "the file is an SQLite database, but not a profile: it has no table `{table}`; \
+         {GIVE_PROFILE}"
     )]
     NotAProfile {
         /// Name of a table that every profile has.
@@ -76,14 +77,14 @@ pub enum ProfileError {
         table: &'static str,
     },
     /// A table that must have one row has several.
-    #[error("table `{table}` has several rows where one belongs; {PROFILE_AGAIN}")]
+    #[error("table `{table}` has several rows instead of one; {PROFILE_AGAIN}")]
     SeveralRows {
         /// Name of the table.
         table: &'static str,
     },
     /// The profile was recorded without lowered variables.
     #[error(
-        "the profile holds no lowered variables, so no memory can be computed; record it again with \
+        "the profile has no lowered variables, so no memory can be computed; record it again with \
          POPLAR_ENGINE_OPTIONS='{{\"autoReport.all\":\"true\"}}' or with the engine option \
          autoReport.outputLoweredVars set to true"
     )]
@@ -102,15 +103,15 @@ pub enum ProfileError {
     },
     /// Tables may mean something else in this format.
     #[error(
-        "the profile has report format {0}, and popliner knows format {KNOWN_MAJOR} alone, that of \
-         Poplar up to 3.3; record it with such an SDK, or use a popliner that knows its format"
+        "the profile has report format {0}, and popliner reads only format {KNOWN_MAJOR} (Poplar up \
+         to 3.3); record it with such an SDK, or use a popliner that reads its format"
     )]
     OtherFormat(FormatVersion),
     /// The model was compiled for replicas of one IPU each, and the file does not list exactly one.
     #[error(
-        "the profile was compiled for {replicas} replicas of one IPU each and does not list one of \
-         them alone, but {listed} tiles; compile the model without replication to split it, or \
-         judge it as it is with --fit"
+        "the profile was compiled for {replicas} replicas of one IPU each and lists all {listed} \
+         tiles instead of those of one replica; compile the model without replication to split it, \
+         or judge it as it is with --fit"
     )]
     Replicas {
         /// Number of replicas.
@@ -138,7 +139,7 @@ pub enum ProfileError {
     /// Programs of several compilations share ids.
     #[error(
         "table `programs`, column `compilation_step_id`: there are several compilation steps, \
-         whose programs share their ids; record each compilation into a folder of its own"
+         whose programs share their ids; record each compilation into its own folder"
     )]
     SeveralCompilations,
     /// `memory_by_tile` lists neither all tiles nor the tiles of one replica.
@@ -179,7 +180,7 @@ pub enum ProfileError {
     Changed,
     /// A view or a virtual table has the name of a table.
     #[error(
-        "`{table}` is {found} and not a table, and code that runs when it is read is not run; \
+        "`{table}` is {found} instead of a table, and popliner runs no code from files; \
          {GIVE_PROFILE}"
     )]
     NoTable {
@@ -190,8 +191,8 @@ pub enum ProfileError {
     },
     /// A column is computed when it is read.
     #[error(
-        "column `{column}` of table `{table}` is computed when it is read, and such code is not \
-         run; {GIVE_PROFILE}"
+        "column `{column}` of table `{table}` is computed when it is read, and popliner runs no \
+         code from files; {GIVE_PROFILE}"
     )]
     Computed {
         /// Name of the table.

@@ -60,9 +60,9 @@ impl FormatVersion {
             return Vec::new();
         }
         vec![Warning::new(format!(
-            "the profile has report format {self}, and only {KNOWN_MAJOR}.{KNOWN_MINOR}, that of \
-             Poplar 3.3, was checked against real files; look at the figures and at the coverage \
-             with care, or record the profile with that SDK"
+            "the profile has report format {self}, and only {KNOWN_MAJOR}.{KNOWN_MINOR} (Poplar \
+             3.3) was checked against real files; look at the figures and at the coverage with \
+             care, or record the profile with that SDK"
         ))]
     }
 }
@@ -153,9 +153,9 @@ impl Target {
         };
         Ok(Some(Warning::new(format!(
             "the profile was compiled for {replicas} identical replicas of one IPU each, and \
-             results are those of one of them, with the code that exchanges gradients between \
-             them, and with its part alone of what is sharded over them; compile without \
-             replication to compute the model by itself"
+             results are for one of them, with the code that exchanges gradients between them and \
+             only its share of sharded variables; compile without replication to compute the model \
+             by itself"
         ))))
     }
 

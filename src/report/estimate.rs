@@ -42,9 +42,9 @@ impl EstimateFacts {
     pub(super) fn sentences(&self) -> [Sentence; 2] {
         let what = say("this is an estimate for micro-batches of ")
             .count(self.micro_batch)
-            .text(", and the profile is of ")
+            .text(", and the profile was recorded with ")
             .count(self.recorded_micro_batch)
-            .text(": compile with that to be sure");
+            .text(": compile it to be sure");
         let largest = match self.largest_micro_batch {
             Some(largest) => {
                 say("the largest micro-batch that fits, by the same estimate, is ").count(largest)

@@ -182,7 +182,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     }
     if plan.rows.iter().any(|row| row.cycles.is_none()) {
         lines.push(say(
-            "the profile has no cycles, so that time is not known: record it with \
+            "the profile has no cycles, so popliner cannot compute times: record it with \
              \"profiler.includeCycleEstimates\":\"true\", or run the model",
         ));
     }
@@ -198,18 +198,18 @@ fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
     let is_streamed = rows().any(|row| row.streamed_bytes.is_some());
     let mut why = Vec::new();
     if is_streamed {
-        why.push("loading and storing state, for which --streaming-bandwidth is needed");
+        why.push("to load and store state (give --streaming-bandwidth)");
     }
     if is_sharded {
-        why.push("gathering state from replicas");
+        why.push("to gather state from replicas");
     }
     (count > 0 && !why.is_empty()).then(|| {
         say(format!(
-            "the last {} with optimizer state elsewhere {} not compared with others: not counted is \
-             the time of {}",
+            "the last {} with optimizer state elsewhere {} not compared with the others: the step \
+             does not include the time {}",
             counted(count, "row"),
             if count == 1 { "is" } else { "are" },
-            why.join(", and that of ")
+            why.join(" and ")
         ))
     })
 }
@@ -260,7 +260,7 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
     };
     Some(say(format!(
         "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}; not tried: other \
-         micro-batches",
+         numbers of micro-batches",
         tried(|pipeline| pipeline.schedule.to_string()),
         tried(|pipeline| pipeline.recompute.to_string()),
         tried(|pipeline| pipeline.state.to_string())

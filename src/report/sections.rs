@@ -308,7 +308,7 @@ fn refusal(report: &Report, _: Form) -> Vec<Block> {
     blocks.extend(lines(sentences::help(report, refusal)));
     let changes = sentences::advice(report);
     if !changes.is_empty() {
-        let head = "each of these frees memory where the most is lacking, and may not be enough";
+        let head = "each of these frees memory where the most is missing, but may not be enough";
         blocks.push(Block::Paragraph(say(head)));
         blocks.extend(changes.into_iter().map(Block::Under));
     }

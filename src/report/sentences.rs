@@ -178,7 +178,7 @@ fn fits_on(report: &Report, split: &Split) -> Sentence {
     match framework {
         _ if stages == 1 => line.text(": a pipeline is not needed"),
         Some(Framework::Poptorch) if !stages.is_power_of_two() => line.text(format!(
-            "; PopTorch takes powers of 2 alone, here {}",
+            "; PopTorch needs a power of 2: use {}",
             stages.next_power_of_two()
         )),
         _ => line,
@@ -205,8 +205,8 @@ pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<Sentence> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {
         say(
-            "more than 98 % of the limit is taken, and exchange code between IPUs is in no profile \
-             of one IPU: ",
+            "more than 98 % of the limit is taken, and a profile of one IPU has no code for \
+             exchange between IPUs: ",
         )
         .code("--reserve")
         .text(" keeps room for it")
@@ -228,7 +228,7 @@ pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
 /// Says why a split does not fit, as the end of a sentence that begins with "the split".
 pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
     if !split.unplaced.is_empty() {
-        return say("is as far as the search came; in no stage: ").layers(&split.unplaced);
+        return say("is as far as the search got; in no stage: ").layers(&split.unplaced);
     }
     let stages = split.stages.len();
     if stages > split.max_stages as usize {
@@ -265,7 +265,7 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let is_by_regex = report.provenance.layer_name_regex.is_some();
     let help = match &*report.provenance.memory_model {
         "full" if is_by_regex => {
-            "more IPUs do not help, finer layers may (--layer-name-regex auto)"
+            "more IPUs do not help, but finer layers may (--layer-name-regex auto)"
         }
         _ => "more IPUs do not help",
     };
@@ -274,7 +274,7 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
         Sentence::default()
             .name(text::capital(&report.pseudo_layers.named(&layer.name)))
-            .text(format!("{meaning} alone needs "))
+            .text(format!("{meaning} by itself needs "))
             .amount(layer.fullest_tile_bytes)
             .text(format!(" on tile {}, ", layer.fullest_tile))
             .bytes(layer.fullest_tile_bytes.saturating_sub(limit))
@@ -310,9 +310,9 @@ pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -
         ([], false) => "on one IPU in every split".to_string(),
         ([], true) => "untied".to_string(),
         ([one], _) => format!("on IPU {one}"),
-        (_, true) => format!(
-            "untied, a weight of its own on each of IPUs {stages}; untie it in the model too"
-        ),
+        (_, true) => {
+            format!("untied, with a copy on each of IPUs {stages}; untie it in the model too")
+        }
         (_, false) => format!("on IPUs {stages}, which no framework runs"),
     };
     say("tied weight ")
@@ -339,7 +339,7 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
     };
     let explained = i128::from(coverage.recorded) - i128::from(coverage.rest);
     say(format!(
-        "{} of the fullest tile of the whole model, {} with ",
+        "{} of the fullest tile of the whole model, tile {} with ",
         share(explained),
         coverage.tile
     ))
@@ -362,17 +362,16 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
     let agree = match (proof.step_at_least, proof.optimal) {
         (None, _) => "optimal: the integer program and the dynamic program agree on ",
         (Some(_), true) => {
-            "optimal: all splits were tried, or shown to be no faster; the slowest \
-                            stage of no split takes fewer than "
+            "optimal: all splits were tried, or shown to be no faster; in every split the slowest \
+             stage takes at least "
         }
         (Some(_), false) => {
-            "not all splits could be tried; the slowest stage of no split takes \
-                             fewer than "
+            "not all splits could be tried; in every split the slowest stage takes at least "
         }
     };
     let optimal = say(agree).name(numbers.join(", "));
     let optimal = match proof.step_at_least {
-        Some(step) => optimal.text(", and no step fewer than ").count(step),
+        Some(step) => optimal.text(", and every step at least ").count(step),
         None => optimal,
     };
     let lower = proof.bottlenecks.iter().map(|bottleneck| {

@@ -153,7 +153,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     lines.extend(streaming(step));
     if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
         lines.push(
-            say("not all splits could be tried: no step takes less than ")
+            say("not all splits could be tried: no step takes fewer than ")
                 .count(least)
                 .text(" cycles"),
         );
@@ -168,7 +168,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
 fn time(step: &StepFacts) -> Sentence {
     let batches = counted(step.micro_batches, "micro-batch");
     let why = match step.micro_batches_by_default && step.micro_batches > 1 {
-        true => " (assumed; --micro-batches takes your number)",
+        true => " (assumed; give your number with --micro-batches)",
         false => "",
     };
     let mut line = say(format!("a step of {batches}{why} takes "))
@@ -193,8 +193,8 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         format!("{share:.1} %")
     };
     let mut line = say("stage ").count(step.slowest_stage).text(format!(
-        " is the slowest; a pipeline that is always full would take {:.1} % of the step, \
-             filling and draining takes {}",
+        " is the slowest; a pipeline that is always full would take {:.1} % of the step, filling \
+         and draining take {}",
         step.efficiency * 100.0,
         share(step.ramp_cycles)
     ));
@@ -202,7 +202,7 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         Some(0) => line,
         Some(copies) if copies.saturating_mul(1000) < step.cycles => line,
         Some(copies) => line.text(format!(", copies between IPUs {}", share(copies))),
-        None => line.text(", copies between IPUs are not known without a clock"),
+        None => line.text(", the time of copies between IPUs is unknown without a clock frequency"),
     };
     match step.update_cycles {
         0 => line,
@@ -214,15 +214,13 @@ fn made_up_of(step: &StepFacts) -> Sentence {
 fn streaming(step: &StepFacts) -> Option<Sentence> {
     let bytes = step.streamed_bytes?;
     let line = match step.streaming_is_counted {
-        Some(true) => say("with the time to load and store "),
-        _ => say("plus the time to load and store "),
+        Some(true) => say("this includes the time to load and store "),
+        _ => say("this does not include the time to load and store "),
     };
     let line = line.amount(bytes).text(" outside the IPUs");
     Some(match step.streaming_is_counted {
         Some(true) => line,
-        _ => line
-            .text(", which is not known: give ")
-            .code("--streaming-bandwidth"),
+        _ => line.text(": give ").code("--streaming-bandwidth"),
     })
 }
 

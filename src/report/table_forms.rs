@@ -11,16 +11,16 @@ use std::io::{self, Write};
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
-    /// Aligned on a terminal; elsewhere JSON for --solve and TSV for tables.
+    /// Aligned columns on a terminal; otherwise JSON for --solve and TSV for tables.
     #[default]
     Auto,
     /// Aligned columns, for people.
     Table,
     /// Objects with the names of the columns.
     Json,
-    /// Columns apart by tabs.
+    /// Columns separated by tabs.
     Tsv,
-    /// Columns apart by commas.
+    /// Columns separated by commas.
     Csv,
 }
 

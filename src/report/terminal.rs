@@ -324,9 +324,8 @@ mod tests {
     #[test]
     fn the_verdict_of_a_split_that_does_not_fit() {
         let report = report();
-        let expected = "\
-FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
-  Layer 2 alone needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help, finer layers may (--layer-name-regex auto)";
+        let expected = "FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,048 bytes over the limit of 638,976
+  Layer 2 by itself needs 700,024 bytes on tile 1, 61,048 over the limit: more IPUs do not help, but finer layers may (--layer-name-regex auto)";
         assert_eq!(section(&report, "verdict", &PLAIN), expected);
         let text = text(
             &complete(),
@@ -358,7 +357,7 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
         split.unplaced = vec![Some("3".into()), Some("4".into())];
         let text = section(&report, "verdict", &PLAIN);
         assert!(
-            text.ends_with("is as far as the search came; in no stage: 3 4"),
+            text.ends_with("is as far as the search got; in no stage: 3 4"),
             "{text}"
         );
         let split = report.split.as_mut().unwrap();
@@ -392,7 +391,7 @@ FAILURE: [ In 0 | 1\\u{1b}[31m 2 Out ] is the best, but tile 1 of stage 1 is 61,
             overhead: 501,
             rest: -1,
         });
-        let expected = "100.05 % of the fullest tile of the whole model, 7 with 2,000 bytes, is \
+        let expected = "100.05 % of the fullest tile of the whole model, tile 7 with 2,000 bytes, is \
                         attributed: 50.00 % to layers, 25.00 % to other operations (5.00 % in \
                         every place that uses it), 25.05 % to every stage";
         assert_eq!(section(&report, "coverage", &PLAIN), expected);

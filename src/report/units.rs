@@ -15,7 +15,7 @@ pub enum Units {
     /// 1,048,576 bytes.
     #[value(name = "MiB", alias = "mib")]
     MiB,
-    /// The largest that goes with the amount.
+    /// The largest unit that suits the amount.
     Auto,
 }
 

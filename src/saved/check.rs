@@ -57,7 +57,7 @@ fn target(model: &Model) -> Checked {
     let recorded: &[RecordedTile] = &model.recorded.tiles;
     ensure(
         recorded.is_empty() || recorded.len() == tiles as usize,
-        || "recorded tiles are not as many as tiles".into(),
+        || "the number of recorded tiles is wrong".into(),
     )?;
     let backward_start = model.backward_start.iter();
     let mut backward_start = backward_start
@@ -66,7 +66,7 @@ fn target(model: &Model) -> Checked {
     let variables = [&model.variables, &model.code_variables];
     let are_on_tiles = variables.iter().all(|list| list.tiles() == tiles);
     ensure(are_on_tiles, || {
-        "variables are not on as many tiles as there are".into()
+        "the number of tiles with variables is wrong".into()
     })?;
     model
         .cycles
@@ -77,7 +77,7 @@ fn target(model: &Model) -> Checked {
 fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
     let all = &cycles.by_operation;
     ensure(all.len() == model.operations.len(), || {
-        "there are not as many cycles as operations".into()
+        "the numbers of cycles and operations differ".into()
     })?;
     let parts = &cycles.by_cluster;
     each("part of the cycles", parts, |part| of_cluster(part, model))?;

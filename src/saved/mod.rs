@@ -62,7 +62,7 @@ pub enum SavedError {
     Write(#[from] WriteError),
     /// The first bytes are not the magic of a saved model.
     #[error(
-        "this is no model that --save-to-file wrote; give one, or leave --load-from-file out to \
+        "this is not a model that --save-to-file wrote; give one, or leave --load-from-file out to \
          read a profile.pop"
     )]
     NotSaved,

@@ -118,7 +118,7 @@ impl Uses {
             return Err("the uses are not in order");
         }
         if self.tiles.len() != parts.len() {
-            return Err("the parts of groups are not as many as stated");
+            return Err("the number of parts of groups is wrong");
         }
         let mut rest = &self.counts[..];
         let spans = self.tiles.iter().zip(parts).map(|(&tiles, part)| {

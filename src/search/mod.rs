@@ -54,7 +54,10 @@ pub enum SearchError {
     #[error(transparent)]
     Solve(#[from] SolveError),
     /// The costs up to the limit and all costs lead to different answers.
-    #[error("internal error: a split was found that was not found at first; {REPORT_THIS}")]
+    #[error(
+        "internal error: a second search found a split that the first one missed; \
+             {REPORT_THIS}"
+    )]
     FoundLater,
 }
 

@@ -129,8 +129,7 @@ impl IpuCount {
 pub enum Solver {
     /// The integer program.
     Ilp,
-    /// The search of the original tool, which knows neither objectives nor
-    /// constraints nor tied weights.
+    /// The search of the original tool, without objectives, constraints and tied weights.
     Greedy,
 }
 

@@ -82,7 +82,7 @@ impl fmt::Display for ConflictKind {
             Self::NoSuchIpu { ipus } => {
                 write!(f, "IPUs are counted from 0, and there are {ipus}")
             }
-            Self::CutForbidden => f.write_str("the same cut is required and forbidden"),
+            Self::CutForbidden => f.write_str("one cut is both required and forbidden"),
             Self::Backwards => {
                 f.write_str("stages follow the layers, so a layer is on one IPU and a later one never on an earlier IPU")
             }

@@ -32,7 +32,8 @@ pub enum SolveError {
     },
     /// The goal needs cycles, and the problem has none.
     #[error(
-        "--objective cycles: no layer's cycles are known; choose another objective, or record the profile with cycles"
+        "--objective cycles: the profile has no cycles of layers; choose another objective, or \
+         record the profile with cycles"
     )]
     NoCycles,
     /// The number of limits differs from the number of IPUs.

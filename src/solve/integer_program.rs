@@ -109,7 +109,7 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
     }
     let stages = network.earliest_path();
     let plan = Plan::new(stages, checked.layers())
-        .ok_or_else(|| unproven(main, "the best ranges are no split".to_owned()))?;
+        .ok_or_else(|| unproven(main, "the best ranges do not form a split".to_owned()))?;
     Ok(Search::Found(Answer { plan, proofs }))
 }
 
@@ -176,7 +176,7 @@ fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u
     };
     let checked = network.checked;
     let plan = Plan::new(path, checked.layers())
-        .ok_or_else(|| fail("the chosen ranges are no split".to_owned()))?;
+        .ok_or_else(|| fail("the chosen ranges do not form a split".to_owned()))?;
     let found = sum_of(checked, objective, &plan);
     if found != Some(sums.best) {
         let best = sums.best;

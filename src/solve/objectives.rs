@@ -24,20 +24,20 @@ pub enum Objective {
 /// that are within the limits and obey the constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
-    /// The lowest memory on the fullest tile; then fewest stages, evenness, and
+    /// The lowest memory on the fullest tile; then the fewest stages, the most even stages, and the
     /// fewest bytes over the cuts.
     #[default]
     Peak,
-    /// The fewest stages; then as peak.
+    /// The fewest stages; then like peak.
     Fewest,
-    /// The fewest bytes over the cuts; then as peak.
+    /// The fewest bytes over the cuts; then like peak.
     Communication,
-    /// The fewest cycles of the slowest stage, executed or as the compiler
-    /// estimates, with what is recomputed; then as peak.
+    /// The fewest cycles of the slowest stage, executed or as the compiler estimates, including
+    /// recomputation; then like peak.
     Cycles,
-    /// The shortest step for each of its micro-batches: with the filling and draining of
-    /// the pipeline, the copies between IPUs and the update; then the fewest stages, then
-    /// the lowest peak.
+    /// The shortest step for each of its micro-batches, including filling and draining the
+    /// pipeline, the copies between IPUs and the update; then the fewest stages, then the lowest
+    /// peak.
     Time,
 }
 

@@ -24,9 +24,9 @@ pub(crate) fn check_debug(
         // Two files without contexts were found in public repositories.
         anyhow::ensure!(
             !debug_info.is_empty() || !debug_info.damage().is_empty(),
-            "it has no contexts, so nothing would have a name or a layer: the process that wrote it \
-             compiled nothing; give the debug.cbor of the process that wrote the profile, or record \
-             both again with autoReport.outputDebugInfo set to true"
+            "it has no contexts, so no operation has a name or a layer: the process that wrote it \
+             compiled nothing; give the debug.cbor of the process that wrote the profile, or \
+             record both again with autoReport.outputDebugInfo set to true"
         );
         let belonging = Belonging::new(programs, debug_info);
         let mut damage = debug_info.damage().to_vec();
@@ -60,18 +60,18 @@ fn foreign(belonging: &Belonging, is_trusted: bool) -> Result<Warning> {
         ..
     } = belonging;
     let evidence = format!(
-        "of {ids} contexts that its programs refer to, {found} are there, and {of_programs} of \
-         these are of programs; of {named} compute sets with a name, {same_names} have that of \
+        "of {ids} contexts that its programs refer to, {found} exist, and {of_programs} of these \
+         belong to programs; of {named} compute sets with a name, {same_names} have the name of \
          their context"
     );
     anyhow::ensure!(
         is_trusted,
-        "the debug file belongs to another compilation than the profile: {evidence}; \
-         {OWN_DEBUG}, or --trust-debug-info to take this one"
+        "the debug file belongs to another compilation than the profile: {evidence}; {OWN_DEBUG}, \
+         or --trust-debug-info to use this one"
     );
     Ok(Warning::new(format!(
-        "the debug file belongs to another compilation than the profile, and is taken all the \
-         same: {evidence}; {OWN_DEBUG}"
+        "the debug file belongs to another compilation than the profile, but is used as requested: \
+         {evidence}; {OWN_DEBUG}"
     )))
 }
 
@@ -95,7 +95,7 @@ fn judged_damage(
         .map_or_else(|| texts.join("; "), ToString::to_string);
     if is_trusted {
         let warning = Warning::new(format!(
-            "the debug file is damaged, and is taken all the same: {text}; {DEBUG_AGAIN}"
+            "the debug file is damaged, but is used as requested: {text}; {DEBUG_AGAIN}"
         ));
         return Ok((Some(warning), None));
     }

@@ -84,7 +84,7 @@ impl Witness {
     /// data, which have bytes, but no numbers to compare.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
-            Self::Rows => ["its rows are", "those that need one"],
+            Self::Rows => ["its rows are", "the rows that it needs are"],
             Self::OneStage => ["the total is", "its variables and code take"],
             Self::Total => ["the total is", "its parts make up"],
             Self::Categories => ["bytes are", "its variables have"],
@@ -292,13 +292,13 @@ pub(crate) fn of_profile(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction
 pub enum Incomplete {
     /// The profile contradicts itself.
     #[error(
-        "the profile contradicts itself: {0}; {PROFILE_AGAIN}, or see with --allow-incomplete what \
-         can be shown of it, without a verdict"
+        "the profile contradicts itself: {0}; {PROFILE_AGAIN}, or run with --allow-incomplete to \
+         see what can be shown without a verdict"
     )]
     Profile(String),
     /// The debug file lacks contexts.
     #[error(
-        "the debug file is damaged: {0}; {DEBUG_AGAIN}, or give --trust-debug-info to take it as it is"
+        "the debug file is damaged: {0}; {DEBUG_AGAIN}, or give --trust-debug-info to use it anyway"
     )]
     Debug(String),
 }
@@ -355,11 +355,12 @@ fn warning(contradiction: &Contradiction) -> Warning {
     }
     if contradiction.witness == Witness::DebugContexts {
         return Warning::new(format!(
-            "the debug file is damaged: {contradiction}, so layers may be off by as much; {DEBUG_AGAIN}"
+            "the debug file is damaged: {contradiction}, so layers may be off by that much; \
+             {DEBUG_AGAIN}"
         ));
     }
     Warning::new(format!(
-        "the profile does not quite agree with itself: {contradiction}, so figures may be off by as much; \
-         record it again if that matters"
+        "the profile contradicts itself slightly: {contradiction}, so figures may be off by that \
+         much; record it again if that matters"
     ))
 }

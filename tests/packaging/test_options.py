@@ -64,7 +64,7 @@ class InHelp:
 
 def in_help():
     done = subprocess.run([_command.command(), "--help"], stdout=subprocess.PIPE)
-    text = done.stdout.decode().partition("\nOptions that act on some results")[0]
+    text = done.stdout.decode().partition("\nOptions that act only on certain results")[0]
     found = re.split(r"^ {2,6}((?:-\w, )?--[a-z0-9-]+(?: <.*>)?(?:\.\.\.)?)$", text, flags=re.M)
     options = [InHelp(*pair) for pair in zip(found[1::2], found[2::2])]
     return {one.name: one for one in options if one.name not in OF_COMMAND}

@@ -8,17 +8,16 @@ use clap::{ArgAction, Args};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Messages")]
 pub struct MessageOptions {
-    /// In what units standard error gives amounts, rounded up to tenths; auto
-    /// takes the largest that goes with them. Results on standard output are in
-    /// bytes
+    /// Units of the amounts on standard error, rounded up to tenths; auto picks the largest unit
+    /// that suits. Results on standard output are always in bytes
     #[arg(long, value_name = "UNITS", default_value = "bytes")]
     pub units: Units,
 
-    /// Say only errors and warnings: a verdict may hang on any of these
+    /// Print only errors and warnings: the verdict may depend on them
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
 
-    /// Say more about what is read and found; twice for still more
+    /// Print more about what is read and found; give it twice for even more
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
 }
@@ -27,8 +26,8 @@ pub struct MessageOptions {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The command itself")]
 pub struct About {
-    /// Print a manual page, completions for a shell, or a page that opens reports; needs no
-    /// PROFILE, and nothing else goes with it
+    /// Print a manual page, completions for a shell, or a page that opens reports; takes no
+    /// PROFILE and no other option
     #[arg(long, value_name = "WHAT", exclusive = true)]
     pub generate: Option<Generate>,
 

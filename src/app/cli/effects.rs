@@ -193,7 +193,8 @@ impl Idle {
 /// Writes the section of the help about these options.
 pub(super) fn help() -> String {
     let mut text =
-        "Options that act on some results only, and are refused without them:\n".to_owned();
+        "Options that act only on certain results, and are refused without one of them:\n"
+            .to_owned();
     for effect in EFFECTS {
         let (options, on) = (
             listed(effect.options, "and"),

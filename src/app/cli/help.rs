@@ -7,20 +7,23 @@ use clap::{Arg, CommandFactory};
 /// The options of `-h`, each with a text that fits on one line.
 const SHORT: [(&str, &str); 15] = [
     ("profile", "Poplar's report folder, or profile.pop in it"),
-    ("debug", "The debug.cbor, where it is not beside these"),
-    ("solve", "The best split; exit code 0: it fits"),
-    ("plan", "All configurations that fit, the best first"),
-    ("emit", "The split as configuration"),
-    ("sweep", "What each number of IPUs would bring"),
-    ("explain", "What takes the memory of each stage"),
+    ("debug", "debug.cbor, if it is not beside the profile"),
+    ("solve", "The best split; exit code 0 if it fits"),
+    ("plan", "The configurations to consider, best first"),
+    ("emit", "The split as configuration to paste"),
+    ("sweep", "The best split for each number of IPUs"),
+    ("explain", "What takes each stage's memory"),
     ("fit", "Does a compiled pipeline fit?"),
-    ("num_ipus", "How many IPUs there are, or auto"),
+    ("num_ipus", "How many IPUs you have, or auto"),
     ("reserve", "Memory of each tile to keep free, such as 5%"),
-    ("list_layers", "Which layers were found, and the modules"),
-    ("layer_name_regex", "A regex for layers, or auto: modules"),
+    ("list_layers", "The layers that were found, and the modules"),
+    (
+        "layer_name_regex",
+        "A regex for layers, or auto for modules",
+    ),
     ("export_html", "A page for the browser"),
     ("export_json", "The whole report, for programs"),
-    ("compare", "What changed since a report of --export-json"),
+    ("compare", "What changed since an earlier report"),
 ];
 
 /// Examples to begin with, at the end of `-h` and at the top of `--help`.
@@ -36,40 +39,42 @@ const REST: &str = "popliner --help has all options, how to record a profile, an
 /// The beginning of `--help`.
 const LONG_ABOUT: &str = "\
 Finds the best pipeline split points for a model on Graphcore IPUs, from the files that the
-Poplar SDK writes when it compiles the model for one IPU. PROFILE alone is enough: then it says
-whether the model fits on one IPU, on how many it fits, and what to type next.";
+Poplar SDK writes when it compiles the model for one IPU. PROFILE by itself is enough: then
+popliner tells you whether the model fits on one IPU, on how many it fits, and what to type next.";
 
-/// The end of `--help`, after the table of options that act on some results.
+/// The end of `--help`, after the table of options that act only on certain results.
 const AFTER_LONG_HELP: &str = r#"
-Several results can be requested in one run. The breakdowns, totals and matrices come first, then
---sweep, --solve, --emit, --diagnose, exports to '-' and --compare. A line '# name' stands before
-each.
+You can request several results in one run. They are printed in this order: breakdowns, totals and
+matrices, --sweep, --solve, --emit, --diagnose, exports to '-', --compare. Each begins with a line
+'# name'.
 
 Recording a profile:
   Compile the model for one IPU, without pipelining or replication, with the environment variable
     POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"./report"}'
-  Add "debug.allowOutOfMemory":"true" when it does not fit, and for the time of layers
+  If the model does not fit, add "debug.allowOutOfMemory":"true". For the time of layers, add
   "profiler.includeCycleEstimates":"true".
   Record training with gradient accumulation of 2 or more and without recomputation: then the
-  profile has the accumulators, and all activations that a pipeline may have to keep. The run says
-  how the profile was recorded. Without accumulation, accumulators are added beside all gradients,
-  which is too much. With recomputation, only what the recording keeps is known to be kept.
+  profile has the accumulators, and all activations that a pipeline may have to keep. popliner tells
+  you how the profile was recorded. Without accumulation, it adds accumulators to all gradients,
+  which is too much. With recomputation, the profile lacks the activations that were recomputed.
 
 Models that PopART outlines:
-  PopART puts operations that occur several times into functions, also across layers, and then no
-  layer can be told for them. Compile with the environment variable
+  PopART moves operations that occur several times into functions, even across layers, and then
+  they belong to no layer. To prevent that, compile with the environment variable
     POPART_POPLINER_OUTLINER_REGEX='(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)'
-  (the value of --layer-name-regex; where layers are modules, a run that misses layers prints the
-  regex for them), and PopART outlines only what several IPUs would outline too.
+  (the value of --layer-name-regex; if layers are modules, a run that misses layers prints the
+  regex for them). PopART then outlines only what it would also outline for several IPUs.
   Set it for the compilation that records the profile, and unset it when you compile with the
   split points.
 
 Exit codes:
-  0    done; with --solve, --emit, --check-splits, --layers-per-ipu or --fit, the model fits
-  1    it does not fit; with --compare, it fitted and no longer does
+  0    done; with --solve, --plan, --emit, --check-splits, --layers-per-ipu or --fit, the model fits
+  1    it does not fit; a step takes longer than --max-step-ms; with --compare, the model fitted and
+       no longer does
   2    wrong usage
-  3    a file could not be read, understood or written
-  4    an error in popliner itself, such as two ways to the same number that disagree
+  3    a file could not be read, understood or written, or contradicts itself enough to change the
+       verdict
+  4    an error in popliner itself, such as two computations of one number that disagree
   130  interrupted
 
 Results go to standard output; progress, warnings and summaries to standard error."#;

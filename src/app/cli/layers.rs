@@ -10,7 +10,7 @@ use clap::Args;
 use regex::Regex;
 use std::path::PathBuf;
 
-/// The files, and how layers are told.
+/// The files to read.
 #[derive(Debug, Clone, Args)]
 pub struct Input {
     /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
@@ -18,8 +18,8 @@ pub struct Input {
     #[arg(value_name = "PROFILE")]
     pub profile: PathBuf,
 
-    /// The debug contexts of the same compilation; without it, debug.cbor is
-    /// looked for beside the profile and one folder above
+    /// The debug contexts of the compilation that wrote PROFILE; by default, debug.cbor beside
+    /// the profile or one folder above
     #[arg(value_name = "DEBUG")]
     pub debug: Option<PathBuf>,
 }
@@ -28,13 +28,13 @@ pub struct Input {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Saved models")]
 pub struct SavedModel {
-    /// Save the analysed model: it loads in a fraction of the time, and other
-    /// layers, limits and constraints can be tried on it
+    /// Save the analysed model: it loads in a fraction of the time, and you can try other layers,
+    /// limits and constraints on it
     #[arg(long, value_name = "FILE")]
     pub save_to_file: Option<PathBuf>,
 
-    /// Check that PROFILE is a model that --save-to-file wrote, which is loaded
-    /// without this, too
+    /// Refuse PROFILE unless --save-to-file wrote it. A saved model also loads without this
+    /// option
     #[arg(long)]
     pub load_from_file: bool,
 }
@@ -43,15 +43,15 @@ pub struct SavedModel {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Layers")]
 pub struct Layers {
-    /// Print a row for each layer: its operations, bytes, first and last step and
-    /// names; then the modules of the model, and the largest operations without a layer
+    /// Print a row for each layer: its operations, bytes, first and last step and names; then the
+    /// modules of the model, and the largest operations without a layer
     #[arg(long)]
     pub list_layers: bool,
 
-    /// Regex that finds the layer in the names and inputs of operations; its
-    /// capture groups are the layer's name. auto takes the model's modules. Without it,
-    /// the regex of the original tool, (?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+),
-    /// where it describes the model as well as its modules, else the modules
+    /// Regex that finds the layer in the names and inputs of operations; its capture groups make
+    /// the layer's name. auto takes the model's modules as layers. By default, the regex of the
+    /// original tool, (?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+), if it describes the
+    /// model as well as its modules do, otherwise the modules
     #[arg(long, value_name = "REGEX", value_parser = regex_or_auto)]
     pub layer_name_regex: Option<OrAuto<Regex>>,
 
@@ -60,26 +60,23 @@ pub struct Layers {
           value_parser = parse_regex)]
     pub inputs_regex_layer_0: Regex,
 
-    /// Order of the layers: that of their first step, or by name with numbers
-    /// compared as numbers
+    /// Order of the layers: by their first step, or by name with numbers compared as numbers
     #[arg(long, value_name = "ORDER", default_value = "steps")]
     pub layer_order: LayerOrder,
 
-    /// On which IPU Out runs, what comes after the layers (head and loss): by
-    /// default (auto) the last, but the first where it shares a weight with In,
-    /// what comes before them
+    /// The IPU that runs Out, the operations after the layers (head and loss). auto is the last
+    /// IPU, or the first if Out shares a weight with In, the operations before the layers
     #[arg(long, value_name = "IPU", default_value = "auto")]
     pub out_on: OutOn,
 
-    /// Let the layers that share this weight be on several IPUs, each with a
-    /// weight of its own; all for every weight. Shows what untying it in the
-    /// model would bring: as it is, no framework runs such a split. May be given
-    /// several times
+    /// Let the layers that share this weight run on several IPUs, each with its own copy; 'all'
+    /// stands for every shared weight. This shows what you would gain by untying the weight in
+    /// the model: no framework runs such a split while it is tied. May be given several times
     #[arg(long, value_name = "WEIGHT")]
     pub untie: Vec<String>,
 
-    /// Take DEBUG also where it is damaged or belongs to another compilation than the
-    /// profile; then messages and reports warn of that
+    /// Use DEBUG even if it is damaged or from another compilation; messages and reports then
+    /// warn of that
     #[arg(long)]
     pub trust_debug_info: bool,
 }

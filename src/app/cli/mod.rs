@@ -34,7 +34,7 @@ use std::path::Path;
 #[command(name = "popliner", version, max_term_width = 100)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct Options {
-    /// The files, and how layers are told.
+    /// The files to read.
     #[command(flatten)]
     pub input: Input,
 

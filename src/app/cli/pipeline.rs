@@ -13,34 +13,31 @@ const MAX_BATCHES: u64 = 1 << 32;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Pipeline")]
 pub struct Pipeline {
-    /// The pipeline that the model will be compiled for, in which stages keep
-    /// copies for the micro-batches under way: that of PopART and PopTorch
-    /// (popart), of TensorFlow (tf-grouped, tf-interleaved), one stage after the
-    /// other (sequential), or none, which takes stages as parts of the one-IPU
-    /// compilation. auto takes the best of the framework's for training in which stages
-    /// work side by side, and none for inference, plain Poplar and PopXL
+    /// The schedule of the pipeline that you will compile; its stages keep copies for the
+    /// micro-batches under way. Use popart for PopART and PopTorch, tf-grouped or tf-interleaved
+    /// for TensorFlow, sequential for one stage after the other, or none, which adds no pipeline
+    /// costs. For training, auto takes the best of the framework's schedules whose stages work
+    /// side by side; for inference, plain Poplar and PopXL it takes none
     #[arg(long, value_name = "SCHEDULE", default_value = "auto",
           value_parser = or_auto::<Schedule>())]
     pub schedule: OrAuto<Schedule>,
 
-    /// Recompute in the backward pass of the pipeline, instead of keeping
-    /// it: nothing (none), whole stages (stage) or each layer (layer). auto takes the
-    /// best of these
+    /// What the backward pass recomputes instead of keeping it: nothing (none), whole stages
+    /// (stage) or each layer (layer). auto takes the best of these
     #[arg(long, value_name = "WHAT", default_value = "auto",
           value_parser = or_auto::<Recompute>())]
     pub recompute: OrAuto<Recompute>,
 
-    /// The elements of gradient accumulators, which are added where the profile
-    /// was recorded without them. Training is best recorded with gradient
-    /// accumulation of 2 or more and without recomputation: then the profile has
-    /// all accumulators and activations itself
+    /// The type of the elements of gradient accumulators, which popliner adds if the profile was
+    /// recorded without them. It is best to record training with gradient accumulation of 2 or
+    /// more and without recomputation: then the profile itself has all accumulators and
+    /// activations
     #[arg(long, value_name = "ELEMENTS", default_value = "as-weight")]
     pub accumulator: Accumulator,
 
-    /// Where the state of the optimizer is between two updates: on the chip, off-chip in the
-    /// host's memory, shared out among replicas (sharded), or both; auto takes the first that
-    /// fits of on-chip, sharded, off-chip and sharded-off-chip [default: on-chip, and --plan
-    /// tries all]
+    /// Where the optimizer state is kept between two updates: on the chip, off-chip in the host's
+    /// memory, sharded over replicas, or both; auto takes the first that fits of on-chip,
+    /// sharded, off-chip and sharded-off-chip [default: on-chip, and --plan tries all]
     #[arg(long, value_name = "STATE",
           value_parser = or_auto::<StatePlace>())]
     pub optimizer_state: Option<OrAuto<StatePlace>>,
@@ -50,41 +47,42 @@ pub struct Pipeline {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Time")]
 pub struct Time {
-    /// The micro-batches of a step: gradient accumulation in training. Without it 128 are
-    /// assumed, since a profile does not record its own
+    /// Micro-batches in a step: gradient accumulation in training. A profile does not record this
+    /// number; without the option, popliner assumes 128
     #[arg(long, value_name = "G",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub micro_batches: Option<u64>,
 
-    /// The samples of a micro-batch, for samples a second and --at-micro-batch
+    /// Samples in a micro-batch of the profile, for samples a second and --at-micro-batch
     #[arg(long, value_name = "B",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub micro_batch: Option<u64>,
 
-    /// Estimate everything for a micro-batch of so many samples, where the profile's has those
-    /// of --micro-batch: activations and cycles go with the samples, weights, state and code
-    /// stay. It also says the largest that fits. Only a compilation proves it
+    /// Estimate everything for a micro-batch of B samples instead of the profile's
+    /// (--micro-batch). Activations and cycles scale with the samples; weights, state and code
+    /// stay. Also prints the largest micro-batch that fits. Only a compilation proves the
+    /// estimate
     #[arg(long, value_name = "B", requires = "micro_batch",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub at_micro_batch: Option<u64>,
 
-    /// How many replicas of the model run side by side, for samples a second
+    /// How many replicas of the model run side by side: for samples a second, and to shard the
+    /// optimizer state
     #[arg(long, value_name = "R", default_value = "1",
           value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
     pub replicas: u64,
 
-    /// GB that an IPU sends to another in a second, and receives from it
-    /// (1,000,000,000 bytes)
+    /// GB (1,000,000,000 bytes) that an IPU sends to another IPU in a second, and receives from
+    /// it
     #[arg(long, value_name = "GB", default_value = "29")]
     pub ipu_link_bandwidth: Bandwidth,
 
-    /// GB that an IPU loads in a second from memory outside the IPUs, and stores there.
-    /// There is no usual number: without it, the bytes are shown, and no time for them
+    /// GB that an IPU loads in a second from memory outside the IPUs, and stores there. There is
+    /// no usual number: without it, popliner prints the bytes but no time for them
     #[arg(long, value_name = "GB")]
     pub streaming_bandwidth: Option<Bandwidth>,
 
-    /// Milliseconds that a step may take; the exit code is 1 where the split takes
-    /// longer
+    /// Milliseconds that a step may take; the exit code is 1 if the split takes longer
     #[arg(long, value_name = "MS")]
     pub max_step_ms: Option<Milliseconds>,
 }

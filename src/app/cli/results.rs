@@ -20,44 +20,44 @@ const FIT_KNOWS_NO: &[&str] = &[
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Results")]
 pub struct Results {
-    /// Print the whole configurations that fit on up to --num-ipus IPUs: how many IPUs,
-    /// which schedule, what to recompute and where to split, so that none fits with fewer
-    /// IPUs, a shorter step and less memory. The recommended one, which is the split of --solve,
-    /// comes first, each with the command that gives it alone; the exit code says whether
-    /// it fits
+    /// Print every configuration worth considering that fits on up to --num-ipus IPUs: how many
+    /// IPUs, which schedule, what to recompute and where to split. Each is better than every
+    /// other in IPUs, step time or memory, and comes with the command that prints only this one.
+    /// The recommended configuration, which is also the split of --solve, comes first. The exit
+    /// code says whether the model fits
     #[arg(long)]
     pub plan: bool,
 
-    /// Find the best split points and print one JSON object for each stage; the
-    /// exit code says whether the model fits
+    /// Find the best split points and print one JSON object for each stage; the exit code says
+    /// whether the model fits
     #[arg(long)]
     pub solve: bool,
 
-    /// Find the best split points, as --solve does, and print them as
-    /// configuration: for Graphcore's examples (YAML; layers-per-ipu is an earlier name), Optimum
-    /// (JSON), PopTorch, PopART or Keras (Python), pipeline_stages of BERT for TensorFlow (JSON),
-    /// or pipeline_splits (YAML). May be given several times
+    /// Find the best split points, as --solve does, and print them as configuration: for
+    /// Graphcore's examples (YAML; formerly layers-per-ipu), Optimum (JSON), PopTorch, PopART or
+    /// Keras (Python), pipeline_stages of BERT for TensorFlow (JSON), or pipeline_splits (YAML).
+    /// May be given several times
     #[arg(long, value_name = "FORM")]
     pub emit: Vec<Form>,
 
-    /// Print a row for each number of IPUs up to --num-ipus: does the model fit,
-    /// and what does its best split need, with the schedule and recomputation of that
+    /// Print a row for each number of IPUs up to --num-ipus: whether the model fits, and the
+    /// memory, schedule and recomputation of its best split
     #[arg(long)]
     pub sweep: bool,
 
-    /// Say on standard error for each stage what takes its memory, and for each
-    /// cut what moving a layer over it would do
+    /// Explain on standard error what takes each stage's memory, and what would change if you
+    /// moved a layer over a cut
     #[arg(long)]
     pub explain: bool,
 
-    /// Judge this split beside the best one: the last layer of each stage but
-    /// the final one, such as In,9,16. A comma in a name is written '\,'
+    /// Judge this split and compare it with the best one. Give the last layer of each stage
+    /// except the final one, such as In,9,16; write a comma in a name as '\,'
     #[arg(long, value_name = "LAYERS")]
     pub check_splits: Option<LayerNames>,
 
-    /// Judge the split with these numbers of layers on the IPUs, such as
-    /// 3,7,7,7 or [3 7 -1 -1], beside the best one. 0 first is an IPU with In alone,
-    /// 0 last one with Out alone; -1 is an even share of the layers that are left
+    /// Judge the split with these numbers of layers on the IPUs, such as 3,7,7,7 or [3 7 -1 -1],
+    /// and compare it with the best one. A 0 at the start is an IPU with only In, a 0 at the end
+    /// an IPU with only Out; -1 is an even share of the remaining layers
     #[arg(
         long,
         value_name = "COUNTS",
@@ -66,18 +66,18 @@ pub struct Results {
     )]
     pub layers_per_ipu: Option<LayersPerIpu>,
 
-    /// Judge a profile as it was compiled, for any number of IPUs: for each IPU its
-    /// fullest tile, the tiles over the limit, and what they hold. The exit code says whether
-    /// all fit. DEBUG is only used to tell which layers an IPU has
+    /// Judge a profile as it was compiled, for any number of IPUs. For each IPU, print its
+    /// fullest tile, the tiles over the limit, and what they hold. The exit code says whether all
+    /// IPUs fit. DEBUG is only used to find the layers of each IPU
     #[arg(long, conflicts_with_all = [TABLES, SPLITS, OF_SPLITS, FIT_KNOWS_NO].concat())]
     pub fit: bool,
 
-    /// How results are written
+    /// The format of the results
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub format: Format,
 
-    /// Show what can be shown of a profile that contradicts itself, such as one
-    /// without some of its rows. There is no verdict on it: the exit code is 3
+    /// Show as much as possible of a profile that contradicts itself, for example because rows
+    /// are missing. There is no verdict: the exit code is 3
     #[arg(long)]
     pub allow_incomplete: bool,
 }
@@ -106,26 +106,24 @@ impl Results {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Names for --emit")]
 pub struct Modules {
-    /// Name of the model in its code, which the modules that the profile names are below (model by
-    /// default)
+    /// Name of the model in your code, which the names of modules in the profile are below (model
+    /// by default)
     #[arg(long, value_name = "NAME")]
     pub module_root: Option<ModuleName>,
 
-    /// Name in the model's code of the module of a layer, with {} for the layer,
-    /// such as 'model.bert.encoder.layer[{}]', where the profile does not name modules, or
-    /// others than the code
+    /// Name in your code of the module of a layer, with {} in place of the layer, such as
+    /// 'model.bert.encoder.layer[{}]'. You need it if the profile names no modules, or names them
+    /// differently from your code
     #[arg(long, value_name = "TEMPLATE")]
     pub module: Option<ModuleTemplate>,
 
-    /// Name in the model's code of the first module that runs before the layers,
-    /// such as model.bert.embeddings: where a stage begins with In, --emit begins
-    /// a block there
+    /// Name in your code of the first module that runs before the layers, such as
+    /// model.bert.embeddings: if a stage begins with In, --emit begins a block there
     #[arg(long, value_name = "NAME")]
     pub module_in: Option<ModuleName>,
 
-    /// Name in the model's code of the first module that runs after the layers, such as
-    /// model.cls: where a stage begins with Out, or Out runs on the first IPU,
-    /// --emit begins a block there
+    /// Name in your code of the first module that runs after the layers, such as model.cls: if a
+    /// stage begins with Out, or Out runs on the first IPU, --emit begins a block there
     #[arg(long, value_name = "NAME")]
     pub module_out: Option<ModuleName>,
 }
@@ -134,14 +132,13 @@ pub struct Modules {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Exports")]
 pub struct Exports {
-    /// Write the report as one page for the browser, with charts; it needs no
-    /// network
+    /// Write the report as one page for the browser, with charts; it works without a network
     #[arg(long, value_name = "FILE")]
     pub export_html: Option<PathBuf>,
 
-    /// Compare with an earlier report, which --export-json wrote with --solve:
-    /// print the verdicts, stages, and layers that changed, and exit with 1 if
-    /// the model fitted and no longer does
+    /// Compare with an earlier report, which --export-json wrote with --solve: print the
+    /// verdicts, stages, and layers that changed, and exit with 1 if the model fitted and no
+    /// longer does
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
 
@@ -154,8 +151,8 @@ pub struct Exports {
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
 
-    /// Write a table of the stages, with the bytes over each cut, and one of the
-    /// layers, for a spreadsheet
+    /// Write two tables for a spreadsheet: the stages, with the bytes over each cut, and the
+    /// layers
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
 }
@@ -174,15 +171,15 @@ pub struct Compiled {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Tables of the model")]
 pub struct ModelTables {
-    /// Print a row for each operation: its layer, why, its name, the bytes that
-    /// it needs, summed over tiles, the places that it is assigned to by which rule, and
-    /// its pass (forward, backward, update, or both)
+    /// Print a row for each operation: its layer and why, its name, its bytes summed over tiles,
+    /// the places that it is assigned to and by which rule, and its pass (forward, backward,
+    /// update, or both)
     #[arg(long)]
     pub operation_breakdown: bool,
 
-    /// Print a row for each layer with the bytes that it needs, summed over
-    /// tiles; first In, what runs before the layers, and last Out, what runs after
-    /// them (None in the classic memory model). MB are 1,000,000 bytes
+    /// Print a row for each layer with the bytes that it needs, summed over tiles. In, the
+    /// operations before the layers, comes first; Out, the operations after them, comes last
+    /// (None in the classic memory model). MB are 1,000,000 bytes
     #[arg(long)]
     pub layer_breakdown: bool,
 
@@ -191,16 +188,16 @@ pub struct ModelTables {
     #[arg(long)]
     pub memory_totals: bool,
 
-    /// Tiles for --memory-totals in place of the fullest, such as 0,7,16-19
+    /// Tiles that --memory-totals shows instead of the fullest, such as 0,7,16-19
     #[arg(long, value_name = "LIST")]
     pub tiles: Option<Tiles>,
 
-    /// Print a matrix, layer by layer: bytes of the variables that both use
+    /// Print a matrix of layers: the bytes of the variables that both layers use
     #[arg(long)]
     pub memory_affinity: bool,
 
-    /// Print a matrix: bytes of the variables made in the row's layer and
-    /// used up in the column's
+    /// Print a matrix of layers: the bytes of the variables that the row's layer makes and the
+    /// column's layer uses up
     #[arg(long)]
     pub interlayer_communication: bool,
 

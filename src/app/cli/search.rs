@@ -10,9 +10,9 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct Limits {
-    /// How many IPUs there are: the maximum number of stages in a split; or auto for the
-    /// fewest on which the model fits, up to 64 (PopTorch takes powers of 2 only). Without it
-    /// auto, or as many as a given split has; 16 with --solver greedy and --memory-model classic
+    /// How many IPUs you have: the maximum number of stages in a split; or auto for the fewest on
+    /// which the model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or
+    /// the number of IPUs of a given split; 16 with --solver greedy and --memory-model classic
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub num_ipus: Option<NumIpus>,
 
@@ -23,13 +23,12 @@ pub struct Limits {
     #[arg(long, value_name = "AMOUNT", default_value = "0")]
     pub reserve: Reserve,
 
-    /// Bytes that a stage may take on each tile; without it, what the
-    /// profile's target has. A list, such as 600000,638976,500000, has one
-    /// amount for each IPU, and as many as there are IPUs
+    /// Bytes that a stage may take on each tile; by default, the memory of the profile's tiles. A
+    /// list, such as 600000,638976,500000, has one amount for each IPU
     #[arg(long, value_name = "BYTES")]
     pub mem_per_tile: Option<MemPerTile>,
 
-    /// Which memory is counted: all that the compiler recorded (full), or what the original
+    /// Which memory to count: everything that the compiler recorded (full), or what the original
     /// tool counted (classic), which is too little for most models
     #[arg(long, value_name = "MODEL", default_value = "full")]
     pub memory_model: Rules,
@@ -39,20 +38,19 @@ pub struct Limits {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Search")]
 pub struct Search {
-    /// The number by which one split that fits is better than another [default: time, or
-    /// fewest where the profile has no cycles]
+    /// What makes one split that fits better than another [default: time, or fewest if the
+    /// profile has no cycles]
     #[arg(long, value_name = "OBJECTIVE")]
     pub objective: Option<Goal>,
 
-    /// Keep this layer on this IPU; IPUs are counted from 0, and each has one
-    /// stage. In means what runs before the layers, Out what runs after them
-    /// (None for both in the classic memory model), here and wherever layers are
-    /// named. May be given several times, like --together, --cut-after and
-    /// --no-cut-after
+    /// Keep this layer on this IPU. IPUs count from 0, and each has one stage. Here and wherever
+    /// you name layers, In is what runs before the layers, and Out what runs after them (None for
+    /// both in the classic memory model). May be given several times, like --together,
+    /// --cut-after and --no-cut-after
     #[arg(long, value_name = "LAYER=IPU")]
     pub pin: Vec<Pin>,
 
-    /// Keep these two layers, and so all between them, on one IPU
+    /// Keep these two layers, and all layers between them, on one IPU
     #[arg(long, value_name = "LAYER,LAYER")]
     pub together: Vec<Together>,
 
@@ -60,13 +58,12 @@ pub struct Search {
     #[arg(long, value_name = "LAYER")]
     pub cut_after: Vec<String>,
 
-    /// End no stage with this layer
+    /// Do not end a stage with this layer
     #[arg(long, value_name = "LAYER")]
     pub no_cut_after: Vec<String>,
 
-    /// How to search: the integer program, which proves its answer, or the
-    /// greedy search of the original tool, which knows neither objectives nor
-    /// constraints
+    /// How to search: with the integer program, which proves its answer, or with the greedy
+    /// search of the original tool, which supports no objectives and no constraints
     #[arg(long, value_name = "SOLVER", default_value = "ilp")]
     pub solver: Solver,
 }

@@ -46,8 +46,8 @@ impl FromStr for MemPerTile {
         let amount = |text: &str| match text.trim().parse() {
             Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
             _ => Err(BadValue::new(format!(
-                "'{text}' is no number of bytes from 1 to {MAX_MEM_PER_TILE}; give one, or one for \
-                 each IPU with commas between them"
+                "'{text}' is not a number of bytes from 1 to {MAX_MEM_PER_TILE}; give one, or one \
+                 for each IPU separated by commas"
             ))),
         };
         let amounts: Result<Vec<u64>, _> = list.split(',').map(amount).collect();
@@ -93,7 +93,7 @@ fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
     match number.filter(|number| (1.0..=1e15).contains(number)) {
         Some(number) => Ok(number as u64),
         None => Err(BadValue::new(format!(
-            "'{text}' is no number of {what} above 0 and up to 1,000,000; write it such as 29.5"
+            "'{text}' is not a number of {what} above 0 and up to 1,000,000; write it like 29.5"
         ))),
     }
 }
@@ -111,7 +111,7 @@ impl FromStr for Pin {
     type Err = BadValue;
 
     fn from_str(pin: &str) -> Result<Self, BadValue> {
-        let wrong = || BadValue::new(format!("'{pin}' is no LAYER=IPU; write it such as 3=0"));
+        let wrong = || BadValue::new(format!("'{pin}' is not LAYER=IPU; write it like 3=0"));
         let (layer, ipu) = pin.rsplit_once('=').ok_or_else(wrong)?;
         let ipu = ipu.trim().parse().map_err(|_| wrong())?;
         let layer = layer.trim().to_string();
@@ -149,7 +149,7 @@ impl FromStr for LayerNames {
             Ok(Self(Vec::new()))
         } else if names.iter().any(String::is_empty) {
             Err(BadValue::new(format!(
-                "'{list}' has a layer without a name; leave out the comma that is too many"
+                "'{list}' has a layer without a name; leave out the extra comma"
             )))
         } else {
             Ok(Self(names))
@@ -169,7 +169,7 @@ impl FromStr for Together {
         match <[String; 2]>::try_from(names.0) {
             Ok([first, last]) => Ok(Self(first, last)),
             Err(_) => Err(BadValue::new(format!(
-                "'{pair}' is no LAYER,LAYER; write it such as 3,5"
+                "'{pair}' is not LAYER,LAYER; write it like 3,5"
             ))),
         }
     }
@@ -219,7 +219,7 @@ impl FromStr for LayersPerIpu {
             .map(Self)
             .ok_or_else(|| {
                 BadValue::new(format!(
-                    "'{list}' is no list of numbers; write it such as 3,7,7,7 or [3 7 -1 -1]"
+                    "'{list}' is not a list of numbers; write it like 3,7,7,7 or [3 7 -1 -1]"
                 ))
             })
     }

@@ -33,7 +33,7 @@ impl FromStr for Tiles {
             let text = text.trim();
             text.parse::<u32>().map_err(|_| {
                 BadValue::new(format!(
-                    "'{text}' is no tile; give numbers from 0 and ranges, such as 0,5-9"
+                    "'{text}' is not a tile; give numbers from 0 and ranges, such as 0,5-9"
                 ))
             })
         };
@@ -45,7 +45,7 @@ impl FromStr for Tiles {
             };
             if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
                 return Err(BadValue::new(format!(
-                    "'{part}' is no range of tiles; give the lower number first, such as 5-9"
+                    "'{part}' is not a range of tiles; give the lower number first, such as 5-9"
                 )));
             }
             tiles.extend(from..=to);

@@ -35,14 +35,14 @@ use std::ops::Range;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
-    /// No pipeline: stages have the memory of parts of the one-IPU compilation.
+    /// No pipeline: nothing is added to the one-IPU compilation.
     #[default]
     None,
     /// The pipeline of PopART and PopTorch.
     Popart,
     /// TensorFlow's default: groups of forward passes and of backward passes.
     TfGrouped,
-    /// TensorFlow's interleaved schedule: forward and backward passes in turn.
+    /// TensorFlow's interleaved schedule: forward and backward passes alternate.
     TfInterleaved,
     /// One stage after the other.
     Sequential,

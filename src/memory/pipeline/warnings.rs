@@ -26,10 +26,10 @@ impl MemoryModel<'_> {
         let all = self.weights(&(0..self.layers()));
         if all.updated == 0 && all.not_updated > 0 {
             return Some(Warning::new(format!(
-                "no operation was found that updates weights, so nothing is counted that sums up \
-                 their gradients: up to {} bytes, if all of them are trained; record with gradient \
-                 accumulation over 2 or more micro-batches, so that the profile has what sums up \
-                 gradients",
+                "no operation was found that updates weights, so no gradient accumulators are \
+                 counted: up to {} bytes if all weights are trained; record with gradient \
+                 accumulation over 2 or more micro-batches, so that the profile has the \
+                 accumulators",
                 grouped(all.not_updated)
             )));
         }
@@ -44,9 +44,9 @@ impl MemoryModel<'_> {
         let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
         (!numbers.is_empty()).then(|| {
             Warning::new(format!(
-                "no operation was found that updates weights of IPU {}, but some that update those \
-                 of others, so they count as frozen, and nothing that sums up their gradients: up to \
-                 {} bytes; record with gradient accumulation over 2 or more micro-batches if they are \
+                "no operation was found that updates the weights of IPU {}, although other IPUs have \
+                 some, so these weights count as frozen and get no gradient accumulators: up to {} \
+                 bytes; record with gradient accumulation over 2 or more micro-batches if they are \
                  trained",
                 listed(&numbers),
                 grouped(bytes.iter().sum())
@@ -65,7 +65,7 @@ impl MemoryModel<'_> {
             Warning::new(format!(
                 "the profile was recorded with recomputation, so it has only the activations that \
                  are kept for that, and a pipeline with --recompute {recompute} keeps more at \
-                 once, so its stages will need more than is said here; record without recomputation \
+                 once, so its stages will need more than predicted; record without recomputation \
                  ({}), or compute one that recomputes each layer with --recompute layer",
                 without_recomputation(recording.framework)
             ))

@@ -48,7 +48,7 @@ use std::fmt;
 /// Which rules say what a stage needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Rules {
-    /// All that the compiler recorded.
+    /// Everything that the compiler recorded.
     #[default]
     Full,
     /// The bytes that the original tool counted.
@@ -68,7 +68,7 @@ impl Rules {
 /// On which IPU Out runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {
-    /// The first IPU where In and Out share a weight, else the last.
+    /// The first IPU if In and Out share a weight, otherwise the last.
     #[default]
     Auto,
     /// The first IPU, with what runs before the layers.

@@ -32,7 +32,10 @@ impl Ipus {
         let of_ipu = u64::from(target.tiles_per_ipu);
         let all = u64::from(target.num_tiles);
         if !all.is_multiple_of(of_ipu) {
-            let problem = format!("{all} tiles are no whole number of IPUs of {of_ipu} tiles each");
+            let problem = format!(
+                "{all} tiles are not a whole number of IPUs of {of_ipu} tiles \
+                                   each"
+            );
             return Err(ProfileError::cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
@@ -54,7 +57,7 @@ impl Ipus {
             .iter()
             .any(|by| stated == ipus * by || stated * by == ipus)
         {
-            let problem = format!("{all} tiles of {of_ipu} each IPU are no {stated} IPUs");
+            let problem = format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs");
             return Err(ProfileError::cell(TABLE, "num_ipus", stated, problem));
         }
         let found = Self {

@@ -197,7 +197,7 @@ fn check_sum(of_all: Deltas, of_ipus: Vec<Deltas>) -> Result<(), String> {
         }
     };
     Err(format!(
-        "the rows without an IPU are not the sums of those of all IPUs, first at step {step}"
+        "the rows without an IPU are not the sums over all IPUs, first at step {step}"
     ))
 }
 

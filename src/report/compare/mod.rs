@@ -224,7 +224,7 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
         if before != now {
             warnings.push(Warning::new(format!(
                 "compared with another report: {what} was {before} and is {now}; run both with the \
-                 same options to compare the model alone"
+                 same options to compare only the model"
             )));
         }
     };

@@ -14,7 +14,7 @@ pub enum CompareError {
     #[error("it is not JSON: {0}; {GIVE_REPORT}")]
     NotJson(serde_json::Error),
     /// The file is JSON, but not a report.
-    #[error("its format is {0} and not \"popliner-report\"; {GIVE_REPORT}")]
+    #[error("its format is {0} instead of \"popliner-report\"; {GIVE_REPORT}")]
     OtherFormat(String),
     /// The report has a version that this tool does not read.
     #[error(
@@ -23,7 +23,7 @@ pub enum CompareError {
     )]
     OtherVersion(String),
     /// The file is a report with a missing or wrong field.
-    #[error("it is a report of version {VERSION}, but not a whole one: {0}; {GIVE_REPORT}")]
+    #[error("it is a report of version {VERSION}, but not a complete one: {0}; {GIVE_REPORT}")]
     Damaged(serde_json::Error),
 }
 

@@ -99,7 +99,8 @@ pub(super) fn limits(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, place: &str)
         _ => return,
     };
     notes.add(format!(
-        "WARNING: this code {does}. For the split as computed, call {option} on the options in {place}."
+        "WARNING: this code {does}. To run the split as computed, call {option} on the options in \
+         {place}."
     ));
 }
 
@@ -120,44 +121,66 @@ pub(super) fn items(pipeline: Pipeline<'_>, item: &str, notes: &mut Lines<'_>) -
             notes.begin(
                 (position, true),
                 &format!(
-                    "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside of one, at \
-                     {name}. Give --emit poptorch, or --together to keep the block in one stage."
+                    "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside \
+                     one, at {name}. Give --emit poptorch, or --together to keep the block in one \
+                     stage."
                 ),
             );
         }
     }
     if !others.is_empty() {
         notes.add(format!(
-            "Not counted, since the model's code places what is no block: {}",
+            "Not counted, since the model's code places layers outside blocks itself: {}",
             printable(&others.join(" "))
         ));
     }
     if pipeline.report.pseudo_layers != PseudoLayers::NoneFirst {
         let out = pipeline.out().map_or("0", |_| LAST_STAGE);
         notes.add(format!(
-            "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: see that \
-             the model's code puts them there."
+            "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {out}: make \
+             sure that the model's code puts them there."
         ));
     }
-    notes.add(format!("IPUs that are left over: {FREE} (see --num-ipus)."));
+    notes.add(format!("Unused IPUs: {FREE} (see --num-ipus)."));
     items
 }
 
 /// Notes the order in which blocks are counted if their names do not tell it, and missing numbers.
 fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_>) {
-    let names = blocks.iter().map(|range| layers[range.start].1);
-    let names: Vec<&str> = names.map(|name| block(name).unwrap_or(name)).collect();
+    let firsts: Vec<&str> = blocks.iter().map(|range| layers[range.start].1).collect();
+    let names = unique_names(&firsts);
     let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();
     match numbers.as_deref() {
-        Some([first, .., last]) if last.saturating_sub(*first) >= blocks.len() as u64 => notes.add(format!(
-            "Layers between {first} and {last} are missing in the profile. If the model has them, add them."
-        )),
+        Some([first, .., last]) if last.saturating_sub(*first) >= blocks.len() as u64 => {
+            notes.add(format!(
+                "Layers between {first} and {last} are missing from the profile. If the model has \
+             them, add them to the counts."
+            ))
+        }
         Some(numbers) if numbers.is_sorted() => {}
         _ => notes.add(format!(
             "Blocks are counted in this order: {}",
             printable(&names.join(" "))
         )),
     }
+}
+
+/// Returns a name for each block, given the first layer of each: the beginning of its name that all
+/// layers of the block share, or the layer's own name where several blocks share the beginning.
+fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
+    let short = |&name: &&'a str| block(name).unwrap_or(name);
+    let is_shared = |name: &str| {
+        firsts
+            .iter()
+            .map(short)
+            .filter(|&other| other == name)
+            .nth(1)
+    };
+    let unique = |first: &&'a str| match is_shared(short(first)) {
+        Some(_) => *first,
+        None => short(first),
+    };
+    firsts.iter().map(unique).collect()
 }
 
 #[cfg(test)]
@@ -178,5 +201,17 @@ mod tests {
         assert_eq!(blocks(["e.0", "e.1", "d.0"]), [0..1, 1..2, 2..3]);
         assert_eq!(blocks(["0@1", "0@2"]), [0..1, 1..2]);
         assert_eq!(blocks(["stem", "head1"]), [0..1, 1..2]);
+    }
+
+    #[test]
+    fn blocks_that_share_a_beginning_have_the_names_of_their_first_layers() {
+        let firsts = [
+            "down.0.resnets.0",
+            "mid.0",
+            "down.0.resnets.1",
+            "up.1.attention",
+        ];
+        let names = ["down.0.resnets.0", "mid.0", "down.0.resnets.1", "up.1"];
+        assert_eq!(unique_names(&firsts), names);
     }
 }

@@ -11,12 +11,13 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     notes.listed(&items, |notes| {
         notes.add(format!(
             "BERT and ViT take these keys in a configuration, GPT-2 as options, such as \
-             --layers-per-ipu {NUMBERS}. ViT says enable_rts for replicated_tensor_sharding."
+             --layers-per-ipu {NUMBERS}. ViT calls replicated_tensor_sharding enable_rts."
         ));
     });
     if pipeline.report.pseudo_layers == PseudoLayers::InAndOut {
         notes.add(
-            "BERT and GPT-2 run Out on IPU 0: --out-on first computes that. ViT runs it on IPU 3.",
+            "BERT and GPT-2 run Out on IPU 0: compute that with --out-on first. ViT runs it on IPU \
+             3.",
         );
     }
     counts::limits(pipeline, notes, "ipu_options.py");

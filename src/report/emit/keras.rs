@@ -28,17 +28,15 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
         Some(format!("device_mapping = [{ipus}]"))
     });
     if has_names || pipeline.modules.layer.is_some() {
-        notes.add(
-            "The loop sets the stages of a functional or Sequential model that is there already:",
-        );
-        notes.add("a Keras layer without an entry stays with the one that runs before it.");
+        notes.add("The loop sets the stages of an existing functional or Sequential model:");
+        notes.add("a Keras layer without an entry goes into the stage of the one before it.");
         let find = if has_names { BY_NAME } else { BY_BEGINNING };
         text.add([ASSIGN[0], find, ASSIGN[1]].join("\n"));
     } else {
         notes.add("Call each layer inside keras.ipu.PipelineStage(pipeline_stages[its name]).");
         notes.add(
-            "Give --module with the names of Keras layers, such as 'block{}', for a loop that \
-             sets the stages of a model that is there already.",
+            "Give --module with the names of Keras layers, such as 'block{}', for a loop that sets \
+             the stages of an existing model.",
         );
         text.add("");
     }
@@ -100,7 +98,7 @@ fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: 
     let entry = |name: &str, stage: &str| format!("    {}: {stage},", quoted(name));
     let unknown = |place: &str, option: &str| {
         format!(
-            "WARNING: no Keras layer of {place} is known. Name the first of them with {option}."
+            "WARNING: the Keras layers of {place} are unknown. Name the first one with {option}."
         )
     };
     let before = names(known(0), given(modules.before), None);
@@ -129,8 +127,8 @@ fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: 
                 notes.begin(
                     (position, true),
                     &format!(
-                        "WARNING: Keras layer {name} runs in stages before {STAGE} too, but has one stage. Call \
-                         its parts inside keras.ipu.PipelineStage(...)."
+                        "WARNING: Keras layer {name} also runs in stages before {STAGE}, but can \
+                         have only one stage. Call its parts inside keras.ipu.PipelineStage(...)."
                     ),
                 );
                 continue;
@@ -202,7 +200,7 @@ fn options(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) 
     text.add(")");
     if pipeline.replicas() > 1 {
         notes.add(format!(
-            "There are {} replicas: select this number of times the IPUs of one.",
+            "There are {0} replicas: select {0} times as many IPUs as one replica needs.",
             training.replicas
         ));
     }

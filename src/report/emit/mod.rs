@@ -57,8 +57,7 @@ pub enum Form {
 }
 
 /// How to write the module of a layer in Python.
-const MODULE_FORMS: &str =
-    "write [{}] for a number, [\"{}\"] for a key, or a name that Python takes";
+const MODULE_FORMS: &str = "write [{}] for a number, [\"{}\"] for a key, or a valid Python name";
 
 /// Why a split cannot be written in a form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -75,8 +74,8 @@ pub enum EmitError {
     },
     /// The split does not say where Out runs.
     #[error(
-        "--module-out: this memory model has no Out, and what runs after the layers is where the \
-         last layer is; leave the option out"
+        "--module-out: this memory model has no Out, and the operations after the layers run with \
+         the last layer; leave the option out"
     )]
     NoOut,
 }

@@ -33,7 +33,7 @@ impl FromStr for ModuleTemplate {
                 after: after.into(),
             }),
             _ => Err(BadValue::new(
-                "the layer has no place of its own; write {} once, such as \
+                "the template has no place for the layer; write {} once, such as \
                  'model.bert.encoder.layer[{}]'",
             )),
         }
@@ -51,7 +51,7 @@ impl FromStr for ModuleName {
         one_line(name)?;
         if name.trim().is_empty() {
             return Err(BadValue::new(
-                "there is no name; name a module, such as model.bert.embeddings",
+                "the name is empty; name a module, such as model.bert.embeddings",
             ));
         }
         Ok(Self(name.trim().into()))
@@ -84,7 +84,7 @@ impl ModuleTemplate {
         match self.before.chars().next_back() {
             Some('[') => match index(layer) {
                 Some(index) => Ok(self.text(index)),
-                None => Err(unfit("an index is a number")),
+                None => Err(unfit("an index must be a number")),
             },
             Some(quote @ ('"' | '\'')) => {
                 let ends = |c: char| c == quote || c == '\\' || is_obeyed(c);
@@ -98,7 +98,7 @@ impl ModuleTemplate {
                 if is_name(layer, starts) {
                     return Ok(self.text(layer));
                 }
-                Err(unfit("that is no name in Python"))
+                Err(unfit("that is not a valid Python name"))
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
         notes.add(format!("{text}."));
     }
     if !pipeline.split.unplaced.is_empty() {
-        notes.add("There is nothing to paste: layers are left over.");
+        notes.add("There is nothing to paste: some layers are in no stage.");
         return;
     }
     notes.add(format!(
@@ -34,7 +34,7 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
         grouped(pipeline.split.limit)
     ));
     notes.by_stages(|stages| {
-        let text = "Out (what runs after the layers) is on IPU 0 with In, after the stage on the \
+        let text = "Out (the operations after the layers) runs on IPU 0 with In, after the stage on the \
                     last IPU.";
         pipeline.out_returns(stages).then(|| text.into())
     });
@@ -48,7 +48,7 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
                  computes what a pipeline keeps."
             .to_string(),
     });
-    notes.add("Set the same available memory proportion on all IPUs: that of the profile.");
+    notes.add("Set the available memory proportion of the profile on all IPUs.");
 }
 
 /// Notes the smallest number of batches that a pipeline needs, if the configuration does not set

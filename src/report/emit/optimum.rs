@@ -63,7 +63,7 @@ fn generation(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
     notes.begin(
         (first, false),
         &format!(
-            "WARNING: for generation no stage ends with the encoder; --cut-after {} makes one end there.",
+            "WARNING: generation needs a stage that ends with the encoder. Give --cut-after {}.",
             printable(name)
         ),
     );

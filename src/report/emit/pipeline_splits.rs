@@ -11,14 +11,14 @@ use crate::model::{Framework, PseudoLayers};
 pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     if pipeline.report.pseudo_layers == PseudoLayers::OutWithIn {
         notes.add(
-            "There is nothing to paste: pipeline_splits has no way to say that Out is on IPU 0. \
-             See --out-on.",
+            "There is nothing to paste: pipeline_splits cannot say that Out is on IPU 0. See \
+             --out-on.",
         );
         return;
     }
     notes.add(
-        "Each entry begins the next IPU; what runs before the first is on IPU 0. YOLOv4 takes dots for \
-         slashes.",
+        "Each entry begins the next IPU; what runs before the first entry is on IPU 0. For YOLOv4, \
+         write dots instead of slashes.",
     );
     text.by_stages(|stages| {
         let none = if stages > 1 { "" } else { " []" };
@@ -41,8 +41,8 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
     }
     if pipeline.is_keras() {
         notes.add(
-            "The CNNs for TensorFlow say gradient_accumulation_count, num_replicas, recomputation and \
-             optimizer_state_offloading.",
+            "The CNNs for TensorFlow call these keys gradient_accumulation_count, num_replicas, \
+             recomputation and optimizer_state_offloading.",
         );
     }
 }
@@ -69,7 +69,7 @@ fn entry(module: Option<String>, name: &str) -> String {
     match module {
         Some(module) => format!("- {}", quoted(&module)),
         None => format!(
-            "- {}  # write the first module of it (--module, --module-out)",
+            "- {}  # write its first module (--module, --module-out)",
             quoted(&format!("<{name}>"))
         ),
     }

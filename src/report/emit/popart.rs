@@ -8,11 +8,11 @@ use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 
 pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    notes.add("In place of each ... goes what builds that part of the model.");
+    notes.add("Replace each ... with the code that builds that part of the model.");
     if pipeline.report.pseudo_layers == PseudoLayers::NoneFirst {
-        notes.add("What comes after the last layer, the loss too, goes with it.");
+        notes.add("Put what comes after the last layer, including the loss, with that layer.");
     }
-    notes.add("The device needs as many IPUs as there are stages.");
+    notes.add("The device needs one IPU for each stage.");
     comments::batches(pipeline, notes, "batchesPerStep", "accumulationFactor");
     let schedules = [Schedule::Popart, Schedule::Sequential];
     comments::schedule(pipeline, notes, "PopART", &schedules);
@@ -89,15 +89,15 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
         Checkpoints::Stages => "the last layer of each stage but the last",
     };
     notes.add(format!(
-        "Pass the output of {whose} through builder.checkpointOutput([...]), so that \
-         recomputation begins there anew."
+        "Pass the output of {whose} through builder.checkpointOutput([...]), so that recomputation \
+         starts again there."
     ));
 }
 
 /// Describes the part to build, with the name of its first module.
 fn named(what: &str, module: Option<&ModuleName>) -> String {
     match module {
-        Some(module) => format!("{what}, from {} on", module.text()),
+        Some(module) => format!("{what}, starting with {}", module.text()),
         None => what.to_string(),
     }
 }

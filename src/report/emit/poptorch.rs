@@ -21,7 +21,7 @@ pub(super) fn write(
         let after = if pipeline.out_returns(stages) {
             ""
         } else {
-            ", after the last on the last IPU"
+            ", and what runs after the last block is on the last IPU"
         };
         Some(format!(
             "What runs before the first block is on IPU 0{after}."
@@ -65,7 +65,7 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
         None => {
-            format!("poptorch.BeginBlock(..., ipu_id={ipu})  # in place of ... write {what}")
+            format!("poptorch.BeginBlock(..., ipu_id={ipu})  # replace ... with {what}")
         }
     }
 }
@@ -135,14 +135,14 @@ fn functional(pipeline: Pipeline<'_>, position: u32, notes: &mut Lines<'_>) {
     let text = match (&calls.begin, calls.operations_before) {
         (Some(_), 0) => return,
         (Some(nearest), count) => format!(
-            "WARNING: {} before {} in its stage run in no module that begins there and stay on the IPU \
-             before. To begin the stage there, {instead}.",
+            "WARNING: {} before {} in its stage belong to no module that begins there, so they stay on \
+             the IPU before. To begin the stage with them, {instead}.",
             counted(u64::from(count), "operation"),
             pipeline.expression(nearest)
         ),
         (None, _) => format!(
-            "WARNING: no module begins where IPU {STAGE} does, or one that runs several times. In place \
-             of the block, {instead}."
+            "WARNING: no module begins where IPU {STAGE} does, or it runs several times. \
+             Instead of the block, {instead}."
         ),
     };
     notes.begin((position, true), &text);
@@ -246,8 +246,8 @@ fn checkpoints(
                 notes,
                 position,
                 &format!(
-                    "Pass the output of layer {} through poptorch.recomputationCheckpoint(...), so that \
-                     recomputation begins there anew; --module would name its module.",
+                    "Pass the output of layer {} through poptorch.recomputationCheckpoint(...), so \
+                     that recomputation starts again there; to name its module, give --module.",
                     printable(layer)
                 ),
             ),

@@ -103,7 +103,7 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     for part in [
         "Layers between 0 and 3 are missing in the profile.",
-        "IPUs that are left over: 2",
+        "Unused IPUs: 2",
         "of the profile.",
         "belongs on IPU 0, Out (head, loss) on IPU 1:",
     ] {
@@ -201,18 +201,18 @@ fn in_and_out_alone_have_stages_of_their_own() {
 fn modules_without_a_name_have_a_placeholder() {
     let split = alone();
     let text = written(Form::Poptorch, &split, false);
-    let head = "poptorch.BeginBlock(..., ipu_id=3)  # in place of ... write ";
+    let head = "poptorch.BeginBlock(..., ipu_id=3)  # replace ... with ";
     assert_eq!(code(&text).matches("BeginBlock").count(), 3, "{text}");
     assert!(code(&text).lines().last().unwrap().starts_with(head));
     let text = written(Form::PipelineSplits, &split, false);
     assert!(
-        text.contains("- \"<Out>\"  # write the first module of it"),
+        text.contains("- \"<Out>\"  # write its first module (--module"),
         "{text}"
     );
     let text = written(Form::Keras, &split, false);
-    for part in ["In is known. Name", "Out is known. Name"] {
+    for part in ["of In are unknown. Name", "of Out are unknown. Name"] {
         assert!(
-            text.contains(&format!("WARNING: no Keras layer of {part}")),
+            text.contains(&format!("WARNING: the Keras layers {part}")),
             "{text}"
         );
     }

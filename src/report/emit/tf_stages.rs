@@ -24,10 +24,10 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
         }
         PseudoLayers::InAndOut | PseudoLayers::OutWithIn => items.push(OUT.to_string()),
     }
-    notes.add("The names are those of BERT; other models have others in place of hid.");
+    notes.add("The names are from BERT; other models have other names for hid.");
     notes.add(
-        "matmul_available_memory_proportion_per_pipeline_stage has one entry for each stage: keep that \
-         of the profile.",
+        "matmul_available_memory_proportion_per_pipeline_stage has one entry for each stage: keep \
+         the values of the profile.",
     );
     comments::schedule(
         pipeline,
@@ -50,7 +50,10 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
         text.add(format!("  \"enable_recomputation\": {recomputes},"));
         text.add(format!("  \"optimizer_state_offchip\": {is_off_chip},"));
         if is_off_chip && training.state.is_sharded() {
-            notes.add("WARNING: this code takes state in replicas or off the chip, not both.");
+            notes.add(
+                "WARNING: this code supports optimizer state in replicas or off the chip, \
+                       not both.",
+            );
         }
     }
     text.add("  \"ipu_config\": {");

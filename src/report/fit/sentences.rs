@@ -28,14 +28,14 @@ pub(in crate::report) fn lines(fit: &Fit) -> Vec<Sentence> {
     if fit.replicas > 1 {
         let replicas = fit.replicas;
         lines.push(say(if fit.listed_replicas > 1 {
-            format!("compiled for {replicas} identical replicas, all of which are listed")
+            format!("compiled for {replicas} identical replicas; the profile lists all of them")
         } else {
-            format!("compiled for {replicas} identical replicas; what is listed is one of them")
+            format!("compiled for {replicas} identical replicas; the profile lists one of them")
         }));
     }
     if fit.variables.is_none() {
-        let lost = "the profile has no lowered variables, so it cannot be shown which of the \
-                    memory a pipeline keeps, and at which step a tile is fullest; record it with ";
+        let lost = "the profile has no lowered variables, so popliner cannot show what a pipeline \
+                    keeps, and at which step a tile is fullest; record it with ";
         lines.push(say(lost).code("autoReport.outputLoweredVars"));
     }
     lines
@@ -85,8 +85,8 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
     let mut lines = vec![say(match against.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
         MatchedBy::Order => {
-            "stages and IPUs were matched in order, since no names of layers tell what runs \
-             where (is there a debug.cbor, and does the layer regex fit it?)"
+            "stages and IPUs were matched in order, since no names of layers say what runs where \
+             (is there a debug.cbor, and does the layer regex match its names?)"
         }
     })];
     if let Some(cut) = &against.cut_elsewhere {

@@ -120,13 +120,12 @@ fn accumulation(report: &Report) -> Option<Sentence> {
     let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));
     let (bytes, stage) = accumulators.max().filter(|&(bytes, _)| bytes > 0)?;
     Some(
-        say(
-            "recorded with gradient accumulation, the profile would have the accumulators itself: ",
-        )
-        .amount(bytes)
-        .text(format!(
-            " on the fullest tile of stage {stage} are added for them"
-        )),
+        say("the profile has no gradient accumulators: ")
+            .amount(bytes)
+            .text(format!(
+                " are added for them on the fullest tile of stage {stage}; record with gradient \
+                 accumulation for the exact bytes"
+            )),
     )
 }
 

@@ -42,8 +42,8 @@ fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
     let is_none = facts.state_bytes == Some(0);
     is_none.then(|| {
         say(format!(
-            "the profile has no state of an optimizer, so that it is {} changes nothing but that \
-             updates and passes count apart",
+            "the profile has no optimizer state, so {} only makes updates and passes count \
+             separately",
             facts.state
         ))
     })
@@ -51,7 +51,7 @@ fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
 
 /// Says that the update of weights decides the peak, so that moving state gains nothing.
 fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
-    let line = say(format!("stage {stage} takes the most in the update"));
+    let line = say(format!("stage {stage} needs the most memory in the update"));
     let line = match update.weights.as_slice() {
         [] => line,
         [one] => line.text(" of ").name(one),
@@ -64,11 +64,11 @@ fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
     };
     line.text(": ")
         .amount(update.bytes)
-        .text(format!(" on tile {}, of which ", update.tile))
+        .text(format!(" on tile {}, ", update.tile))
         .amount(update.taken)
-        .text(" come for it; in the passes ")
+        .text(" of them for the update; the passes need ")
         .amount(update.in_passes)
-        .text(" are enough. Split into N parts (serialised), it would take an Nth of that")
+        .text(". Split into N parts (serialised), the update would need an Nth of that")
 }
 
 /// Names the pipeline, and says whether the tool chose it.
@@ -76,12 +76,12 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
         _ if facts.schedule == Schedule::None => return named(facts),
         (false, false) => "as requested",
-        (true, true) => "chosen",
-        (true, false) => "the schedule chosen",
-        (false, true) => "the recomputation chosen",
+        (true, true) => "chosen automatically",
+        (true, false) => "the schedule chosen automatically",
+        (false, true) => "the recomputation chosen automatically",
     };
     let found = match facts.state_is_first_fit {
-        true => "; the state in the first place of --optimizer-state auto that fits",
+        true => "; the optimizer state in the first place of --optimizer-state auto that fits",
         false => "",
     };
     named(facts).text(format!(" ({why}{found})"))
@@ -92,12 +92,13 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
     let framework = facts.framework;
     if facts.schedule == Schedule::None {
         let why = match (facts.schedule_by_default, facts.is_training) {
-            (false, _) => " as requested: stages are parts of the one-IPU compilation, and keep \
-                           nothing for several micro-batches"
-                .to_string(),
+            (false, _) => {
+                " as requested: it adds no pipeline costs to the one-IPU compilation".to_string()
+            }
             (true, false) => " since inference keeps nothing for several batches".to_string(),
             (true, true) => format!(
-                " since pipelines of {framework} are written by hand, and what they keep is not known"
+                " since pipelines of {framework} are written by hand, so popliner cannot know what \
+                 they keep"
             ),
         };
         let elsewhere = elsewhere(facts);
@@ -114,9 +115,9 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
     let adds_accumulators = facts.trains() && !facts.recorded_accumulation;
     let accumulators = match (adds_accumulators, facts.accumulator) {
         (false, _) => "",
-        (true, Accumulator::AsWeight) => ", accumulators as their weights",
-        (true, Accumulator::Float16) => ", accumulators of 16 bits",
-        (true, Accumulator::Float32) => ", accumulators of 32 bits",
+        (true, Accumulator::AsWeight) => ", accumulators like their weights",
+        (true, Accumulator::Float16) => ", 16-bit accumulators",
+        (true, Accumulator::Float32) => ", 32-bit accumulators",
     };
     say(format!(
         "pipeline: schedule {}{what}{accumulators}{}",
@@ -148,11 +149,11 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
     };
     let accumulation = "accumulators are added for the weights that are updated, and gradients \
                         end with the passes";
-    let recomputation = "it has only what recomputation keeps";
+    let recomputation = "the profile has only the activations that recomputation keeps";
     Some(
         match (facts.recorded_accumulation, facts.recorded_recomputation) {
             (false, false) => line.text(format!(": {accumulation}")),
-            (true, false) => line.text(": it has these only while they are used"),
+            (true, false) => line.text(": the profile has these only while they are used"),
             (true, true) => line.text(format!(": {recomputation}")),
             (false, true) => line.text(format!(": {accumulation}; {recomputation}")),
         },
@@ -166,7 +167,7 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
     let head = match facts.framework {
         _ if !is_ours => return None,
         Framework::Poptorch => "PopTorch recomputes by itself",
-        _ => "recomputation must be turned on, as the configuration of --emit does",
+        _ => "turn recomputation on, as the configuration of --emit does",
     };
     let line = say(format!("{head}; without it this split needs ")).amount(bytes);
     Some(

@@ -23,12 +23,12 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
         (RefusalReason::TooFewIpus, Some(needed)) => too_few(refusal, needed),
         (RefusalReason::PinsOrLimits, Some(needed)) => Sentence::default().count(needed).text(
-            " IPUs would be enough with the highest limit and without pins: these, or the \
-                 lower limits of some IPUs, stand in the way",
+            " IPUs would be enough with the highest limit and without pins: the pins, or the lower \
+             limits of some IPUs, prevent it",
         ),
         (RefusalReason::Pipeline, _) => say(
-            "the layers alone would fit: what the pipeline keeps for the micro-batches that are \
-             under way does not",
+            "the layers by themselves would fit, but not with what the pipeline keeps for the \
+             micro-batches under way",
         ),
         _ => say("no number of IPUs is enough: these layers must stay together"),
     };
@@ -95,7 +95,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
     let advice = refusal.advice.iter();
     let enough = advice.flat_map(|advice| &advice.changes);
     lines.extend(enough.filter(|change| change.is_enough).map(|change| {
-        say("with half the micro-batch it fits, by an estimate: it frees ")
+        say("with half the micro-batch it fits, by an estimate: this frees ")
             .amount(change.frees)
             .text(" (")
             .code("--micro-batch 2 --at-micro-batch 1")
@@ -134,7 +134,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
 /// Says where the most memory is lacking, and which variables take the most of it.
 pub(in crate::report) fn in_the_way(report: &Report) -> Option<Sentence> {
     let advice = report.refusal.as_ref()?.advice.as_ref()?;
-    let head = say("the most is lacking in ")
+    let head = say("the most memory is missing in ")
         .layers(&advice.layers)
         .text(": ")
         .amount(advice.bytes)
@@ -184,9 +184,9 @@ fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
     let all = Sentence::join(all, ", ");
     match (advice.largest.is_empty(), report.liveness.is_some()) {
         (true, true) => all,
-        (true, false) => say(" (the profile has the names of the variables)"),
+        (true, false) => say(" (run on the profile to see the names of the variables)"),
         (false, _) => {
-            let mut line = say(", of which ");
+            let mut line = say("; the largest variables are ");
             line.phrases.extend(all.phrases);
             line
         }
@@ -196,10 +196,10 @@ fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
 /// Describes a change up to the bytes that it frees.
 fn frees(advice: &Advice) -> Sentence {
     match advice.change {
-        Change::StateOffChip => say("state of the optimizer outside the IPUs (")
+        Change::StateOffChip => say("optimizer state outside the IPUs (")
             .code("--optimizer-state off-chip")
             .text(") frees "),
-        Change::Checkpoints => say("a checkpoint a layer (")
+        Change::Checkpoints => say("a checkpoint for each layer (")
             .code("--recompute layer")
             .text(") frees "),
         Change::Interleaved => say("the interleaved schedule (")
@@ -218,7 +218,7 @@ fn frees(advice: &Advice) -> Sentence {
             .code("availableMemoryProportion")
             .text(" (0.6 by default, not below 0.05) frees at most "),
         Change::HalfMicroBatch => say("half the micro-batch frees, by an estimate, "),
-        Change::HalfPrecision => say("16 bits for weights and state of 32 free at most "),
+        Change::HalfPrecision => say("16 bits instead of 32 for weights and state free at most "),
     }
 }
 
@@ -256,7 +256,7 @@ pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
             .stages(&given.best_stages)
             .text(" with ")
             .amount(given.best_fullest_tile_bytes)
-            .text(" on the fullest tile; the one given has ")
+            .text(" on the fullest tile; yours has ")
             .amount(bytes)
             .text(times_of_both(report, given)),
     )
@@ -268,7 +268,7 @@ fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let times = given.best_milliseconds.zip(own);
     times.map_or(String::new(), |(best, own)| {
         let [best, own] = [best, own].map(three_digits);
-        format!("; a step takes {best} ms, and {own} ms in the one given")
+        format!("; a step takes {best} ms, and {own} ms with yours")
     })
 }
 

@@ -174,7 +174,7 @@ fn positions_that_lead_nowhere_are_named() {
     let errors = [
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_operation.clear()),
-            "as many cycles as operations",
+            "numbers of cycles and operations differ",
         ),
         (
             error_after(|m| {
@@ -184,7 +184,7 @@ fn positions_that_lead_nowhere_are_named() {
                     .by_operation
                     .push(WorkCycles::default())
             }),
-            "as many cycles as operations",
+            "numbers of cycles and operations differ",
         ),
         (
             error_after(|m| m.cycles.as_mut().unwrap().by_operation[1].later = 1),

@@ -177,7 +177,7 @@ fn a_split_takes_no_more_ipus_than_are_enough() {
     let (fewest, message) = stages("popart-bert-inference", &["--num-ipus=4"]);
     assert!(fewest == 4 && !message.contains("are enough"), "{message}");
     let (_, message) = stages("poptorch-bert-training", &["--mem-per-tile=700000"]);
-    assert!(message.contains("PopTorch takes powers of 2"), "{message}");
+    assert!(message.contains("PopTorch needs a power of 2"), "{message}");
     for original in ["--solver=greedy", "--memory-model=classic"] {
         let limit = "--mem-per-tile=400000";
         let with = |ipus: &[&str]| stages("poplar-mlp", &[&[original, limit], ipus].concat()).0;

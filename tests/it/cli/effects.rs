@@ -199,7 +199,8 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
         let before = files.alone(fixture, &alone);
         // Options that fit together are wrong usage only if the original tool's search ignores
         // them.
-        let is_refused = now.code == 2 && !now.err.contains("of the original tool, does not know");
+        let is_refused =
+            now.code == 2 && !now.err.contains("of the original tool, does not support");
         let is_idle = (before.code, before.out, before.err) == (now.code, now.out, now.err);
         return match (is_refused, is_idle) {
             (true, _) => Some("is refused"),

@@ -47,9 +47,9 @@ fn files_that_are_no_profile() {
         .unwrap();
     drop(other);
     let of_profile: [(&str, &[&str]); 6] = [
-        ("text", &["text: ", "no SQLite database"]),
+        ("text", &["text: ", "not an SQLite database"]),
         ("empty", &["empty: ", "the file is empty"]),
-        ("other", &["other: ", "but no profile", "version_info"]),
+        ("other", &["other: ", "but not a profile", "version_info"]),
         ("missing", &["missing: ", "No such file"]),
         (
             "archive.a",
@@ -221,7 +221,7 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     fs::remove_file(debug).unwrap();
     let run = table(&deep);
     let line = one_line(&run, 3);
-    assert!(line.contains("no debug.cbor is beside"), "{line}");
+    assert!(line.contains("there is no debug.cbor beside"), "{line}");
     // Errors about the profile come first.
     let inside = |name: &str| inner.join(name);
     fs::write(inside("README.md"), "# Not a profile\n").unwrap();
@@ -231,11 +231,11 @@ fn the_debug_file_is_found_beside_the_profile_and_one_folder_above() {
     let cases = [
         (
             "other.db",
-            "other.db: the file is an SQLite database, but no profile: it has no table \
+            "other.db: the file is an SQLite database, but not a profile: it has no table \
              `version_info`",
         ),
         ("nothere", "nothere: it cannot be read: No such file"),
-        ("README.md", "README.md: the file is no SQLite database"),
+        ("README.md", "README.md: the file is not an SQLite database"),
         ("empty", "empty: the file is empty"),
     ];
     for (name, message) in cases {
@@ -261,7 +261,7 @@ fn a_file_that_may_not_be_read_is_said_to_be_closed() {
         skip("this user may read everything");
         return;
     }
-    let message = "there is no permission to read it: ";
+    let message = "you have no permission to read it: ";
     let cases: [&[&Path]; 5] = [
         &[&profile],
         &[&profile, &debug],

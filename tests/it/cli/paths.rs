@@ -23,7 +23,7 @@ fn pipes_are_neither_profiles_nor_debug_files_that_are_looked_for() {
         make(&debug);
         let run = popliner([&*profile, "--solve"]);
         assert!(
-            one_line(&run, 3).contains("no debug.cbor is beside"),
+            one_line(&run, 3).contains("there is no debug.cbor beside"),
             "{run:?}"
         );
         let run = popliner([&*profile, "--fit"]);
@@ -59,8 +59,8 @@ fn folders_of_outputs_are_looked_at_before_anything_is_read() {
         let missing = folder.join("missing/x.json").display().to_string();
         let itself = folder.display().to_string();
         for (output, cure) in [
-            (&missing, "there is no such folder; give a path"),
-            (&itself, "it is no regular file"),
+            (&missing, "the folder does not exist; give a path"),
+            (&itself, "it is not a regular file"),
         ] {
             for option in ["--export-json", "--export-html", "--save-to-file"] {
                 let option = format!("{option}={output}");

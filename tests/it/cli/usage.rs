@@ -35,7 +35,7 @@ fn a_model_that_does_not_fit_ends_with_1_and_names_bytes_and_layers() {
     let message = run.err.replace(',', "");
     assert!(message.contains("FAILURE: ["), "{message}");
     assert!(message.contains(&missing), "{missing} in {message}");
-    for layer in ["Layer Embedding alone", "Layer CLS alone"] {
+    for layer in ["Layer Embedding by itself", "Layer CLS by itself"] {
         assert!(message.contains(layer), "{layer} in {message}");
     }
 }
@@ -56,7 +56,7 @@ fn wrong_usage_ends_with_2() {
         (&["--mem-per-tile=-1"], "--mem-per-tile"),
         (
             &["--mem-per-tile=18446744073709551615"],
-            "no number of bytes from 1 to 1099511627776",
+            "not a number of bytes from 1 to 1099511627776",
         ),
         (&["--solve", "--pin=None=0"], "there is no None"),
         (
@@ -76,7 +76,7 @@ fn wrong_usage_ends_with_2() {
         (&["--format=xml"], "--format"),
         (&["--layer-order=random"], "--layer-order"),
         (&["--tiles=1"], "--memory-totals"),
-        (&["--memory-totals", "--tiles=x"], "'x' is no tile"),
+        (&["--memory-totals", "--tiles=x"], "'x' is not a tile"),
         (
             &["--memory-totals", "--tiles=99"],
             "give tiles from 0 to 15",

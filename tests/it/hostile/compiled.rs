@@ -56,7 +56,7 @@ fn ipus_that_do_not_add_up() {
             &[
                 "`target_info`",
                 "`num_tiles`",
-                "33 tiles are no whole number of IPUs of 8",
+                "33 tiles are not a whole number of IPUs of 8",
             ],
         ),
         (
@@ -101,7 +101,10 @@ fn ipus_that_do_not_add_up() {
         (
             "another number of IPUs",
             "UPDATE target_info SET num_ipus = 3",
-            &["`num_ipus`", "32 tiles of 8 each IPU are no 3 IPUs"],
+            &[
+                "`num_ipus`",
+                "32 tiles at 8 for each IPU do not make 3 IPUs",
+            ],
         ),
         (
             "replicas that do not divide",
@@ -184,7 +187,7 @@ fn sums_that_disagree() {
             &[
                 "liveness by IPU is left out",
                 live,
-                "are not the sums of those of all IPUs",
+                "are not the sums over all IPUs",
             ],
         ),
         (
@@ -219,7 +222,7 @@ fn sums_that_disagree() {
             "variables that are larger than recorded",
             "UPDATE vars_info SET size_bytes = size_bytes + 4 WHERE tile = 11".into(),
             &[
-                "the profile does not quite agree with itself",
+                "the profile contradicts itself slightly",
                 "table `memory_by_tile`, tile 11: the total is",
             ],
         ),

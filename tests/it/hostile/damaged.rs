@@ -26,7 +26,7 @@ fn profiles_cut_at_any_page() {
         fs::write(&case.profile, &whole[..length]).unwrap();
         let part = if length == 0 { "empty" } else { "cut off" };
         let part = if (1..16).contains(&length) {
-            "no SQLite"
+            "not an SQLite"
         } else {
             part
         };

@@ -27,7 +27,7 @@ fn contexts_cut_at_any_byte() {
         case.refused("cut off", &["debug.cbor: ", &text, "--trust-debug-info"]);
         let run = case.run(&["--operation-breakdown", "--trust-debug-info"]);
         assert_eq!(run.code, 0, "{run:?}");
-        let text = format!("is taken all the same: it is cut off at byte {length}, ");
+        let text = format!("is used as requested: it is cut off at byte {length}, ");
         assert!(run.err.contains(&text), "{}", run.err);
     }
 }
@@ -84,13 +84,13 @@ fn damage_that_is_found_is_refused_and_said_of_what_is_trusted() {
         (
             "an entry that is no context",
             |contexts, _| contexts.push(Value::Bool(true)),
-            "entries of `contexts` that are no maps: 1,",
+            "entries of `contexts` that are not maps: 1,",
         ),
     ];
     for (what, change, text) in cases {
         let mut case = Case::new().cbor(change);
         let run = case.run(&["--solve"]);
-        let parts = ["warning: ", "debug.cbor: ", "is taken all the same: ", text];
+        let parts = ["warning: ", "debug.cbor: ", "is used as requested: ", text];
         let is_it = |line: &str| parts.iter().all(|part| line.contains(part));
         assert!(run.err.lines().any(is_it), "{what}: {}", run.err);
         case.trusts = false;
@@ -122,7 +122,7 @@ fn odd_cbor() {
             "a number for contexts",
             [&contexts[..], &[0]].concat(),
             3,
-            "`contexts` is no array",
+            "`contexts` is not an array",
         ),
         (
             "a key of 2^63",
@@ -165,13 +165,13 @@ fn odd_cbor() {
             "a break too many",
             [&one[..], &[0xff]].concat(),
             0,
-            "goes on after its document",
+            "continues after its document",
         ),
         (
             "trailing bytes",
             [&one[..], b"more"].concat(),
             0,
-            "goes on after its document",
+            "continues after its document",
         ),
         (
             "two documents",
@@ -189,7 +189,7 @@ fn odd_cbor() {
             "numbers as contexts",
             b"\xa1\x68contexts\x82\x01\x02".to_vec(),
             0,
-            "that are no maps: 2",
+            "that are not maps: 2",
         ),
     ];
     for (what, bytes, code, part) in cases {

@@ -115,7 +115,7 @@ fn comparisons_with_what_is_no_report() {
         (
             "half of one",
             "{\"format\": \"popliner-report\", \"version\": 3}".into(),
-            "not a whole one",
+            "not a complete one",
         ),
         (
             "escapes",
@@ -204,7 +204,7 @@ fn files_beside_the_profile() {
             fs::write(case.folder.path().join(name), text).unwrap();
             let run = case.run(&["--solve", "--export-json=-"]);
             assert_eq!(run.code, 0, "{run:?}");
-            let warning = format!("warning: {name} beside the profile is left out: ");
+            let warning = format!("warning: {name} beside the profile is ignored: ");
             let line = run.err.lines().find(|line| line.contains(&warning));
             assert!(
                 line.is_some_and(|line| line.contains(part)),

@@ -45,7 +45,10 @@ fn saved_files() {
         (good[..30].to_vec(), "cut off"),
         ([&good[..], b"more"].concat(), "altered"),
         (b"\x89PopL".to_vec(), "cut off"),
-        (b"no model".to_vec(), "no model that --save-to-file wrote"),
+        (
+            b"no model".to_vec(),
+            "not a model that --save-to-file wrote",
+        ),
         (
             fs::read(&case.profile).unwrap(),
             "leave --load-from-file out to read a profile.pop",

@@ -32,14 +32,14 @@ fn schemas_that_run_code() {
         );
         let parts = [
             &*format!("`{table}` is a view"),
-            "is not run; give the profile.pop that Poplar wrote",
+            "runs no code from files; give the profile.pop that Poplar wrote",
         ];
         Case::new().sql(&sql).refused(table, &parts);
         let sql = format!(
             "ALTER TABLE {table} RENAME TO elsewhere;
              CREATE VIRTUAL TABLE {table} USING dbstat"
         );
-        let parts = [&*format!("`{table}` is a virtual table"), "is not run"];
+        let parts = [&*format!("`{table}` is a virtual table"), "runs no code"];
         Case::new().sql(&sql).refused(table, &parts);
         let sql = format!(
             "DROP TABLE {table}; PRAGMA writable_schema = ON;

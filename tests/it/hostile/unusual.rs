@@ -92,7 +92,7 @@ fn other_format_versions_are_read_with_a_warning() {
     }
     for (major, part) in [(4, "4.8.0"), (2, "2.8.0"), (0, "0.8.0")] {
         let sql = format!("UPDATE version_info SET major = {major}");
-        let parts = [part, "knows format 3 alone", "record it with such an SDK"];
+        let parts = [part, "reads only format 3", "record it with such an SDK"];
         Case::new().sql(&sql).refused(part, &parts);
     }
     // Before format 3.2, cycle estimates were in other columns.

@@ -140,7 +140,10 @@ fn a_refusal_shows_no_certificate_that_proves_nothing() {
     let (mut browser, _folder) = or_skip!(open("training-pipeline", &options, 1440, "#view=split"));
     let message = browser.value("document.querySelector('#what-if .bad-list').textContent");
     let message = message.as_str().expect("a text");
-    assert!(message.contains("The layers alone would fit"), "{message}");
+    assert!(
+        message.contains("The layers by themselves would fit"),
+        "{message}"
+    );
     assert!(!message.contains(" on tile "), "{message}");
 }
 

@@ -52,7 +52,7 @@ fn the_viewer_opens_a_report_and_compares_two() {
         json!(0)
     );
 
-    choose(&mut browser, &[&earlier], "Shown is");
+    choose(&mut browser, &[&earlier], "This is");
     let title = browser.value("document.querySelector('h1').textContent");
     assert_eq!(title, before["heading"]);
     for view in ["split", "memory", "layers"] {
@@ -98,7 +98,7 @@ fn what_is_no_report_is_refused() {
     browser.open(&page, 390);
     for (name, text, message) in [
         ("half.json", "{", "half.json cannot be shown"),
-        ("other.json", "{}", "no report of --export-json"),
+        ("other.json", "{}", "not a report of --export-json"),
     ] {
         let file = folder.path().join(name);
         std::fs::write(&file, text).expect("a file");

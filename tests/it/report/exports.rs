@@ -337,7 +337,7 @@ fn files_beside_the_profile_are_in_the_report_or_said_to_be_left_out() {
     assert_eq!(report["provenance"]["app"], Value::Null);
     let warning = report["warnings"][0].as_str().expect("a warning");
     assert!(
-        warning.starts_with("app.json beside the profile is left out: "),
+        warning.starts_with("app.json beside the profile is ignored: "),
         "{warning}"
     );
     assert!(run.err.contains(warning), "{}", run.err);

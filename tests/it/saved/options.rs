@@ -39,7 +39,7 @@ fn load(file: &Path, options: &[&str]) -> Run {
 /// Returns the output without commands to copy, which have the path.
 fn without_commands(run: &Run) -> String {
     let is_other =
-        |line: &&str| line.contains(" popliner ") || line.contains("The most is lacking");
+        |line: &&str| line.contains(" popliner ") || line.contains("The most memory is missing");
     let lines = run.err.lines().filter(|line| !is_other(line));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -68,7 +68,9 @@ fn the_largest_variables_where_the_most_is_lacking_are_named() {
     let options = ["--solve", "--num-ipus=4", DEFAULT_REGEX];
     let run = run_fixture("impossible", &options);
     let first = largest[0]["name"].as_str().expect("a name");
-    let says = format!("lacking in In: 477,969 bytes on tile 1 of 262,144, of which {first} ");
+    let says = format!(
+        "missing in In: 477,969 bytes on tile 1 of 262,144; the largest variables are {first} "
+    );
     assert!(run.err.contains(&says), "{}", run.err);
 }
 

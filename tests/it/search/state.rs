@@ -109,7 +109,8 @@ fn what_no_framework_can_do_is_refused() {
     let run = run_fixture(TRAINING, &["--solve", "--optimizer-state=sharded"]);
     assert_eq!(run.code, 2, "{run:?}");
     assert!(
-        run.err.contains("one replica has all of the state"),
+        run.err
+            .contains("state can only be shared by several replicas"),
         "{}",
         run.err
     );
@@ -246,8 +247,8 @@ fn profiles_recorded_with_state_elsewhere_are_recognised() {
     };
     let says = |of: &str| {
         format!(
-            "Recorded with gradient accumulation and without recomputation, and with tensors \
-             that are {of}: it has these only while they are used"
+            "Recorded with gradient accumulation and without recomputation, and with tensors that \
+             are {of}: the profile has these only while they are used"
         )
     };
     assert_eq!(found(&|_| {}), ([false, false], String::new()));

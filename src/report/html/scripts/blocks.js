@@ -130,7 +130,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
     const block = chosen.step === null ? undefined : under(chosen.step, (event.clientY - box.top) / box.height);
     choose({ variable: block ? block.own.name : null });
   });
-  const opening = set(addButton(plot.tools, 'Open what is always live', () => {
+  const opening = set(addButton(plot.tools, 'Show what is always live', () => {
     isOpen = !isOpen;
     set(opening, { 'aria-pressed': String(isOpen) });
     plot.setLow(!isOpen);
@@ -140,8 +140,8 @@ const addBlocks = (parent, live, { steps, programs }) => {
     plot.show();
   });
   onChoice(['variable', 'layer'], plot.show, plot.svg);
-  addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable, as high as its bytes, over the steps at which it is live; grey above them are smaller ones. Below all are ',
-    [base, `${live.at}/always_live`], ` bytes that are always live. Shown are ${grouped(steps.length)} chosen steps: peaks, where layers and stages begin and end, and turns between. `
+  addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable: it is as high as its bytes and covers the steps at which it is live. Smaller variables are grey, above the blocks. At the bottom are ',
+    [base, `${live.at}/always_live`], ` bytes that are always live. The chart has ${grouped(steps.length)} chosen steps: peaks, the first and last steps of layers and stages, and turning points between. `
     + 'Click a block or a step; drag over a part to enlarge it, or use two fingers. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);
 };
 
@@ -163,7 +163,7 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
   const layer = addSelect(controls, 'Layer', 'live-steps-layer', [['', 'all'],
     ...report.layers.map((own, place) => /** @type {[string, string]} */ ([String(place), short(layerName(own.name), 60)]))],
   (value) => choose({ layer: value === '' ? null : Number(value) }));
-  const changing = addField(controls, 'without those that are always live', 'checkbox', 'live-steps-changing');
+  const changing = addField(controls, 'hide variables that are always live', 'checkbox', 'live-steps-changing');
   const tables = addAs(parent, 'div', 'live-steps-variables');
   const pair = addAs(parent, 'div', 'live-steps-sums', '', 'pair');
   const [categories, layers] = [add(pair, 'div'), add(pair, 'div')];
@@ -174,9 +174,9 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
     const place = chosen.step === null ? peak : placeOf(steps, chosen.step);
     head.textContent = `Tile ${live.tile} at step ${grouped(steps[place])}`;
     said.replaceChildren();
-    write(said, [chosen.step !== null && steps[place] !== chosen.step ? `Step ${grouped(chosen.step)} is none of the chosen steps: this is the one before it. ` : '',
+    write(said, [chosen.step !== null && steps[place] !== chosen.step ? `Step ${grouped(chosen.step)} is not one of the chosen steps: this is the one before it. ` : '',
       [live.counts[place], `${live.at}/counts/${place}`], ' variables are live with ', [live.bytes[place], `${live.at}/bytes/${place}`],
-      ' bytes. Over all tiles, those that are not always live have ', [moving[place], `/live_steps/not_always_live/${place}`], '.']);
+      ' bytes. Over all tiles, variables that are not always live have ', [moving[place], `/live_steps/not_always_live/${place}`], ' bytes.']);
     runs.textContent = printable([programs[place], operations[place] && `operation ${operations[place]}`].map((own) => short(own ?? '')).filter(Boolean).join(', '));
     layer.value = String(chosen.layer ?? '');
     const isLive = (/** @type {Json.VariableAtSteps} */ own) => own.live.some(([from, to]) => from <= steps[place] && steps[place] <= to)
@@ -193,7 +193,7 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
     }
     addSums(categories, live.categories.map((one) => one.name), live.categories, place, `${live.at}/categories`);
     addSums(layers, live.layers.map((one) => layerName(one.name)), live.layers, place, `${live.at}/layers`);
-    if (live.layers.length) add(layers, 'p', 'What several layers use counts in each.', 'soft');
+    if (live.layers.length) add(layers, 'p', 'A variable that several layers use counts in each of them.', 'soft');
   };
   changing.addEventListener('change', show);
   follow(['step', 'layer'], show, head);
@@ -217,7 +217,7 @@ const addSums = (parent, names, all, place, root) => {
 
 /** The whole view. @param {HTMLElement} parent */
 const buildMemory = (parent) => {
-  if (report.split) add(parent, 'p', 'These are the tiles of the compilation for one IPU, as they were recorded. The tile of a stage, as that stage would have it, is in Split.', 'soft');
+  if (report.split) add(parent, 'p', 'These are the recorded tiles of the compilation for one IPU. Split has the tiles of each stage.', 'soft');
   const tiles = knownTiles();
   const { liveness, live_steps: steps } = report;
   if (steps && tiles.length) {
@@ -238,7 +238,7 @@ const buildMemory = (parent) => {
     });
   } else if (liveness) {
     const part = addPart(parent, 'live', 'Memory over the steps');
-    add(part, 'p', 'The report does not have single variables over the steps.', 'soft');
+    add(part, 'p', 'The report does not say which variables are live at each step.', 'soft');
     addCurve(part, 'curve', `Bytes of tile ${liveness.fullest_tile} over the steps`, liveness.fullest_tile_curve, '/liveness/fullest_tile_curve', report.provenance.target.bytes_per_tile);
   }
   addTileMap(parent);

@@ -7,7 +7,7 @@ let earlier = null;
 /** @param {string} text @returns {Json.Report} */
 const readReport = (text) => {
   const own = parsed(text);
-  if (own?.format !== 'popliner-report') throw new Error('it is no report of --export-json');
+  if (own?.format !== 'popliner-report') throw new Error('it is not a report of --export-json');
   if (own.version !== 3) throw new Error(`its version is ${own.version}, and this page reads version 3`);
   return own;
 };
@@ -28,7 +28,7 @@ const openFiles = async (files) => {
   const next = all[all.length - 1];
   earlier = all.length > 1 ? all[0].own : null;
   show(next.own);
-  byId('opened').textContent = printable(all.length > 1 ? `Shown is ${next.name}, beside ${all[0].name}.` : `Shown is ${next.name}.`);
+  byId('opened').textContent = printable(all.length > 1 ? `This is ${next.name}, compared with ${all[0].name}.` : `This is ${next.name}.`);
 };
 
 /** Where reports are chosen. @param {HTMLElement} parent */

@@ -57,7 +57,7 @@ const buildConfiguration = (parent) => {
   const show = () => {
     const own = forms.find((one) => one.form === select.value) ?? forms[0];
     const isMoved = !!known?.isMoved();
-    moved.textContent = isMoved ? 'This is the split as its cuts were moved, or its limits changed.' : '';
+    moved.textContent = isMoved ? 'This is the split with the cuts that you moved and the limits that you changed.' : '';
     text.textContent = printable(shownConfiguration(own));
     notes.textContent = printable(notesOf(own));
     notes.hidden = !notes.textContent;

@@ -10,8 +10,8 @@ const addProof = (parent) => {
   const part = addPart(parent, 'proof', 'Proof');
   add(part, 'p', 'The objective was ').append(report.proof.objective, '.');
   if (report.proof.optimal || report.proof.step_at_least !== undefined) addSentences(part, 'proof');
-  else add(part, 'p', 'Nothing shows that this split is the best: it was given, none fits, or the search proves nothing.');
-  addTableAt(part, 'Numbers that splits are compared by, the first deciding first', '/proof/objectives',
+  else add(part, 'p', 'There is no proof that this split is the best: you gave it, no split fits, or the search proves nothing.');
+  addTableAt(part, 'Numbers that splits are compared by, the most important first', '/proof/objectives',
     [['Number', 'text', '/objective'], ['Integer program', 'count', '/integer_program'], ['Dynamic program', 'count', '/dynamic_program']]);
   addTableAt(part, 'Why these cannot be lower', '/proof/bottlenecks',
     [['Number', 'text', '/objective'], ['Next lower number of any range of layers', 'count', '/below'], ['Stages needed for it', 'count', '/stages_needed']]);
@@ -25,15 +25,15 @@ const addCoverage = (parent) => {
   addSentences(part, 'coverage');
   const columns = columnsOf([['Part', 'text'], ['What it is', 'text'], ['Bytes', 'bytes', '{}']]);
   const rows = /** @type {[string, string, keyof Json.CoverageFacts][]} */ ([
-    ['Layers', 'operations that have a layer by their names', 'layers'], ['Assigned', 'other operations, in the place where they count', 'assigned'],
-    ['By touch', 'of the assigned, in every place that touches it', 'by_touch'], ['Overhead', 'what every stage needs', 'overhead'], ['Rest', 'what nothing explains', 'rest'],
+    ['Layers', 'operations whose names give their layer', 'layers'], ['Assigned', 'other operations, in the place where they count', 'assigned'],
+    ['By touch', 'part of the assigned bytes: counted in every place that uses them', 'by_touch'], ['Overhead', 'what every stage needs', 'overhead'], ['Rest', 'what nothing explains', 'rest'],
   ]).map(([name, what, key]) => ({ at: `/memory/coverage/${key}`, cells: [name, what, own[key]] }));
   addTable(part, 'Coverage', columns, rows.filter((row) => row.cells[2] !== 0 || row.cells[0] !== 'By touch'));
 };
 
 /** @param {HTMLElement} parent */
 const addSummary = (parent) => {
-  const part = addPart(parent, 'summary', 'From what it was made');
+  const part = addPart(parent, 'summary', 'How this report was made');
   const made = report.provenance;
   const { target, files } = made;
   const list = add(part, 'dl', '', 'facts');
@@ -57,7 +57,7 @@ const addSummary = (parent) => {
   } else fact('Memory model', made.memory_model);
   fact('Arguments', made.arguments.map(quoted).join(' '));
   fact('PopLiner', `version ${made.popliner}, report version ${report.version}`);
-  if (made.options) addTableAt(part, 'Options that are not their defaults', '/provenance/options', [['Option', 'text', '/name'], ['Value', 'text', '/value'], ['Of', 'text', '/of']], { most: 30 });
+  if (made.options) addTableAt(part, 'Options that differ from their defaults', '/provenance/options', [['Option', 'text', '/name'], ['Value', 'text', '/value'], ['Of', 'text', '/of']], { most: 30 });
   for (const [name, value] of [['framework.json', made.framework], ['app.json', made.app]]) {
     if (value === null || value === undefined) continue;
     const rows = flat(value).map((cells) => ({ at: '', cells }));

@@ -110,7 +110,7 @@ const addCopy = (parent, text, name, id, shown) => {
 /** A command line to copy: its line, and where it is written. @param {Element} parent
  * @param {string} codeId @param {string} copyId */
 const addCommandLine = (parent, codeId, copyId) => {
-  const line = add(parent, 'p', 'The same on the command line: ', 'copied');
+  const line = add(parent, 'p', 'On the command line: ', 'copied');
   const code = addAs(line, 'code', codeId);
   line.append(' ');
   addCopy(line, () => code.textContent ?? '', 'Copy', copyId, code);

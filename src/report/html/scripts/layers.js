@@ -4,7 +4,7 @@
 const buildLayers = (parent) => {
   const part = addPart(parent, 'layers', 'Layers');
   const { layers } = report;
-  add(part, 'p', 'Each layer as if it stood alone, without what comes with every stage. Choose one to see it everywhere.', 'soft');
+  add(part, 'p', 'Each layer by itself, without what every stage needs. Choose one to highlight it everywhere.', 'soft');
   if (!isHuge) {
     addPartsLegend(part, layers.map((own) => own.parts));
     addLayerPlot(part, {

@@ -40,7 +40,7 @@ const FIRST = ['IPUs', 'Layers of each stage', 'Peak memory', 'Of the limit', ''
 const buildPlan = (parent) => {
   if (report.plan) {
     const plan = addPart(parent, 'plan', 'Configurations that fit');
-    add(plan, 'p', 'The best come first, and what is said is said of the first. The other views show the split of this run.', 'soft');
+    add(plan, 'p', 'The best configuration comes first; the text above is about it. The other views show the split of this run.', 'soft');
     addSentences(plan, 'recommendation');
     addSentences(plan, 'plan');
     addSentences(plan, 'tried');
@@ -48,7 +48,7 @@ const buildPlan = (parent) => {
   }
   if (report.sweep) {
     const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
-    add(sweep, 'p', 'The best split for each number of IPUs; where none fits, the one that would need the least.', 'soft');
+    add(sweep, 'p', 'The best split for each number of IPUs; if none fits, the one that needs the least memory.', 'soft');
     addTablesOf(sweep, 'sweep', FIRST, known ? {
       drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: row.cells[0], cuts: endsOf(row).slice(0, -1).join(',') || 'none' }),
     } : {});
@@ -110,7 +110,7 @@ const showTriedAnswer = (head, own) => {
   const split = own.computed(now);
   const faults = own.faults(now, split);
   const count = counted(split.stages.length, 'IPU');
-  addTitle(head, `As it is tried here, the model ${faults.length ? 'does not fit' : 'fits'} on ${count}`, !faults.length);
+  addTitle(head, `With your changes, the model ${faults.length ? 'does not fit' : 'fits'} on ${count}`, !faults.length);
   if (faults.length) add(head, 'p', `${faults.join('; ')}.`, 'bad');
   const figures = add(head, 'dl', '', 'figures');
   const free = split.stages.map(({ bytes, limit }) => limit - bytes);
@@ -156,7 +156,7 @@ const addPaste = (parent) => {
   follow(TRIED, () => {
     const now = known?.isMoved() ? known.tried() : null;
     const isOver = now && known ? known.faults(now, known.computed(now)).length > 0 : !report.split?.fits;
-    said.textContent = `To paste (${form.form})${now ? ', as the cuts were moved' : ''}${isOver ? ', which does not fit' : ''}:`;
+    said.textContent = `To paste (${form.form})${now ? ', with the cuts that you moved' : ''}${isOver ? ', which does not fit' : ''}:`;
     text.textContent = printable(shownConfiguration(form));
   });
 };

@@ -13,7 +13,7 @@ const buildSplit = (parent) => {
   if (report.given) addSentences(addPart(parent, 'given', 'Beside the best'), 'given');
   if (report.cuts?.length) {
     const cuts = addPart(parent, 'cuts', 'Cuts');
-    add(cuts, 'p', 'Bytes of the distinct variables that flow over each cut, in either direction. What is always live and used on both sides is doubled: each side needs a copy.');
+    add(cuts, 'p', 'Bytes of the distinct variables that flow over each cut, in either direction. Always-live variables that both sides use are doubled: each side needs a copy.');
     addTablesOf(cuts, 'cuts');
     const columns = columnsOf([['Cut', 'text'], ['Layers', 'layers', '/layers'], ['To IPU', 'count', '/to_stage'], ['Peak before the cut', 'bytes', '/fullest_tile_bytes/0'],
       ['Change', 'change', '/change/0'], ['Peak after it', 'bytes', '/fullest_tile_bytes/1'], ['Change after it', 'change', '/change/1']]);
@@ -37,7 +37,7 @@ const buildSplit = (parent) => {
   }
   if (report.shared_variables?.length) {
     const shared = addPart(parent, 'shared-variables', 'Shared variables');
-    add(shared, 'p', 'Layers that use the same variables that are always live, such as constants. A cut between them doubles the bytes.');
+    add(shared, 'p', 'These layers share always-live variables, such as constants. A cut between them doubles the bytes.');
     addTableAt(shared, 'Shared variables', '/shared_variables', [['Layers', 'layers', '/layers'], ['Bytes', 'bytes', '/bytes']], { most: 20 });
   }
 };

@@ -117,7 +117,7 @@ const addTileMap = (parent) => {
         addTable(inner, 'Tiles, the fullest first', columns, rows, { most: 20, choose: (row) => choose({ tile: row.cells[0] }) });
       },
     });
-    add(plot.figure, 'figcaption', 'Each column is a tile. Stacked are the bytes of each category at addresses that one variable has alone; hatched above them are addresses that several variables share, each at steps of its own, up to what the tile has in use. '
+    add(plot.figure, 'figcaption', 'Each column is a tile. Its colours stack the bytes of each category at addresses that only one variable uses. Hatched above them are addresses that several variables share at different steps, up to the bytes that the tile has in use. '
       + 'Click a tile, or press the arrow keys, Page Up, Page Down, Home or End.');
   };
 
@@ -167,13 +167,13 @@ const addTileVariables = (parent, tile) => {
   if (!own) {
     add(parent, 'p', report.provenance.files.saved_model
       ? 'A saved model has no names of variables: make the report from profile.pop to see the largest variables of a tile.'
-      : report.fit ? 'With --fit single variables are not looked up, so the largest ones of a tile are not named here.'
-        : 'The largest variables of a tile are not known here.', 'soft');
+      : report.fit ? 'With --fit, popliner does not read single variables, so it cannot name the largest ones of a tile.'
+        : 'The report does not have the largest variables of a tile.', 'soft');
     return;
   }
   const place = own.tiles.indexOf(tile);
   if (place < 0) {
-    add(parent, 'p', `The report lists the variables of the ${counted(own.tiles.length, 'fullest tile')}. This is none of them.`, 'soft');
+    add(parent, 'p', `The report lists the variables of the ${counted(own.tiles.length, 'fullest tile')}. This tile is not one of them.`, 'soft');
     return;
   }
   const columns = columnsOf([['Largest variables', 'name'], ['Bytes', 'bytes', '/1'], ['Category', 'text'], ['Live', 'text']]);

@@ -76,7 +76,7 @@ const addStepStrip = (parent) => {
   const known = stepPieces();
   const { step } = report;
   if (!known || !step) {
-    if (step) add(parent, 'p', 'The step is not drawn: what each stage does in each pass is not known, or Out runs on the first IPU.', 'soft');
+    if (step) add(parent, 'p', 'There is no drawing of the step: the cycles of each stage by pass are unknown, or Out runs on the first IPU.', 'soft');
     return;
   }
   const { pieces, starts, cycles, batches, stages } = known;
@@ -132,7 +132,7 @@ const addStepStrip = (parent) => {
   plot.figure.dataset.cycles = String(cycles);
   const rest = [step.copy_cycles && `${grouped(step.copy_cycles)} cycles of copies between IPUs`,
     step.update_cycles && `${grouped(step.update_cycles)} of the update`].filter(Boolean);
-  add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends with its last IPU. Drawn are ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < step.micro_batches ? ` of ${grouped(step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
+  add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends when its last IPU is done. The drawing has ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < step.micro_batches ? ` of ${grouped(step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
 };
 
 /** Columns of the cycles of something. @param {any[]} all @returns {Parameters<columnsOf>[0]} */
@@ -196,7 +196,7 @@ const addBalance = (parent, stages) => {
   const all = cycles.reduce((a, b) => a + b, 0);
   addLine(parent, 'p', [`The slowest stage sets the pace of a pipeline: IPU ${stages[slowest].stage} with `,
     [most, `/execution/stages/${slowest}/${stages[slowest].micro_batch_cycles ? 'micro_batch_cycles' : 'cycles'}`],
-    ` cycles for a micro-batch. All stages together work ${ofLimit(all, most * stages.length)} of the time that it takes for each of them.`]);
+    ` cycles for a micro-batch. All stages together are busy for ${ofLimit(all, most * stages.length)} of that time.`]);
   addBars(parent, stages.map(({ stage, passes, micro_batch_cycles: own }, place) => ({
     name: `IPU ${stage}`, value: ofLimit(cycles[place], most),
     parts: passes && typeof own === 'number' ? WORK.map(([kind, look, name]) => ({ look, name, bytes: passes[kind] })) : [{ look: 'tile-0', name: 'All', bytes: cycles[place] }],

@@ -4,7 +4,7 @@
 /** @param {HTMLElement} parent */
 const addTriedSplit = (parent) => {
   if (!known) {
-    add(parent, 'p', 'Cuts cannot be moved here: the report has no numbers of other splits, or they are too large. '
+    add(parent, 'p', 'You cannot move cuts here: the report has no numbers of other splits, or they are too large. '
       + '--check-splits judges any split.', 'soft').id = 'what-if-without';
     return;
   }
@@ -13,14 +13,14 @@ const addTriedSplit = (parent) => {
   addTriedFields(tool, own);
   addTriedStrip(tool, own);
   if (own.data.boundaries.length <= own.positions) {
-    add(tool, 'p', 'The model has too many ranges of layers: cuts can be moved near those of the split and of the best splits only.', 'soft').id = 'what-if-some';
+    add(tool, 'p', 'The model has too many ranges of layers: you can move cuts only near the cuts of this split and of the best splits.', 'soft').id = 'what-if-some';
   }
   addTriedVerdict(tool, own);
   addTriedStages(tool, own);
   addTriedBest(tool, own);
   const { code } = addCommandLine(tool, 'what-if-command', 'what-if-copy');
   follow(TRIED, () => {
-    code.textContent = commandOf(own, own.tried()) || 'not known: the report was made by no command, or a name in it cannot be typed';
+    code.textContent = commandOf(own, own.tried()) || 'none: the report does not come from a command, or one of its names cannot be typed';
   });
 };
 
@@ -73,8 +73,8 @@ const addTriedStrip = (tool, own) => {
   const taking = addButton(buttons, 'Show the best for this number of IPUs', () => own.choose({ cuts: own.cutsOf(own.best()?.ends ?? [positions]) }), 'what-if-take');
   addButton(buttons, 'Reset', () => own.choose(own.start), 'what-if-reset');
   const most = addAs(buttons, 'span', 'what-if-most', '', 'soft');
-  add(tool, 'p', 'Drag a cut, or give it the focus and press the arrow keys, Page Up, Page Down, Home or End; Delete removes it. '
-    + 'Double-click a stage, or give it the focus and press Enter, to cut it in two. A stage is filled as far as its fullest tile is.', 'soft hint');
+  add(tool, 'p', 'Drag a cut, or focus it and press the arrow keys, Page Up, Page Down, Home or End; Delete removes it. '
+    + 'Double-click a stage, or focus it and press Enter, to cut it in two. Each stage shows how full its fullest tile is.', 'soft hint');
 
   /** @type {HTMLElement[]} */
   let boxes = [];
@@ -120,7 +120,7 @@ const addTriedStrip = (tool, own) => {
     removing.textContent = chosenCut === null
       ? 'Remove this cut' : `Remove the cut between IPU ${chosenCut} and IPU ${chosenCut + 1}`;
     taking.disabled = !own.best();
-    most.textContent = hasRoom() ? '' : `Splits of more than ${data.max_stages} stages are not known here.`;
+    most.textContent = hasRoom() ? '' : `The report has no splits of more than ${data.max_stages} stages.`;
     handles.forEach((handle, cut) => handle.classList.toggle('is-chosen', cut === chosenCut));
     boxes.forEach((box, stage) => box.classList.toggle('is-chosen', chosen.ipu === stage));
   };
@@ -314,7 +314,7 @@ const addTriedBest = (tool, own) => {
     const best = own.best();
     row.replaceChildren();
     if (!best) {
-      row.textContent = `For ${counted(now.ipus, 'IPU')} no split is known here.`;
+      row.textContent = `The report has no split for ${counted(now.ipus, 'IPU')}.`;
       return;
     }
     const isSame = String(own.limitsOf(now)) === String(own.limitsOf({ ...own.start, ipus: now.ipus }));
@@ -328,7 +328,7 @@ const addTriedBest = (tool, own) => {
     write(row, [`The split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `, [peak, '/given/best_fullest_tile_bytes'],
       ` bytes on its fullest tile and ${fits ? 'fits' : 'does not fit'}; over all cuts `, [cutBytes, '/given/best_cut_bytes'], ' bytes',
       slowest !== null && '; its slowest stage takes ', slowest !== null && [slowest, '/given/best_slowest_stage_cycles'], slowest !== null && ' cycles',
-      isSame || isLowest ? '.' : '. Within other limits another may be better: run the command.'], 'now');
+      isSame || isLowest ? '.' : '. With other limits another split may be better: run the command.'], 'now');
   });
 };
 

@@ -26,7 +26,7 @@ pub fn layers() -> Vec<Row> {
             &[
                 "operation 'Layer0/project' is called from 6 places",
                 "the number of layers found is 1",
-                "each layer calls a function of its own",
+                "each layer calls its own function",
             ],
         ),
         lost(

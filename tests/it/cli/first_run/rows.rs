@@ -86,7 +86,7 @@ fn folders() -> Vec<Row> {
                 "/a/profile.pop --fit  4 IPUs, with lowered variables, executed\n",
                 "/b/profile.pop --fit  1 IPU, with lowered variables\n",
                 "/c/profile.pop --fit  1 IPU, without lowered variables\n",
-                "/d/profile.pop --fit  the file is no SQLite database",
+                "/d/profile.pop --fit  the file is not an SQLite database",
             ],
         },
         Row {
@@ -173,7 +173,7 @@ fn contexts() -> Vec<Row> {
             files: with_debug_of("poplar-mlp", "tied-weights"),
             options: &["--list-layers", "--trust-debug-info"],
             kind: Warning,
-            says: &["another compilation than the profile, and is taken all the same: of 89"],
+            says: &["another compilation than the profile, but is used as requested: of 89"],
         },
         Row {
             what: "some contexts are missing",
@@ -192,7 +192,7 @@ fn contexts() -> Vec<Row> {
             files: with_contexts("poplar-mlp", drop_some),
             options: &["--solve", "--num-ipus=4", "--trust-debug-info"],
             kind: Warning,
-            says: &["is damaged, and is taken all the same: contexts that programs"],
+            says: &["is damaged, but is used as requested: contexts that programs"],
         },
         Row {
             what: "no contexts at all",
@@ -256,7 +256,7 @@ fn versions() -> Vec<Row> {
             Error(3),
             &[
                 "report format 2.8.0",
-                "popliner knows format 3 alone",
+                "popliner reads only format 3",
                 "record it with such an SDK",
             ],
         ),
@@ -266,8 +266,8 @@ fn versions() -> Vec<Row> {
             Error(3),
             &[
                 "report format 4.8.0",
-                "popliner knows format 3 alone",
-                "use a popliner that knows",
+                "popliner reads only format 3",
+                "use a popliner that reads",
             ],
         ),
         version(
@@ -276,7 +276,7 @@ fn versions() -> Vec<Row> {
             Warning,
             &[
                 "report format 3.1.0",
-                "only 3.8, that of Poplar 3.3",
+                "only 3.8 (Poplar 3.3)",
                 "record the profile with",
             ],
         ),
@@ -325,8 +325,8 @@ fn recordings() -> Vec<Row> {
             kind: Warning,
             says: &[
                 "280 variables with 5,659,824 bytes",
-                "all of 207 steps but up to 3, between step 2 and step 4",
-                "not among what is always live",
+                "all 207 steps except at most 3, between step 2 and step 4",
+                "do not count as always live",
             ],
         },
     ]

@@ -139,7 +139,7 @@ impl Subject {
         let text = run.err.replace(',', "");
         let text: Vec<&str> = text
             .lines()
-            .filter(|line| line.contains(" alone needs "))
+            .filter(|line| line.contains(" by itself needs "))
             .collect();
         let mut expected = Vec::new();
         for layer in 0..self.oracle.layer_count() {
@@ -150,7 +150,7 @@ impl Subject {
                     layer => format!("Layer {}", self.layer_name(layer)),
                 };
                 expected.push(format!(
-                    "  {name} alone needs {} bytes on tile {} {} over the limit: more IPUs do not \
+                    "  {name} by itself needs {} bytes on tile {} {} over the limit: more IPUs do not \
                      help",
                     stage.peak(),
                     stage.fullest(),

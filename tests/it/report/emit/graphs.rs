@@ -186,7 +186,7 @@ fn check_keras(graph: &str, printed: &Printed) {
     let last = entries.last().map(|&(_, stage)| stage);
     let is_out_unnamed = printed
         .form("keras")
-        .contains("WARNING: no Keras layer of Out");
+        .contains("WARNING: the Keras layers of Out");
     let of_layers = printed.stages().len() - 1;
     let expected = match is_out_unnamed {
         true => of_layers,
