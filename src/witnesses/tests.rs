@@ -82,7 +82,7 @@ fn a_table_without_rows_is_refused() {
     assert!(contradiction.refused);
     assert_eq!(
         contradiction.to_string(),
-        "table `memory_by_tile`: its rows are 0, and those that need one 41 (100.0 % of all)"
+        "table `memory_by_tile`: its rows are 0, and the rows that it needs are 41 (100.0 % of all)"
     );
 }
 

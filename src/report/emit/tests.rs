@@ -102,7 +102,7 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     let text = emit(Form::Examples, &split(&[&["0"], &["2", "3"]], 4), &NAMELESS).unwrap();
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     for part in [
-        "Layers between 0 and 3 are missing in the profile.",
+        "Layers between 0 and 3 are missing from the profile.",
         "Unused IPUs: 2",
         "of the profile.",
         "belongs on IPU 0, Out (head, loss) on IPU 1:",
@@ -111,7 +111,7 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     }
     let text = emit(Form::Examples, &split(&[&["1"], &["2"]], 2), &NAMELESS).unwrap();
     assert!(
-        !text.contains("missing") && !text.contains("left over"),
+        !text.contains("missing") && !text.contains("Unused"),
         "{text}"
     );
 }
@@ -192,7 +192,7 @@ fn in_and_out_alone_have_stages_of_their_own() {
     assert!(text.contains("\"model.head\": 3,\n}\ndevice_mapping = [0, 1, 2, 3]\n"));
     let text = written(Form::Popart, &split, true);
     let head = "with builder.virtualGraph(3), builder.pipelineStage(3):\n    \
-                ...  # what runs after the layers, from model.head on\n";
+                ...  # what runs after the layers, starting with model.head\n";
     assert!(text.ends_with(head), "{text}");
 }
 
@@ -232,7 +232,10 @@ fn out_returns_to_the_first_ipu() {
     let split = returning(&[&["0"], &["1"]]);
     let text = written(Form::Examples, &split, false);
     assert_eq!(code(&text), "layers_per_ipu: [1, 1]\nipus_per_replica: 2\n");
-    assert!(text.contains("Out (head, loss) on IPU 0: see"), "{text}");
+    assert!(
+        text.contains("Out (head, loss) on IPU 0: make sure"),
+        "{text}"
+    );
     let text = written(Form::Poptorch, &split, true);
     let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=1)\n\
@@ -241,7 +244,7 @@ fn out_returns_to_the_first_ipu() {
     // Two IPUs run three pipeline stages.
     assert!(text.contains("AutoStage.AutoIncrement"), "{text}");
     assert!(text.contains("at least 3 for inference"), "{text}");
-    assert!(!text.contains("after the last on the last IPU"), "{text}");
+    assert!(!text.contains("after the last block"), "{text}");
     let text = written(Form::Poptorch, &split, false);
     assert!(code(&text).contains("BeginBlock(..., ipu_id=0)  # in place of"));
     let text = written(Form::Keras, &split, true);
@@ -364,9 +367,9 @@ fn modules_of_the_profile_begin_blocks() {
     let text = emit(Form::Poptorch, &report, &NAMELESS).unwrap();
     for part in [
         "poptorch.BeginBlock(model.net.embed, ipu_id=0)\npoptorch.BeginBlock(model.net.h[1], ipu_id=1)\n",
-        "# WARNING: 2 operations before model.net.h[1] in its stage run in no module that begins there",
+        "# WARNING: 2 operations before model.net.h[1] in its stage belong to no module that begins there",
         "call poptorch.Block.start(ipu_id=1) in the forward of model.net.\n",
-        "# WARNING: no module begins where IPU 2 does, or one that runs several times.",
+        "# WARNING: no module begins where IPU 2 does, or it runs several times.",
         "poptorch.BeginBlock(..., ipu_id=2)",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -408,5 +411,5 @@ fn the_end_of_the_encoder_is_a_cut_of_generation() {
         "{right}"
     );
     let wrong = text(&[&[e0], &[e1, d0], &[d1]]);
-    assert!(wrong.contains("--cut-after encoder.1 "), "{wrong}");
+    assert!(wrong.contains("--cut-after encoder.1."), "{wrong}");
 }

@@ -65,7 +65,7 @@ fn the_viewer_opens_a_report_and_compares_two() {
             .for_each(|number| check_number(number, &before));
     }
 
-    choose(&mut browser, &[&earlier, &later], "beside");
+    choose(&mut browser, &[&earlier, &later], "compared with");
     show(&mut browser, "compare");
     let rows = "[...document.querySelectorAll('#comparison tr')].map((row) => [...row.children].map((one) => one.textContent))";
     let rows: Vec<Vec<String>> = serde_json::from_value(browser.value(rows)).expect("rows");
