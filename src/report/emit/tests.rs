@@ -104,7 +104,7 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     for part in [
         "Layers between 0 and 3 are missing from the profile.",
         "Unused IPUs: 2",
-        "of the profile.",
+        "proportion of the profile on all IPUs.",
         "belongs on IPU 0, Out (head, loss) on IPU 1:",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -221,7 +221,7 @@ fn modules_without_a_name_have_a_placeholder() {
     for &form in Form::value_variants() {
         let text = written(form, &beside, false);
         assert!(
-            !text.contains("place of ... write") && !text.contains("<"),
+            !text.contains("replace ... with") && !text.contains("<"),
             "{text}"
         );
     }
@@ -246,21 +246,18 @@ fn out_returns_to_the_first_ipu() {
     assert!(text.contains("at least 3 for inference"), "{text}");
     assert!(!text.contains("after the last block"), "{text}");
     let text = written(Form::Poptorch, &split, false);
-    assert!(code(&text).contains("BeginBlock(..., ipu_id=0)  # in place of"));
+    assert!(code(&text).contains("BeginBlock(..., ipu_id=0)  # replace ... with"));
     let text = written(Form::Keras, &split, true);
     assert!(text.contains("\"model.head\": 2,\n}\ndevice_mapping = [0, 1, 0]\n"));
     let text = written(Form::Popart, &split, false);
     assert!(text.contains("virtualGraph(0), builder.pipelineStage(2):\n"));
     let text = written(Form::PipelineSplits, &split, true);
     assert_eq!(code(&text), "");
-    assert!(
-        text.contains("no way to say that Out is on IPU 0"),
-        "{text}"
-    );
+    assert!(text.contains("cannot say that Out is on IPU 0"), "{text}");
     for &form in Form::value_variants() {
         let text = written(form, &returning(&[&["0", "1"]]), false);
         assert!(
-            !text.contains("Out (what runs after the layers) is on"),
+            !text.contains("Out (the operations after the layers) runs"),
             "{text}"
         );
     }
