@@ -24,7 +24,7 @@ pub fn is_obeyed(c: char) -> bool {
             | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A name for a terminal or a comment: one line, with characters of [`is_obeyed`] written as
+/// A name for a terminal or a comment: one line, with characters that a terminal acts on written as
 /// escapes.
 pub fn printable(name: &str) -> String {
     replaced(name, |c| {

@@ -14,6 +14,8 @@ mod error;
 mod flow;
 mod labels;
 mod layer_cycles;
+mod layer_options;
+mod layer_regex;
 mod layer_warnings;
 mod layers;
 mod layers_by_ipu;
@@ -50,10 +52,11 @@ use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use labels::{Label, TensorKind};
 pub use layer_cycles::{CyclesByLayer, PassCycles};
-pub use layers::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
-    NO_LAYER, Note,
+pub use layer_options::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource,
 };
+pub use layer_regex::{NO_LAYER, Note};
+pub use layers::Layering;
 pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
 pub use modules::ModuleCalls;

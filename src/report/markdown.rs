@@ -1,7 +1,8 @@
 //! The report as Markdown, for a pull request or an issue.
 
 use super::Report;
-use super::sections::{Block, SECTIONS};
+use super::section_blocks::Block;
+use super::sections::SECTIONS;
 use super::sentences::{Phrase, Sentence};
 use super::table::{Cell, Form, Table};
 use super::text::{displayed, grouped};

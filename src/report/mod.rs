@@ -42,6 +42,7 @@ mod provenance;
 #[cfg(test)]
 mod pseudo_layer_forms;
 mod recorded;
+mod section_blocks;
 mod sections;
 mod sentences;
 mod split;

@@ -2,10 +2,13 @@
 //! terminal, Markdown and CSV walk this one table, so a new section is one line. The page has all
 //! sections as data, and shows a section where a script asks for its name.
 
-use super::fit::{sentences as of_fit, tables as fit_tables};
-use super::sentences::{self, Sentence, say};
+use super::Report;
+use super::section_blocks::{
+    Block, against, categories, constraints, coverage, cuts, differences, estimate, explanation,
+    given, ipus, layers, parts, pipeline, plan_of, proof, recommendation, refusal, split, step_of,
+    sweep, tied_weights, tried, verdict, warnings,
+};
 use super::table::{Form, Table};
-use super::{EstimateFacts, Report, plan, step, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -43,25 +46,6 @@ pub enum Part {
     Coverage,
     /// Sections that only documents show.
     Document,
-}
-
-/// A piece of a section.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Block {
-    /// Whether the model fits, `None` without a verdict, and a sentence about it. Documents have it
-    /// in their heading.
-    Verdict(Option<bool>, Option<Sentence>),
-    /// A line, one of several.
-    Line(Sentence),
-    /// A line that belongs to the one before it.
-    Under(Sentence),
-    /// A sentence that stands alone.
-    Paragraph(Sentence),
-    /// The subject of the blocks after it, for documents.
-    Label(&'static str),
-    /// A table.
-    Table(Table),
 }
 
 use Part::{Answer, Coverage, Document, Explanation, Plan, Proof};
@@ -192,217 +176,6 @@ pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
         _ => None,
     });
     tables.collect()
-}
-
-fn lines(sentences: impl IntoIterator<Item = Sentence>) -> Vec<Block> {
-    sentences.into_iter().map(Block::Line).collect()
-}
-
-fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
-    is_there
-        .then(|| Block::Table(table()))
-        .into_iter()
-        .collect()
-}
-
-fn pipeline(report: &Report, _: Form) -> Vec<Block> {
-    let is_split = report.split.is_some();
-    lines(sentences::pipeline(report).into_iter().filter(|_| is_split))
-}
-
-fn split(report: &Report, _: Form) -> Vec<Block> {
-    let mut stages = report.split.iter().flat_map(|split| &split.stages);
-    table_if(stages.next().is_some(), || tables::stages(report))
-}
-
-fn ipus(report: &Report, _: Form) -> Vec<Block> {
-    table_if(report.fit.is_some(), || fit_tables::ipus(report))
-}
-
-/// Says whether the model or the compilation fits, what is nearest to the limit or over it, and
-/// which layers no number of IPUs makes fit.
-fn verdict(report: &Report, _: Form) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    if let Some(fit) = &report.fit {
-        let fits = report.has_verdict().then_some(fit.fits);
-        let sentence = fits.map(|_| say(of_fit::verdict(fit)));
-        blocks.push(Block::Verdict(fits, sentence));
-        blocks.extend(lines(of_fit::lines(fit)));
-    }
-    if let Some(split) = &report.split {
-        let fits = report.has_verdict().then_some(split.fits);
-        let sentence = sentences::split(report, split, fits);
-        let sentence = match report.is_in_time() {
-            false if split.fits => sentence.text(", but a step takes too long"),
-            _ => sentence,
-        };
-        let sentence = match report.estimate {
-            Some(_) => sentence.text(", by an estimate"),
-            None => sentence,
-        };
-        let in_time = fits.map(|fits| fits && report.is_in_time());
-        blocks.push(Block::Verdict(in_time, Some(sentence)));
-        let too_large = sentences::too_large(report).into_iter();
-        let in_the_way = sentences::in_the_way(report).into_iter().chain(too_large);
-        blocks.extend(in_the_way.filter(|_| fits == Some(false)).map(Block::Under));
-    }
-    blocks
-}
-
-fn categories(report: &Report, _: Form) -> Vec<Block> {
-    table_if(report.fit.is_some(), || fit_tables::categories(report))
-}
-
-fn estimate(report: &Report, _: Form) -> Vec<Block> {
-    lines(report.estimate.iter().flat_map(EstimateFacts::sentences))
-}
-
-/// Says where the most memory is, how long a step takes, and whether fewer IPUs would be enough.
-fn step_of(report: &Report, _: Form) -> Vec<Block> {
-    let memory = sentences::most_memory(report).into_iter();
-    let split = report
-        .split
-        .as_ref()
-        .filter(|split| split.fits && split.stages.len() > 1);
-    let fullest = split.and_then(|split| split.nearest_to_limit());
-    let fullest = fullest.map(|stage| &stage.fullest_tile);
-    let is_full = fullest.and_then(|tile| sentences::nearly_full(tile.bytes, tile.limit));
-    let memory = memory.chain(is_full);
-    let all = memory.chain(step::sentences(report));
-    lines(all.chain(sentences::fewer_ipus(report)))
-}
-
-fn proof(report: &Report, _: Form) -> Vec<Block> {
-    lines(report.proof.as_ref().and_then(sentences::proof))
-}
-
-fn tied_weights(report: &Report, _: Form) -> Vec<Block> {
-    lines(sentences::tied_weights(report))
-}
-
-/// Compares a given split with the best one. A terminal shows the constraints that it breaks
-/// elsewhere.
-fn given(report: &Report, form: Form) -> Vec<Block> {
-    let given = report.given.iter();
-    let broken = given.flat_map(|given| &given.broken_constraints);
-    let breaks = sentences::names("it breaks: ", broken);
-    let breaks = breaks.filter(|_| form != Form::Terminal);
-    let both = sentences::given(report).into_iter().chain(breaks);
-    both.map(Block::Paragraph).collect()
-}
-
-/// Says why nothing fits and what would help. Layers that are too large by themselves are in the
-/// verdict, so the reasons are left out then.
-fn refusal(report: &Report, _: Form) -> Vec<Block> {
-    let Some(refusal) = &report.refusal else {
-        return Vec::new();
-    };
-    let mut blocks = Vec::new();
-    let mut too_large = report.split.iter().flat_map(|split| &split.too_large);
-    if too_large.next().is_none() {
-        let obstacles = sentences::refusal(refusal);
-        blocks.push(Block::Paragraph(obstacles.proves));
-        let under = obstacles.ranges.into_iter().chain(obstacles.others);
-        blocks.extend(under.map(Block::Under));
-    }
-    blocks.extend(lines(sentences::help(report, refusal)));
-    let changes = sentences::advice(report);
-    if !changes.is_empty() {
-        let head = "each of these frees memory where the most is missing, but may not be enough";
-        blocks.push(Block::Paragraph(say(head)));
-        blocks.extend(changes.into_iter().map(Block::Under));
-    }
-    blocks
-}
-
-fn constraints(report: &Report, _: Form) -> Vec<Block> {
-    let names = sentences::names("constraints: ", &report.constraints);
-    names.into_iter().map(Block::Paragraph).collect()
-}
-
-/// Are the differences from the prediction shown? If the cuts differ, only programs read them.
-fn says_something(report: &Report, form: Form) -> bool {
-    let against = report.fit.as_ref().and_then(|fit| fit.against.as_ref());
-    against.is_some_and(|against| form == Form::Csv || against.cut_elsewhere.is_none())
-}
-
-fn against(report: &Report, form: Form) -> Vec<Block> {
-    let against = report.fit.iter().flat_map(|fit| &fit.against);
-    let label = against.map(|_| Block::Label("Against the prediction"));
-    let table = table_if(says_something(report, form), || fit_tables::stages(report));
-    label.chain(table).collect()
-}
-
-fn differences(report: &Report, _: Form) -> Vec<Block> {
-    let against = report.fit.iter().flat_map(|fit| &fit.against);
-    lines(against.flat_map(of_fit::against))
-}
-
-/// Readers of Markdown see only parts that differ.
-fn parts(report: &Report, form: Form) -> Vec<Block> {
-    let parts = match form {
-        Form::Markdown => fit_tables::changed_parts,
-        _ => fit_tables::parts,
-    };
-    table_if(says_something(report, form), || parts(report))
-}
-
-fn cuts(report: &Report, _: Form) -> Vec<Block> {
-    vec![Block::Table(tables::cuts(report))]
-}
-
-fn sweep(report: &Report, _: Form) -> Vec<Block> {
-    vec![Block::Table(tables::sweep(report))]
-}
-
-/// A terminal shows the recommendation as a verdict.
-fn recommendation(report: &Report, form: Form) -> Vec<Block> {
-    let fits = report.has_verdict().then_some(true);
-    let found = plan::recommended(report).into_iter();
-    let block = |sentence: Sentence| match form {
-        Form::Terminal => Block::Verdict(fits, Some(sentence)),
-        _ => Block::Line(Sentence::join([say("recommended: "), sentence], "")),
-    };
-    found.map(block).collect()
-}
-
-fn tried(report: &Report, _: Form) -> Vec<Block> {
-    lines(plan::tried(report))
-}
-
-/// A terminal has the table as a result on standard output.
-fn plan_of(report: &Report, form: Form) -> Vec<Block> {
-    let table = table_if(form != Form::Terminal, || plan::table(report));
-    let lines = lines(plan::sentences(report)).into_iter();
-    lines.chain(table).collect()
-}
-
-fn explanation(report: &Report, _: Form) -> Vec<Block> {
-    lines(sentences::explain(report))
-}
-
-/// Readers of Markdown see only the largest layers.
-fn layers(report: &Report, form: Form) -> Vec<Block> {
-    let layers = match form {
-        Form::Markdown => tables::largest_layers,
-        _ => tables::layers,
-    };
-    table_if(report.fit.is_none(), || layers(report))
-}
-
-fn coverage(report: &Report, _: Form) -> Vec<Block> {
-    let coverage = report.memory.coverage.iter();
-    let coverage = coverage.filter(|coverage| coverage.recorded > 0);
-    coverage
-        .map(|coverage| Block::Paragraph(sentences::coverage(coverage)))
-        .collect()
-}
-
-fn warnings(report: &Report, _: Form) -> Vec<Block> {
-    let warnings = report.warnings_for_people();
-    let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
-    let warnings = warnings.into_iter().map(sentences::whole);
-    label.into_iter().chain(lines(warnings)).collect()
 }
 
 #[cfg(test)]

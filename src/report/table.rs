@@ -266,10 +266,15 @@ impl Table {
     }
 
     /// Keeps only these columns, in this order.
+    ///
+    /// # Panics
+    /// When the table has no column with one of the names.
     pub fn only(self, names: &[&str]) -> Self {
         let place = |name: &&str| self.columns.iter().position(|column| column.name == **name);
-        let places: Vec<usize> = names.iter().filter_map(place).collect();
-        debug_assert_eq!(places.len(), names.len(), "{names:?}");
+        let places = names
+            .iter()
+            .map(|name| place(name).expect("a column of the table"));
+        let places: Vec<usize> = places.collect();
         self.at(&places)
     }
 

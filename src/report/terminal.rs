@@ -5,7 +5,8 @@ mod text_style;
 
 pub use text_style::{Screen, Severity, TextStyle};
 
-use super::sections::{Block, Part, SECTIONS, Section};
+use super::section_blocks::Block;
+use super::sections::{Part, SECTIONS, Section};
 use super::sentences::Sentence;
 use super::table::{Cell, Form, Kind, RowBar, Table as Rows};
 use super::text::displayed as cell_text;

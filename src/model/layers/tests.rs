@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::testing;
+use crate::model::{DEFAULT_INPUTS_REGEX, LayerOrder};
 
 fn operation(name: &str, inputs: &str) -> Operation {
     testing::operation(0, name, inputs)

@@ -1,0 +1,145 @@
+//! The rules of the original tool: a regex finds the layer of an operation in its name or its inputs,
+//! else the operation that follows decides (docs/model.md, "Layers").
+
+use super::Operation;
+use super::layer_options::LayerOrder;
+use regex::Regex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt;
+
+/// Why an operation got its layer or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// The name of the operation gives the layer.
+    Name,
+    /// The operation only makes a tensor.
+    TensorFilter,
+    /// The inputs of the operation give the layer.
+    InputNames,
+    /// A Call goes with the operation that follows it.
+    FollowingOperation,
+    /// The inputs of the operation match the regex for inputs of the first layer.
+    InputsRegexLayer0,
+    /// The inputs of the operation name this number of layers.
+    InputLayers(usize),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::Name => Ok(()),
+            Note::TensorFilter => f.write_str("tensor_filter"),
+            Note::InputNames => f.write_str("deduced_from_input_names"),
+            Note::FollowingOperation => f.write_str("deduced_from_following_operation"),
+            Note::InputsRegexLayer0 => f.write_str("inputs_regex_layer_0"),
+            Note::InputLayers(count) => write!(f, "{count}_input_layers"),
+        }
+    }
+}
+
+/// The position of the pseudo-layer in the layer order, which has the operations without a layer.
+pub const NO_LAYER: u32 = 0;
+
+/// The capture groups of a match, which identify a layer; its name does not.
+pub(super) type CaptureGroups = Vec<String>;
+
+/// Stands for the first layer until the order of layers is known.
+pub(super) const FIRST_LAYER: u32 = u32::MAX;
+
+/// Applies the rules from the last operation to the first. Layers are numbered from 1 in this order
+/// and added to `found`.
+pub(super) fn assign(
+    operations: &[Operation],
+    (layer_regex, inputs_regex): (&Regex, &Regex),
+    found: &mut FxHashMap<CaptureGroups, u32>,
+) -> (Vec<u32>, Vec<Note>) {
+    let mut current = NO_LAYER;
+    let mut layers = vec![NO_LAYER; operations.len()];
+    let mut notes = vec![Note::Name; operations.len()];
+    let mut number = |groups: CaptureGroups| {
+        let next = found.len() as u32 + 1;
+        *found.entry(groups).or_insert(next)
+    };
+    for (index, operation) in operations.iter().enumerate().rev() {
+        let (layer, note) = if operation.is_tensor {
+            (NO_LAYER, Note::TensorFilter)
+        } else if let Some(groups) = only(matches(layer_regex, &operation.name)) {
+            current = number(groups);
+            (current, Note::Name)
+        } else {
+            let in_inputs = matches(layer_regex, &operation.inputs);
+            let count = in_inputs.len();
+            if let Some(groups) = only(in_inputs) {
+                current = number(groups);
+                (current, Note::InputNames)
+            } else if count == 0 && operation.name.starts_with("Call") {
+                (current, Note::FollowingOperation)
+            } else if inputs_regex.is_match(&operation.inputs) {
+                current = FIRST_LAYER;
+                (current, Note::InputsRegexLayer0)
+            } else {
+                current = NO_LAYER;
+                (NO_LAYER, Note::InputLayers(count))
+            }
+        };
+        (layers[index], notes[index]) = (layer, note);
+    }
+    (layers, notes)
+}
+
+/// The distinct matches in `text`, by their capture groups (a group without a match is empty; a
+/// regex without groups has the whole match).
+pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
+    let mut distinct: Vec<CaptureGroups> = Vec::new();
+    // Long lists of inputs can name many layers.
+    let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
+    for captures in regex.captures_iter(text) {
+        let from = usize::from(captures.len() > 1);
+        let groups = captures.iter().skip(from);
+        let groups: CaptureGroups = groups
+            .map(|group| group.map_or_else(String::new, |m| m.as_str().to_string()))
+            .collect();
+        if distinct.last() != Some(&groups) && seen.insert(groups.clone()) {
+            distinct.push(groups);
+        }
+    }
+    distinct
+}
+
+pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
+    (matches.len() == 1).then(|| matches.remove(0))
+}
+
+/// Sorts the layers, renumbers `layers` from 1 in their order, and returns the capture groups of
+/// the layers in that order.
+pub(super) fn in_order(
+    found: FxHashMap<CaptureGroups, u32>,
+    layers: &mut [u32],
+    order: LayerOrder,
+) -> Vec<CaptureGroups> {
+    let mut first_seen = vec![usize::MAX; found.len() + 1];
+    for (index, &layer) in layers.iter().enumerate().rev() {
+        if layer != FIRST_LAYER {
+            first_seen[layer as usize] = index;
+        }
+    }
+    let mut ordered: Vec<(CaptureGroups, u32)> = found.into_iter().collect();
+    ordered.sort_by_key(|&(_, number)| first_seen[number as usize]);
+    if order == LayerOrder::Natural {
+        ordered.sort_by(|(a, _), (b, _)| {
+            alphanumeric_sort::compare_str(a.concat(), b.concat()).then_with(|| a.cmp(b))
+        });
+    }
+    let mut renumbered = vec![NO_LAYER; ordered.len() + 1];
+    for (position, (_, number)) in (1..).zip(&ordered) {
+        renumbered[*number as usize] = position;
+    }
+    let first = u32::from(!ordered.is_empty());
+    for layer in layers {
+        *layer = match *layer {
+            FIRST_LAYER => first,
+            layer => renumbered[layer as usize],
+        };
+    }
+    ordered.into_iter().map(|(groups, _)| groups).collect()
+}
