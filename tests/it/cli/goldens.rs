@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{FIXTURES, Run, root, run_fixture};
+use crate::support::{FIXTURES, Run, each, root, run_fixture};
 
 /// The fixtures that run with all of [`OPTIONS`]: inference and training.
 const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training"];
@@ -344,11 +344,11 @@ fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
 
 #[test]
 fn outputs_are_the_goldens() {
-    let runs = cases().into_iter().map(|(path, fixture, options)| {
+    let differences = each(&cases(), |(path, fixture, options)| {
         let found = golden(&run_fixture(fixture, options));
-        difference(&path, &found)
+        difference(path, &found)
     });
-    let differences: Vec<String> = runs.flatten().collect();
+    let differences: Vec<String> = differences.into_iter().flatten().collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 

@@ -83,7 +83,7 @@ fn commands(run: &Run) -> BTreeSet<&str> {
 
 #[test]
 fn printed_commands_run() {
-    let seeds: Vec<u64> = seeds(24).collect();
+    let seeds: Vec<u64> = seeds(16).collect();
     let tried = each(&seeds, |&seed| {
         let (line, run) = drawn(seed);
         if run.code > 1 {

@@ -267,7 +267,7 @@ fn what_cannot_be_understood_is_a_warning() {
         (
             ESTIMATED,
             "UPDATE compute_sets SET cycles_by_tile_ids = 'text'",
-            "a value of type Text where a blob belongs",
+            "a value of type Text instead of a blob",
         ),
         (
             EXECUTED,
@@ -358,7 +358,7 @@ fn a_budget_is_not_passed_over_where_a_cycle_has_no_time() {
     let options = ["--solve", "--num-ipus=4", "--max-step-ms=1000000"].map(String::from);
     let run = popliner(paths.iter().chain(&options));
     assert_eq!((run.code, &*run.out), (2, ""), "{}", run.err);
-    let reason = "--max-step-ms: the profile does not hold the clock of its target";
+    let reason = "--max-step-ms: the profile lacks the clock frequency of its target";
     assert!(run.err.contains(reason), "{}", run.err);
     let run = popliner(paths.iter().chain(&options[..2]));
     assert!(run.code < 2 && !run.out.is_empty(), "{}", run.err);

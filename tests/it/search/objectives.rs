@@ -279,9 +279,9 @@ fn what_cannot_be_asked_is_wrong_usage() {
         (&["--mem-per-tile=1,2", "--num-ipus=3"], "has 2 amounts"),
         (
             &["--solver=greedy", "--pin=0=0"],
-            "does not know constraints",
+            "does not support constraints",
         ),
-        (&["--solver=greedy", "--sweep"], "does not know --sweep"),
+        (&["--solver=greedy", "--sweep"], "does not support --sweep"),
     ];
     for (options, text) in cases {
         let run = run_fixture("poplar-mlp", &[&["--solve"], options].concat());
