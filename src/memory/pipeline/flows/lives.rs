@@ -152,11 +152,14 @@ impl Loading<'_> {
         let store = |PartOfLife {
                          places,
                          with,
-                         steps,
-                     }: PartInPlaces| PartOfLife {
-            places: places.map(|places| self.sets.intern(&places)),
-            with,
-            steps,
+                         mut steps,
+                     }: PartInPlaces| {
+            steps.shrink_to_fit();
+            PartOfLife {
+                places: places.map(|places| self.sets.intern(&places)),
+                with,
+                steps,
+            }
         };
         let stored: Arc<[PartOfLife]> = parts.into_iter().map(store).collect();
         Ok((!stored.is_empty()).then_some(stored))
