@@ -285,7 +285,7 @@ const addTriedStages = (tool, own) => {
     ['IPU', 'text'], ['Layers', 'layers'], ['Peak memory', 'bytes', `${tile}/bytes`], ['Limit', 'bytes', `${tile}/limit`],
     ['Of the limit', 'share'], ['Free', 'free', `${tile}/free`],
     cycles && ['Cycles of a micro-batch', 'count', '/execution/stages/{}/micro_batch_cycles'],
-    cycles && report.provenance.target.clock_hz && ['Micro-batch (ms)', 'text'],
+    cycles && !!report.provenance.target.clock_hz && ['Micro-batch (ms)', 'text'],
     ['Bytes over the cut after it', 'bytes', '/cuts/{}/bytes'],
   ]);
   /** In cycles, and where the clock is known in milliseconds. @param {?number} time */
