@@ -115,7 +115,7 @@ const addHistogram = (parent, tiles, pointer, limit) => {
 const addPeakVariables = (parent, live, pointer) => {
   if (!live) return;
   add(parent, 'h3', 'Variables that are live at the peak');
-  addLine(parent, 'p', ['On tile ', [live.tile, `${pointer}/tile`], ' at step ', [live.step, `${pointer}/step`], ' ',
+  addLine(parent, 'p', ['On tile ', [live.tile, `${pointer}/tile`], ' at step ', [live.step, `${pointer}/step`], ': ',
     [live.count, `${pointer}/count`], ' variables are live with ', [live.bytes, `${pointer}/bytes`], ' bytes.'], 'soft');
   addTableAt(parent, 'Largest live variables', `${pointer}/largest`,
     [['Variable', 'name', '/name'], ['Bytes', 'bytes', '/bytes'], ['Category', 'text', '/category'], ['Layers', 'layers', '/layers']],
