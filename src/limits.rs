@@ -43,7 +43,7 @@ pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
 
 // --- debug.cbor ---
 
-/// Nesting depth of CBOR items, each of which takes stack.
+/// Maximum nesting depth of CBOR items; each level takes stack.
 pub const NESTED_ITEMS: usize = 256;
 /// Ancestors of a context. Real contexts have some ten; chains are walked for each program.
 pub const CONTEXTS_ABOVE: usize = 1024;
@@ -56,8 +56,8 @@ pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Ranges of layers times numbers of following stages, whose bytes are stored. Splits into so many
-/// stages that the product would be larger are not searched.
+/// Maximum number of stored range costs: ranges of layers times numbers of following stages. Splits
+/// into more stages are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
 /// Nesting depth of calls.
@@ -65,8 +65,8 @@ pub const NESTED_CALLS: usize = 64;
 /// Executions of a program in nested loops; more are capped, as in a damaged file. Small enough
 /// that sums over all visits, times any cycles, fit 128 bits.
 pub const EXECUTIONS: u64 = 1 << 36;
-/// Cycles of all programs together, over all runs; 2^62 take a tile 79 years. Twice as many, as
-/// where a stage runs its forward pass again, fit 64 bits.
+/// Maximum cycles of all programs together, over all runs: 2^62 cycles take a tile 79 years. Twice
+/// that, where a stage runs its forward pass again, still fits 64 bits.
 pub const CYCLES: u64 = 1 << 62;
 /// Bytes of the names and inputs of all operations together. A context contributes once for each
 /// call path.

@@ -1,4 +1,4 @@
-//! What could be reduced in a stage that does not fit (docs/model.md, "Advice").
+//! Bytes that could be reduced in a stage that does not fit (docs/model.md, "Advice").
 
 use super::{MemoryModel, PlacedStage, StageMemory};
 use crate::model::{NO_USERS, TensorKind, VariableGroup};

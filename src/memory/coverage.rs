@@ -188,7 +188,7 @@ impl MemoryModel<'_> {
     }
 
     /// Who explains the bytes at the memory peak, by name of the category of lowered variables.
-    /// What vertices need is under the first of its categories.
+    /// Bytes of vertices count in the first of their categories.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
         for (kind, code) in CodeKind::ALL

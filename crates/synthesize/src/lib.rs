@@ -184,7 +184,7 @@ fn write_debug(plan: &plan::Plan) -> anyhow::Result<()> {
     debug_writer::write(plan, &debug).with_context(|| format!("cannot write {}", debug.display()))
 }
 
-/// What was written, counted in the profile.
+/// Counts the rows of the written profile.
 fn summary(plan: &plan::Plan) -> anyhow::Result<Summary> {
     let profile = rusqlite::Connection::open(plan.settings.out.join("profile.pop"))?;
     let count = |of: &str| -> rusqlite::Result<usize> {

@@ -105,7 +105,7 @@ pub struct Settings {
     /// what each range of places needs. For models of a few tiles and layers.
     #[arg(long)]
     pub planted: Option<PathBuf>,
-    /// What it has beside its layers.
+    /// Features of the model besides its layers.
     #[command(flatten)]
     pub features: Features,
     /// The forward pass of a real model, in place of layers that are all alike.

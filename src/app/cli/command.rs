@@ -1,4 +1,4 @@
-//! What a command line requests: a run, or something about the command.
+//! The request of a command line: a run, or information about the command.
 
 use super::{Generate, Idle, Options};
 use clap::parser::ValueSource;
@@ -38,7 +38,7 @@ const QUESTION: [&str; 27] = [
     "layer_order",
 ];
 
-/// What a command line requests.
+/// The request of a command line.
 #[derive(Debug, Clone)]
 pub enum Command {
     /// Print something about the command itself.

@@ -40,9 +40,9 @@ pub struct TileContent {
     pub categories: BTreeMap<&'static str, u64>,
     /// Bytes at used addresses that no variable explains.
     pub gap: u64,
-    /// Those of rings of stashed tensors.
+    /// Bytes of rings of stashed tensors.
     pub stash: u64,
-    /// Those of accumulators of weights, which the model may have without a pipeline too.
+    /// Bytes of accumulators of weights, which the model may have without a pipeline too.
     pub accumulators: u64,
 }
 
