@@ -1,7 +1,7 @@
 //! The text that the page offers for pasting equals the output of `--emit`, for any cuts.
 
 use super::tools::{Page, page};
-use crate::support::{DEFAULT_REGEX, finish, models::share, root, sections};
+use crate::support::{DEFAULT_REGEX, FORMS, finish, models::share, root, sections};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -40,16 +40,6 @@ fn without_warning(text: &str) -> String {
         false => text.into(),
     }
 }
-
-const FORMS: [&str; 7] = [
-    "examples",
-    "optimum",
-    "poptorch",
-    "popart",
-    "keras",
-    "tf-stages",
-    "pipeline-splits",
-];
 
 #[test]
 fn the_configuration_is_that_of_emit() {

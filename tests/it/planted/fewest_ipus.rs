@@ -10,7 +10,7 @@ use synthesize::places::Places;
 use tempfile::TempDir;
 
 use crate::support::models::pairs;
-use crate::support::{each, popliner, root};
+use crate::support::{each, graph_file, popliner};
 
 /// Graphs of real models whose blocks are one after the other, and the framework of each.
 const GRAPHS: [(&str, &str); 8] = [
@@ -60,7 +60,7 @@ fn lowest_peaks(truth: &PlaceTruth, most: usize) -> Vec<u64> {
 
 /// Returns what is wrong at the limits of a model in a mode.
 fn misses(&(graph, framework, mode): &(&str, &str, &str)) -> Vec<String> {
-    let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let file = graph_file(graph);
     let folder = TempDir::new().expect("a folder");
     let file = file.to_str().expect("a plain path");
     let settings = ["--framework", framework, "--mode", mode, "--tiles", "4"];

@@ -9,7 +9,7 @@ use popliner::model::{LayerOptions, Layering, NO_LAYER, Note, Pass};
 use tempfile::TempDir;
 
 use crate::support::models::pairs;
-use crate::support::{each, model_in, root};
+use crate::support::{each, graph_file, model_in};
 
 /// Graphs of real models with blocks, and the framework of each.
 const GRAPHS: [(&str, &str); 10] = [
@@ -77,7 +77,7 @@ impl Agreement {
 
 /// Compares the layers of a graph's profile in a mode with the graph's blocks.
 fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
-    let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let file = graph_file(graph);
     let folder = TempDir::new().expect("a folder");
     let options = ["--graph", file.to_str().expect("a plain path")];
     let settings = ["--framework", framework, "--mode", mode, "--tiles", "4"];

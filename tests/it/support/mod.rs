@@ -24,6 +24,17 @@ use popliner::profile::Profile;
 pub use finish::{Run, finish, finish_unread, piped, try_finish};
 pub use skipped::skip;
 
+/// The forms of `--emit`.
+pub const FORMS: [&str; 7] = [
+    "examples",
+    "optimum",
+    "poptorch",
+    "popart",
+    "keras",
+    "tf-stages",
+    "pipeline-splits",
+];
+
 /// The folders in `fixtures/` that most tests use.
 pub const FIXTURES: [&str; 5] = [
     "impossible",
@@ -90,6 +101,11 @@ pub const ONE_IPU_FIXTURES: [&str; 8] = [
 /// The root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns the committed graph of a real model.
+pub fn graph_file(graph: &str) -> PathBuf {
+    root().join(format!("crates/synthesize/graphs/{graph}.json.gz"))
 }
 
 /// Returns the profile of a fixture, relative to the root of the repository.

@@ -22,14 +22,6 @@ const fullestOf = (tile) => {
 /** How many blocks are drawn of all that are in sight. */
 const MOST_BLOCKS = 400;
 
-/** The colour of the first layer that a variable counts in. @param {(?string)[]} layers */
-const lookOfLayers = (layers) => {
-  if (!layers.length) return 'tile-others';
-  const names = report.layers.map((own) => layerName(own.name));
-  const place = names.indexOf(layerName(layers[0]));
-  return `tile-${Math.max(place, 0) % 14}`;
-};
-
 /** Is no layer chosen, or does a variable count in it? @param {Json.VariableAtSteps} own */
 const isMeant = (own) => chosen.layer === null || hasChosenLayer(own.layers);
 
@@ -49,6 +41,9 @@ const addBlocks = (parent, live, { steps, programs }) => {
   const lastStep = Math.max(report.liveness?.fullest_tile_curve.last_step ?? 0, steps.at(-1) ?? 0);
   let isOpen = false;
   let isByLayer = false;
+  const looks = new Map(report.layers.map((own, place) => [layerName(own.name), lookAt(place)]));
+  /** The colour of the first layer that a variable counts in. @param {(?string)[]} layers */
+  const lookOfLayers = (layers) => layers.length ? looks.get(layerName(layers[0])) ?? lookAt(0) : 'tile-others';
   /** Where the last paint has put each block: by chosen step, from the bottom up.
    * @type {Map<number, {block: Block, from: number, to: number}[]>} */
   let stacked = new Map();
@@ -99,8 +94,8 @@ const addBlocks = (parent, live, { steps, programs }) => {
     }
     // The edges of a block that is hardly higher than they are would be all of it.
     const isThin = own.bytes * (scale.bottom - scale.top) < 2.5 * (scale.most - scale.low);
-    const looks = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', isByLayer ? lookOfLayers(own.layers) : lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
-    if (path) draw(inner, 'path', { class: looks.filter(Boolean).join(' '), d: path });
+    const classes = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', isByLayer ? lookOfLayers(own.layers) : lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
+    if (path) draw(inner, 'path', { class: classes.filter(Boolean).join(' '), d: path });
   };
 
   const plot = addPlot(parent, {

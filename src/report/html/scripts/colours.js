@@ -12,8 +12,11 @@ const COLOURS = [
 /** @param {string} category */
 const lookOf = (category) => {
   const place = COLOURS.indexOf(category);
-  return `tile-${place < 0 ? 'others' : place % 14}${place >= 14 ? ' second' : ''}`;
+  return place < 0 ? 'tile-others' : `${lookAt(place)}${place >= 14 ? ' second' : ''}`;
 };
+
+/** The colour of the entry at a place of a list: there are 14. @param {number} place */
+const lookAt = (place) => `tile-${place % 14}`;
 
 /** The colour of a cell that names a category. @param {Column} column @param {string} cell */
 const lookOfCategory = (column, cell) => column.name === 'Category' ? lookOf(cell) : '';

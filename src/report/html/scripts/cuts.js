@@ -52,10 +52,9 @@ const tryable = () => {
    * @param {[number, number]} range @param {boolean} isFollowed do other stages follow in the pipeline? */
   const cyclesOf = (range, isFollowed) => {
     if (!cycles) return null;
-    const sum = (/** @type {number[]} */ list) => list.slice(...range).reduce((a, b) => a + b, 0);
     // Frozen layers run again where others of the stage do. Older reports do not say which.
     const isAgain = !cycles.recomputes?.length || cycles.recomputes.slice(...range).includes(true);
-    return sum(cycles.once) + (isAgain ? sum(isFollowed ? cycles.recomputed : cycles.recomputed_last) : 0);
+    return sumOf(cycles.once, range) + (isAgain ? sumOf(isFollowed ? cycles.recomputed : cycles.recomputed_last, range) : 0);
   };
 
   /** The numbers of a split. @param {Tried} now */
@@ -87,8 +86,7 @@ const tryable = () => {
     const numbers = cycles?.step;
     if (!cycles || !numbers) return null;
     const passes = stages.map(({ range, cycles: all }) => {
-      const [once, backward, update] = [cycles.once, numbers.backward, numbers.update]
-        .map((list) => list.slice(...range).reduce((a, b) => a + b, 0));
+      const [once, backward, update] = [cycles.once, numbers.backward, numbers.update].map((list) => sumOf(list, range));
       return { forward: once - backward, backward, recomputed: (all ?? 0) - once, update };
     });
     const batches = numbers.micro_batches[stages.length - 1];
@@ -177,13 +175,16 @@ const tryable = () => {
   };
 };
 
+/** The sum over the positions of a stage. @param {number[]} list @param {[number, number]} range */
+const sumOf = (list, range) => list.slice(...range).reduce((a, b) => a + b, 0);
+
 /** The cycles of a step that copies between IPUs take: in each slot those of the IPU that sends or
  * receives the most. @param {Json.StepNumbers} numbers @param {[number, number][]} stages
  * @param {number} batches */
 const copyCycles = ({ cut_bytes: bytes, link_bandwidth: bandwidth }, stages, batches) => {
   const clock = report.provenance.target.clock_hz;
   if (stages.length < 2 || !clock) return 0;
-  const { isSerial, every, turn } = stepOrder(stages.length);
+  const { isSerial, every, through } = stepOrder(stages.length);
   const over = (/** @type {number} */ position) => bytes[position - 1] ?? [0, 0];
   /** In slots of an even and of an odd number. */
   const most = [0, 0];
@@ -194,8 +195,7 @@ const copyCycles = ({ cut_bytes: bytes, link_bandwidth: bandwidth }, stages, bat
     else most.fill(Math.max(most[0], before[0] + after[1], before[1] + after[0]));
   });
   const [even, odd] = most.map((own) => Number((BigInt(own) * BigInt(clock) + BigInt(bandwidth) - 1n) / BigInt(bandwidth)));
-  const last = stages.length - 1;
-  const slots = (batches - 1) * every + (report.pipeline?.is_training ? 2 * last + turn : last) + 1;
+  const slots = (batches - 1) * every + through;
   return isSerial ? even * batches : odd * Math.floor(slots / 2) + even * Math.ceil(slots / 2);
 };
 

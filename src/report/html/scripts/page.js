@@ -119,7 +119,7 @@ const showTriedAnswer = (head, own) => {
   addFigure(figures, least < 0 ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(bytes, limit)],
     [`${grouped(bytes)} of ${grouped(limit)} bytes of IPU ${free.indexOf(least)}`]);
   addFigure(figures, least < 0 ? 'Over the limit by' : 'Free there', [grouped(Math.abs(least))], ['bytes'], least < 0 ? 'bad' : '');
-  addStepFigure(figures, own);
+  addStepFigure(figures, own, split);
   addWarningsFigure(figures);
   addNearness(head, split.stages.map((one, ipu) => ({ ...one, ipu })));
 };

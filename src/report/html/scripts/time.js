@@ -44,7 +44,8 @@ const stepSlots = (passes, batches) => {
 };
 
 /** The order of passes: does one stage work at a time, how many slots are there from one
- * micro-batch to the next, and does the last stage wait a slot between its passes?
+ * micro-batch to the next, does the last stage wait a slot between its passes, and how many slots
+ * does a micro-batch take?
  * @param {number} stages */
 const stepOrder = (stages) => {
   const { pipeline } = report;
@@ -52,7 +53,8 @@ const stepOrder = (stages) => {
   const isTraining = !!pipeline?.is_training;
   const isSerial = stages === 1 || schedule === 'sequential' || (isTraining && schedule === 'none');
   const every = isSerial ? stages * (isTraining ? 2 : 1) : schedule === 'tf-interleaved' && isTraining ? 2 : 1;
-  return { isSerial, every, turn: isSerial || schedule !== 'popart' ? 1 : 0 };
+  const turn = isSerial || schedule !== 'popart' ? 1 : 0;
+  return { isSerial, every, turn, through: isTraining ? 2 * stages - 1 + turn : stages };
 };
 
 /** The step of the split of the run; null where it is not known what a stage does in each pass. */

@@ -264,13 +264,14 @@ const addTriedVerdict = (tool, own) => {
     addFigure(totals, 'Peak memory of any stage', [grouped(split.peak)], ['bytes']);
     addFigure(totals, 'Over all cuts', [grouped(split.cutBytes)], ['bytes']);
     if (split.slowest !== null) addFigure(totals, 'Slowest stage', [grouped(split.slowest)], ['cycles']);
-    addStepFigure(totals, own);
+    addStepFigure(totals, own, split);
   });
 };
 
-/** The time of a step of the split that is tried, if it is known. @param {HTMLElement} figures @param {Known} own */
-const addStepFigure = (figures, own) => {
-  const cycles = own.stepOf(own.computed(own.tried()));
+/** The time of a step of a split, if it is known. @param {HTMLElement} figures @param {Known} own
+ * @param {ReturnType<Known['computed']>} split */
+const addStepFigure = (figures, own, split) => {
+  const cycles = own.stepOf(split);
   if (cycles === null) return;
   const milliseconds = millisecondsOf(cycles);
   const figure = addFigure(figures, 'A step', [milliseconds === null ? '' : `${digits(milliseconds)} ms`]);

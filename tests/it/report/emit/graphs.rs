@@ -6,7 +6,7 @@
 use super::{OF_EXAMPLES, ipu_of_out, named, placed, read_json, stage_of_out};
 use crate::cli::goldens;
 use crate::support::models::share;
-use crate::support::{command, each, finish, popliner, python, root, sections};
+use crate::support::{FORMS, command, each, finish, graph_file, popliner, python, sections};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,16 +24,6 @@ const GRAPHS: [(&str, &str); 11] = [
     ("t5", "popart"),
     ("tf_bert", "tensorflow"),
     ("unet_sd", "poptorch"),
-];
-
-const FORMS: [&str; 7] = [
-    "examples",
-    "optimum",
-    "poptorch",
-    "popart",
-    "keras",
-    "tf-stages",
-    "pipeline-splits",
 ];
 
 /// The forms of one run, and its report.
@@ -77,7 +67,7 @@ impl Printed {
 
 /// Writes the profile of a graph's training.
 fn write_model(folder: &Path, graph: &str, framework: &str) {
-    let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let file = graph_file(graph);
     let options = format!(
         "--graph {} --framework {framework} --mode training --tiles 4",
         file.display()

@@ -5,7 +5,7 @@
 
 use super::read_json;
 use crate::support::models::share;
-use crate::support::{each, popliner, python, root, sections};
+use crate::support::{each, graph_file, popliner, python, sections};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ const GRAPHS: [&str; 8] = [
 
 /// Returns, for each operation of a graph, the paths of the modules that are being called.
 fn calls(graph: &str) -> Vec<Vec<String>> {
-    let path = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let path = graph_file(graph);
     let read = GzDecoder::new(File::open(path).expect("a graph"));
     let graph: Value = serde_json::from_reader(read).expect("JSON");
     let operations = graph["ops"].as_array().expect("operations").iter();
@@ -58,7 +58,7 @@ fn begun(calls: &[Vec<String>], blocks: &[(String, usize)]) -> Vec<usize> {
 /// Returns the output of a run on the profile of a graph, and its report.
 fn printed(graph: &str, framework: &str, ipus: usize, form: &str) -> ([String; 2], Value) {
     let folder = TempDir::new().expect("a folder");
-    let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+    let file = graph_file(graph);
     let options = format!(
         "--graph {} --framework {framework} --mode inference --tiles 4",
         file.display()
@@ -126,7 +126,7 @@ fn blocks_begin_at_modules_of_the_model() {
 fn counts_are_of_the_blocks_of_the_model() {
     for graph in ["bert", "t5", "bart", "clip"].iter().step_by(share(3)) {
         let ([text, _], _) = printed(graph, "poptorch", 4, "examples");
-        let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+        let file = graph_file(graph);
         let read = GzDecoder::new(File::open(file).expect("a graph"));
         let read: Value = serde_json::from_reader(read).expect("JSON");
         let blocks = read["blocks"].as_array().expect("a list").iter();
@@ -144,7 +144,7 @@ fn counts_are_of_the_blocks_of_the_model() {
 fn stages_are_of_layers_of_the_model() {
     for graph in ["keras_resnet50", "keras_xception"] {
         let ([text, splits], report) = printed(graph, "tensorflow", 4, "keras");
-        let file = root().join(format!("crates/synthesize/graphs/{graph}.json.gz"));
+        let file = graph_file(graph);
         let read = GzDecoder::new(File::open(file).expect("a graph"));
         let read: Value = serde_json::from_reader(read).expect("JSON");
         let operations = read["ops"].as_array().expect("operations").iter();
