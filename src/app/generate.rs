@@ -1,6 +1,6 @@
 //! Files of an installed command: a manual page, completions, and a viewer of reports.
 
-use super::cli::{Generate, Options};
+use super::options::{Generate, Options};
 use crate::report::viewer;
 use clap_complete::Shell;
 use std::io;

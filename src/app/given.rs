@@ -1,6 +1,6 @@
 //! Layers and splits that the user gave, by name or by number.
 
-use super::cli::{LayersPerIpu, NumIpus};
+use super::options::{LayersPerIpu, NumIpus};
 use super::{Options, usage};
 use crate::model::{Positions, PseudoLayers};
 use crate::report::emit::blocks;

@@ -1,7 +1,6 @@
 //! The command: one run from the arguments to the exit code.
 
 mod alone;
-mod cli;
 mod export;
 mod find;
 mod fit;
@@ -11,12 +10,13 @@ mod input;
 mod layers;
 mod messages;
 mod next;
+mod options;
 mod output;
 mod request;
 mod stdout;
 mod tables;
 
-pub use cli::{EFFECTS, Effect, Idle, Options};
+pub use options::{Effect, NoEffect, Options};
 
 use crate::analysis::{Analysis, Layers, displayed, warnings_of_search};
 use crate::interrupt;
@@ -29,8 +29,8 @@ use crate::search::{SearchError, SearchRequest, SearchResult, search_states};
 use crate::solve::{Limits, SolveError};
 use crate::witnesses::judge;
 use anyhow::{Context, Result};
-use cli::Command;
 use messages::Messages;
+use options::CommandLine;
 use output::Outputs;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -89,7 +89,7 @@ fn refused(error: &impl std::error::Error) -> anyhow::Error {
 /// Runs the command with these arguments, which begin with its name. Results go to standard output,
 /// everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let command = match Command::parse_from(arguments) {
+    let command = match CommandLine::parse_from(arguments) {
         Ok(command) => command,
         Err(error) => return said_of_options(&error),
     };
@@ -126,14 +126,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-fn answer(command: &Command, out: &mut impl Write) -> Result<Exit> {
+fn answer(command: &CommandLine, out: &mut impl Write) -> Result<Exit> {
     match command {
-        Command::Run(options) => {
+        CommandLine::Run(options) => {
             let mut options = (**options).clone();
             options.results.format = options.results.format.on(io::stdout().is_terminal());
             run(&options, out)
         }
-        Command::Generate(what) => {
+        CommandLine::Generate(what) => {
             out.write_all(&generate::text(*what)?)?;
             Ok(Exit::Done)
         }
@@ -150,17 +150,17 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         options.messages.verbose,
         options.messages.units,
     );
-    refuse_idle(options, messages)?;
+    refuse_no_effect(options, messages)?;
     let options = &find::input(options, messages)?;
     output::check(options)?;
-    if options.results.fit || options.asks_nothing && alone::is_compiled_pipeline(options) {
+    if options.results.fit || options.is_bare && alone::is_compiled_pipeline(options) {
         return fit::run(options, messages, out);
     }
     let earlier = output::earlier_report(options)?;
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(read(options, messages)?);
     let model = &analysis.model;
-    let is_answered = options.asks_nothing && alone::fits_on_one_ipu(model, options, messages)?;
+    let is_answered = options.is_bare && alone::fits_on_one_ipu(model, options, messages)?;
     if is_answered && !options.wants_report() {
         return Ok(Exit::Done);
     }
@@ -262,7 +262,7 @@ fn report(
     })?;
     check_verdict(options, &report)?;
     if let Some(what_if) = &mut report.what_if {
-        what_if.arguments.clone_from(&options.question);
+        what_if.arguments.clone_from(&options.repeated);
         let chosen = report.pipeline.iter();
         what_if
             .arguments
@@ -286,10 +286,10 @@ fn check_verdict(options: &Options, report: &Report) -> Result<()> {
 
 /// Refuses an option that affects no requested result. If the original tool would have accepted the
 /// command line, only warns.
-fn refuse_idle(options: &Options, messages: Messages) -> Result<()> {
-    match &options.idle {
+fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
+    match &options.no_effect {
         None => Ok(()),
-        Some(Idle {
+        Some(NoEffect {
             option,
             on,
             is_original: true,
@@ -300,7 +300,7 @@ fn refuse_idle(options: &Options, messages: Messages) -> Result<()> {
             messages.warning(None, &warning);
             Ok(())
         }
-        Some(idle) => Err(refused(idle)),
+        Some(no_effect) => Err(refused(no_effect)),
     }
 }
 

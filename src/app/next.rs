@@ -1,7 +1,7 @@
 //! Suggested commands, as lines that can be copied.
 
 use super::Options;
-use super::cli::{MAX_IPUS, NumIpus};
+use super::options::{MAX_IPUS, NumIpus};
 use crate::escape::shell;
 use crate::memory::StatePlace;
 use crate::model::{PositionName, Positions};
@@ -27,7 +27,7 @@ pub(super) fn add_commands(plan: &mut PlanFacts, options: &Options, positions: &
             let mut left_out = OWN.into_iter().chain(idle);
             !left_out.any(|option| argument.starts_with(option))
         };
-        let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
+        let kept: Vec<&String> = options.repeated.iter().filter(is_kept).collect();
         row.command = command(&kept, &arguments(row, options, positions));
     }
 }
@@ -40,7 +40,7 @@ fn command(question: &[&String], more: &[String]) -> String {
 
 /// Suggests commands for a recommended configuration, and for more IPUs.
 pub(super) fn after_plan(row: &PlanRow, report: &Report, options: &Options) -> Vec<String> {
-    let question: Vec<&String> = options.question.iter().collect();
+    let question: Vec<&String> = options.repeated.iter().collect();
     let tried = match options.limits.num_ipus {
         Some(NumIpus::Exactly(tried)) => tried as u64,
         _ => 0,
@@ -76,7 +76,7 @@ pub(super) fn after_split(report: &Report, options: &Options) -> Vec<String> {
     let Some(split) = split.filter(|_| options.search.solver == Solver::Ilp) else {
         return Vec::new();
     };
-    let question: Vec<&String> = options.question.iter().collect();
+    let question: Vec<&String> = options.repeated.iter().collect();
     if split.stages.len() == 1 {
         return after_one_ipu(options);
     }
@@ -121,20 +121,20 @@ fn again(changed: &[String], options: &Options) -> String {
             .map_or(argument.as_str(), |(name, _)| name);
         !names.iter().any(|changed| *changed == name)
     };
-    let kept: Vec<&String> = options.question.iter().filter(is_kept).collect();
+    let kept: Vec<&String> = options.repeated.iter().filter(is_kept).collect();
     let mut more = limits(options, usize::MAX);
     let keeps_ipus = !names.iter().any(|name| *name == "--num-ipus");
     if let Some(NumIpus::Exactly(ipus)) = options.limits.num_ipus.filter(|_| keeps_ipus) {
         more.push(format!("--num-ipus={ipus}"));
     }
     more.extend(changed.chunks(2).map(|option| option.join("=")));
-    more.extend((!options.asks_nothing).then(|| "--solve".to_string()));
+    more.extend((!options.is_bare).then(|| "--solve".to_string()));
     command(&kept, &more)
 }
 
 /// Suggests a plan for more IPUs after the model fits on one.
 pub(super) fn after_one_ipu(options: &Options) -> Vec<String> {
-    let question: Vec<&String> = options.question.iter().collect();
+    let question: Vec<&String> = options.repeated.iter().collect();
     let mut more = limits(options, usize::MAX);
     more.push("--num-ipus=4".to_string());
     let command = command(&question, &more);

@@ -1,7 +1,7 @@
 //! Turns options into the request of a search.
 
-use super::cli::{MemPerTile, NumIpus};
 use super::given::{given, position};
+use super::options::{MemPerTile, NumIpus};
 use super::{Options, layers, refused, usage};
 use crate::analysis::Layers;
 use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};

@@ -4,27 +4,18 @@
 use super::{Options, effects};
 use clap::{Arg, CommandFactory};
 
-/// The options of `-h`, each with a text that fits on one line.
-const SHORT: [(&str, &str); 15] = [
-    ("profile", "Poplar's report folder, or profile.pop in it"),
-    ("debug", "debug.cbor, if it is not beside the profile"),
-    ("solve", "The best split; exit code 0 if it fits"),
-    ("plan", "The configurations to consider, best first"),
-    ("emit", "The split as configuration to paste"),
-    ("sweep", "The best split for each number of IPUs"),
-    ("explain", "What takes each stage's memory"),
-    ("fit", "Does a compiled pipeline fit?"),
-    ("num_ipus", "How many IPUs you have, or auto"),
-    ("reserve", "Memory of each tile to keep free, such as 5%"),
-    ("list_layers", "The layers that were found, and the modules"),
-    (
-        "layer_name_regex",
-        "A regex for layers, or auto for modules",
-    ),
-    ("export_html", "A page for the browser"),
-    ("export_json", "The whole report, for programs"),
-    ("compare", "What changed since an earlier report"),
-];
+/// Adds an option to `-h`.
+pub(super) trait ShortHelp {
+    /// Sets the text of `-h`, which fits on one line. The comment of the field is that of `--help`.
+    fn short_help(self, text: &'static str) -> Self;
+}
+
+impl ShortHelp for Arg {
+    fn short_help(self, text: &'static str) -> Self {
+        let long = self.get_help().cloned().unwrap_or_default();
+        self.long_help(long).help(text)
+    }
+}
 
 /// Examples to begin with, at the end of `-h` and at the top of `--help`.
 const EXAMPLES: &str = "\
@@ -82,33 +73,24 @@ Results go to standard output; progress, warnings and summaries to standard erro
 impl Options {
     /// Returns the command line with its whole help.
     pub(crate) fn described() -> clap::Command {
+        let mut options = Options::command();
+        options.build();
         Options::command()
             .long_about(format!("{LONG_ABOUT}\n\n{EXAMPLES}"))
             .after_help(format!("{EXAMPLES}\n\n{REST}"))
-            .after_long_help(format!("{}{AFTER_LONG_HELP}", effects::help()))
-            .mut_args(|option| {
-                let id = option.get_id();
-                match SHORT.iter().find(|(short, _)| id == short) {
-                    Some((_, short)) => {
-                        let has_default = !option.get_default_values().is_empty();
-                        let long = whole(&option);
-                        option
-                            .long_help(long)
-                            .help(*short)
-                            .hide_default_value(has_default)
-                    }
-                    None => option.hide_short_help(true),
+            .after_long_help(format!("{}{AFTER_LONG_HELP}", effects::help(&options)))
+            .mut_args(|option| match option.get_long_help() {
+                Some(help) => {
+                    let Some(default) = option.get_default_values().first() else {
+                        return option;
+                    };
+                    // A default value has no room in `-h`.
+                    let help = format!("{help}\n\n[default: {}]", default.to_string_lossy());
+                    option.long_help(help).hide_default_value(true)
                 }
+                None => option.hide_short_help(true),
             })
     }
-}
-
-/// Returns the text of `--help` for an option with its default value, which has no room in `-h`.
-fn whole(option: &Arg) -> String {
-    let help = option.get_help().map(ToString::to_string);
-    let default = option.get_default_values().first();
-    let default = default.map(|value| format!("\n\n[default: {}]", value.to_string_lossy()));
-    help.unwrap_or_default() + &default.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -133,7 +115,7 @@ mod tests {
             };
             let has_line =
                 |line: &str| line.trim_start_matches([' ', '<', '[']).starts_with(&begin);
-            let is_wanted = SHORT.iter().any(|(short, _)| id == short);
+            let is_wanted = option.get_long_help().is_some();
             assert_eq!(
                 screen.lines().any(has_line),
                 is_wanted,

@@ -1,20 +1,12 @@
 //! The options that request results.
 
-use super::effects::{OF_SPLITS, SPLITS, TABLES};
+use super::effects::{ON_EMIT, ON_FIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
+use super::help::ShortHelp;
 use super::{LayerNames, LayersPerIpu, Tiles};
 use crate::report::Format;
 use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-
-/// Options that `--fit` does not accept, beside tables, splits, and options that affect only these.
-const FIT_KNOWS_NO: &[&str] = &[
-    "save_to_file",
-    "load_from_file",
-    "memory_model",
-    "out_on",
-    "objective",
-];
 
 /// The answers.
 #[derive(Debug, Clone, Args)]
@@ -25,29 +17,33 @@ pub struct Results {
     /// other in IPUs, step time or memory, and comes with the command that prints only this one.
     /// The recommended configuration, which is also the split of --solve, comes first. The exit
     /// code says whether the model fits
-    #[arg(long)]
+    #[arg(long, short_help = "The configurations to consider, best first")]
     pub plan: bool,
 
     /// Find the best split points and print one JSON object for each stage; the exit code says
     /// whether the model fits
-    #[arg(long)]
+    #[arg(long, short_help = "The best split; exit code 0 if it fits")]
     pub solve: bool,
 
     /// Find the best split points, as --solve does, and print them as configuration: for
     /// Graphcore's examples (YAML; formerly layers-per-ipu), Optimum (JSON), PopTorch, PopART or
     /// Keras (Python), pipeline_stages of BERT for TensorFlow (JSON), or pipeline_splits (YAML).
     /// May be given several times
-    #[arg(long, value_name = "FORM")]
+    #[arg(
+        long,
+        value_name = "FORM",
+        short_help = "The split as configuration to paste"
+    )]
     pub emit: Vec<Form>,
 
     /// Print a row for each number of IPUs up to --num-ipus: whether the model fits, and the
     /// memory, schedule and recomputation of its best split
-    #[arg(long)]
+    #[arg(long, short_help = "The best split for each number of IPUs")]
     pub sweep: bool,
 
     /// Explain on standard error what takes each stage's memory, and what would change if you
     /// moved a layer over a cut
-    #[arg(long)]
+    #[arg(long, short_help = "What takes each stage's memory")]
     pub explain: bool,
 
     /// Judge this split and compare it with the best one. Give the last layer of each stage
@@ -69,11 +65,12 @@ pub struct Results {
     /// Judge a profile as it was compiled, for any number of IPUs. For each IPU, print its
     /// fullest tile, the tiles over the limit, and what they hold. The exit code says whether all
     /// IPUs fit. DEBUG is only used to find the layers of each IPU
-    #[arg(long, conflicts_with_all = [TABLES, SPLITS, OF_SPLITS, FIT_KNOWS_NO].concat())]
+    #[arg(long, conflicts_with_all = words(ONE_IPU_RESULTS),
+          short_help = "Does a compiled pipeline fit?")]
     pub fit: bool,
 
     /// The format of the results
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", group = ON_TABLES)]
     pub format: Format,
 
     /// Show as much as possible of a profile that contradicts itself, for example because rows
@@ -108,23 +105,23 @@ impl Results {
 pub struct Modules {
     /// Name of the model in your code, which the names of modules in the profile are below (model
     /// by default)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = ON_EMIT)]
     pub module_root: Option<ModuleName>,
 
     /// Name in your code of the module of a layer, with {} in place of the layer, such as
     /// 'model.bert.encoder.layer[{}]'. You need it if the profile names no modules, or names them
     /// differently from your code
-    #[arg(long, value_name = "TEMPLATE")]
+    #[arg(long, value_name = "TEMPLATE", group = ON_EMIT)]
     pub module: Option<ModuleTemplate>,
 
     /// Name in your code of the first module that runs before the layers, such as
     /// model.bert.embeddings: if a stage begins with In, --emit begins a block there
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = ON_EMIT)]
     pub module_in: Option<ModuleName>,
 
     /// Name in your code of the first module that runs after the layers, such as model.cls: if a
     /// stage begins with Out, or Out runs on the first IPU, --emit begins a block there
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", group = ON_EMIT)]
     pub module_out: Option<ModuleName>,
 }
 
@@ -133,18 +130,26 @@ pub struct Modules {
 #[command(next_help_heading = "Exports")]
 pub struct Exports {
     /// Write the report as one page for the browser, with charts; it works without a network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", short_help = "A page for the browser")]
     pub export_html: Option<PathBuf>,
 
     /// Compare with an earlier report, which --export-json wrote with --solve: print the
     /// verdicts, stages, and layers that changed, and exit with 1 if the model fitted and no
     /// longer does
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "What changed since an earlier report"
+    )]
     pub compare: Option<PathBuf>,
 
     /// Write the whole report as JSON, for programs; its schema is
     /// schema/report-v3.schema.json. '-' is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        short_help = "The whole report, for programs"
+    )]
     pub export_json: Option<PathBuf>,
 
     /// Write a summary in Markdown, for a pull request or an issue
@@ -163,7 +168,7 @@ pub struct Exports {
 pub struct Compiled {
     /// Compare the compilation of --fit, stage by stage, with the report that --export-json
     /// wrote when the split was predicted, and say which --reserve would have been enough
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = ON_FIT)]
     pub against: Option<PathBuf>,
 }
 
@@ -189,7 +194,7 @@ pub struct ModelTables {
     pub memory_totals: bool,
 
     /// Tiles that --memory-totals shows instead of the fullest, such as 0,7,16-19
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", group = ON_TILES)]
     pub tiles: Option<Tiles>,
 
     /// Print a matrix of layers: the bytes of the variables that both layers use

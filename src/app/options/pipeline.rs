@@ -1,5 +1,6 @@
 //! The options of the pipeline that the model will be compiled for, and of its time.
 
+use super::effects::{ON_REPLICAS, ON_SPLITS, ON_STAGES, ON_STREAMING};
 use super::values::{OrAuto, or_auto};
 use super::{Bandwidth, Milliseconds};
 use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace};
@@ -19,27 +20,26 @@ pub struct Pipeline {
     /// costs. For training, auto takes the best of the framework's schedules whose stages work
     /// side by side; for inference, plain Poplar and PopXL it takes none
     #[arg(long, value_name = "SCHEDULE", default_value = "auto",
-          value_parser = or_auto::<Schedule>())]
+          value_parser = or_auto::<Schedule>(), group = ON_SPLITS)]
     pub schedule: OrAuto<Schedule>,
 
     /// What the backward pass recomputes instead of keeping it: nothing (none), whole stages
     /// (stage) or each layer (layer). auto takes the best of these
-    #[arg(long, value_name = "WHAT", default_value = "auto",
-          value_parser = or_auto::<Recompute>())]
+    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = or_auto::<Recompute>(),
+          group = ON_SPLITS)]
     pub recompute: OrAuto<Recompute>,
 
     /// The type of the elements of gradient accumulators, which popliner adds if the profile was
     /// recorded without them. It is best to record training with gradient accumulation of 2 or
     /// more and without recomputation: then the profile itself has all accumulators and
     /// activations
-    #[arg(long, value_name = "ELEMENTS", default_value = "as-weight")]
+    #[arg(long, value_name = "ELEMENTS", default_value = "as-weight", group = ON_SPLITS)]
     pub accumulator: Accumulator,
 
     /// Where the optimizer state is kept between two updates: on the chip, off-chip in the host's
     /// memory, sharded over replicas, or both; auto takes the first that fits of on-chip,
     /// sharded, off-chip and sharded-off-chip [default: on-chip, and --plan tries all]
-    #[arg(long, value_name = "STATE",
-          value_parser = or_auto::<StatePlace>())]
+    #[arg(long, value_name = "STATE", value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
     pub optimizer_state: Option<OrAuto<StatePlace>>,
 }
 
@@ -49,13 +49,13 @@ pub struct Pipeline {
 pub struct Time {
     /// Micro-batches in a step: gradient accumulation in training. A profile does not record this
     /// number; without the option, popliner assumes 128
-    #[arg(long, value_name = "G",
-          value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
+    #[arg(long, value_name = "G", value_parser = value_parser!(u64).range(1..=MAX_BATCHES),
+          group = ON_SPLITS)]
     pub micro_batches: Option<u64>,
 
     /// Samples in a micro-batch of the profile, for samples a second and --at-micro-batch
-    #[arg(long, value_name = "B",
-          value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
+    #[arg(long, value_name = "B", value_parser = value_parser!(u64).range(1..=MAX_BATCHES),
+          group = ON_STAGES)]
     pub micro_batch: Option<u64>,
 
     /// Estimate everything for a micro-batch of B samples instead of the profile's
@@ -63,27 +63,27 @@ pub struct Time {
     /// stay. Also prints the largest micro-batch that fits. Only a compilation proves the
     /// estimate
     #[arg(long, value_name = "B", requires = "micro_batch",
-          value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
+          value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_STAGES)]
     pub at_micro_batch: Option<u64>,
 
     /// How many replicas of the model run side by side: for samples a second, and to shard the
     /// optimizer state
     #[arg(long, value_name = "R", default_value = "1",
-          value_parser = value_parser!(u64).range(1..=MAX_BATCHES))]
+          value_parser = value_parser!(u64).range(1..=MAX_BATCHES), group = ON_REPLICAS)]
     pub replicas: u64,
 
     /// GB (1,000,000,000 bytes) that an IPU sends to another IPU in a second, and receives from
     /// it
-    #[arg(long, value_name = "GB", default_value = "29")]
+    #[arg(long, value_name = "GB", default_value = "29", group = ON_SPLITS)]
     pub ipu_link_bandwidth: Bandwidth,
 
     /// GB that an IPU loads in a second from memory outside the IPUs, and stores there. There is
     /// no usual number: without it, popliner prints the bytes but no time for them
-    #[arg(long, value_name = "GB")]
+    #[arg(long, value_name = "GB", group = ON_STREAMING)]
     pub streaming_bandwidth: Option<Bandwidth>,
 
     /// Milliseconds that a step may take; the exit code is 1 if the split takes longer
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", group = ON_STAGES)]
     pub max_step_ms: Option<Milliseconds>,
 }
 

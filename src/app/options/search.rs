@@ -1,5 +1,7 @@
 //! The options of the search: the limits of a stage, and the objective of the best split.
 
+use super::effects::{ON_LIMITS, ON_SPLITS};
+use super::help::ShortHelp;
 use super::{MemPerTile, NumIpus, Pin, Together};
 use crate::model::Rules;
 use crate::search::{Reserve, Solver};
@@ -13,24 +15,31 @@ pub struct Limits {
     /// How many IPUs you have: the maximum number of stages in a split; or auto for the fewest on
     /// which the model fits, up to 64 (only powers of 2 for PopTorch). The default is auto, or
     /// the number of IPUs of a given split; 16 with --solver greedy and --memory-model classic
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, group = ON_SPLITS,
+          short_help = "How many IPUs you have, or auto")]
     pub num_ipus: Option<NumIpus>,
 
     /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
     /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
     /// and for host exchange at the ends of a pipeline: start with 5% and compare
     /// with a compilation for all IPUs
-    #[arg(long, value_name = "AMOUNT", default_value = "0")]
+    #[arg(long, value_name = "AMOUNT", default_value = "0", group = ON_LIMITS,
+          short_help = "Memory of each tile to keep free, such as 5%")]
     pub reserve: Reserve,
 
     /// Bytes that a stage may take on each tile; by default, the memory of the profile's tiles. A
     /// list, such as 600000,638976,500000, has one amount for each IPU
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", group = ON_LIMITS)]
     pub mem_per_tile: Option<MemPerTile>,
 
     /// Which memory to count: everything that the compiler recorded (full), or what the original
     /// tool counted (classic), which is too little for most models
-    #[arg(long, value_name = "MODEL", default_value = "full")]
+    #[arg(
+        long,
+        value_name = "MODEL",
+        default_value = "full",
+        conflicts_with = "fit"
+    )]
     pub memory_model: Rules,
 }
 
@@ -40,31 +49,31 @@ pub struct Limits {
 pub struct Search {
     /// What makes one split that fits better than another [default: time, or fewest if the
     /// profile has no cycles]
-    #[arg(long, value_name = "OBJECTIVE")]
+    #[arg(long, value_name = "OBJECTIVE", group = ON_SPLITS)]
     pub objective: Option<Goal>,
 
     /// Keep this layer on this IPU. IPUs count from 0, and each has one stage. Here and wherever
     /// you name layers, In is what runs before the layers, and Out what runs after them (None for
     /// both in the classic memory model). May be given several times, like --together,
     /// --cut-after and --no-cut-after
-    #[arg(long, value_name = "LAYER=IPU")]
+    #[arg(long, value_name = "LAYER=IPU", group = ON_SPLITS)]
     pub pin: Vec<Pin>,
 
     /// Keep these two layers, and all layers between them, on one IPU
-    #[arg(long, value_name = "LAYER,LAYER")]
+    #[arg(long, value_name = "LAYER,LAYER", group = ON_SPLITS)]
     pub together: Vec<Together>,
 
     /// End a stage with this layer
-    #[arg(long, value_name = "LAYER")]
+    #[arg(long, value_name = "LAYER", group = ON_SPLITS)]
     pub cut_after: Vec<String>,
 
     /// Do not end a stage with this layer
-    #[arg(long, value_name = "LAYER")]
+    #[arg(long, value_name = "LAYER", group = ON_SPLITS)]
     pub no_cut_after: Vec<String>,
 
     /// How to search: with the integer program, which proves its answer, or with the greedy
     /// search of the original tool, which supports no objectives and no constraints
-    #[arg(long, value_name = "SOLVER", default_value = "ilp")]
+    #[arg(long, value_name = "SOLVER", default_value = "ilp", group = ON_SPLITS)]
     pub solver: Solver,
 }
 

@@ -1,7 +1,11 @@
-//! The command line: one struct, with a group of options for each heading of the help.
+//! The options of the command: one struct, with a group of options for each heading of the help.
+//!
+//! An option is one field in one of these groups. Its comment is its text in `--help`, `short_help`
+//! its text in `-h`, and `group` the results that it affects, if it does not affect all
+//! ([`effects`]). [`Options`] and the files that they name become a request in `app/request.rs`.
 
 mod about;
-mod command;
+mod command_line;
 mod effects;
 mod help;
 mod layers;
@@ -12,8 +16,8 @@ mod split_values;
 mod values;
 
 pub use about::{About, MessageOptions};
-pub use command::Command;
-pub use effects::{EFFECTS, Effect, Idle};
+pub use command_line::CommandLine;
+pub use effects::{Effect, NoEffect};
 pub use layers::{Input, Layers, SavedModel};
 pub use pipeline::{Pipeline, Time};
 pub use results::{Compiled, Exports, ModelTables, Modules, Results};
@@ -26,13 +30,12 @@ pub use values::{Generate, OrAuto, Tiles};
 
 use crate::search::Solver;
 use clap::Parser;
-use std::path::Path;
 
 /// Finds the best pipeline split points for a model on Graphcore IPUs, from
 /// the files that the Poplar SDK writes when it compiles the model for one IPU.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "popliner", version, max_term_width = 100)]
-#[command(disable_help_flag = true, disable_version_flag = true)]
+#[command(disable_help_flag = true, disable_version_flag = true, groups = effects::groups())]
 pub struct Options {
     /// The files to read.
     #[command(flatten)]
@@ -90,21 +93,22 @@ pub struct Options {
     #[command(flatten)]
     pub about: About,
 
-    /// The arguments as they were given, for the report to say
+    /// The arguments as they were given, for the report.
     #[arg(skip)]
     pub arguments: Vec<String>,
 
-    /// Those of them that say what is split and what a split must keep
+    /// The arguments that suggested commands repeat.
     #[arg(skip)]
-    pub question: Vec<String>,
+    pub repeated: Vec<String>,
 
-    /// The first option that acts on nothing that is requested
+    /// The first option that affects no requested result.
     #[arg(skip)]
-    pub idle: Option<Idle>,
+    pub no_effect: Option<NoEffect>,
 
-    /// Is no result requested? Then the answer is whether the model fits, and how
+    /// Does the command line request no result? Then the answer is whether the model fits on one
+    /// IPU, and a plan if it does not.
     #[arg(skip)]
-    pub asks_nothing: bool,
+    pub is_bare: bool,
 }
 
 impl Options {
@@ -120,7 +124,7 @@ impl Options {
     pub(crate) fn by_modules(&self) -> Self {
         let mut options = self.clone();
         options.layers.layer_name_regex = Some(OrAuto::Auto);
-        options.question.push("--layer-name-regex=auto".to_string());
+        options.repeated.push("--layer-name-regex=auto".to_string());
         options
     }
 
@@ -145,33 +149,6 @@ impl Options {
     /// Must the memory of ranges of layers be computed?
     pub fn wants_search(&self) -> bool {
         self.wants_split() || self.results.sweep
-    }
-
-    /// Does the command line request no result, or only a page in a file?
-    pub fn is_without_result(&self) -> bool {
-        let exports = [
-            &self.exports.export_json,
-            &self.exports.export_csv,
-            &self.exports.export_markdown,
-        ];
-        let asks_more = [
-            self.wants_search(),
-            self.saved.save_to_file.is_some(),
-            exports.iter().any(|file| file.is_some()),
-            // A page on standard output must be the only result there.
-            self.exports.export_html.as_deref() == Some(Path::new("-")),
-        ];
-        let shows_model = [
-            self.results.fit,
-            self.tables.operation_breakdown,
-            self.tables.layer_breakdown,
-            self.tables.memory_totals,
-            self.tables.memory_affinity,
-            self.tables.interlayer_communication,
-            self.tables.diagnose,
-            self.layers.list_layers,
-        ];
-        !shows_model.contains(&true) && !asks_more.contains(&true)
     }
 
     /// Does any result need the report?

@@ -1,6 +1,8 @@
 //! The options about the files to read, and about the layers of the model.
 
 use super::OrAuto;
+use super::effects::ON_SPLITS;
+use super::help::ShortHelp;
 use crate::message::BadValue;
 use crate::model::{
     DEFAULT_INPUTS_REGEX, LayerOptions, LayerOrder, LayerSource, OutOn, PlacementOptions, Rules,
@@ -15,12 +17,18 @@ use std::path::PathBuf;
 pub struct Input {
     /// The profile that Poplar wrote (profile.pop), the report folder with it, or a
     /// model that --save-to-file wrote
-    #[arg(value_name = "PROFILE")]
+    #[arg(
+        value_name = "PROFILE",
+        short_help = "Poplar's report folder, or profile.pop in it"
+    )]
     pub profile: PathBuf,
 
     /// The debug contexts of the compilation that wrote PROFILE; by default, debug.cbor beside
     /// the profile or one folder above
-    #[arg(value_name = "DEBUG")]
+    #[arg(
+        value_name = "DEBUG",
+        short_help = "debug.cbor, if it is not beside the profile"
+    )]
     pub debug: Option<PathBuf>,
 }
 
@@ -35,7 +43,7 @@ pub struct SavedModel {
 
     /// Refuse PROFILE unless --save-to-file wrote it. A saved model also loads without this
     /// option
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fit")]
     pub load_from_file: bool,
 }
 
@@ -45,14 +53,15 @@ pub struct SavedModel {
 pub struct Layers {
     /// Print a row for each layer: its operations, bytes, first and last step and names; then the
     /// modules of the model, and the largest operations without a layer
-    #[arg(long)]
+    #[arg(long, short_help = "The layers that were found, and the modules")]
     pub list_layers: bool,
 
     /// Regex that finds the layer in the names and inputs of operations; its capture groups make
     /// the layer's name. auto takes the model's modules as layers. By default, the regex of the
     /// original tool, (?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+), if it describes the
     /// model as well as its modules do, otherwise the modules
-    #[arg(long, value_name = "REGEX", value_parser = regex_or_auto)]
+    #[arg(long, value_name = "REGEX", value_parser = regex_or_auto,
+          short_help = "A regex for layers, or auto for modules")]
     pub layer_name_regex: Option<OrAuto<Regex>>,
 
     /// Regex for the inputs of operations that belong to the first layer
@@ -66,13 +75,18 @@ pub struct Layers {
 
     /// The IPU that runs Out, the operations after the layers (head and loss). auto is the last
     /// IPU, or the first if Out shares a weight with In, the operations before the layers
-    #[arg(long, value_name = "IPU", default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "IPU",
+        default_value = "auto",
+        conflicts_with = "fit"
+    )]
     pub out_on: OutOn,
 
     /// Let the layers that share this weight run on several IPUs, each with its own copy; 'all'
     /// stands for every shared weight. This shows what you would gain by untying the weight in
     /// the model: no framework runs such a split while it is tied. May be given several times
-    #[arg(long, value_name = "WEIGHT")]
+    #[arg(long, value_name = "WEIGHT", group = ON_SPLITS)]
     pub untie: Vec<String>,
 
     /// Use DEBUG even if it is damaged or from another compilation; messages and reports then

@@ -1,0 +1,150 @@
+//! A command line: a run, or information about the command.
+
+use super::effects::{ONE_IPU_RESULTS, words};
+use super::{Generate, NoEffect, Options};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, FromArgMatches};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Groups of options, and single options, that say what the model is and what a split must keep.
+/// Suggested commands repeat them. Limits and the number of IPUs are not among them, since
+/// suggested commands set their own.
+const REPEATED: &str =
+    "Input allow_incomplete load_from_file Pipeline Time memory_model Search Layers";
+
+/// Options of these groups that suggested commands leave out: a result, and the search of the
+/// original tool, after which no command is suggested.
+const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
+
+/// The request of a command line.
+#[derive(Debug, Clone)]
+pub enum CommandLine {
+    /// Print something about the command itself.
+    Generate(Generate),
+    /// Read a profile.
+    Run(Box<Options>),
+}
+
+impl CommandLine {
+    /// Reads a command line, which begins with the name of the command.
+    ///
+    /// # Errors
+    /// The error of clap for wrong usage, and also for `--help` and `--version`. Clap knows the
+    /// exit code.
+    pub fn parse_from<T: Into<OsString> + Clone>(
+        line: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let mut line: Vec<OsString> = line.into_iter().map(Into::into).collect();
+        if let [_, word] = &mut line[..]
+            && word == "help"
+            && !Path::new(word).exists()
+        {
+            *word = "--help".into();
+        }
+        let mut command = Options::described();
+        let matches = command.try_get_matches_from_mut(&line)?;
+        // `Options` requires a profile, which `--generate` does not have.
+        if let Some(&what) = matches.get_one::<Generate>("generate") {
+            return Ok(Self::Generate(what));
+        }
+        let mut options = Options::from_arg_matches(&matches)?;
+        let arguments = line.iter().skip(1);
+        options.arguments = arguments
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect();
+        options.repeated = repeated(&command, &matches);
+        options.is_bare = is_bare(&options, &matches);
+        options.results.plan |= options.is_bare;
+        options.no_effect = NoEffect::find(&command, &matches, options.is_bare);
+        Ok(Self::Run(Box::new(options)))
+    }
+}
+
+/// Does the command line request no result, or only a page in a file?
+fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
+    // A page on standard output must be the only result there.
+    let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
+    let others = words("fit export_json export_csv export_markdown");
+    let mut results = words(ONE_IPU_RESULTS).chain(others);
+    !has_page && !results.any(|id| is_given(matches, id))
+}
+
+/// Returns the arguments in [`REPEATED`] that were given, each option and its value as one
+/// argument.
+fn repeated(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
+    let members = |id: &str| {
+        let group = command.get_groups().find(|group| *group.get_id() == id);
+        let of_group = group.map(|group| group.get_args().map(ToString::to_string).collect());
+        of_group.unwrap_or_else(|| vec![id.to_owned()])
+    };
+    let ids = words(REPEATED).flat_map(members);
+    let ids = ids.filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id));
+    let arguments = ids.filter_map(|id| {
+        let argument = command.get_arguments().find(|arg| *arg.get_id() == id)?;
+        Some(spelled(argument, matches))
+    });
+    arguments.flatten().collect()
+}
+
+/// Was the option given on the command line?
+pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Writes an argument so that it can be given again.
+fn spelled(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
+    let takes_value = argument.get_action().takes_values();
+    let raw = matches.get_raw(argument.get_id().as_str());
+    let values = raw.into_iter().flatten().map(|word| word.to_string_lossy());
+    match argument.get_long() {
+        None => values.map(|value| value.into_owned()).collect(),
+        Some(name) if takes_value => values.map(|value| format!("--{name}={value}")).collect(),
+        Some(name) => vec![format!("--{name}")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggested_commands_repeat_the_model_and_the_constraints() {
+        let repeated = |line: &str| {
+            let line = line.split(' ');
+            match CommandLine::parse_from(["popliner"].into_iter().chain(line)) {
+                Ok(CommandLine::Run(options)) => options.repeated.join(" "),
+                _ => String::new(),
+            }
+        };
+        let line = "--solve p.pop -q --pin 3=0 --num-ipus 4 d.cbor --reserve=5% --pin=In=0 \
+                    --trust-debug-info --export-html=x --layer-order natural --list-layers";
+        assert_eq!(
+            repeated(line),
+            "p.pop d.cbor --pin=3=0 --pin=In=0 --layer-order=natural --trust-debug-info"
+        );
+        assert_eq!(repeated(&repeated(line)), repeated(line));
+        let command = Options::described();
+        for id in words(REPEATED) {
+            let mut options = command.get_arguments().map(|arg| arg.get_id());
+            let mut groups = command.get_groups().map(|group| group.get_id());
+            assert!(
+                options.any(|own| own == id) || groups.any(|own| own == id),
+                "{id}"
+            );
+        }
+    }
+
+    #[test]
+    fn something_about_the_command_needs_no_profile_and_takes_none() {
+        let line = CommandLine::parse_from(["popliner", "--generate", "man"]);
+        assert!(matches!(line, Ok(CommandLine::Generate(Generate::Man))));
+        for more in ["profile.pop", "--solve", "--units=KiB"] {
+            let line = CommandLine::parse_from(["popliner", "--generate=complete-zsh", more]);
+            assert!(line.is_err(), "{more}");
+        }
+        let line = CommandLine::parse_from(["popliner", "profile.pop"]);
+        assert!(matches!(line, Ok(CommandLine::Run(_))));
+        assert!(CommandLine::parse_from(["popliner"]).is_err());
+    }
+}
