@@ -1,26 +1,11 @@
 //! Tables of operations and layers, of totals, and of the bytes that layers share and send.
 
-use super::table::{Cell, Column, Kind, Table, cells};
+use super::cell::Cell;
+use super::fields::table;
+use super::table::Table;
 use crate::memory::{Parts, StageMemory};
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Placement, Positions, Rules};
 use crate::profile::RecordedTile;
-
-/// Name in tables for operations without a layer.
-const NO_NAME: &str = "None";
-
-const OPERATIONS: [Column; 11] = [
-    Column::text("Layer"),
-    Column::text("Note"),
-    Column::new("Full name", Kind::Name, ""),
-    Column::new("Vertex state", Kind::Bytes, ""),
-    Column::new("Vertex code", Kind::Bytes, ""),
-    Column::new("Exchange code", Kind::Bytes, ""),
-    Column::new("Control code", Kind::Bytes, ""),
-    Column::new("Variables", Kind::Bytes, ""),
-    Column::new("Counts in", Kind::Layers, ""),
-    Column::text("By"),
-    Column::text("Pass"),
-];
 
 /// Makes the table of operations: one row each, in order. `parts` has the memory of each operation
 /// group. By the classic rules an operation without a layer shows no variables; by the full rules
@@ -32,34 +17,29 @@ pub fn operations(
     parts: &[Parts],
 ) -> Table {
     let is_classic = placement.rules == Rules::Classic;
-    let mut table = Table::new("operation-breakdown", &OPERATIONS);
-    for (index, operation) in model.operations.iter().enumerate() {
-        let mut parts = parts[operation.group as usize];
+    let operations = model.operations.iter().enumerate();
+    let table = table!("operation-breakdown", operations, |(index, operation)|
+        let parts = &parts[operation.group as usize];
         let layer = layering.layers[index];
-        if is_classic && layer == NO_LAYER {
-            parts.variables = 0;
-        }
-        let name = match layer {
-            NO_LAYER => NO_NAME,
-            layer => &layering.names[layer as usize],
-        };
-        let note = layering.notes[index].to_string();
-        let mut cells = cells![name, note, &*operation.name];
-        cells.extend(part_cells(&parts));
-        cells.extend(cells![
-            places(placement, index),
-            placement
-                .operations
-                .get(index)
-                .map(|operation| operation.reason.to_string()),
-            operation.pass.to_string(),
-        ]);
-        table.row("", cells);
+        let has_no_variables = is_classic && layer == NO_LAYER;
+        let placed = placement.operations.get(index);
+    {
+        Text "Layer": if layer == NO_LAYER { "None" } else { &layering.names[layer as usize] },
+        Text "Note": layering.notes[index].to_string(),
+        Name "Full name": &*operation.name,
+        Bytes "Vertex state": parts.vertex_state,
+        Bytes "Vertex code": parts.vertex_code,
+        Bytes "Exchange code": parts.exchange_code,
+        Bytes "Control code": parts.control_code,
+        Bytes "Variables": if has_no_variables { 0 } else { parts.variables },
+        Layers "Counts in": places(placement, index),
+        Text "By": placed.map(|operation| operation.reason.to_string()),
+        Text "Pass": operation.pass.to_string(),
+    });
+    match is_classic {
+        true => table.without("Counts in").without("By").without("Pass"),
+        false => table,
     }
-    if is_classic {
-        table = table.without("Counts in").without("By").without("Pass");
-    }
-    table
 }
 
 /// Returns the names of the positions that an operation is assigned to, with spaces between.
@@ -76,38 +56,19 @@ pub(super) fn places(placement: &Placement, operation: usize) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-const LAYERS: [Column; 7] = [
-    Column::text("Name"),
-    Column::new("Vertex state", Kind::Bytes, ""),
-    Column::new("Vertex code", Kind::Bytes, ""),
-    Column::new("Exchange code", Kind::Bytes, ""),
-    Column::new("Control code", Kind::Bytes, ""),
-    Column::new("Variables", Kind::Bytes, ""),
-    Column::text("Total (MB)"),
-];
-
 /// Makes the table of layers: one row for each position of the layer order.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
-    let mut table = Table::new("layer-breakdown", &LAYERS);
-    for (position, memory) in memory.iter().enumerate() {
+    table!("layer-breakdown", memory.iter().enumerate(), |(position, memory)|
         let sums = memory.sums();
-        let mut cells = cells![positions.name(position).to_string()];
-        cells.extend(part_cells(&sums));
-        cells.push(megabytes(sums.total()).into());
-        table.row("", cells);
-    }
-    table
-}
-
-fn part_cells(parts: &Parts) -> [Cell; 5] {
-    [
-        parts.vertex_state,
-        parts.vertex_code,
-        parts.exchange_code,
-        parts.control_code,
-        parts.variables,
-    ]
-    .map(Cell::from)
+    {
+        Text "Name": positions.name(position).to_string(),
+        Bytes "Vertex state": sums.vertex_state,
+        Bytes "Vertex code": sums.vertex_code,
+        Bytes "Exchange code": sums.exchange_code,
+        Bytes "Control code": sums.control_code,
+        Bytes "Variables": sums.variables,
+        Text "Total (MB)": megabytes(sums.total()),
+    })
 }
 
 /// Formats bytes as millions with three decimals, rounded to the nearest.
@@ -116,29 +77,21 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{:03}", thousands / 1000, thousands % 1000)
 }
 
-const TOTALS: [Column; 4] = [
-    Column::new("Tile", Kind::Count, ""),
-    Column::new("Always live", Kind::Bytes, ""),
-    Column::new("Not always live", Kind::Bytes, ""),
-    Column::new("Total", Kind::Bytes, ""),
-];
-
 /// Makes the table of totals: the whole model as one stage, then tiles as the compiler recorded
 /// them.
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
-    let mut table = Table::new("memory-totals", &TOTALS);
-    let first = cells!["all, as one stage", Cell::Empty, Cell::Empty, whole];
-    table.row("", first);
-    for (tile, recorded) in tiles {
-        let RecordedTile {
-            always_live,
-            not_always_live,
-            total,
-            ..
-        } = *recorded;
-        table.row("", cells![*tile, always_live, not_always_live, total]);
-    }
-    table
+    let tiles = tiles.iter().map(|(tile, recorded)| (Some(tile), *recorded));
+    let all = RecordedTile {
+        total: whole,
+        ..RecordedTile::default()
+    };
+    let rows = [(None, all)].into_iter().chain(tiles);
+    table!("memory-totals", rows, |(tile, recorded)| {
+        Count "Tile": tile.map_or("all, as one stage".into(), Cell::from),
+        Bytes "Always live": tile.map(|_| recorded.always_live),
+        Bytes "Not always live": tile.map(|_| recorded.not_always_live),
+        Bytes "Total": recorded.total,
+    })
 }
 
 /// Makes the matrix of bytes of the variables that both positions of a pair use.

@@ -1,9 +1,11 @@
 //! Tables of the diagnosis: how much of the recorded memory the operations explain, with all
 //! operations and with layered operations only.
 
-use super::table::{Column, Kind, Table, cells};
+use super::fields::table;
+use super::table::Table;
 use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
+use std::cmp::Reverse;
 
 /// Upper bound on missing programs with names.
 const MISSING_SHOWN: usize = 10;
@@ -11,6 +13,11 @@ const MISSING_SHOWN: usize = 10;
 const VARIABLES_SHOWN: usize = 20;
 
 const BOTH: [(Explaining, &str); 2] = [(Explaining::All, "all"), (Explaining::Layered, "layered")];
+
+const KINDS: [(OwnedKind, &str); 2] = [
+    (OwnedKind::OnTileExecute, "OnTileExecute"),
+    (OwnedKind::DoExchange, "DoExchange"),
+];
 
 /// Returns all tables of the diagnosis, in order.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
@@ -24,177 +31,118 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-const KINDS: [(OwnedKind, &str); 2] = [
-    (OwnedKind::OnTileExecute, "OnTileExecute"),
-    (OwnedKind::DoExchange, "DoExchange"),
-];
+/// The programs of one kind, all and those that no operation explains.
+struct Programs<'a> {
+    operations: &'static str,
+    kind: &'static str,
+    all: usize,
+    missing: Vec<&'a OwnedProgram>,
+}
+
+/// Returns the programs of each kind, for all operations and then for layered ones.
+fn by_kind<'a>(model: &'a Model, memory: &MemoryModel<'_>) -> Vec<Programs<'a>> {
+    let pairs = BOTH
+        .into_iter()
+        .flat_map(|both| KINDS.map(|kind| (both, kind)));
+    let programs = pairs.map(|((explaining, operations), (kind, name))| {
+        let of_kind = model.programs.iter().filter(|program| program.kind == kind);
+        let (explained, missing): (Vec<_>, Vec<_>) =
+            of_kind.partition(|program| memory.explains_program(explaining, program));
+        Programs {
+            operations,
+            kind: name,
+            all: explained.len() + missing.len(),
+            missing,
+        }
+    });
+    programs.collect()
+}
 
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let columns = [
-        Column::text("Operations"),
-        Column::text("Kind"),
-        Column::new("In an operation", Kind::Count, ""),
-        Column::new("In none", Kind::Count, ""),
-    ];
-    let mut table = Table::new("diagnose-programs", &columns);
-    for (explaining, operations) in BOTH {
-        for (kind, name) in KINDS {
-            let of_kind = || model.programs.iter().filter(|program| program.kind == kind);
-            let explained = of_kind().filter(|p| memory.explains_program(explaining, p));
-            let (all, explained) = (of_kind().count(), explained.count());
-            table.row("", cells![operations, name, explained, all - explained,]);
-        }
-    }
-    table
+    table!("diagnose-programs", by_kind(model, memory), |programs| {
+        Text "Operations": programs.operations,
+        Text "Kind": programs.kind,
+        Count "In an operation": programs.all - programs.missing.len(),
+        Count "In none": programs.missing.len(),
+    })
 }
 
 fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let columns = [
-        Column::text("Operations"),
-        Column::text("Kind"),
-        Column::new("Program", Kind::Count, ""),
-        Column::new("Name", Kind::Name, ""),
-        Column::new("Bytes", Kind::Bytes, ""),
-    ];
-    let mut table = Table::new("diagnose-missing-programs", &columns);
-    for (explaining, operations) in BOTH {
-        for (kind, kind_name) in KINDS {
-            let is_missing = |program: &&OwnedProgram| {
-                program.kind == kind && !memory.explains_program(explaining, program)
-            };
-            let mut missing: Vec<&OwnedProgram> =
-                model.programs.iter().filter(is_missing).collect();
-            missing.sort_by_key(|program| std::cmp::Reverse(program.bytes));
-            for program in missing.into_iter().take(MISSING_SHOWN) {
-                table.row(
-                    "",
-                    cells![
-                        operations,
-                        kind_name,
-                        program.id,
-                        &*program.name,
-                        program.bytes,
-                    ],
-                );
-            }
-        }
-    }
-    table
+    let largest = by_kind(model, memory).into_iter().flat_map(|mut programs| {
+        programs
+            .missing
+            .sort_by_key(|program| Reverse(program.bytes));
+        programs.missing.truncate(MISSING_SHOWN);
+        let missing = programs.missing.into_iter();
+        missing.map(move |program| (programs.operations, programs.kind, program))
+    });
+    table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
+        Text "Operations": operations,
+        Text "Kind": kind,
+        Count "Program": program.id,
+        Name "Name": &*program.name,
+        Bytes "Bytes": program.bytes,
+    })
 }
 
 fn code(memory: &MemoryModel<'_>) -> Table {
-    let columns = [
-        Column::text("Operations"),
-        Column::text("Category"),
-        Column::new("Predicted", Kind::Bytes, ""),
-        Column::new("Recorded", Kind::Bytes, ""),
-        Column::new("Difference", Kind::Change, ""),
-        Column::text("Difference (%)"),
-        Column::new("Worst tile", Kind::Count, ""),
-        Column::new("Difference there", Kind::Change, ""),
-    ];
-    let mut table = Table::new("diagnose-code", &columns);
-    for (explaining, operations) in BOTH {
-        for category in memory.code_categories(explaining) {
-            table.row(
-                "",
-                cells![
-                    operations,
-                    category.name,
-                    category.predicted,
-                    category.recorded,
-                    difference(category.predicted, category.recorded),
-                    percentage(category.predicted, category.recorded),
-                    category.worst_tile,
-                    category.worst_difference,
-                ],
-            );
-        }
-    }
-    table
+    let categories = BOTH.into_iter().flat_map(|(explaining, operations)| {
+        let categories = memory.code_categories(explaining).into_iter();
+        categories.map(move |category| (operations, category))
+    });
+    table!("diagnose-code", categories, |(operations, category)| {
+        Text "Operations": operations,
+        Text "Category": category.name,
+        Bytes "Predicted": category.predicted,
+        Bytes "Recorded": category.recorded,
+        Change "Difference": difference(category.predicted, category.recorded),
+        Text "Difference (%)": percentage(category.predicted, category.recorded),
+        Count "Worst tile": category.worst_tile,
+        Change "Difference there": category.worst_difference,
+    })
 }
 
 fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
-    let columns = [
-        Column::text("Operations"),
-        Column::new("Tile", Kind::Count, ""),
-        Column::new("Step", Kind::Count, ""),
-        Column::new("Predicted", Kind::Bytes, ""),
-        Column::new("Recorded", Kind::Bytes, ""),
-        Column::new("Difference", Kind::Change, ""),
-        Column::text("Difference (%)"),
-    ];
-    let mut table = Table::new("diagnose-memory-peak", &columns);
-    for (explaining, operations) in BOTH {
+    table!("diagnose-memory-peak", BOTH, |(explaining, operations)|
         let predicted = memory.predicted_at(explaining, peak);
-        table.row(
-            "",
-            cells![
-                operations,
-                peak.tile,
-                peak.step,
-                predicted,
-                peak.bytes,
-                difference(predicted, peak.bytes),
-                percentage(predicted, peak.bytes),
-            ],
-        );
-    }
-    table
+    {
+        Text "Operations": operations,
+        Count "Tile": peak.tile,
+        Count "Step": peak.step,
+        Bytes "Predicted": predicted,
+        Bytes "Recorded": peak.bytes,
+        Change "Difference": difference(predicted, peak.bytes),
+        Text "Difference (%)": percentage(predicted, peak.bytes),
+    })
 }
 
 fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
-    let columns = [
-        Column::text("Operations"),
-        Column::new("Variable", Kind::Name, ""),
-        Column::text("Category"),
-        Column::new("Bytes", Kind::Bytes, ""),
-    ];
-    let mut table = Table::new("diagnose-variables", &columns);
-    for (explaining, operations) in BOTH {
+    let unexplained = BOTH.into_iter().flat_map(|(explaining, operations)| {
         let variables = peak.variables.iter();
-        let unexplained = variables.filter(|v| !memory.explains_variable(explaining, v));
-        for variable in unexplained.take(VARIABLES_SHOWN) {
-            table.row(
-                "",
-                cells![
-                    operations,
-                    &*variable.name,
-                    &*variable.category,
-                    variable.bytes,
-                ],
-            );
-        }
-    }
-    table
+        let variables = variables.filter(move |v| !memory.explains_variable(explaining, v));
+        let variables = variables.take(VARIABLES_SHOWN);
+        variables.map(move |variable| (operations, variable))
+    });
+    table!("diagnose-variables", unexplained, |(operations, variable)| {
+        Text "Operations": operations,
+        Name "Variable": &*variable.name,
+        Text "Category": &*variable.category,
+        Bytes "Bytes": variable.bytes,
+    })
 }
 
 /// For each category at the peak, shows the bytes that layers, other operations and every stage
 /// explain in the chosen memory model.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
-    let columns = [
-        Column::text("Category"),
-        Column::new("Recorded", Kind::Bytes, ""),
-        Column::new("Layers", Kind::Bytes, ""),
-        Column::new("Assigned", Kind::Bytes, ""),
-        Column::new("Overhead", Kind::Bytes, ""),
-        Column::new("Rest", Kind::Change, ""),
-    ];
-    let mut table = Table::new("diagnose-coverage", &columns);
-    for (category, coverage) in memory.coverage_by_category(peak) {
-        table.row(
-            "",
-            cells![
-                category,
-                coverage.recorded,
-                coverage.layers,
-                coverage.assigned,
-                coverage.overhead,
-                coverage.rest,
-            ],
-        );
-    }
-    table
+    let categories = memory.coverage_by_category(peak);
+    table!("diagnose-coverage", categories, |(category, coverage)| {
+        Text "Category": category,
+        Bytes "Recorded": coverage.recorded,
+        Bytes "Layers": coverage.layers,
+        Bytes "Assigned": coverage.assigned,
+        Bytes "Overhead": coverage.overhead,
+        Change "Rest": coverage.rest,
+    })
 }
 
 fn difference(predicted: u64, recorded: u64) -> i128 {

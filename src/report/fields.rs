@@ -1,9 +1,10 @@
-//! Columns with the fields that fill them. Each column is declared once, and every form shows some
-//! of them. If a cell is a field of the row, its place in the JSON form is the path of that field,
-//! which the compiler checks.
+//! Columns with the fields or values that fill them. Each column is declared once, and every form
+//! shows some of them. If a cell is a field of the row, its place in the JSON form is the path of
+//! that field, which the compiler checks.
 
 use super::Report;
-use super::table::{Cell, Column, Table};
+use super::cell::Cell;
+use super::table::{Column, Table};
 
 /// A column of a table whose rows are made of `T`.
 pub(super) struct Field<T> {
@@ -16,35 +17,28 @@ pub(super) struct Field<T> {
 /// of the row.
 macro_rules! field {
     ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident $(.$more:ident)*)) => {
-        $crate::report::fields::Field::<$row> {
-            column: $crate::report::table::Column::new(
-                $name,
-                $crate::report::table::Kind::$kind,
-                concat!("/", stringify!($first) $(, "/", stringify!($more))*),
-            )
-            .shown($crate::report::table::When::$when),
-            cell: |row, _, _| $crate::report::table::Cell::from(&row.$first$(.$more)*),
-        }
+        $crate::report::fields::field!(
+            $row, $when, $name, $kind,
+            concat!("/", stringify!($first) $(, "/", stringify!($more))*),
+            |row, _, _| $crate::report::cell::Cell::from(&row.$first$(.$more)*)
+        )
     };
     ($row:ty, $when:ident, $name:expr, $kind:ident, (.$first:ident?.$more:ident)) => {
-        $crate::report::fields::Field::<$row> {
-            column: $crate::report::table::Column::new(
-                $name,
-                $crate::report::table::Kind::$kind,
-                concat!("/", stringify!($first), "/", stringify!($more)),
-            )
-            .shown($crate::report::table::When::$when),
-            cell: |row, _, _| {
-                $crate::report::table::Cell::from(row.$first.as_ref().map(|inner| &inner.$more))
-            },
-        }
+        $crate::report::fields::field!(
+            $row, $when, $name, $kind,
+            concat!("/", stringify!($first), "/", stringify!($more)),
+            |row, _, _| row.$first.as_ref().map(|inner| &inner.$more).into()
+        )
     };
     ($row:ty, $when:ident, $name:expr, $kind:ident, ($cell:expr)) => {
+        $crate::report::fields::field!($row, $when, $name, $kind, "", $cell)
+    };
+    ($row:ty, $when:ident, $name:expr, $kind:ident, $at:expr, $cell:expr) => {
         $crate::report::fields::Field::<$row> {
             column: $crate::report::table::Column::new(
                 $name,
                 $crate::report::table::Kind::$kind,
-                "",
+                $at,
             )
             .shown($crate::report::table::When::$when),
             cell: $cell,
@@ -89,17 +83,35 @@ impl Table {
     /// Makes a table with a row for each of `items`, which come with their places in the JSON form.
     pub(super) fn of<'a, T: 'a>(
         name: &'static str,
-        fields: &[&[Field<T>]],
+        fields: &[Field<T>],
         report: &Report,
         items: impl Iterator<Item = (String, &'a T)>,
     ) -> Self {
-        let fields = || fields.iter().copied().flatten();
-        let columns: Vec<Column> = fields().map(|field| field.column.clone()).collect();
-        let mut table = Self::of_layers(name, &columns, report.pseudo_layers);
+        let columns: Vec<Column> = fields.iter().map(|field| field.column.clone()).collect();
+        let mut table = Self::new(name, &columns);
+        table.pseudo_layers = report.pseudo_layers;
         for (place, (at, item)) in items.enumerate() {
-            let cells = fields().map(|field| (field.cell)(item, report, place));
+            let cells = fields.iter().map(|field| (field.cell)(item, report, place));
             table.row(at, cells.collect());
         }
         table
     }
 }
+
+/// Makes a table whose rows have no place in the JSON form, from its name, an item for each row,
+/// and the kind and name of each column with the cell of an item. `let` bindings may precede.
+macro_rules! table {
+    ($name:literal, $rows:expr, |$row:pat_param| $(let $variable:ident = $value:expr;)* {
+        $($kind:ident $column:literal: $cell:expr,)*
+    }) => {{
+        use $crate::report::table::{Column, Kind, Table};
+        let columns = [$(Column::new($column, Kind::$kind, "")),*];
+        let mut table = Table::new($name, &columns);
+        for $row in $rows {
+            $(let $variable = $value;)*
+            table.row("", vec![$($crate::report::cell::Cell::from($cell)),*]);
+        }
+        table
+    }};
+}
+pub(super) use table;

@@ -1,30 +1,14 @@
 //! The layers that a layer regex matches, one by one, and the largest operations without a layer.
 
-use super::table::{Column, Kind, Table, cells};
+use super::breakdown::places;
+use super::fields::table;
+use super::table::Table;
 use crate::memory::{MemoryModel, Parts};
 use crate::model::{Layering, Model, NO_LAYER, Operation, Placement};
 use rustc_hash::FxHashSet;
 
 /// Upper bound on operations without a layer in the list.
 const MISSED_SHOWN: usize = 10;
-
-const LAYERS: [Column; 7] = [
-    Column::text("Layer"),
-    Column::new("Operations", Kind::Count, ""),
-    Column::new("Bytes", Kind::Bytes, ""),
-    Column::new("First step", Kind::Count, ""),
-    Column::new("Last step", Kind::Count, ""),
-    Column::new("First operation", Kind::Name, ""),
-    Column::new("Largest operation", Kind::Name, ""),
-];
-
-const MODULES: [Column; 5] = [
-    Column::new("Module", Kind::Name, ""),
-    Column::new("Operations", Kind::Count, ""),
-    Column::new("Bytes", Kind::Bytes, ""),
-    Column::new("Runs", Kind::Count, ""),
-    Column::text("Layer"),
-];
 
 /// The operations, steps and bytes of one layer.
 #[derive(Default)]
@@ -57,19 +41,13 @@ pub fn layer_list(
 /// Makes the table of modules: one row for each module that is a layer or contains layers, indented
 /// by depth.
 fn modules(model: &Model, layering: &Layering) -> Table {
-    let mut table = Table::new("modules", &MODULES);
-    for row in layering.outline(model) {
-        let indent = "  ".repeat(row.depth);
-        let cells = cells![
-            format!("{indent}{}", row.name),
-            row.operations,
-            row.bytes,
-            row.runs,
-            row.layer,
-        ];
-        table.row("", cells);
-    }
-    table
+    table!("modules", layering.outline(model), |row| {
+        Name "Module": format!("{}{}", "  ".repeat(row.depth), row.name),
+        Count "Operations": row.operations,
+        Bytes "Bytes": row.bytes,
+        Count "Runs": row.runs,
+        Text "Layer": row.layer,
+    })
 }
 
 /// Makes the table of layers, in order: a layer's operations, its bytes as a stage of its own
@@ -78,21 +56,16 @@ fn layers(model: &Model, layering: &Layering, memory: &MemoryModel<'_>, parts: &
     let rows = rows(model, layering, parts);
     let name = |operation: usize| &*model.operations[operation].name;
     let alone = memory.single_layers();
-    let mut table = Table::new("list-layers", &LAYERS);
     let layers = layering.names.iter().zip(rows).zip(&alone).skip(1);
-    for ((layer, row), memory) in layers {
-        let cells = cells![
-            layer.as_str(),
-            row.operations,
-            memory.sums().total(),
-            row.steps.map(|(first, _)| first),
-            row.steps.map(|(_, last)| last),
-            row.first.map(name),
-            row.largest.map(|(operation, _)| name(operation)),
-        ];
-        table.row("", cells);
-    }
-    table
+    table!("list-layers", layers, |((layer, row), memory)| {
+        Text "Layer": layer.as_str(),
+        Count "Operations": row.operations,
+        Bytes "Bytes": memory.sums().total(),
+        Count "First step": row.steps.map(|(first, _)| first),
+        Count "Last step": row.steps.map(|(_, last)| last),
+        Name "First operation": row.first.map(name),
+        Name "Largest operation": row.largest.map(|(operation, _)| name(operation)),
+    })
 }
 
 /// Collects the row of each layer, without names.
@@ -129,14 +102,6 @@ fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     shared
 }
 
-const MISSED: [Column; 5] = [
-    Column::new("Without a layer", Kind::Name, ""),
-    Column::text("Note"),
-    Column::new("Bytes", Kind::Bytes, ""),
-    Column::text("Counts in"),
-    Column::text("By"),
-];
-
 /// Makes the table of the largest operations without a layer, one for each operation group, with
 /// the positions that they are assigned to.
 fn without_layer(
@@ -153,18 +118,12 @@ fn without_layer(
         .filter(|(_, operation)| seen.insert(operation.group) && bytes(operation) > 0)
         .collect();
     missed.sort_by_key(|(_, operation)| std::cmp::Reverse(bytes(operation)));
-    let mut table = Table::new("without-layer", &MISSED);
-    for (index, operation) in missed.into_iter().take(MISSED_SHOWN) {
-        let note = layering.notes[index].to_string();
-        let place = placement.operations.get(index);
-        let cells = cells![
-            &*operation.name,
-            note,
-            bytes(operation),
-            super::breakdown::places(placement, index),
-            place.map(|place| place.reason.to_string()),
-        ];
-        table.row("", cells);
-    }
-    table
+    missed.truncate(MISSED_SHOWN);
+    table!("without-layer", missed, |(index, operation)| {
+        Name "Without a layer": &*operation.name,
+        Text "Note": layering.notes[index].to_string(),
+        Bytes "Bytes": bytes(operation),
+        Text "Counts in": places(placement, index),
+        Text "By": placement.operations.get(index).map(|place| place.reason.to_string()),
+    })
 }

@@ -1,10 +1,11 @@
 //! The report as Markdown, for a pull request or an issue.
 
 use super::Report;
+use super::cell::Cell;
 use super::section_blocks::Block;
 use super::sections::SECTIONS;
 use super::sentences::{Phrase, Sentence};
-use super::table::{Cell, Form, Table};
+use super::table::{Form, Table};
 use super::text::{displayed, grouped};
 use crate::escape::markdown;
 
@@ -78,11 +79,14 @@ fn table(table: &Table) -> String {
     });
     let mut text = format!("\n{}{}", line(names.collect()), line(rules.collect()));
     for row in &table.rows {
-        let cells = row.cells.iter().map(|cell| match cell {
-            Cell::Text(_) | Cell::Layer(_) | Cell::Layers(_) | Cell::Stages(_) => {
-                markdown(&table.displayed(cell))
+        let cells = row.cells.iter().map(|cell| {
+            let text = cell.displayed(table.pseudo_layers);
+            match cell {
+                Cell::Text(_) | Cell::Layer(_) | Cell::Layers(_) | Cell::Stages(_) => {
+                    markdown(&text)
+                }
+                _ => text,
             }
-            other => table.displayed(other),
         });
         text += &line(cells.collect());
     }

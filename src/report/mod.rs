@@ -18,6 +18,7 @@
 mod answer;
 mod breakdown;
 mod build;
+mod cell;
 pub mod compare;
 mod configuration;
 mod csv;
@@ -27,8 +28,6 @@ pub mod emit;
 mod estimate;
 mod fields;
 mod fit;
-#[cfg(test)]
-mod hostile;
 mod html;
 mod json;
 mod layer_list;
@@ -39,8 +38,6 @@ mod markdown;
 mod pipeline;
 mod plan;
 mod provenance;
-#[cfg(test)]
-mod pseudo_layer_forms;
 mod recorded;
 mod section_blocks;
 mod sections;
@@ -109,9 +106,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The form and version that a document states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DocumentFormat {
     /// A report of this tool.
+    #[default]
     #[serde(rename = "popliner-report")]
     PoplinerReport,
 }
@@ -120,7 +118,7 @@ pub enum DocumentFormat {
 pub const VERSION: u32 = 3;
 
 /// The results of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Always `popliner-report`.
     pub format: DocumentFormat,
@@ -211,32 +209,10 @@ impl Report {
     /// Returns a report that has only recorded memory.
     fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
         Self {
-            format: DocumentFormat::PoplinerReport,
             version: VERSION,
             provenance,
             memory,
-            pseudo_layers: PseudoLayers::default(),
-            layers: Vec::new(),
-            pipeline: None,
-            split: None,
-            estimate: None,
-            proof: None,
-            refusal: None,
-            given: None,
-            constraints: Vec::new(),
-            tied_weights: Vec::new(),
-            shared_variables: Vec::new(),
-            cuts: Vec::new(),
-            liveness: None,
-            live_steps: None,
-            sweep: None,
-            plan: None,
-            what_if: None,
-            step: None,
-            execution: None,
-            fit: None,
-            warnings: Vec::new(),
-            contradictions: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -1,9 +1,10 @@
 //! Whole configurations: the number of IPUs, the pipeline, and the split.
 
+use super::cell::Cell;
 use super::fields::{Field, fields, items};
 use super::sentences::{Sentence, nearly_full, say};
 use super::step::three_digits;
-use super::table::{Cell, ForPeople, Table};
+use super::table::Table;
 use super::text::counted;
 use super::{LayerNames, Report};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
@@ -128,30 +129,13 @@ impl PlanRow {
     }
 }
 
-const PLAN_FOR_PEOPLE: [ForPeople; 16] = [
-    ("IPUs", true),
-    ("Replicas", false),
-    ("Schedule", true),
-    ("Recompute", true),
-    ("Peak memory", true),
-    ("Micro-batch", true),
-    ("State", true),
-    ("Of the limit", true),
-    ("Micro-batches", false),
-    ("Cycles of a step", false),
-    ("Step (ms)", false),
-    ("Efficiency", false),
-    ("Samples a second", false),
-    ("In time", false),
-    ("Layers of each stage", true),
-    ("Streamed", true),
-];
-
 /// Makes the table of configurations: a row each.
 pub fn table(report: &Report) -> Table {
     Table {
-        for_people: &PLAN_FOR_PEOPLE,
-        ..Table::of("plan", &[&PLAN], report, items!(report, plan?.rows))
+        for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \
+         the limit, (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
+         second), (In time), Layers of each stage, Streamed",
+        ..Table::of("plan", &PLAN, report, items!(report, plan?.rows))
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The files and options that a report was made from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The version of the tool.
     pub popliner: String,
@@ -34,7 +34,7 @@ pub struct Provenance {
 }
 
 /// The files that were read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Files {
     /// The profile, or the saved model.
     pub profile: String,
@@ -45,7 +45,7 @@ pub struct Files {
 }
 
 /// The machine that the model was compiled for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFacts {
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
@@ -82,10 +82,8 @@ impl Provenance {
         let of_target = of_target.map(|chosen| option("target", chosen));
         Self {
             popliner: env!("CARGO_PKG_VERSION").to_string(),
-            arguments: Vec::new(),
             files,
             memory_model: memory_model.to_string(),
-            layer_name_regex: None,
             target: TargetFacts {
                 architecture: target.architecture.clone(),
                 tiles: target.num_tiles,
@@ -95,8 +93,7 @@ impl Provenance {
             poplar: made.poplar.clone(),
             compiled: made.time.clone(),
             options: Some(compilation.chain(of_target).collect()),
-            framework: None,
-            app: None,
+            ..Self::default()
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The table that every form shows: typed columns, and rows.
 
-use super::LayerNames;
-use super::text::{displayed, grouped, grouped_signed, share};
+use super::cell::Cell;
 use crate::model::PseudoLayers;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,9 +18,10 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// The columns for people, in order; all columns if empty.
+    /// The names of the columns for people, in order, with commas between; all columns if empty.
+    /// Names in parentheses are left out at a terminal, which has short lines.
     #[serde(skip)]
-    pub for_people: &'static [ForPeople],
+    pub for_people: &'static str,
     /// The numbers of bars beside the rows; empty without bars.
     #[serde(skip)]
     pub bars: Vec<RowBar>,
@@ -70,9 +70,6 @@ pub enum Form {
     Csv,
 }
 
-/// A column for people, and whether a terminal has room for it.
-pub type ForPeople = (&'static str, bool);
-
 /// A bar beside a row: bytes, and the limit that they are compared with.
 pub type RowBar = (u64, u64);
 
@@ -106,95 +103,6 @@ pub struct Row {
     /// One cell for each column.
     pub cells: Vec<Cell>,
 }
-
-/// A cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Cell {
-    /// An unknown value.
-    Empty,
-    /// Text, which may come from a file.
-    Text(String),
-    /// Yes or no.
-    Bool(bool),
-    /// A number.
-    Number(i128),
-    /// Decimal text that may be beyond 64 bits.
-    Decimal(String),
-    /// One layer.
-    #[serde(serialize_with = "layer")]
-    #[schemars(with = "std::collections::BTreeMap<String, Option<String>>")]
-    Layer(Option<String>),
-    /// The layers of a stage.
-    Layers(LayerNames),
-    /// The layers of all stages.
-    Stages(Vec<LayerNames>),
-    /// A part and the whole.
-    Share(u64, u64),
-}
-
-macro_rules! numbers {
-    ($($number:ty),*) => {$(
-        impl From<$number> for Cell {
-            fn from(number: $number) -> Self {
-                Cell::Number(number as i128)
-            }
-        }
-    )*};
-}
-// Every value of these types fits in `i128`.
-numbers!(u32, u64, usize, i64, i128);
-
-impl From<bool> for Cell {
-    fn from(is: bool) -> Self {
-        Cell::Bool(is)
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Cell::Text(text.to_string())
-    }
-}
-
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Cell::Text(text)
-    }
-}
-
-impl From<LayerNames> for Cell {
-    fn from(layers: LayerNames) -> Self {
-        Cell::Layers(layers)
-    }
-}
-
-impl From<Vec<LayerNames>> for Cell {
-    fn from(stages: Vec<LayerNames>) -> Self {
-        Cell::Stages(stages)
-    }
-}
-
-impl<T: Clone> From<&T> for Cell
-where
-    Cell: From<T>,
-{
-    fn from(cell: &T) -> Self {
-        Cell::from(cell.clone())
-    }
-}
-
-impl<T: Into<Cell>> From<Option<T>> for Cell {
-    fn from(cell: Option<T>) -> Self {
-        cell.map_or(Cell::Empty, Into::into)
-    }
-}
-
-/// Makes the cells of a row from values.
-macro_rules! cells {
-    ($($cell:expr),* $(,)?) => { vec![$($crate::report::table::Cell::from($cell)),*] };
-}
-pub(crate) use cells;
 
 impl Column {
     /// Returns the column's name as a key in JSON, such as `peak_memory`. A name from a file is
@@ -246,16 +154,8 @@ impl Table {
             pseudo_layers: PseudoLayers::default(),
             columns: columns.to_vec(),
             rows: Vec::new(),
-            for_people: &[],
+            for_people: "",
             bars: Vec::new(),
-        }
-    }
-
-    /// Makes a table without rows that names layers.
-    pub fn of_layers(name: &'static str, columns: &[Column], pseudo_layers: PseudoLayers) -> Self {
-        Self {
-            pseudo_layers,
-            ..Self::new(name, columns)
         }
     }
 
@@ -289,12 +189,13 @@ impl Table {
 
     /// Keeps the columns that `form` shows, in its order.
     pub fn shown_in(self, form: Form) -> Self {
-        let is_terminal = form == Form::Terminal;
-        let columns = self.for_people.iter();
-        let columns: Vec<&str> = columns
-            .filter(|(_, has_room)| *has_room || !is_terminal)
-            .map(|(name, _)| *name)
-            .collect();
+        let names = self.for_people.split(", ").filter(|name| !name.is_empty());
+        let shown = names.filter_map(|name| match name.strip_prefix('(') {
+            Some(_) if form == Form::Terminal => None,
+            Some(name) => name.strip_suffix(')'),
+            None => Some(name),
+        });
+        let columns: Vec<&str> = shown.collect();
         match form {
             Form::Csv => self.kept(|column, max| match column.when {
                 When::ForPeople => false,
@@ -305,7 +206,7 @@ impl Table {
             _ => {
                 let chosen = self.only(&columns).without_zeros();
                 Self {
-                    for_people: &[],
+                    for_people: "",
                     ..chosen
                 }
             }
@@ -365,45 +266,13 @@ impl Table {
         table
     }
 
-    /// Writes a cell for people: digits in groups, and long lists of layers shortened.
-    pub fn displayed(&self, cell: &Cell) -> String {
-        match cell {
-            Cell::Text(text) => displayed(text),
-            Cell::Number(number) => grouped_signed(*number),
-            Cell::Decimal(text) => text.parse().map_or_else(|_| displayed(text), grouped),
-            Cell::Layer(layer) => self.pseudo_layers.displayed(layer),
-            Cell::Layers(layers) => self.pseudo_layers.displayed_list(layers),
-            Cell::Stages(stages) => self.pseudo_layers.displayed_stages(stages),
-            other => self.plain(other),
-        }
-    }
-
-    /// Writes a cell for programs: whole names, and numbers without separators.
-    pub(super) fn plain(&self, cell: &Cell) -> String {
-        let names = |layers: &LayerNames| self.pseudo_layers.names_of(layers).join(" ");
-        match cell {
-            Cell::Empty => String::new(),
-            Cell::Text(text) | Cell::Decimal(text) => text.clone(),
-            Cell::Bool(is) => if *is { "yes" } else { "no" }.to_string(),
-            Cell::Number(number) => number.to_string(),
-            Cell::Layer(layer) => self.pseudo_layers.name_of(layer).to_string(),
-            Cell::Layers(layers) => names(layers),
-            Cell::Stages(stages) => stages.iter().map(names).collect::<Vec<_>>().join(" | "),
-            Cell::Share(part, whole) => share(*part, *whole),
-        }
-    }
-
     /// Returns the rows as programs read them.
     #[cfg(test)]
     pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
-        let row = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
+        let order = self.pseudo_layers;
+        let row = |row: &Row| row.cells.iter().map(|cell| cell.plain(order)).collect();
         self.rows.iter().map(row).collect()
     }
-}
-
-/// Writes a layer as an object. The name itself would be `null` for In, like an empty cell.
-fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map([("layer", name)])
 }
 
 fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {

@@ -1,7 +1,8 @@
 //! Tables on standard output: aligned, as JSON, or with a delimiter.
 
 use super::LayerNames;
-use super::table::{Cell, Column, Row, Table};
+use super::cell::Cell;
+use super::table::{Column, Row, Table};
 use super::terminal::{TextStyle, for_people};
 use crate::escape;
 use clap::ValueEnum;
@@ -84,7 +85,7 @@ impl Table {
             },
             Cell::Layers(layers) => names(layers),
             Cell::Stages(stages) => stages.iter().map(names).collect(),
-            cell => Value::from(self.plain(cell)),
+            cell => Value::from(cell.plain(self.pseudo_layers)),
         }
     }
 
@@ -95,7 +96,8 @@ impl Table {
             .from_writer(out);
         let header = self.columns.iter().map(|column| column.name.to_string());
         let header: Vec<String> = header.collect();
-        let plain = |row: &Row| row.cells.iter().map(|cell| self.plain(cell)).collect();
+        let order = self.pseudo_layers;
+        let plain = |row: &Row| row.cells.iter().map(|cell| cell.plain(order)).collect();
         for row in [header].into_iter().chain(self.rows.iter().map(plain)) {
             let cells = row.iter().map(|text| escape::cell(text));
             writer
@@ -118,8 +120,7 @@ fn without_wrapping(error: csv::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::table::Kind;
-    use crate::report::table::cells;
+    use crate::report::fields::table;
 
     fn written(table: &Table, format: Format) -> String {
         let mut out = Vec::new();
@@ -129,12 +130,8 @@ mod tests {
 
     #[test]
     fn cells_are_quoted_where_they_need_it_and_read_back() {
-        let columns = [Column::text("Name"), Column::new("Bytes", Kind::Bytes, "")];
-        let mut table = Table::new("test", &columns);
         let names = ["a,b", "say \"x\"", "two\\nlines", ""];
-        for name in names {
-            table.row("", cells![name, 1u64]);
-        }
+        let table = table!("test", names, |name| { Text "Name": name, Bytes "Bytes": 1u64, });
         for (format, delimiter) in [(Format::Tsv, b'\t'), (Format::Csv, b',')] {
             let text = written(&table, format);
             let mut reader = csv::ReaderBuilder::new()

@@ -1,27 +1,13 @@
 //! Tables of a model and its split. Each has all columns in the order of the CSV form, and a list
 //! of columns for people. New columns come last, so that programs may use indices of columns.
 
-use super::fields::{Field, field, fields, items};
-use super::table::{Cell, ForPeople, Table};
+use super::cell::Cell;
+use super::fields::{Field, fields, items};
+use super::table::Table;
 use super::text::grouped;
 use super::{Cut, LayerMemory, Report, Stage, SweepRow, step};
 
-/// Declares the columns of a layer's parts of memory, below a field of the row.
-macro_rules! parts {
-    ($row:ty, $($path:ident).+) => {
-        [
-            field!($row, Always, "Variables", Bytes, (.$($path.)+variables)),
-            field!($row, Always, "Vertex code", Bytes, (.$($path.)+vertex_code)),
-            field!($row, Always, "Vertex state", Bytes, (.$($path.)+vertex_state)),
-            field!($row, Always, "Exchange code", Bytes, (.$($path.)+exchange_code)),
-            field!($row, Always, "Control code", Bytes, (.$($path.)+control_code)),
-            field!($row, Always, "Overhead", Bytes, (.$($path.)+overhead)),
-            field!($row, Always, "Fragmentation", Bytes, (.$($path.)+gaps)),
-        ]
-    };
-}
-
-const STAGES: [Field<Stage>; 9] = fields![Stage;
+const STAGES: [Field<Stage>; 32] = fields![Stage;
     Always "Stage" Count (.stage),
     Always "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
     Always "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
@@ -31,11 +17,13 @@ const STAGES: [Field<Stage>; 9] = fields![Stage;
     Always "Tile" Count (.fullest_tile.tile),
     Always "Peak memory" Bytes (.fullest_tile.bytes),
     Always "Free" Free (.fullest_tile.free),
-];
-
-const STAGE_PARTS: [Field<Stage>; 7] = parts!(Stage, fullest_tile.parts);
-
-const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
+    Always "Variables" Bytes (.fullest_tile.parts.variables),
+    Always "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
+    Always "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
+    Always "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
+    Always "Control code" Bytes (.fullest_tile.parts.control_code),
+    Always "Overhead" Bytes (.fullest_tile.parts.overhead),
+    Always "Fragmentation" Bytes (.fullest_tile.parts.gaps),
     Always "Peak step" Count (.fullest_tile.peak_step),
     Always "Median tile" Bytes (.tiles.median),
     Always "95th percentile tile" Bytes (.tiles.percentile_95),
@@ -54,30 +42,16 @@ const MORE_OF_STAGES: [Field<Stage>; 16] = fields![Stage;
     ForPeople "Time" Count (|stage, report, _| stage_cycles(stage, report).map(|cycles| time(cycles, report)).into()),
 ];
 
-const STAGES_FOR_PEOPLE: [ForPeople; 11] = [
-    ("Stage", true),
-    ("Layers", true),
-    ("Peak memory", true),
-    ("Of the limit", true),
-    ("Time", true),
-    ("Stash", true),
-    ("Accumulators", true),
-    ("Transfer buffers", true),
-    ("Forwarded tensors", true),
-    ("Optimizer state", true),
-    ("Median tile", false),
-];
-
 /// Makes the table of stages: a row each, with the parts of its fullest tile. Empty without a
 /// split.
 pub fn stages(report: &Report) -> Table {
-    let fields: [&[Field<Stage>]; 3] = [&STAGES, &STAGE_PARTS, &MORE_OF_STAGES];
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let fullest = stages.map(|stage| &stage.fullest_tile);
     Table {
-        for_people: &STAGES_FOR_PEOPLE,
+        for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
+         buffers, Forwarded tensors, Optimizer state, (Median tile)",
         bars: fullest.map(|tile| (tile.bytes, tile.limit)).collect(),
-        ..Table::of("stages", &fields, report, items!(report, split?.stages))
+        ..Table::of("stages", &STAGES, report, items!(report, split?.stages))
     }
 }
 
@@ -103,14 +77,16 @@ fn time(cycles: u64, report: &Report) -> String {
     }
 }
 
-const LAYERS: [Field<LayerMemory>; 2] = fields![LayerMemory;
+const LAYERS: [Field<LayerMemory>; 14] = fields![LayerMemory;
     Always "Layer" Layers (|layer, _, _| Cell::Layer(layer.name.clone())),
     Always "All tiles" Bytes (.total),
-];
-
-const LAYER_PARTS: [Field<LayerMemory>; 7] = parts!(LayerMemory, parts);
-
-const MORE_OF_LAYERS: [Field<LayerMemory>; 5] = fields![LayerMemory;
+    Always "Variables" Bytes (.parts.variables),
+    Always "Vertex code" Bytes (.parts.vertex_code),
+    Always "Vertex state" Bytes (.parts.vertex_state),
+    Always "Exchange code" Bytes (.parts.exchange_code),
+    Always "Control code" Bytes (.parts.control_code),
+    Always "Overhead" Bytes (.parts.overhead),
+    Always "Fragmentation" Bytes (.parts.gaps),
     Always "Tile" Count (.fullest_tile),
     Always "Peak memory" Bytes (.fullest_tile_bytes),
     Always "Cycles" Count (|_, report, place| layer_cycles(report, place).into()),
@@ -118,19 +94,11 @@ const MORE_OF_LAYERS: [Field<LayerMemory>; 5] = fields![LayerMemory;
     Always "Stage" Count (|_, report, place| report.stage_of(place).into()),
 ];
 
-const LAYERS_FOR_PEOPLE: [ForPeople; 4] = [
-    ("Layer", true),
-    ("Peak memory", true),
-    ("Of the limit", true),
-    ("All tiles", true),
-];
-
 /// Makes the table of layers: a row for each position of the layer order as a stage of its own.
 pub(super) fn layers(report: &Report) -> Table {
-    let fields: [&[Field<LayerMemory>]; 3] = [&LAYERS, &LAYER_PARTS, &MORE_OF_LAYERS];
     Table {
-        for_people: &LAYERS_FOR_PEOPLE,
-        ..Table::of("layers", &fields, report, items!(report, layers))
+        for_people: "Layer, Peak memory, Of the limit, All tiles",
+        ..Table::of("layers", &LAYERS, report, items!(report, layers))
     }
 }
 
@@ -179,27 +147,13 @@ fn a_micro_batch(row: &SweepRow, report: &Report) -> Option<String> {
     Some(time(cycles, report))
 }
 
-const SWEEP_FOR_PEOPLE: [ForPeople; 12] = [
-    ("IPUs", true),
-    ("Fits", true),
-    ("Peak memory", true),
-    ("Of the limit", true),
-    ("Over all cuts", false),
-    ("Step", false),
-    ("Micro-batch", true),
-    ("Layers of each stage", true),
-    ("Schedule", true),
-    ("Recompute", true),
-    ("Micro-batches", false),
-    ("Note", false),
-];
-
 /// Makes the table of a sweep: one row for each number of IPUs. If no split fits, the row has the
 /// split that needs the least memory.
 pub fn sweep(report: &Report) -> Table {
     Table {
-        for_people: &SWEEP_FOR_PEOPLE,
-        ..Table::of("sweep", &[&SWEEP], report, items!(report, sweep?.rows))
+        for_people: "IPUs, Fits, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
+         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
+        ..Table::of("sweep", &SWEEP, report, items!(report, sweep?.rows))
     }
 }
 
@@ -210,17 +164,11 @@ const CUTS: [Field<Cut>; 4] = fields![Cut;
     Always "Doubled by it" Bytes (.duplicated),
 ];
 
-const CUTS_FOR_PEOPLE: [ForPeople; 3] = [
-    ("Cut", true),
-    ("Between the layers", true),
-    ("Over it", true),
-];
-
 /// Makes the table of cuts: a row each.
 pub(super) fn cuts(report: &Report) -> Table {
     Table {
-        for_people: &CUTS_FOR_PEOPLE,
-        ..Table::of("cuts", &[&CUTS], report, items!(report, cuts))
+        for_people: "Cut, Between the layers, Over it",
+        ..Table::of("cuts", &CUTS, report, items!(report, cuts))
     }
 }
 

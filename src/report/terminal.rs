@@ -5,10 +5,11 @@ mod text_style;
 
 pub use text_style::{Screen, Severity, TextStyle};
 
+use super::cell::Cell;
 use super::section_blocks::Block;
 use super::sections::{Part, SECTIONS, Section};
 use super::sentences::Sentence;
-use super::table::{Cell, Form, Kind, RowBar, Table as Rows};
+use super::table::{Form, Kind, RowBar, Table as Rows};
 use super::text::displayed as cell_text;
 use super::{NO_VERDICT, Report, Units};
 use crate::wording::listed;
@@ -161,7 +162,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
             }
             (Kind::Count, Cell::Number(number)) => number.to_string(),
             (_, Cell::Layers(layers)) => rows.pseudo_layers.few(layers),
-            (_, cell) => rows.displayed(cell),
+            (_, cell) => cell.displayed(rows.pseudo_layers),
         }));
     }
     for (number, column) in rows.columns.iter().enumerate() {

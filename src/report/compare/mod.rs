@@ -15,196 +15,139 @@ use crate::message::Warning;
 use crate::model::PseudoLayers;
 
 /// Two reports of the same model, one made before the other.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comparison {
+#[derive(Debug, Clone)]
+pub struct Comparison<'a> {
+    reports: [&'a Report; 2],
     /// Every layer of either report, in the order of the later one; removed layers come last.
-    pub layers: Vec<LayerChange>,
-    /// Every stage of either report.
-    pub stages: Vec<StageChange>,
-    /// The earlier verdict; `None` if the earlier report has no split.
-    pub before: Option<Verdict>,
-    /// The later verdict; `None` if the later report has no split.
-    pub now: Option<Verdict>,
+    pub layers: Vec<Change>,
+    /// Every stage of either report, by number.
+    pub stages: Vec<Change>,
     /// Reasons why the numbers of the two reports may not be comparable.
     pub warnings: Vec<Warning>,
 }
 
-/// Bytes of one layer as a stage of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LayerBytes {
-    /// Bytes on the layer's fullest tile.
-    pub fullest_tile: u64,
-    /// Sum over all tiles.
-    pub total: u64,
-}
-
-/// One layer, before and now.
+/// One layer as a stage of its own, or one stage, before and now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LayerChange {
-    /// The layer's name for people.
-    pub name: String,
-    /// `None` for a new layer.
-    pub before: Option<LayerBytes>,
-    /// `None` for a removed layer.
-    pub now: Option<LayerBytes>,
+pub struct Change {
+    /// Its memory in the earlier report; `None` if it is new.
+    pub before: Option<Memory>,
+    /// Its memory in the later report; `None` if it was removed.
+    pub now: Option<Memory>,
 }
 
-/// One stage, before and now.
+/// The memory of a layer or a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageChange {
-    /// The stage's number, from 0.
-    pub stage: usize,
-    /// `None` if the earlier split has fewer stages.
-    pub before: Option<StageBytes>,
-    /// `None` if the later split has fewer stages.
-    pub now: Option<StageBytes>,
-}
-
-/// Layers and bytes of a stage.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageBytes {
-    /// Names of the stage's layers for people, in order.
-    pub layers: Vec<String>,
-    /// Bytes on the stage's fullest tile.
+pub struct Memory {
+    /// The names of the layers for people, in order, with spaces between.
+    pub layers: String,
+    /// Bytes on the fullest tile.
     pub fullest_tile: u64,
+    /// Bytes summed over all tiles; `None` for a stage, which is compared by its fullest tile.
+    pub total: Option<u64>,
 }
 
-/// The verdict on a split, and the numbers behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
-    /// Does the model fit?
-    pub fits: bool,
-    /// Bytes that a stage may take on each tile.
-    pub limit: u64,
-    /// Upper bound on stages.
-    pub max_stages: u32,
-    /// Number of stages of the split.
-    pub stages: usize,
-    /// Bytes on the fullest tile of any stage.
-    pub fullest_tile: u64,
-    /// Micro-batches and cycles of a step; `None` without cycles.
-    pub step: Option<(u64, u64)>,
-}
-
-impl Comparison {
+impl<'a> Comparison<'a> {
     /// Compares an `earlier` report with a `later` one. Layers are matched by name, stages by
     /// number.
-    pub fn new(earlier: &Report, later: &Report) -> Self {
+    pub fn new(earlier: &'a Report, later: &'a Report) -> Self {
         Self {
+            reports: [earlier, later],
             layers: layers(earlier, later),
-            stages: stages(earlier, later),
-            before: Verdict::of(earlier),
-            now: Verdict::of(later),
+            stages: stages([earlier, later]),
             warnings: warnings(earlier, later),
         }
     }
 
     /// Are the verdict, the stages and the layers equal in both reports?
     pub fn is_unchanged(&self) -> bool {
-        self.before == self.now
-            && self.stages.iter().all(|stage| stage.before == stage.now)
-            && self.layers.iter().all(|layer| layer.before == layer.now)
+        let verdict = self.verdict_table();
+        let mut changes = self.stages.iter().chain(&self.layers);
+        verdict.rows.iter().all(|row| row.cells[1] == row.cells[2])
+            && changes.all(|change| change.before == change.now)
+    }
+
+    /// Returns whether the model fits, before and now; `None` for a report without a split.
+    fn fits(&self) -> [Option<bool>; 2] {
+        let splits = self.reports.map(|report| report.split.as_ref());
+        splits.map(|split| split.map(|split| split.fits))
     }
 
     /// Does the model no longer fit? False if it did not fit before. If the earlier report has no
     /// verdict, it counts as fitting.
     pub fn is_worse(&self) -> bool {
-        let fitted = self.before.is_none_or(|before| before.fits);
-        fitted && self.now.is_some_and(|now| !now.fits)
+        let [before, now] = self.fits();
+        before != Some(false) && now == Some(false)
     }
 
-    /// Returns the layers that need more bytes than before on their fullest tile or over all tiles,
-    /// with both differences in this order.
-    pub fn grown(&self) -> impl Iterator<Item = (&LayerChange, i128, i128)> {
+    /// Returns the layers that need more bytes than before on their fullest tile or over all tiles:
+    /// their names, and both differences in this order.
+    pub fn grown(&self) -> impl Iterator<Item = (&str, i128, i128)> {
         self.layers.iter().filter_map(|layer| {
             let (tile, total) = layer.growth()?;
-            (tile > 0 || total > 0).then_some((layer, tile, total))
+            let name = &layer.now.as_ref()?.layers;
+            (tile > 0 || total > 0).then_some((&**name, tile, total))
         })
     }
 }
 
-impl LayerChange {
+impl Change {
+    /// Returns a number of bytes before and now.
+    fn both(&self, bytes: impl Fn(&Memory) -> Option<u64>) -> [Option<u64>; 2] {
+        [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
+    }
+
     /// Returns the growth in bytes on the fullest tile and over all tiles; `None` for a new or
     /// removed layer.
     pub fn growth(&self) -> Option<(i128, i128)> {
-        let (before, now) = (self.before?, self.now?);
-        Some((
-            more(before.fullest_tile, now.fullest_tile),
-            more(before.total, now.total),
-        ))
+        let tile = self.both(|memory| Some(memory.fullest_tile));
+        Some((more(tile)?, more(self.both(|memory| memory.total))?))
     }
 }
 
-impl Verdict {
-    /// Returns the verdict of a report; `None` without a split.
-    fn of(report: &Report) -> Option<Self> {
-        let split = report.split.as_ref()?;
-        let stages = split.stages.iter();
-        let step = report.step.as_ref();
-        Some(Self {
-            fits: split.fits,
-            limit: split.limit,
-            max_stages: split.max_stages,
-            stages: split.stages.len(),
-            fullest_tile: stages.map(|s| s.fullest_tile.bytes).max().unwrap_or(0),
-            step: step.map(|step| (step.micro_batches, step.cycles)),
-        })
-    }
+/// Returns the later bytes less the earlier ones.
+fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
+    Some(i128::from(now?) - i128::from(before?))
 }
 
-/// Returns `now` less `before`.
-fn more(before: u64, now: u64) -> i128 {
-    i128::from(now) - i128::from(before)
-}
-
-fn layers(earlier: &Report, later: &Report) -> Vec<LayerChange> {
-    // Several layers can have one name, which joins the capture groups of a regex.
-    let mut left: Vec<Option<&LayerMemory>> = earlier.layers.iter().map(Some).collect();
-    let mut changes: Vec<LayerChange> = Vec::with_capacity(later.layers.len());
-    for now in &later.layers {
-        let name = later.pseudo_layers.name_of(&now.name);
-        let same = |layer: &&mut Option<&LayerMemory>| {
-            layer.is_some_and(|layer| earlier.pseudo_layers.name_of(&layer.name) == name)
+fn layers(earlier: &Report, later: &Report) -> Vec<Change> {
+    let memory = |report: &Report, layer: &LayerMemory| Memory {
+        layers: report.pseudo_layers.name_of(&layer.name).to_string(),
+        fullest_tile: layer.fullest_tile_bytes,
+        total: Some(layer.total),
+    };
+    let left = earlier.layers.iter();
+    let mut left: Vec<Option<Memory>> = left.map(|layer| Some(memory(earlier, layer))).collect();
+    let changed = later.layers.iter().map(|layer| {
+        let now = memory(later, layer);
+        // Several layers can have one name, which joins the capture groups of a regex.
+        let is_same = |before: &&mut Option<Memory>| {
+            let before = before.as_ref();
+            before.is_some_and(|before| before.layers == now.layers)
         };
-        let before = left.iter_mut().find(same).and_then(Option::take);
-        changes.push(LayerChange {
-            name: name.to_string(),
-            before: before.map(LayerBytes::of),
-            now: Some(LayerBytes::of(now)),
-        });
-    }
-    changes.extend(left.into_iter().flatten().map(|gone| LayerChange {
-        name: earlier.pseudo_layers.name_of(&gone.name).to_string(),
-        before: Some(LayerBytes::of(gone)),
-        now: None,
-    }));
+        let before = left.iter_mut().find(is_same).and_then(Option::take);
+        let now = Some(now);
+        Change { before, now }
+    });
+    let mut changes: Vec<Change> = changed.collect();
+    let gone = left.into_iter().flatten().map(Some);
+    changes.extend(gone.map(|before| Change { before, now: None }));
     changes
 }
 
-impl LayerBytes {
-    fn of(layer: &LayerMemory) -> Self {
-        Self {
-            fullest_tile: layer.fullest_tile_bytes,
-            total: layer.total,
-        }
-    }
-}
-
-fn stages(earlier: &Report, later: &Report) -> Vec<StageChange> {
-    let stage = |report: &Report, number: usize| {
-        let stage = report.split.as_ref()?.stages.get(number)?;
-        let layers = report.pseudo_layers.names_of(&stage.layers).into_iter();
-        Some(StageBytes {
-            layers: layers.map(String::from).collect(),
+fn stages(reports: [&Report; 2]) -> Vec<Change> {
+    let [before, now] = reports.map(|report| {
+        let stages = report.split.iter().flat_map(|split| &split.stages);
+        let memory = stages.map(|stage| Memory {
+            layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
             fullest_tile: stage.fullest_tile.bytes,
-        })
-    };
-    let count = |report: &Report| report.split.as_ref().map_or(0, |split| split.stages.len());
-    let stages = 0..count(earlier).max(count(later));
-    let stages = stages.map(|number| StageChange {
-        stage: number,
-        before: stage(earlier, number),
-        now: stage(later, number),
+            total: None,
+        });
+        memory.collect::<Vec<_>>()
+    });
+    let numbers = 0..before.len().max(now.len());
+    let stages = numbers.map(|number| Change {
+        before: before.get(number).cloned(),
+        now: now.get(number).cloned(),
     });
     stages.collect()
 }
@@ -219,35 +162,30 @@ fn around(pseudo_layers: PseudoLayers) -> &'static str {
 }
 
 fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let mut differs = |what: &str, before: String, now: String| {
-        if before != now {
-            warnings.push(Warning::new(format!(
-                "compared with another report: {what} was {before} and is {now}; run both with the \
-                 same options to compare only the model"
-            )));
-        }
-    };
     let facts = |report: &Report| {
-        let limit = report.memory.limit.to_string();
-        let tiles = report.provenance.target.tiles.to_string();
-        let around = around(report.pseudo_layers).to_string();
-        [report.provenance.memory_model.clone(), around, limit, tiles]
+        [
+            ("the memory model", report.provenance.memory_model.clone()),
+            (
+                "what is before and after the layers",
+                around(report.pseudo_layers).to_string(),
+            ),
+            ("the limit of a tile", report.memory.limit.to_string()),
+            (
+                "the number of tiles",
+                report.provenance.target.tiles.to_string(),
+            ),
+        ]
     };
-    let names = [
-        "the memory model",
-        "what is before and after the layers",
-        "the limit of a tile",
-        "the number of tiles",
-    ];
     let pairs = facts(earlier).into_iter().zip(facts(later));
-    for (what, (before, now)) in names.into_iter().zip(pairs) {
-        differs(what, before, now);
-    }
-    if earlier.split.is_none() {
-        warnings.push(Warning::new(
-            "compared with another report: it has no split; write it again with --solve",
-        ));
-    }
-    warnings
+    let differing = pairs.filter(|(before, now)| before != now);
+    let differing = differing.map(|((subject, before), (_, now))| {
+        Warning::new(format!(
+            "compared with another report: {subject} was {before} and is {now}; run both with the \
+             same options to compare only the model"
+        ))
+    });
+    let no_split = earlier.split.is_none().then(|| {
+        Warning::new("compared with another report: it has no split; write it again with --solve")
+    });
+    differing.chain(no_split).collect()
 }

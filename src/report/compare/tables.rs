@@ -1,11 +1,32 @@
 //! The comparison of two reports as tables, and in one line.
 
-use super::{Comparison, LayerChange, Verdict, more};
-use crate::report::printable;
-use crate::report::table::{Cell, Column, Kind, Table, cells};
+use super::{Change, Comparison, Memory, more};
+use crate::report::cell::Cell;
+use crate::report::fields::table;
+use crate::report::table::Table;
 use crate::report::terminal::{Severity, TextStyle};
+use crate::report::{Report, Split, printable};
 
-impl Comparison {
+/// Makes a cell about the verdict on the split of a report.
+type NumberOfSplit = fn(&Report, &Split) -> Cell;
+
+/// The rows of the table of verdicts. The last two need the time of a step.
+const VERDICT: [(&str, NumberOfSplit); 7] = [
+    ("Fits", |_, split| split.fits.into()),
+    ("Limit", |_, split| split.limit.into()),
+    ("IPUs", |_, split| split.max_stages.into()),
+    ("Stages", |_, split| split.stages.len().into()),
+    ("Peak memory", |_, split| fullest(split).into()),
+    ("Micro-batches of a step", |report, _| {
+        let step = report.step.as_ref();
+        step.map(|step| step.micro_batches).into()
+    }),
+    ("Cycles of a step", |report, _| {
+        report.step.as_ref().map(|step| step.cycles).into()
+    }),
+];
+
+impl Comparison<'_> {
     /// Returns the tables of the verdicts, the stages, and the layers.
     pub fn tables(&self) -> [Table; 3] {
         [self.verdict_table(), self.stage_table(), self.layer_table()]
@@ -16,97 +37,83 @@ impl Comparison {
 
     /// Returns the tables for people: only rows that changed, and no empty tables.
     pub fn changes(&self) -> Vec<Table> {
-        let mut changed = self.clone();
-        changed.stages.retain(|stage| stage.before != stage.now);
-        let [mut verdict, stages, layers] = changed.tables();
+        let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
+        let mut changes = self.stages.iter();
+        let is_changed = |change: &Change| change.before != change.now;
+        stages
+            .rows
+            .retain(|_| changes.next().is_some_and(is_changed));
         let tables = [verdict, stages, layers].into_iter();
         tables.filter(|table| !table.rows.is_empty()).collect()
     }
 
-    fn verdict_table(&self) -> Table {
-        let columns = ["Of the split", "Before", "Now"].map(Column::text);
-        let mut table = Table::new("compare-verdict", &columns);
-        let names = [
-            "Fits",
-            "Limit",
-            "IPUs",
-            "Stages",
-            "Peak memory",
-            "Micro-batches of a step",
-            "Cycles of a step",
-        ];
-        let cells = [&self.before, &self.now].map(|verdict| verdict.as_ref().map(cells));
-        let [before, now] = cells.map(|cells| cells.unwrap_or([const { Cell::Empty }; 7]));
-        let rows = names.into_iter().zip(before.into_iter().zip(now));
-        let steps = [self.before, self.now].map(|verdict| verdict.and_then(|verdict| verdict.step));
-        let count = if steps == [None, None] { 5 } else { 7 };
-        for (name, (before, now)) in rows.take(count) {
-            table.row("", cells![name, before, now]);
-        }
-        table
+    /// Makes the table of the verdicts: whether each split fits, and the numbers behind it.
+    pub(super) fn verdict_table(&self) -> Table {
+        let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
+        let numbers = match self.reports.iter().any(has_step) {
+            true => &VERDICT[..],
+            false => &VERDICT[..VERDICT.len() - 2],
+        };
+        let cell = |report: &Report, cell: NumberOfSplit| {
+            let split = report.split.as_ref();
+            split.map_or(Cell::Empty, |split| cell(report, split))
+        };
+        table!("compare-verdict", numbers, |(name, number)| {
+            Text "Of the split": *name,
+            Text "Before": cell(self.reports[0], *number),
+            Text "Now": cell(self.reports[1], *number),
+        })
     }
 
     fn stage_table(&self) -> Table {
-        let columns = [
-            Column::new("Stage", Kind::Count, ""),
-            Column::new("Layers before", Kind::Layers, ""),
-            Column::new("Layers now", Kind::Layers, ""),
-            Column::new("Peak memory before", Kind::Bytes, ""),
-            Column::new("Peak memory now", Kind::Bytes, ""),
-            Column::new("Difference", Kind::Change, ""),
-        ];
-        let mut table = Table::new("compare-stages", &columns);
-        for stage in &self.stages {
-            let both = [&stage.before, &stage.now];
-            let [before, now] =
-                both.map(|stage| stage.as_ref().map(|stage| stage.layers.join(" ")));
-            let bytes = both.map(|stage| stage.as_ref().map(|stage| stage.fullest_tile));
-            let mut row = cells![stage.stage, before, now];
-            row.extend(numbers(bytes));
-            table.row("", row);
-        }
-        table
+        let layers = |memory: &Option<Memory>| memory.as_ref().map(|memory| memory.layers.clone());
+        table!("compare-stages", self.stages.iter().enumerate(), |(number, stage)|
+            let tile = stage.both(|memory| Some(memory.fullest_tile));
+        {
+            Count "Stage": number,
+            Layers "Layers before": layers(&stage.before),
+            Layers "Layers now": layers(&stage.now),
+            Bytes "Peak memory before": tile[0],
+            Bytes "Peak memory now": tile[1],
+            Change "Difference": more(tile),
+        })
     }
 
     fn layer_table(&self) -> Table {
-        let columns = [
-            Column::text("Layer"),
-            Column::text("Change"),
-            Column::new("Peak memory before", Kind::Bytes, ""),
-            Column::new("Peak memory now", Kind::Bytes, ""),
-            Column::new("Difference", Kind::Change, ""),
-            Column::new("Total before", Kind::Bytes, ""),
-            Column::new("Total now", Kind::Bytes, ""),
-            Column::new("Difference of totals", Kind::Change, ""),
-        ];
-        let mut table = Table::new("compare-layers", &columns);
-        for layer in self.layers.iter().filter(|layer| layer.before != layer.now) {
-            let both = [layer.before, layer.now];
-            let mut row = cells![&*layer.name, change(layer)];
-            row.extend(numbers(
-                both.map(|stage| stage.map(|stage| stage.fullest_tile)),
-            ));
-            row.extend(numbers(both.map(|stage| stage.map(|stage| stage.total))));
-            table.row("", row);
-        }
-        table
+        let changed = self.layers.iter().filter(|layer| layer.before != layer.now);
+        table!("compare-layers", changed, |layer|
+            let either = layer.now.as_ref().or(layer.before.as_ref());
+            let tile = layer.both(|memory| Some(memory.fullest_tile));
+            let total = layer.both(|memory| memory.total);
+        {
+            Text "Layer": either.map(|memory| &memory.layers),
+            Text "Change": kind(layer),
+            Bytes "Peak memory before": tile[0],
+            Bytes "Peak memory now": tile[1],
+            Change "Difference": more(tile),
+            Bytes "Total before": total[0],
+            Bytes "Total now": total[1],
+            Change "Difference of totals": more(total),
+        })
     }
 
     /// Describes the most important changes in one line.
     pub fn summary(&self, look: &TextStyle) -> String {
-        let verdict = match (self.before.map(|v| v.fits), self.now.map(|v| v.fits)) {
-            (_, None) => look.toned(Severity::Notable, "no split to judge"),
-            (Some(true), Some(false)) => look.toned(Severity::Bad, "it fitted and no longer does"),
-            (Some(false), Some(true)) => look.toned(Severity::Good, "it fits, and did not before"),
-            (_, Some(true)) => look.toned(Severity::Good, "it fits"),
-            (_, Some(false)) => look.toned(Severity::Bad, "it does not fit"),
+        let (tone, verdict) = match self.fits() {
+            [_, None] => (Severity::Notable, "no split to judge"),
+            [Some(true), Some(false)] => (Severity::Bad, "it fitted and no longer does"),
+            [Some(false), Some(true)] => (Severity::Good, "it fits, and did not before"),
+            [_, Some(true)] => (Severity::Good, "it fits"),
+            [_, Some(false)] => (Severity::Bad, "it does not fit"),
         };
-        let tiles = match (self.before, self.now) {
-            (Some(before), Some(now)) => format!(
+        let verdict = look.toned(tone, verdict);
+        let splits = self.reports.map(|report| report.split.as_ref());
+        let tiles = match splits.map(|split| split.map(fullest)) {
+            [Some(before), Some(now)] => format!(
                 "; the fullest tile had {} and has {}",
-                look.units.amount(before.fullest_tile),
-                look.units.short(now.fullest_tile)
+                look.units.amount(before),
+                look.units.short(now)
             ),
             _ => String::new(),
         };
@@ -129,36 +136,22 @@ impl Comparison {
         } else {
             format!("{} over all tiles", amount(total))
         };
-        let name = printable(&layer.name);
+        let name = printable(layer);
         format!("layers that grew: {count}, most of all {name} by {by}")
     }
 }
 
-/// Returns the cells of a verdict, one for each row.
-fn cells(verdict: &Verdict) -> [Cell; 7] {
-    [
-        verdict.fits.into(),
-        verdict.limit.into(),
-        verdict.max_stages.into(),
-        verdict.stages.into(),
-        verdict.fullest_tile.into(),
-        verdict.step.map(|(batches, _)| batches).into(),
-        verdict.step.map(|(_, cycles)| cycles).into(),
-    ]
+/// Returns the bytes on the fullest tile of any stage.
+fn fullest(split: &Split) -> u64 {
+    let stage = split.fullest();
+    stage.map_or(0, |stage| stage.fullest_tile.bytes)
 }
 
-fn change(layer: &LayerChange) -> &'static str {
-    match (layer.before, layer.growth()) {
+fn kind(layer: &Change) -> &'static str {
+    match (&layer.before, layer.growth()) {
         (None, _) => "new",
         (_, None) => "gone",
         (_, Some((tile, total))) if tile > 0 || (tile == 0 && total > 0) => "grew",
         _ => "shrank",
     }
-}
-
-/// Returns the cells for before, now, and the difference; empty for a missing number.
-fn numbers([before, now]: [Option<u64>; 2]) -> [Cell; 3] {
-    let both = before.zip(now);
-    let difference = both.map(|(before, now)| more(before, now));
-    [before.into(), now.into(), difference.into()]
 }

@@ -94,7 +94,8 @@ fn what_fitted_must_go_on_fitting() {
         (Some(true), None, false, "no split"),
     ];
     for (before, now, worse, sentence) in cases {
-        let comparison = Comparison::new(&fitting(before), &fitting(now));
+        let reports = [before, now].map(fitting);
+        let comparison = Comparison::new(&reports[0], &reports[1]);
         assert_eq!(comparison.is_worse(), worse, "{before:?} {now:?}");
         let summary = comparison.summary(&TextStyle::default());
         assert!(summary.contains(sentence), "{sentence} in {summary}");

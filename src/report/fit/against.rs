@@ -112,29 +112,23 @@ impl Against {
             return Err(AgainstError::NoStages);
         }
         let ipus = fit.of_replica();
-        let pairs = pairs(&split.stages, ipus);
-        let are_named = is_named(&split.stages, ipus);
-        // Accumulators that the profile of one IPU has are among its variables.
+        let (pairs, matched_by) = pairs(&split.stages, ipus);
         let facts = prediction.pipeline.as_ref();
-        let told = Told {
-            stash: fit.has_names,
-            accumulators: fit.has_names
-                && facts.is_some_and(|pipeline| !pipeline.recorded_accumulation),
-        };
+        let adds_accumulators = facts.is_some_and(|pipeline| !pipeline.recorded_accumulation);
+        // Only these parts are distinguished from other variables on both sides: accumulators that
+        // the profile of one IPU has are among its variables.
+        let shared =
+            |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages = pairs
             .iter()
-            .map(|&(stage, ipu)| StageAgainst::new(&split.stages[stage], &ipus[ipu], told));
+            .map(|(stage, ipu)| StageAgainst::new(stage, ipu, shared));
         let stages: Vec<_> = stages.collect();
-        let cut_elsewhere = cut_elsewhere(split, ipus, &pairs, are_named);
+        let cut_elsewhere = cut_elsewhere(split, ipus, &pairs, matched_by);
         let reserves = stages.iter().map(|stage| stage.reserve);
         let reserve = reserves.max().filter(|_| cut_elsewhere.is_none());
         Ok(Self {
             profile: prediction.provenance.files.profile.clone(),
-            matched_by: if are_named {
-                MatchedBy::Layers
-            } else {
-                MatchedBy::Order
-            },
+            matched_by,
             predicted_fits: split.fits,
             predicted_stages: split.stages.len() as u32,
             cut_elsewhere,
@@ -149,27 +143,8 @@ impl Against {
     }
 }
 
-/// The parts that prediction and compilation both distinguish from other variables.
-#[derive(Clone, Copy)]
-struct Told {
-    stash: bool,
-    accumulators: bool,
-}
-
-impl Told {
-    fn parts(self, mut parts: TileParts) -> TileParts {
-        if !self.stash {
-            parts = parts.without_stash();
-        }
-        if !self.accumulators {
-            parts = parts.without_accumulators();
-        }
-        parts
-    }
-}
-
 impl StageAgainst {
-    fn new(stage: &Stage, ipu: &IpuFit, told: Told) -> Self {
+    fn new(stage: &Stage, ipu: &IpuFit, shared: impl Fn(TileParts) -> TileParts) -> Self {
         let (predicted, recorded) = (&stage.fullest_tile, &ipu.fullest_tile);
         Self {
             stage: stage.stage,
@@ -180,8 +155,8 @@ impl StageAgainst {
             difference: free_bytes(recorded.bytes, predicted.bytes),
             reserve: recorded.bytes.saturating_sub(predicted.bytes),
             free: recorded.free,
-            predicted_parts: told.parts(TileParts::predicted(predicted)),
-            recorded_parts: told.parts(recorded.parts),
+            predicted_parts: shared(TileParts::predicted(predicted)),
+            recorded_parts: shared(recorded.parts),
             predicted_total: stage.total,
             recorded_total: ipu.total,
             total_difference: free_bytes(ipu.total, stage.total),
@@ -206,20 +181,11 @@ impl StageAgainst {
     }
 }
 
-/// Does any layer have a name both in the prediction and in the compilation?
-fn is_named(stages: &[Stage], ipus: &[IpuFit]) -> bool {
-    stages
-        .iter()
-        .any(|stage| ipus.iter().any(|ipu| common(stage, ipu) > 0))
-}
-
 /// Returns how many layers of a stage run on an IPU.
 fn common(stage: &Stage, ipu: &IpuFit) -> usize {
     let layers = named_layers(ipu);
-    stage
-        .named_layers()
-        .filter(|layer| layers.contains(layer))
-        .count()
+    let common = stage.named_layers().filter(|layer| layers.contains(layer));
+    common.count()
 }
 
 fn named_layers(ipu: &IpuFit) -> Vec<&str> {
@@ -227,24 +193,27 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
     layers.map(String::as_str).collect()
 }
 
-/// Matches each stage with an IPU, as indices, in the order of the stages. A stage runs on the IPU
-/// with most of its layers; stages without layers on any IPU, such as In or Out alone, take the
-/// remaining IPUs in order.
-fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
-    let mut ipu_of: Vec<Option<usize>> = vec![None; stages.len()];
-    let mut is_free = vec![true; ipus.len()];
-    for (stage, chosen) in ipu_of.iter_mut().enumerate() {
-        let free = (0..ipus.len()).rev().filter(|&ipu| is_free[ipu]);
-        let best = free.max_by_key(|&ipu| common(&stages[stage], &ipus[ipu]));
-        *chosen = best.filter(|&ipu| common(&stages[stage], &ipus[ipu]) > 0);
-        if let Some(ipu) = *chosen {
-            is_free[ipu] = false;
-        }
-    }
-    let mut left = (0..ipus.len()).filter(|&ipu| is_free[ipu]);
-    let matched = ipu_of.into_iter().enumerate();
-    let matched = matched.map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
-    matched.flatten().collect()
+/// Matches stages with IPUs, in the order of the stages. A stage runs on the IPU with most of its
+/// layers; stages without layers on any IPU, such as In or Out alone, take the remaining IPUs in
+/// order.
+fn pairs<'a>(stages: &'a [Stage], ipus: &'a [IpuFit]) -> (Vec<(&'a Stage, &'a IpuFit)>, MatchedBy) {
+    let mut left: Vec<&IpuFit> = ipus.iter().collect();
+    let by_layers = stages.iter().map(|stage| {
+        let all = left.iter().enumerate().rev();
+        let all = all.map(|(place, ipu)| (place, common(stage, ipu)));
+        let best = all.max_by_key(|&(_, layers)| layers);
+        let (place, _) = best.filter(|&(_, layers)| layers > 0)?;
+        Some(left.remove(place))
+    });
+    let by_layers: Vec<Option<&IpuFit>> = by_layers.collect();
+    let matched_by = match by_layers.iter().any(Option::is_some) {
+        true => MatchedBy::Layers,
+        false => MatchedBy::Order,
+    };
+    let mut left = left.into_iter();
+    let pairs = stages.iter().zip(by_layers);
+    let pairs = pairs.filter_map(|(stage, ipu)| Some((stage, ipu.or_else(|| left.next())?)));
+    (pairs.collect(), matched_by)
 }
 
 /// Returns the differences between the cuts of the prediction and of the compilation; `None` if no
@@ -252,22 +221,21 @@ fn pairs(stages: &[Stage], ipus: &[IpuFit]) -> Vec<(usize, usize)> {
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],
-    pairs: &[(usize, usize)],
-    are_named: bool,
+    pairs: &[(&Stage, &IpuFit)],
+    matched_by: MatchedBy,
 ) -> Option<CutElsewhere> {
-    let differs = |&&(stage, ipu): &&(usize, usize)| {
-        let mut predicted: Vec<&str> = split.stages[stage].named_layers().collect();
-        let mut recorded = named_layers(&ipus[ipu]);
+    let differs = |(stage, ipu): &&(&Stage, &IpuFit)| {
+        let mut predicted: Vec<&str> = stage.named_layers().collect();
+        let mut recorded = named_layers(ipu);
         predicted.sort_unstable();
         recorded.sort_unstable();
-        are_named && predicted != recorded
+        matched_by == MatchedBy::Layers && predicted != recorded
     };
-    let differing = pairs.iter().filter(differs);
-    let stages: Vec<u32> = differing.map(|pair| split.stages[pair.0].stage).collect();
-    let count = ipus.len() as u32;
-    let other_count = (ipus.len() != split.stages.len()).then_some(count);
-    (other_count.is_some() || !stages.is_empty()).then(|| CutElsewhere {
-        ipus: other_count,
+    let stages = pairs.iter().filter(differs).map(|(stage, _)| stage.stage);
+    let stages: Vec<u32> = stages.collect();
+    let has_other_count = ipus.len() != split.stages.len();
+    (has_other_count || !stages.is_empty()).then(|| CutElsewhere {
+        ipus: has_other_count.then_some(ipus.len() as u32),
         stages,
         recorded: ipus.iter().filter_map(|ipu| ipu.layers.clone()).collect(),
     })

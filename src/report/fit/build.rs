@@ -34,17 +34,19 @@ impl Report {
     /// Makes the report on a compilation, which has no layers, split or search.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let fit = inputs.fit();
-        let CompiledProfile {
-            tiles, categories, ..
-        } = inputs.profile;
+        let profile = inputs.profile;
+        let (tiles, categories) = (&profile.tiles, &profile.categories);
+        let is_page = inputs.detail >= Detail::Page;
         let memory = RecordedMemory {
-            tile_map: inputs.tile_map(),
+            tile_map: is_page
+                .then(|| TileMap::new(tiles, categories, None))
+                .flatten(),
             ..RecordedMemory::new(fit.limit, tiles, categories, None)
         };
         Self {
             fit: Some(fit),
             warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
-            contradictions: inputs.profile.contradictions.clone(),
+            contradictions: profile.contradictions.clone(),
             ..Self::of_memory(memory, inputs.provenance)
         }
         .without_unearned_verdict()
@@ -52,45 +54,23 @@ impl Report {
 }
 
 impl FitInputs<'_> {
-    /// Returns the contents of each tile, if a page is made.
-    fn tile_map(&self) -> Option<TileMap> {
-        let CompiledProfile {
-            tiles, categories, ..
-        } = self.profile;
-        if self.detail >= Detail::Page {
-            TileMap::new(tiles, categories, None)
-        } else {
-            None
-        }
-    }
-
     fn fit(&self) -> Fit {
-        let CompiledProfile {
-            ipus,
-            variables,
-            live,
-            ..
-        } = self.profile;
-        let all: Vec<IpuFit> = (0..ipus.count).map(|ipu| self.ipu(ipu)).collect();
+        let profile = self.profile;
+        let variables = profile.variables.as_ref();
+        let ipus: Vec<IpuFit> = (0..profile.ipus.count).map(|ipu| self.ipu(ipu)).collect();
         Fit {
-            fits: all.iter().all(|ipu| ipu.fits),
+            fits: ipus.iter().all(|ipu| ipu.fits),
             limit: self.limits.iter().copied().max().unwrap_or(0),
             limits: (self.limits.len() > 1).then(|| self.limits.clone()),
-            tiles_per_ipu: ipus.tiles_per_ipu,
-            replicas: ipus.replicas,
-            listed_replicas: ipus.listed_replicas,
-            variables: variables.as_ref().map(|sums| sums.count),
-            has_names: variables.as_ref().is_some_and(|sums| sums.has_names),
-            steps: live.as_ref().map(|live| live.steps),
-            ipus: all,
+            tiles_per_ipu: profile.ipus.tiles_per_ipu,
+            replicas: profile.ipus.replicas,
+            listed_replicas: profile.ipus.listed_replicas,
+            variables: variables.map(|sums| sums.count),
+            has_names: variables.is_some_and(|sums| sums.has_names),
+            steps: profile.live.as_ref().map(|live| live.steps),
+            ipus,
             against: None,
         }
-    }
-
-    /// Returns the bytes that a tile of this IPU may take.
-    fn limit(&self, ipu: u32) -> u64 {
-        let limit = self.limits.get(ipu as usize).or(self.limits.first());
-        limit.copied().unwrap_or(0)
     }
 
     /// Is a tile over the limit? A tile that overflowed is, unless the limit exceeds the target's
@@ -102,39 +82,29 @@ impl FitInputs<'_> {
     }
 
     fn ipu(&self, ipu: u32) -> IpuFit {
-        let CompiledProfile {
-            ipus,
-            tiles,
-            overflowed,
-            ..
-        } = self.profile;
-        let range = ipus.tiles(ipu);
-        let limit = self.limit(ipu);
-        let totals = || tiles[range.clone()].iter().map(|tile| tile.total);
+        let profile = self.profile;
+        let (place, range) = (ipu as usize, profile.ipus.tiles(ipu));
+        let limit = self.limits.get(place).or(self.limits.first());
+        let limit = limit.copied().unwrap_or(0);
+        let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
         let over = range.clone().filter(|&tile| self.is_over(tile, limit));
         let tiles_over = over.count() as u32;
-        let layers = self.layers.map(|layers| layers.names_on(ipu));
-        let layers = layers.map(|names| names.into_iter().map(|name| Some(name.into())).collect());
-        let variables = self.profile.variables.as_ref();
-        let named = variables.filter(|sums| sums.has_names);
+        let layers = self.layers.map(|layers| layers.names_on(ipu).into_iter());
+        let named = profile.variables.as_ref().filter(|sums| sums.has_names);
         let fullest_tile = self.fullest_tile(ipu, limit);
         IpuFit {
             ipu,
             fits: tiles_over == 0,
-            layers,
+            layers: layers.map(|names| names.map(|name| Some(name.into())).collect()),
             total: totals().sum(),
             tiles_over,
-            overflowed: overflowed[range.clone()].iter().sum(),
+            overflowed: profile.overflowed[range.clone()].iter().sum(),
             tiles: Fullness::of(totals(), limit),
             categories: self.categories(ipu, fullest_tile.tile),
             fullest_tile,
-            named: named.map(|sums| NamedBytes::new(sums.named[ipu as usize])),
+            named: named.map(|sums| NamedBytes::new(sums.named[place])),
             curve: self.curve(ipu),
-            cycles: self
-                .profile
-                .cycles
-                .as_ref()
-                .map(|cycles| cycles[ipu as usize]),
+            cycles: profile.cycles.as_ref().map(|cycles| cycles[place]),
         }
     }
 
@@ -190,22 +160,20 @@ impl FitInputs<'_> {
 
     /// Returns the bytes of an IPU by step, summed over its tiles.
     fn curve(&self, ipu: u32) -> Option<Curve> {
-        let live = self.profile.live.as_ref()?;
-        let tiles = &self.profile.tiles[self.profile.ipus.tiles(ipu)];
-        let always_live = tiles.iter().map(|tile| tile.always_live).sum();
+        let profile = self.profile;
+        let live = profile.live.as_ref()?;
+        let tiles = &profile.tiles[profile.ipus.tiles(ipu)];
+        let recorded = &live.ipus[ipu as usize];
         // A curve begins at step 0, but recorded points begin at the first change.
-        let first = live.ipus[ipu as usize].first();
-        let start = first.filter(|point| point.0 > 0).map(|_| (0, 0));
-        let points = start
-            .into_iter()
-            .chain(live.ipus[ipu as usize].iter().copied());
+        let starts_later = recorded.first().is_some_and(|&(step, _)| step > 0);
+        let start = starts_later.then_some((0, 0));
         let curve = LiveCurve {
             window: (0, live.steps.saturating_sub(1)),
             fixed: 0,
-            always_live,
-            points: points.collect(),
+            always_live: tiles.iter().map(|tile| tile.always_live).sum(),
+            points: start.into_iter().chain(recorded.iter().copied()).collect(),
         };
-        let max_points = MAX_POINTS / self.profile.ipus.count.max(1) as usize;
+        let max_points = MAX_POINTS / profile.ipus.count.max(1) as usize;
         Some(Curve::new(&curve, max_points))
     }
 }

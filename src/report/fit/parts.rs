@@ -72,8 +72,8 @@ impl TileParts {
         sum(&self.bytes())
     }
 
-    /// Adds the bytes of a lowered variable with this category; `name` tells stash and
-    /// accumulators.
+    /// Adds the bytes of a lowered variable with this category. Only `name` distinguishes stash and
+    /// accumulators from other variables.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -109,22 +109,16 @@ impl TileParts {
         }
     }
 
-    /// Returns the parts with the stash among the variables.
-    pub(super) fn without_stash(self) -> Self {
-        Self {
-            variables: sum(&[self.variables, self.stash]),
-            stash: 0,
-            ..self
+    /// Returns the parts with the stash, the accumulators, or both among the variables, unless they
+    /// are distinguished from them.
+    pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
+        if !has_stash {
+            self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);
         }
-    }
-
-    /// Returns the parts with accumulators among the variables.
-    pub(super) fn without_accumulators(self) -> Self {
-        Self {
-            variables: sum(&[self.variables, self.accumulators]),
-            accumulators: 0,
-            ..self
+        if !has_accumulators {
+            self.variables = sum(&[self.variables, std::mem::take(&mut self.accumulators)]);
         }
+        self
     }
 }
 

@@ -1,10 +1,12 @@
 //! Tables of a compilation, and of the prediction for it.
 
 use super::{IpuFit, StageAgainst, TileParts};
-use crate::report::fields::{Field, fields, items, placed};
-use crate::report::table::{Cell, Column, ForPeople, Kind, Table, cells};
+use crate::report::Report;
+use crate::report::cell::Cell;
+use crate::report::fields::{Field, fields, items, placed, table};
+use crate::report::table::Table;
 use crate::report::text::signed_share;
-use crate::report::{CategoryBytes, Report};
+use crate::search::free_bytes;
 
 const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     Always "IPU" Count (.ipu),
@@ -42,42 +44,29 @@ const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     Always "Cycles" Count (.cycles),
 ];
 
-const IPUS_FOR_PEOPLE: [ForPeople; 8] = [
-    ("IPU", true),
-    ("Layers", true),
-    ("Peak memory", true),
-    ("Of the limit", true),
-    ("Free", true),
-    ("Tiles over", true),
-    ("Overflowed", true),
-    ("Median tile", false),
-];
-
 /// Makes the table of IPUs: one row each, with the parts of its fullest tile.
 pub(in crate::report) fn ipus(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
     let fullest = ipus.map(|ipu| &ipu.fullest_tile);
     Table {
-        for_people: &IPUS_FOR_PEOPLE,
+        for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
+         tile)",
         bars: fullest.map(|tile| (tile.bytes, tile.limit)).collect(),
-        ..Table::of("fit", &[&IPUS], report, items!(report, fit?.ipus))
+        ..Table::of("fit", &IPUS, report, items!(report, fit?.ipus))
     }
 }
-
-const CATEGORIES: [Field<(u32, CategoryBytes)>; 4] = fields![(u32, CategoryBytes);
-    Always "IPU" Count (|row, _, _| row.0.into()),
-    Always "Category" Text (|row, _, _| (&*row.1.name).into()),
-    Always "All tiles" Bytes (|row, _, _| row.1.all_tiles.into()),
-    Always "On the fullest tile" Bytes (|row, _, _| row.1.fullest_tile.into()),
-];
 
 /// Makes the table of categories: a row for each category with bytes on an IPU, IPU by IPU.
 pub(in crate::report) fn categories(report: &Report) -> Table {
     let ipus = report.fit.iter().flat_map(|fit| &fit.ipus);
-    let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|row| (ipu.ipu, row.clone())));
-    let all: Vec<_> = all.filter(|(_, category)| category.all_tiles > 0).collect();
-    let rows = all.iter().map(|category| (String::new(), category));
-    Table::of("fit-categories", &[&CATEGORIES], report, rows)
+    let all = ipus.flat_map(|ipu| ipu.categories.iter().map(|category| (ipu.ipu, category)));
+    let used = all.filter(|(_, category)| category.all_tiles > 0);
+    table!("fit-categories", used, |(ipu, category)| {
+        Count "IPU": ipu,
+        Text "Category": &*category.name,
+        Bytes "All tiles": category.all_tiles,
+        Bytes "On the fullest tile": category.fullest_tile,
+    })
 }
 
 const STAGES: [Field<StageAgainst>; 13] = fields![StageAgainst;
@@ -96,55 +85,43 @@ const STAGES: [Field<StageAgainst>; 13] = fields![StageAgainst;
     Always "Difference of all tiles" Change (.total_difference),
 ];
 
-/// The columns for people, which are about fullest tiles.
-const STAGES_FOR_PEOPLE: [ForPeople; 10] = [
-    ("Stage", true),
-    ("IPU", true),
-    ("Layers", true),
-    ("Predicted", true),
-    ("Recorded", true),
-    ("Difference", true),
-    ("Of the predicted", true),
-    ("Reserve", true),
-    ("Free", false),
-    ("Most of it", true),
-];
-
 /// Makes the table of stages that have an IPU: a row each, with its fullest tile and all tiles.
 pub(in crate::report) fn stages(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
     let stages = against.flat_map(|against| &against.stages);
     Table {
-        for_people: &STAGES_FOR_PEOPLE,
+        for_people: "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
+         Reserve, (Free), Most of it",
         ..Table::of(
             "against",
-            &[&STAGES],
+            &STAGES,
             report,
             placed("/fit/against/stages", stages),
         )
     }
 }
 
-pub(in crate::report) const PART_ROWS: [Column; 6] = [
-    Column::new("Stage", Kind::Count, ""),
-    Column::new("IPU", Kind::Count, ""),
-    Column::text("Part"),
-    Column::new("Predicted", Kind::Bytes, ""),
-    Column::new("Recorded", Kind::Bytes, ""),
-    Column::new("Difference", Kind::Change, ""),
-];
-
 /// Makes the table of parts: a row for each stage and part of its fullest tile with recorded or
 /// predicted bytes.
 pub(in crate::report) fn parts(report: &Report) -> Table {
     let against = report.fit.iter().flat_map(|fit| &fit.against);
-    let mut table = Table::new("against-parts", &PART_ROWS);
-    for stage in against.flat_map(|against| &against.stages) {
-        for row in part_rows(stage) {
-            table.row("", row);
-        }
-    }
-    table
+    let parts = against
+        .flat_map(|against| &against.stages)
+        .flat_map(|stage| {
+            let bytes = stage.predicted_parts.bytes().into_iter();
+            let bytes = bytes.zip(stage.recorded_parts.bytes());
+            let parts = TileParts::NAMES.into_iter().zip(bytes);
+            let used = parts.filter(|(_, (predicted, recorded))| predicted.max(recorded) > &0);
+            used.map(move |part| (stage, part))
+        });
+    table!("against-parts", parts, |(stage, (part, (predicted, recorded)))| {
+        Count "Stage": stage.stage,
+        Count "IPU": stage.ipu,
+        Text "Part": part,
+        Bytes "Predicted": predicted,
+        Bytes "Recorded": recorded,
+        Change "Difference": free_bytes(recorded, predicted),
+    })
 }
 
 /// Makes the table of parts whose recorded bytes differ from the prediction.
@@ -153,21 +130,4 @@ pub(in crate::report) fn changed_parts(report: &Report) -> Table {
     let is_changed = |cell: Option<&Cell>| cell.is_some_and(|bytes| *bytes != Cell::Number(0));
     table.rows.retain(|row| is_changed(row.cells.last()));
     table
-}
-
-fn part_rows(stage: &StageAgainst) -> Vec<Vec<Cell>> {
-    let (predicted, recorded) = (stage.predicted_parts.bytes(), stage.recorded_parts.bytes());
-    let differences = stage.part_differences();
-    let parts = (0..TileParts::NAMES.len()).filter(|&part| predicted[part].max(recorded[part]) > 0);
-    let row = |part: usize| {
-        cells![
-            stage.stage,
-            stage.ipu,
-            TileParts::NAMES[part],
-            predicted[part],
-            recorded[part],
-            differences[part],
-        ]
-    };
-    parts.map(row).collect()
 }

@@ -13,7 +13,7 @@ declare namespace Json {
   type CategoryAtSteps = { bytes: number[]; name: string; };
   type CategoryBytes = { all_tiles: number; fullest_tile?: number | null; name: string; };
   type CategorySum = { bytes: number; name: string; };
-  type Cell = null | string | boolean | number | string | Record<string, string | null> | (string | null)[] | ((string | null)[])[] | [number, number];
+  type Cell = null | string | boolean | number | Record<string, string | null> | (string | null)[] | ((string | null)[])[] | [number, number];
   type Change = "state-off-chip" | "checkpoints" | "interleaved" | "serialized-weight" | "memory-proportion" | "half-micro-batch" | "half-precision";
   type CheckedConstraint = { name: string; } & ({ ipu: number; position: number; rule: "pin"; } | { first: number; last: number; rule: "together"; } | { position: number; rule: "cut-after"; } | { position: number; rule: "no-cut-after"; });
   type Column = { at: string; kind: Kind; name: string; };

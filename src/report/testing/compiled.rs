@@ -237,16 +237,6 @@ fn compared(ipus: &[IpuFit]) -> Against {
     }
 }
 
-/// Returns [`compiled`] with every text replaced, except texts with a fixed set of values.
-pub(in crate::report) fn hostile_compiled(name: &str) -> Report {
-    let mut value = serde_json::to_value(compiled()).unwrap();
-    replace(&mut value, name);
-    value["format"] = "popliner-report".into();
-    value["pseudo_layers"] = "in-and-out".into();
-    value["fit"]["against"]["matched_by"] = "layers".into();
-    serde_json::from_value(value).unwrap()
-}
-
 #[test]
 fn all_that_was_compiled_adds_up() {
     let report = compiled();

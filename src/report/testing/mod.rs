@@ -5,7 +5,6 @@ mod compiled;
 mod stages;
 
 pub(crate) use compiled::compiled;
-pub(super) use compiled::hostile_compiled;
 
 use super::*;
 use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule, StatePlace};
@@ -273,45 +272,5 @@ fn live_steps() -> LiveSteps {
         not_always_live: at(950_000),
         fullest,
         others: vec![tile(0, &|_| zeros())],
-    }
-}
-
-/// Returns the report with every text replaced, except texts with a fixed set of values.
-pub(super) fn hostile(name: &str) -> Report {
-    let mut value = serde_json::to_value(report()).unwrap();
-    replace(&mut value, name);
-    value["format"] = "popliner-report".into();
-    value["pseudo_layers"] = "in-and-out".into();
-    value["execution"]["source"] = "executed-steps".into();
-    value["what_if"]["constraints"][0]["rule"] = "pin".into();
-    value["refusal"]["reason"] = "too-few-ipus".into();
-    let pipelines = [
-        "/pipeline",
-        "/pipeline/alternatives/0",
-        "/plan/pipelines_tried/0",
-        "/plan/rows/0",
-        "/plan/rows/1",
-    ];
-    for pipeline in pipelines {
-        let pipeline = value.pointer_mut(pipeline).unwrap();
-        pipeline["schedule"] = "popart".into();
-        pipeline["recompute"] = "stage".into();
-        pipeline["state"] = "on-chip".into();
-    }
-    value["plan"]["pipelines_tried"][0]["accumulators"] = "on-chip".into();
-    value["plan"]["pipelines_tried"][0]["stash"] = "on-chip".into();
-    value["pipeline"]["accumulator"] = "as-weight".into();
-    value["plan"]["pipelines_tried"][0]["accumulator"] = "as-weight".into();
-    value["pipeline"]["framework"] = "popart".into();
-    serde_json::from_value(value).unwrap()
-}
-
-fn replace(value: &mut serde_json::Value, name: &str) {
-    use serde_json::Value;
-    match value {
-        Value::String(text) => *text = name.into(),
-        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, name)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| replace(value, name)),
-        _ => {}
     }
 }

@@ -4,5 +4,6 @@ mod comparisons;
 mod emit;
 mod exports;
 mod json_schema;
+mod names;
 mod page_types;
 mod schema_check;

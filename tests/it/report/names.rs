@@ -1,0 +1,188 @@
+//! Names of layers and hostile texts in every form of a report.
+
+use crate::support::{run_fixture, sections};
+use popliner::report::{Report, html, markdown, write_csv, write_json};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Options that write every form with the layers of stages.
+const FORMS: [&str; 8] = [
+    "--solve",
+    "--num-ipus=4",
+    "--sweep",
+    "--explain",
+    "--format=tsv",
+    "--export-csv=-",
+    "--export-markdown=-",
+    "--export-html=-",
+];
+
+/// Checks the first and the last layer of the first stage, and all its layers, in every form.
+fn check_names(options: &[&str], [first, last, layers]: [&str; 3]) {
+    let run = run_fixture("popart-bert-inference", &[&FORMS, options].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let sections = sections(&run.out);
+    let parts = [
+        ("sweep", format!("\t{layers} | ")),
+        ("solve", format!("\n0\t{first}\t{last}\t{layers}\t")),
+        ("stages", format!("\n0,{first},{last},{layers},")),
+        ("export-markdown", format!("| 0 | {layers} |")),
+        ("export-html", format!("     0  {layers}  ")),
+    ];
+    for (form, part) in parts {
+        let mut sections = sections.iter().filter(|(name, _)| name == form);
+        let (_, text) = sections.next().expect("a form");
+        assert!(text.contains(&part), "{part:?} in {form}: {text}");
+    }
+    let explained = format!("\nStage 0, layers {layers}: ");
+    assert!(run.err.contains(&explained), "{}", run.err);
+}
+
+#[test]
+fn in_is_the_first_layer() {
+    check_names(&[], ["In", "1", "In 0 1"]);
+}
+
+#[test]
+fn out_is_with_in_on_the_first_ipu() {
+    check_names(&["--out-on=first"], ["In Out", "0", "In 0 Out"]);
+}
+
+#[test]
+fn none_is_first_in_the_classic_model() {
+    check_names(&["--memory-model=classic"], ["None", "0", "None 0"]);
+}
+
+/// Texts that try to become markup, a formula, a command of a terminal, or another line.
+const HOSTILE: [&str; 4] = [
+    "</script></title><img src=x onerror=alert(1)>&amp;",
+    "=cmd|' /C calc'!A0",
+    "a\u{1b}[31m\u{202e}b\u{2066}c\r\n# heading\u{2028}\u{9b}",
+    "|`*_[x](javascript:y) @all \"' onload=\"z",
+];
+
+/// Runs whose reports have all sections together. The last one compares a compilation with the
+/// report of the first one.
+const RUNS: [(&str, &[&str]); 6] = [
+    ("training-pipeline", &["--solve", "--num-ipus=4"]),
+    (
+        "poplar-mlp",
+        &["--solve", "--sweep", "--plan", "--num-ipus=3"],
+    ),
+    (
+        "poplar-mlp",
+        &["--check-splits=2", "--num-ipus=2", "--pin=1=1"],
+    ),
+    ("poptorch-bert-training", &["--solve", "--num-ipus=4"]),
+    ("tied-weights", &["--solve", "--num-ipus=3"]),
+    ("training-pipelined", &["--fit"]),
+];
+
+/// Fields with a fixed set of texts, or with texts that decide which sentences there are.
+const FIXED: [&str; 13] = [
+    "format",
+    "pseudo_layers",
+    "schedule",
+    "recompute",
+    "state",
+    "accumulator",
+    "framework",
+    "source",
+    "rule",
+    "reason",
+    "options",
+    "matched_by",
+    "change",
+];
+
+/// Replaces every text except those of [`FIXED`] fields.
+fn replace(value: &mut Value, name: &str) {
+    match value {
+        Value::String(text) => *text = name.into(),
+        Value::Array(list) => list.iter_mut().for_each(|value| replace(value, name)),
+        Value::Object(fields) => {
+            let free = fields.iter_mut();
+            let free = free.filter(|(key, value)| !(value.is_string() && FIXED.contains(&&***key)));
+            free.for_each(|(_, value)| replace(value, name));
+        }
+        _ => {}
+    }
+}
+
+/// Returns the report of each run with each of the hostile texts in place of all others, beside the
+/// report itself.
+fn reports() -> Vec<[Report; 2]> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: String| folder.path().join(name).display().to_string();
+    let page = format!("--export-html={}", path("page.html".into()));
+    let against = format!("--against={}", path("0.json".into()));
+    let mut reports = Vec::new();
+    for (number, (fixture, options)) in RUNS.into_iter().enumerate() {
+        let json = path(format!("{number}.json"));
+        let export = format!("--export-json={json}");
+        let mut options = [options, &[&page, &export]].concat();
+        options.extend(options.contains(&"--fit").then_some(&*against));
+        let run = run_fixture(fixture, &options);
+        assert!(run.code < 2, "{run:?}");
+        let text = std::fs::read(json).expect("a report");
+        let document: Value = serde_json::from_slice(&text).expect("JSON");
+        for name in HOSTILE {
+            let mut hostile = document.clone();
+            replace(&mut hostile, name);
+            let both = [&document, &hostile].map(Report::deserialize);
+            reports.push(both.map(|report| report.expect("a report")));
+        }
+    }
+    reports
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).expect("memory");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+/// Returns the number of cells on each line of Markdown.
+fn bars(text: &str) -> Vec<usize> {
+    let lines = text.lines().map(|line| line.matches('|').count());
+    lines.collect()
+}
+
+#[test]
+fn hostile_texts_stay_texts_in_every_form() {
+    for [plain, report] in reports() {
+        let page = html(&report);
+        assert!(!page.contains("<img") && !page.contains("\" onload"));
+        assert_eq!(
+            page.matches("<script").count(),
+            page.matches("</script>").count()
+        );
+        assert_eq!(page.matches("</title>").count(), 1);
+        let document = markdown(&report);
+        for part in ["<img", "@all", "](", "`"] {
+            assert!(!document.contains(part), "{part} in {document}");
+        }
+        // Hostile names add no line and no cell.
+        assert_eq!(bars(&document), bars(&markdown(&plain)), "{document}");
+        let rows = written(|out| write_csv(&report, out));
+        let json = written(|out| write_json(&report, out));
+        for text in [&page, &document, &rows, &json] {
+            let is_obeyed = |c: char| {
+                c.is_control() && c != '\n' || ['\u{202e}', '\u{2066}', '\u{2028}'].contains(&c)
+            };
+            let line = text.lines().find(|line| line.contains(is_obeyed));
+            assert_eq!(line, None);
+        }
+        let mut reader = csv::ReaderBuilder::new();
+        let mut reader = reader.flexible(true).from_reader(rows.as_bytes());
+        for record in reader.records() {
+            for cell in &record.expect("a row") {
+                assert!(!cell.starts_with(['=', '+', '@']), "{cell}");
+            }
+        }
+        assert_eq!(
+            serde_json::from_str::<Report>(&json).expect("a report"),
+            report
+        );
+    }
+}
