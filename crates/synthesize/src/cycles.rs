@@ -5,10 +5,11 @@
 //! cycles each time, as in real profiles, which keep one duration of each.
 
 use crate::encoding::{encode_list, encode_rle};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::plan::Plan;
 use super::random::topic;
+use super::schema::insert;
 use super::tree::{Type, Window};
 
 /// The branches of the control program that are run, one after the other:
@@ -56,18 +57,15 @@ fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
 }
 
 fn estimates(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert =
-        connection.prepare("INSERT INTO compilation_cycles_by_tile VALUES (?1, ?2)")?;
     let tree = &plan.tree;
     let sets = tree.compute_sets.len();
     let first = match plan.settings.no_cycle_estimates {
         true => sets,
         false => 0,
     };
-    for id in first..sets + tree.exchanges.len() + tree.streams.len() {
-        insert.execute(params![id, encode_rle(&estimate(plan, id))])?;
-    }
-    Ok(())
+    let ids = first..sets + tree.exchanges.len() + tree.streams.len();
+    let rows = ids.map(|id| (id, encode_rle(&estimate(plan, id))));
+    insert(connection, "compilation_cycles_by_tile", rows)
 }
 
 /// The estimate that belongs to a program.
@@ -177,12 +175,10 @@ fn is_step(kind: Type) -> bool {
 }
 
 fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut by_tile = connection.prepare("INSERT INTO cycles_by_tile VALUES (?1, ?2)")?;
-    for (id, program) in (0u32..).zip(&plan.tree.programs) {
-        if is_step(program.kind) {
-            by_tile.execute(params![id, encode_rle(&measured_by_tile(plan, id))])?;
-        }
-    }
+    let programs = (0u32..).zip(&plan.tree.programs);
+    let steps = programs.filter(|(_, program)| is_step(program.kind));
+    let rows = steps.map(|(id, _)| (id, encode_rle(&measured_by_tile(plan, id))));
+    insert(connection, "cycles_by_tile", rows)?;
     let mut execution = Execution {
         plan,
         steps: 0,
@@ -263,19 +259,21 @@ impl Run {
     /// Writes its row.
     pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let [start, end] = self.cycles.each_ref().map(|cycles| encode_rle(cycles));
-        connection.execute(
-            "INSERT INTO runs VALUES (?1, ?2, 1000, ?3, ?4, ?5, NULL, ?6, ?7)",
-            params![
-                self.number,
-                1_688_472_000_000_000u64 + 1000 * self.number as u64,
-                self.name,
-                self.programs,
-                self.steps,
-                start,
-                end,
-            ],
-        )?;
-        Ok(())
+        let began = 1_688_472_000_000_000u64 + 1000 * self.number as u64;
+        let table = "runs (id, start_epoch_time_microseconds, elapsed_microseconds, name,
+                     num_programs, num_steps, start_cycles_by_ipu, end_cycles_by_ipu)";
+        let (number, name) = (self.number, self.name);
+        let row = (
+            number,
+            began,
+            1000,
+            name,
+            self.programs,
+            self.steps,
+            start,
+            end,
+        );
+        insert(connection, table, [row])
     }
 }
 
@@ -286,11 +284,8 @@ pub fn write_step(
     (program, sync): (Option<u64>, Option<&str>),
     connection: &Connection,
 ) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO steps (id, type, program, sync_type) VALUES (?1, ?2, ?3, ?4)",
-    )?;
-    insert.execute(params![step, name, program, sync])?;
-    Ok(())
+    let row = (step, name, program, sync);
+    insert(connection, "steps (id, type, program, sync_type)", [row])
 }
 
 /// Writes what a step with a program takes on an IPU: when it begins, its cycles, the tiles that
@@ -304,7 +299,7 @@ pub fn write_step_of_ipu(
         "INSERT INTO steps_by_ipu VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?4, ?4, ?4, ?4, ?4, ?4, ?5,
          ?6, NULL, ?6, ?7)",
     )?;
-    insert.execute(params![step, ipu, begin, cycles, active, balance, program])?;
+    insert.execute((step, ipu, begin, cycles, active, balance, program))?;
     Ok(())
 }
 

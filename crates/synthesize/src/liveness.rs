@@ -10,6 +10,17 @@ use super::tree::{Content, Mark, Program, Tree, Type};
 /// Half-open step ranges, ascending and apart.
 pub type Ranges = Vec<(u32, u32)>;
 
+/// A lowered variable, as far as memory goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Variable {
+    /// Position in [`CATEGORIES`](super::overhead::CATEGORIES).
+    pub category: usize,
+    /// Equivalence class.
+    pub class: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
 /// The class of variables that are never allocated; it has no row anywhere.
 pub const UNALLOCATED: u32 = 0;
 

@@ -194,7 +194,7 @@ impl Builder<'_> {
                 return sizes::window(self.settings, weights[0]);
             }
             Some(_) if is_gather(&self.model.ops[index], stage) => {
-                return Window { first: 0, count: 1 };
+                return Window::all(1);
             }
             Some(_) => return self.everywhere(),
             None => {}

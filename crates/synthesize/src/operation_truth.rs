@@ -42,7 +42,7 @@ pub enum Home {
 pub(crate) fn operations(plan: &Plan) -> Vec<OperationTruth> {
     let mut bytes = vec![0; plan.model.ops.len()];
     for (index, group) in plan.groups.iter().enumerate() {
-        let tiles = group.window.first..group.window.first + group.window.count;
+        let tiles = group.window.tiles();
         bytes[group.op] += tiles.map(|tile| plan.bytes(index, tile)).sum::<u64>();
     }
     let ops = plan.model.ops.iter().enumerate();

@@ -2,7 +2,7 @@
 //! exchange, instrumentation. Sizes and counts on a tile follow a real profile.
 
 use super::code::Code;
-use super::liveness::{Fixed, UNALLOCATED};
+use super::liveness::{Fixed, UNALLOCATED, Variable};
 use super::random::topic;
 use super::settings::Settings;
 use super::tree::Tree;
@@ -79,16 +79,12 @@ pub fn name_of_type(kind: usize) -> usize {
 /// A lowered variable outside the groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Extra {
-    /// Position in [`CATEGORIES`].
-    pub category: usize,
     /// Position in [`names`].
     pub name: usize,
     /// Number at the end of the name.
     pub suffix: Option<u32>,
-    /// Bytes.
-    pub bytes: u64,
-    /// Equivalence class.
-    pub class: u32,
+    /// Its category, class and bytes.
+    pub variable: Variable,
 }
 
 const RUNTIME: [(&str, u64); 8] = [
@@ -174,11 +170,13 @@ impl List {
         class: u32,
     ) {
         self.extras.push(Extra {
-            category,
             name,
             suffix,
-            bytes,
-            class,
+            variable: Variable {
+                category,
+                class,
+                bytes,
+            },
         });
     }
 

@@ -14,11 +14,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::liveness::Ranges;
+use super::liveness::{Ranges, Variable};
 use super::operation_truth::{Home, OperationTruth, operations};
 use super::overhead::{self, CATEGORIES, category};
 use super::places::Places;
-use super::plan::{Plan, category_of};
+use super::plan::Plan;
 
 /// The memory of places, tile by tile.
 #[derive(Debug, Clone)]
@@ -202,13 +202,15 @@ impl Tile {
 
     fn groups(&mut self, plan: &Plan, tile: u32) {
         for name in plan.groups_on(tile) {
-            let group = &plan.groups[name];
-            let class = plan.classes.on_tile(&plan.settings, name, tile);
-            let category = category_of(group.role);
-            let bytes = plan.bytes(name, tile);
+            let places = plan.groups[name].places;
+            let Variable {
+                category,
+                class,
+                bytes,
+            } = plan.variable(name, tile);
             match plan.classes.always[class as usize] {
-                true => self.always(group.places, Kind { category, name }, bytes),
-                false => self.not_always_live(group.places, class, bytes),
+                true => self.always(places, Kind { category, name }, bytes),
+                false => self.not_always_live(places, class, bytes),
             }
         }
     }
@@ -312,15 +314,19 @@ impl Tile {
         let mut explained = self.code_alone(plan, tile);
         let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile);
         for extra in extras.into_iter().rev() {
-            if !plan.classes.always[extra.class as usize] {
-                self.not_always_live(Places::EVERY, extra.class, extra.bytes);
+            let Variable {
+                category,
+                class,
+                bytes,
+            } = extra.variable;
+            if !plan.classes.always[class as usize] {
+                self.not_always_live(Places::EVERY, class, bytes);
                 continue;
             }
-            let explained = &mut explained[extra.category];
-            let here = extra.bytes.min(*explained);
-            *explained -= here;
-            let kind = extra_kind(plan, extra.category, extra.name);
-            self.always(Places::EVERY, kind, extra.bytes - here);
+            let here = bytes.min(explained[category]);
+            explained[category] -= here;
+            let kind = extra_kind(plan, category, extra.name);
+            self.always(Places::EVERY, kind, bytes - here);
         }
         assert!(explained.iter().all(|&bytes| bytes == 0), "{explained:?}");
     }

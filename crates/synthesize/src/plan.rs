@@ -6,7 +6,7 @@ use super::author;
 use super::code::{self, Code};
 use super::contexts::{self, Contexts};
 use super::groups::{Group, Role};
-use super::liveness::{self, Classes};
+use super::liveness::{self, Classes, Variable};
 use super::model::Model;
 use super::overhead::{self, category};
 use super::planter::{self, NEEDED};
@@ -156,6 +156,16 @@ impl Plan {
         (group.bytes * per_mille * jitter / 1_000_000 / 4 * 4).max(4)
     }
 
+    /// The variable of a group on a tile of its window.
+    #[inline]
+    pub fn variable(&self, group: usize, tile: u32) -> Variable {
+        Variable {
+            category: category_of(self.groups[group].role),
+            class: self.classes.on_tile(&self.settings, group, tile),
+            bytes: self.bytes(group, tile),
+        }
+    }
+
     /// Bytes of a tile that nothing explains, beside those that are explained.
     pub fn gap(&self, tile: u32, explained: u64) -> u64 {
         let percent = u64::from(self.settings.features.gaps);
@@ -224,7 +234,7 @@ impl Plan {
 }
 
 /// The category of a group's variables.
-pub fn category_of(role: Role) -> usize {
+fn category_of(role: Role) -> usize {
     match role {
         Role::Weight | Role::Activation | Role::Gradient | Role::Work => category::VARIABLE,
         Role::Message => category::MESSAGE,

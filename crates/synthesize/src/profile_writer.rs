@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use rusqlite::{Connection, params};
 
 use super::plan::Plan;
+use super::schema::insert;
 use super::settings::{Framework, Settings};
 use super::{cycles, memory_tables, program_tables, schema, variable_tables, vertex_tables};
 
@@ -100,24 +101,15 @@ pub fn target(
             of_replica * bytes,
         ],
     )?;
-    let mut delay = connection.prepare("INSERT INTO relative_sync_delay VALUES (?1, ?2)")?;
-    for tile in 0..all_tiles {
-        delay.execute(params![tile, tile / 2 % 24])?;
-    }
-    Ok(())
+    let delays = (0..all_tiles).map(|tile| (tile, tile / 2 % 24));
+    insert(connection, "relative_sync_delay", delays)
 }
 
 fn versions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let sets = &plan.code.sets;
-    connection.execute(
-        "INSERT INTO graph_info VALUES (?1, ?2, ?3, ?4)",
-        params![
-            sets.len(),
-            sets.len() * 3,
-            plan.variables,
-            sets.iter().map(Vec::len).sum::<usize>()
-        ],
-    )?;
+    let vertices: usize = sets.iter().map(Vec::len).sum();
+    let row = (sets.len(), sets.len() * 3, plan.variables, vertices);
+    insert(connection, "graph_info", [row])?;
     software(connection)
 }
 
@@ -145,9 +137,12 @@ pub fn parameters(
         _ => "true",
     };
     let variables = if has_variables { "true" } else { "false" };
-    let mut insert =
-        connection.prepare("INSERT INTO compilation_parameters VALUES (?1, ?2, ?3)")?;
-    for (name, value, is_default) in [
+    let estimates = if settings.no_cycle_estimates {
+        "false"
+    } else {
+        "true"
+    };
+    let rows = [
         ("autoReport.directory", "./report", 0),
         ("autoReport.outputDebugInfo", "true", 0),
         ("autoReport.outputGraphProfile", "true", 0),
@@ -155,15 +150,19 @@ pub fn parameters(
         ("debug.allowOutOfMemory", out_of_memory, 0),
         ("opt.enableInternalExchangeReuse", "true", 1),
         ("profiler.format", "v3", 1),
-    ] {
-        insert.execute(params![name, value, is_default])?;
-    }
-    let estimates = !settings.no_cycle_estimates;
-    let (value, name) = (estimates.to_string(), "profiler.includeCycleEstimates");
-    insert.execute(params![name, value, !estimates])?;
-    if has_execution {
-        insert.execute(params!["autoReport.outputExecutionProfile", "true", 0])?;
-    }
+        (
+            "profiler.includeCycleEstimates",
+            estimates,
+            settings.no_cycle_estimates.into(),
+        ),
+        ("autoReport.outputExecutionProfile", "true", 0),
+    ];
+    let count = rows.len() - usize::from(!has_execution);
+    insert(
+        connection,
+        "compilation_parameters",
+        rows.into_iter().take(count),
+    )?;
     connection.execute_batch(
         "INSERT INTO target_parameters VALUES ('GatewayMode', '1', 0);
          INSERT INTO target_parameters VALUES ('IpuLinkDomainSize', '64', 1);",

@@ -44,10 +44,7 @@ pub(super) struct Builder<'a> {
 
 impl Builder<'_> {
     pub(super) fn everywhere(&self) -> Window {
-        Window {
-            first: 0,
-            count: self.settings.tiles,
-        }
+        Window::all(self.settings.tiles)
     }
 
     /// Adds a program that is nobody's child yet.

@@ -1,11 +1,12 @@
 //! Programs, their types, exchanges, steps.
 
 use crate::encoding::{encode_list, encode_rle};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::groups::Access;
 use super::plan::Plan;
-use super::tree::{Content, Mark, Type, Window};
+use super::schema::insert;
+use super::tree::{Content, Exchange, Mark, Type, Window};
 
 /// Writes the tables of programs.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -15,20 +16,17 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     exchange_regions(plan, connection)?;
     do_exchange(plan, connection)?;
     streams(plan, connection)?;
-    steps(plan, connection)
+    let steps = plan.tree.steps.iter().enumerate();
+    let steps = steps.map(|(id, (program, parent))| (id, program, parent));
+    insert(connection, "depth_first_steps", steps)
 }
 
 fn program_types(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO program_types VALUES (?1, ?2, ?3)")?;
-    let mut types: Vec<Type> = plan
-        .tree
-        .programs
-        .iter()
-        .map(|program| program.kind)
-        .collect();
+    let programs = plan.tree.programs.iter();
+    let mut types: Vec<Type> = programs.map(|program| program.kind).collect();
     types.sort_unstable_by_key(|&kind| plan.type_id(kind));
     types.dedup();
-    for kind in types {
+    let rows = types.into_iter().map(|kind| {
         let table = match kind {
             Type::OnTileExecute => Some("program_type_on_tile_execute"),
             Type::Repeat => Some("program_type_repeat"),
@@ -42,9 +40,9 @@ fn program_types(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
             Type::SyncAns => Some("program_type_sync_ans"),
             _ => None,
         };
-        insert.execute(params![plan.type_id(kind), format!("{kind:?}"), table])?;
-    }
-    Ok(())
+        (plan.type_id(kind), format!("{kind:?}"), table)
+    });
+    insert(connection, "program_types", rows)
 }
 
 /// One value on the tiles of a window, 0 elsewhere.
@@ -82,90 +80,68 @@ fn control_code(plan: &Plan) -> Vec<Option<Vec<u64>>> {
 }
 
 fn programs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare(
-        "INSERT INTO programs (id, variant, variant_index, children, name, debug_id,
-         control_code_bytes_by_tile) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    let mut sums = control_code(plan);
-    for (id, program) in plan.tree.programs.iter().enumerate() {
-        let children: Vec<u64> = program.children.iter().map(|&c| c.into()).collect();
-        let code = sums[id]
-            .take()
-            .unwrap_or_else(|| on_window(plan, program.code.0, program.code.1));
-        insert.execute(params![
-            id,
-            plan.type_id(program.kind),
-            program.index,
-            encode_list(&children),
-            program.name,
-            program.debug_id,
-            encode_rle(&code),
-        ])?;
-    }
-    Ok(())
-}
-
-/// Rows of an id, counted from 0, and a number.
-fn numbered(
-    connection: &Connection,
-    sql: &str,
-    values: impl IntoIterator<Item = u64>,
-) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare(sql)?;
-    for (id, value) in values.into_iter().enumerate() {
-        insert.execute(params![id, value])?;
-    }
-    Ok(())
+    let programs = plan.tree.programs.iter().enumerate();
+    let rows = programs
+        .zip(control_code(plan))
+        .map(|((id, program), sum)| {
+            let children: Vec<u64> = program.children.iter().map(|&c| c.into()).collect();
+            let code = sum.unwrap_or_else(|| on_window(plan, program.code.0, program.code.1));
+            (
+                id,
+                plan.type_id(program.kind),
+                program.index,
+                encode_list(&children),
+                &program.name,
+                program.debug_id,
+                encode_rle(&code),
+            )
+        });
+    let table = "programs (id, variant, variant_index, children, name, debug_id,
+                 control_code_bytes_by_tile)";
+    insert(connection, table, rows)
 }
 
 fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tree = &plan.tree;
-    let roots = "INSERT INTO control_programs (id, program) VALUES (?1, ?2)";
-    numbered(connection, roots, tree.roots.iter().map(|&id| id.into()))?;
-    let functions = "INSERT INTO function_programs (id, program) VALUES (?1, ?2)";
-    let bodies = tree.functions.iter().map(|&id| id.into());
-    numbered(connection, functions, bodies)?;
-    let calls = "INSERT INTO program_type_call (id, function_id) VALUES (?1, ?2)";
-    numbered(connection, calls, tree.calls.iter().map(|&f| f as u64))?;
-    let repeats = "INSERT INTO program_type_repeat VALUES (?1, ?2)";
-    numbered(connection, repeats, tree.repeats.iter().copied())?;
-    let executes = "INSERT INTO program_type_on_tile_execute VALUES (?1, ?2)";
-    numbered(connection, executes, 0..tree.compute_sets.len() as u64)?;
-    let copies = "INSERT INTO program_type_code_copy (id, destination_regions_id) VALUES (?1, ?2)";
-    let targets = tree.code_copies.iter().map(|&target| target.into());
-    numbered(connection, copies, targets)?;
-    syncs(plan, connection)
-}
-
-fn syncs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    let roots = tree.roots.iter().enumerate();
+    insert(connection, "control_programs (id, program)", roots)?;
+    let functions = tree.functions.iter().enumerate();
+    insert(connection, "function_programs (id, program)", functions)?;
+    let calls = tree.calls.iter().enumerate();
+    insert(connection, "program_type_call (id, function_id)", calls)?;
+    let repeats = tree.repeats.iter().enumerate();
+    insert(connection, "program_type_repeat", repeats)?;
+    let executes = 0..tree.compute_sets.len();
+    insert(
+        connection,
+        "program_type_on_tile_execute",
+        executes.enumerate(),
+    )?;
+    let copies = "program_type_code_copy (id, destination_regions_id)";
+    insert(connection, copies, tree.code_copies.iter().enumerate())?;
     let every: Vec<u64> = (0..plan.settings.tiles.into()).collect();
     let [sans, sync_ans, syncs] = plan.tree.syncs;
-    for (table, count) in [("sans", sans), ("sync_ans", sync_ans)] {
-        let sql = format!("INSERT INTO program_type_{table} VALUES (?1, ?2)");
-        let mut insert = connection.prepare(&sql)?;
-        for id in 0..count {
-            insert.execute(params![id, encode_list(&every)])?;
-        }
+    for (table, count) in [
+        ("program_type_sans", sans),
+        ("program_type_sync_ans", sync_ans),
+    ] {
+        let rows = (0..count).map(|id| (id, encode_list(&every)));
+        insert(connection, table, rows)?;
     }
-    let mut insert = connection.prepare("INSERT INTO program_type_sync VALUES (?1, 'Internal')")?;
-    for id in 0..syncs {
-        insert.execute([id])?;
-    }
-    Ok(())
+    let rows = (0..syncs).map(|id| (id, "Internal"));
+    insert(connection, "program_type_sync", rows)
 }
 
-/// The regions of an `exchange_target`.
-enum Regions {
-    /// The control id of each tile.
-    Control(Window),
-    /// A group, on the tiles of a window.
-    Group(usize, Window),
-}
+/// A part of an `exchange_target`: a group, or the control ids, on the tiles of a window.
+type Region = (Option<usize>, Window);
+
+/// The control id of the first tile.
+const CONTROL_ID: Region = (None, Window::all(1));
 
 /// Regions by `exchange_target` id.
-fn regions(plan: &Plan) -> Vec<Vec<Regions>> {
+fn regions(plan: &Plan) -> Vec<Vec<Region>> {
     let tree = &plan.tree;
-    let mut targets: Vec<Vec<Regions>> = (0..tree.targets).map(|_| Vec::new()).collect();
+    let mut targets: Vec<Vec<Region>> = vec![Vec::new(); tree.targets as usize];
     for (index, group) in plan.groups.iter().enumerate() {
         for &(stage, access) in &group.uses {
             let Some(exchange) = tree.stages[stage].exchange.map(|e| &tree.exchanges[e]) else {
@@ -177,30 +153,26 @@ fn regions(plan: &Plan) -> Vec<Vec<Regions>> {
                 Access::Destination => exchange.targets.1,
             };
             let window = exchange.window.intersect(group.window);
-            targets[target as usize].push(Regions::Group(index, window));
+            targets[target as usize].push((Some(index), window));
         }
     }
     host_regions(plan, &mut targets);
-    let first = Window { first: 0, count: 1 };
-    for exchange in tree
-        .exchanges
-        .iter()
-        .filter(|exchange| exchange.op.is_none())
-    {
-        targets[exchange.targets.0 as usize].push(Regions::Control(first));
-        targets[exchange.targets.1 as usize].push(Regions::Control(exchange.window));
+    let broadcasts = tree.exchanges.iter();
+    for exchange in broadcasts.filter(|exchange| exchange.op.is_none()) {
+        targets[exchange.targets.0 as usize].push(CONTROL_ID);
+        targets[exchange.targets.1 as usize].push((None, exchange.window));
     }
     targets
 }
 
 /// Host copies move the variables of their operation or the control id; code
 /// copies overwrite one that is there anyway.
-fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
+fn host_regions(plan: &Plan, targets: &mut [Vec<Region>]) {
     let tree = &plan.tree;
     for stream in &tree.streams {
         let regions = &mut targets[stream.target as usize];
         match stream.content {
-            Content::Control => regions.push(control_id()),
+            Content::Control => regions.push(CONTROL_ID),
             Content::Marked(mark) => regions.extend(marked_groups(plan, |other| other == mark)),
             Content::AllTensors => {
                 let is_tensor = |mark| matches!(mark, Mark::Tensor(of) if of.is_uploaded());
@@ -209,110 +181,84 @@ fn host_regions(plan: &Plan, targets: &mut [Vec<Regions>]) {
         }
     }
     for &target in &tree.code_copies {
-        targets[target as usize].push(control_id());
+        targets[target as usize].push(CONTROL_ID);
     }
 }
 
-fn control_id() -> Regions {
-    Regions::Control(Window { first: 0, count: 1 })
-}
-
 /// The groups with a mark.
-fn marked_groups(plan: &Plan, wanted: impl Fn(Mark) -> bool) -> impl Iterator<Item = Regions> {
+fn marked_groups(plan: &Plan, wanted: impl Fn(Mark) -> bool) -> impl Iterator<Item = Region> {
     let groups = plan.groups.iter().enumerate();
     let marked = groups.filter(move |(_, group)| group.mark.is_some_and(&wanted));
-    marked.map(|(index, group)| Regions::Group(index, group.window))
+    marked.map(|(index, group)| (Some(index), group.window))
 }
 
 fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut target = connection.prepare("INSERT INTO exchange_target VALUES (?1)")?;
-    let mut insert = connection.prepare("INSERT INTO exchange_regions VALUES (?1, ?2, ?3)")?;
-    for (id, regions) in regions(plan).iter().enumerate() {
-        target.execute([id])?;
-        for region in regions {
-            match *region {
-                Regions::Control(window) => {
-                    for tile in window.first..window.first + window.count {
-                        let var = plan.first_extra[tile as usize];
-                        insert.execute(params![id, var, "[0,4)"])?;
-                    }
+    for (id, regions) in regions(plan).into_iter().enumerate() {
+        insert(connection, "exchange_target", [[id]])?;
+        let rows = regions.into_iter().flat_map(|(group, window)| {
+            window.tiles().map(move |tile| match group {
+                None => (
+                    id,
+                    plan.first_extra[tile as usize].into(),
+                    "[0,4)".to_owned(),
+                ),
+                Some(group) => {
+                    let text = format!("[0,{})", plan.bytes(group, tile));
+                    (id, plan.var_id(group, tile), text)
                 }
-                Regions::Group(group, window) => {
-                    for tile in window.first..window.first + window.count {
-                        let text = format!("[0,{})", plan.bytes(group, tile));
-                        insert.execute(params![id, plan.var_id(group, tile), text])?;
-                    }
-                }
-            }
-        }
+            })
+        });
+        insert(connection, "exchange_regions", rows)?;
     }
     Ok(())
 }
 
 fn do_exchange(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare(
-        "INSERT INTO program_type_do_exchange (id, bytes_received_by_tile_rle,
-         bytes_sent_by_tile_rle, code_bytes_by_tile_rle, bytes_received_by_ipu_rle,
-         bytes_sent_by_ipu_rle, max_data_sent_and_received_by_ipu_rle, cycles_by_tile_ids,
-         source_regions_id, destination_regions_id)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8)",
-    )?;
-    for (id, exchange) in plan.tree.exchanges.iter().enumerate() {
+    let row = |(id, exchange): (usize, &Exchange)| {
         let code: Vec<u64> = (0..plan.settings.tiles)
             .map(|tile| plan.code.exchange_bytes(id, tile))
             .collect();
         let moved = 64;
         let total = moved * u64::from(exchange.window.count);
-        let (source, destination) = exchange.targets;
-        insert.execute(params![
+        let by_tile = encode_rle(&on_window(plan, moved, exchange.window));
+        (
             id,
-            encode_rle(&on_window(plan, moved, exchange.window)),
+            by_tile.clone(),
+            by_tile,
             encode_rle(&code),
+            encode_rle(&[total]),
             encode_rle(&[total]),
             encode_rle(&[2 * total]),
             encode_list(&[(plan.tree.compute_sets.len() + id) as u64]),
-            source,
-            destination,
-        ])?;
-    }
-    Ok(())
+            exchange.targets.0,
+            exchange.targets.1,
+        )
+    };
+    let table = "program_type_do_exchange (id, bytes_received_by_tile_rle,
+                 bytes_sent_by_tile_rle, code_bytes_by_tile_rle, bytes_received_by_ipu_rle,
+                 bytes_sent_by_ipu_rle, max_data_sent_and_received_by_ipu_rle,
+                 cycles_by_tile_ids, source_regions_id, destination_regions_id)";
+    let exchanges = plan.tree.exchanges.iter().enumerate();
+    insert(connection, table, exchanges.map(row))
 }
 
 fn streams(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut middle = connection.prepare(
-        "INSERT INTO program_type_stream_copy_mid VALUES (?1, ?2, ?2, NULL, ?3, ?3, ?4, ?5)",
-    )?;
     let first = plan.tree.compute_sets.len() + plan.tree.exchanges.len();
+    let count = plan.settings.tiles.min(64);
+    let by_tile = encode_rle(&on_window(plan, 128, Window::all(count)));
+    let total = 128 * u64::from(count);
+    let (once, twice) = (encode_rle(&[total]), encode_rle(&[2 * total]));
     for (id, stream) in plan.tree.streams.iter().enumerate() {
-        let everywhere = Window {
-            first: 0,
-            count: plan.settings.tiles.min(64),
-        };
-        let moved = on_window(plan, 128, everywhere);
-        let total = 128 * u64::from(everywhere.count);
-        middle.execute(params![
-            id,
-            encode_rle(&moved),
-            encode_rle(&[total]),
-            encode_rle(&[2 * total]),
-            encode_list(&[(first + id) as u64]),
-        ])?;
+        let none = None::<u64>;
+        let cycles = encode_list(&[(first + id) as u64]);
+        let row = (id, &by_tile, &by_tile, none, &once, &once, &twice, cycles);
+        insert(connection, "program_type_stream_copy_mid", [row])?;
         let table = match stream.from_host {
             true => "host_exchange_from_host",
             false => "host_exchange_to_host",
         };
-        connection.execute(
-            &format!("INSERT INTO {table} VALUES (?1, ?2, ?2, 0, ?3)"),
-            params![id, stream.name, stream.target],
-        )?;
-    }
-    Ok(())
-}
-
-fn steps(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO depth_first_steps VALUES (?1, ?2, ?3)")?;
-    for (id, (program, parent)) in plan.tree.steps.iter().enumerate() {
-        insert.execute(params![id, program, parent])?;
+        let row = (id, &stream.name, &stream.name, 0, stream.target);
+        insert(connection, table, [row])?;
     }
     Ok(())
 }

@@ -82,10 +82,7 @@ pub fn window(settings: &Settings, weight: usize) -> Window {
 /// Some tiles in a row, which a hash chooses, or all of them.
 pub fn window_of(tiles: u32, hash: u64, is_partial: bool) -> Window {
     if !is_partial {
-        return Window {
-            first: 0,
-            count: tiles,
-        };
+        return Window::all(tiles);
     }
     let count = (tiles / 4 + (hash >> 8) as u32 % (tiles / 2)).max(1);
     Window {

@@ -1,5 +1,7 @@
 //! The program tree, compute sets, exchanges and liveness steps.
 
+use std::ops::Range;
+
 use super::places::Places;
 use super::tensors::TensorOf;
 
@@ -33,6 +35,16 @@ pub struct Window {
 }
 
 impl Window {
+    /// All of so many tiles.
+    pub const fn all(count: u32) -> Self {
+        Self { first: 0, count }
+    }
+
+    /// Its tiles.
+    pub fn tiles(self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+
     /// Whether `tile` is inside.
     #[inline]
     pub fn holds(self, tile: u32) -> bool {

@@ -10,7 +10,7 @@
 //! given out category by category, from the bottom: plain memory first, then
 //! interleaved, and what does not fit on the tile is *overflowed*.
 
-use super::liveness::Classes;
+use super::liveness::{Classes, Variable};
 use super::overhead::{CATEGORIES, category};
 
 /// Columns of `memory_by_category`: {interleaved, not interleaved, overflowed}
@@ -27,17 +27,6 @@ pub const COLUMNS: [&str; 6] = [
 const INTERLEAVED: usize = 0;
 const PLAIN: usize = 1;
 const OVERFLOWED: usize = 2;
-
-/// One lowered variable, as far as memory goes.
-#[derive(Debug, Clone, Copy)]
-pub struct Variable {
-    /// Position in [`CATEGORIES`].
-    pub category: usize,
-    /// Equivalence class.
-    pub class: u32,
-    /// Bytes.
-    pub bytes: u64,
-}
 
 /// A row of `memory_by_tile`.
 #[derive(Debug, Clone, Copy, Default)]

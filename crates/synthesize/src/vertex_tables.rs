@@ -1,12 +1,13 @@
 //! Compute sets, vertices and their memory.
 
 use crate::encoding::{encode_diff_rle, encode_list, encode_rle};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::code::{SetBytes, VertexType};
 use super::cycles;
 use super::groups::Access;
 use super::plan::Plan;
+use super::schema::insert;
 
 /// Writes the tables of compute sets and vertex types.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
@@ -34,40 +35,49 @@ fn groups_of_sets(plan: &Plan) -> Vec<Vec<usize>> {
 /// Var ids of a compute set, ascending: ids go tile by tile, and on a tile in
 /// the order of the groups.
 fn var_ids(plan: &Plan, groups: &[usize]) -> Vec<u64> {
-    let mut ids = Vec::new();
-    for tile in 0..plan.settings.tiles {
-        let here = groups
-            .iter()
-            .filter(|&&group| plan.groups[group].window.holds(tile));
-        ids.extend(here.map(|&group| plan.var_id(group, tile)));
-    }
-    ids
+    let tiles = 0..plan.settings.tiles;
+    let ids = tiles.flat_map(|tile| {
+        let here = groups.iter();
+        let here = here.filter(move |&&group| plan.groups[group].window.holds(tile));
+        here.map(move |&group| plan.var_id(group, tile))
+    });
+    ids.collect()
 }
 
 fn compute_sets(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare(
-        "INSERT INTO compute_sets (compute_set, name, vertex_types, vertex_counts, edge_count,
-         debug_id, cycles_by_tile_ids, var_ids_diff_rle) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    )?;
-    for (index, groups) in groups_of_sets(plan).iter().enumerate() {
-        let set = &plan.tree.compute_sets[index];
-        let types: Vec<u64> = plan.code.sets[index].iter().map(|&t| t as u64).collect();
-        let counts: Vec<u64> = (0..types.len())
-            .map(|slot| by_tile(plan, |tile| plan.code.instances(index, slot, tile)))
-            .map(|instances| instances.iter().sum())
-            .collect();
-        insert.execute(params![
-            index,
-            set.name,
-            encode_list(&types),
-            encode_list(&counts),
-            counts.iter().sum::<u64>() * 3,
-            set.debug_id,
-            cycles::of_set(plan, index),
-            encode_diff_rle(&var_ids(plan, groups)),
-        ])?;
+    for (row, groups) in groups_of_sets(plan).iter().enumerate() {
+        let set = &plan.tree.compute_sets[row];
+        let kinds = plan.code.sets[row].iter().enumerate();
+        let kinds = kinds.map(|(slot, &kind)| {
+            let instances = by_tile(plan, |tile| plan.code.instances(row, slot, tile));
+            (kind, instances.iter().sum())
+        });
+        let ids = encode_diff_rle(&var_ids(plan, groups));
+        let more = (cycles::of_set(plan, row), Some(ids));
+        let named = (row, set.name.as_str(), set.debug_id);
+        compute_set(named, &kinds.collect::<Vec<_>>(), more, connection)?;
     }
     Ok(())
+}
+
+/// Writes a compute set: row, name and context; types of vertices with their number; its
+/// estimates of cycles and its variables.
+pub fn compute_set(
+    (row, name, context): (usize, &str, u32),
+    kinds: &[(usize, u64)],
+    (cycles, variables): (Option<Vec<u8>>, Option<Vec<u8>>),
+    connection: &Connection,
+) -> rusqlite::Result<()> {
+    let (types, counts): (Vec<u64>, Vec<u64>) = kinds
+        .iter()
+        .map(|&(kind, count)| (kind as u64, count))
+        .unzip();
+    let edges = counts.iter().sum::<u64>() * 3;
+    let (types, counts) = (encode_list(&types), encode_list(&counts));
+    let table = "compute_sets (compute_set, name, vertex_types, vertex_counts, edge_count,
+                 debug_id, cycles_by_tile_ids, var_ids_diff_rle)";
+    let set = (row, name, types, counts, edges, context, cycles, variables);
+    insert(connection, table, [set])
 }
 
 fn by_tile(plan: &Plan, value: impl Fn(u32) -> u64) -> Vec<u64> {
@@ -76,43 +86,38 @@ fn by_tile(plan: &Plan, value: impl Fn(u32) -> u64) -> Vec<u64> {
 
 /// Writes the vertex types.
 pub fn vertex_types(types: &[VertexType], connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO vertex_types VALUES (?1, ?2, ?3, ?4)")?;
-    for (id, kind) in types.iter().enumerate() {
-        insert.execute(params![id, kind.name, kind.size(), kind.source])?;
-    }
-    Ok(())
+    let types = types.iter().enumerate();
+    let rows = types.map(|(id, kind)| (id, &kind.name, kind.size(), kind.source));
+    insert(connection, "vertex_types", rows)
 }
 
 fn instances(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare("INSERT INTO vertex_instances VALUES (?1, ?2, ?3)")?;
-    for (set, types) in plan.code.sets.iter().enumerate() {
-        for (slot, &kind) in types.iter().enumerate() {
+    let sets = plan.code.sets.iter().enumerate();
+    let rows = sets.flat_map(|(set, types)| {
+        types.iter().enumerate().map(move |(slot, &kind)| {
             let instances = by_tile(plan, |tile| plan.code.instances(set, slot, tile));
-            insert.execute(params![set, kind, encode_rle(&instances)])?;
-        }
-    }
-    Ok(())
+            (set, kind, encode_rle(&instances))
+        })
+    });
+    insert(connection, "vertex_instances", rows)
 }
 
 fn memory_by_compute_set(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
-    let mut insert =
-        connection.prepare("INSERT INTO memory_by_compute_set VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    for set in 0..plan.code.sets.len() {
-        let bytes: Vec<SetBytes> = (0..plan.settings.tiles)
-            .map(|tile| plan.code.set_bytes(set, tile))
-            .collect();
+    let rows = (0..plan.code.sets.len()).map(|set| {
+        let tiles = 0..plan.settings.tiles;
+        let bytes: Vec<SetBytes> = tiles.map(|tile| plan.code.set_bytes(set, tile)).collect();
         let column =
             |get: fn(&SetBytes) -> u64| encode_rle(&bytes.iter().map(get).collect::<Vec<u64>>());
-        insert.execute(params![
+        (
             set,
             column(|b| b.copy),
             column(|b| b.descriptor),
             column(|b| b.edge),
             column(|_| 0),
             column(|b| b.data),
-        ])?;
-    }
-    Ok(())
+        )
+    });
+    insert(connection, "memory_by_compute_set", rows)
 }
 
 /// Bytes by vertex type. The variable-sized field data of a compute set goes to
@@ -140,13 +145,11 @@ fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Resu
             sums[types[0]][tile as usize][3] += code.set_bytes(set, tile).field;
         }
     }
-    let mut insert = connection
-        .prepare("INSERT INTO memory_by_vertex_type VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-    for (kind, sum) in sums.iter().enumerate() {
+    let rows = sums.iter().enumerate().map(|(kind, sum)| {
         let column = |at: usize| encode_list(&sum.iter().map(|b| b[at]).collect::<Vec<u64>>());
         let padding = encode_list(&vec![0; tiles]);
         let [code, copy, descriptor, edge, data] = [0, 1, 2, 3, 4].map(column);
-        insert.execute(params![kind, code, copy, descriptor, edge, padding, data])?;
-    }
-    Ok(())
+        (kind, code, copy, descriptor, edge, padding, data)
+    });
+    insert(connection, "memory_by_vertex_type", rows)
 }

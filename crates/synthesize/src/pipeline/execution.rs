@@ -1,9 +1,10 @@
 //! An execution of a pipelined profile: each IPU counts its own cycles.
 
 use crate::encoding::encode_rle;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::super::cycles::{Run, write_step, write_step_of_ipu};
+use super::super::schema::insert;
 use super::programs::{Program, Programs};
 
 /// How often everything runs.
@@ -53,10 +54,7 @@ pub(super) fn write(programs: &Programs, connection: &Connection) -> rusqlite::R
 impl Execution<'_> {
     fn cycles_by_tile(&self) -> rusqlite::Result<()> {
         let listing = self.programs.listing;
-        let mut insert = self
-            .connection
-            .prepare("INSERT INTO cycles_by_tile VALUES (?1, ?2)")?;
-        for (position, cycles) in self.by_tile.iter().enumerate() {
+        let rows = self.by_tile.iter().enumerate().map(|(position, cycles)| {
             let by_tile = match self.programs.list[position] {
                 Program::Execute { ipu, .. } => listing.by_tile(ipu, cycles),
                 Program::Exchange { from, to } => {
@@ -64,9 +62,9 @@ impl Execution<'_> {
                     from.iter().zip(&to).map(|(from, to)| from + to).collect()
                 }
             };
-            insert.execute(params![self.programs.id(position), encode_rle(&by_tile)])?;
-        }
-        Ok(())
+            (self.programs.id(position), encode_rle(&by_tile))
+        });
+        insert(self.connection, "cycles_by_tile", rows)
     }
 
     fn run(&mut self, run: usize) -> rusqlite::Result<()> {

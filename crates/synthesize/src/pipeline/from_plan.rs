@@ -6,7 +6,7 @@ use super::super::groups::{Group, Role};
 use super::super::model::{Op, Phase};
 use super::super::overhead;
 use super::super::places::Places;
-use super::super::plan::{Plan, category_of};
+use super::super::plan::Plan;
 use super::super::tensors::State;
 use super::super::tensors::TensorOf;
 use super::super::tree::Mark;
@@ -98,7 +98,7 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
         let position = position_of(plan, plan.model.ops[op].places);
         uses.extend(stage_steps(plan, stage).map(|steps| Use { position, steps }));
     }
-    let tiles = tiles_of(group);
+    let tiles = group.window.tiles();
     Tensor {
         name: group.name.clone(),
         from_host: group.mark == Some(Mark::Input),
@@ -106,15 +106,10 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
         on_tiles: tiles
             .map(|tile| OnTile {
                 tile,
-                bytes: plan.bytes(index, tile),
-                class: plan.classes.on_tile(&plan.settings, index, tile),
+                variable: plan.variable(index, tile),
             })
             .collect(),
     }
-}
-
-pub(super) fn tiles_of(group: &Group) -> std::ops::Range<u32> {
-    group.window.first..group.window.first + group.window.count
 }
 
 /// Whether a group is a weight that is trained, not what an optimiser has for it.
@@ -128,7 +123,7 @@ fn is_weight(plan: &Plan, group: &Group) -> bool {
 }
 
 fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
-    let tiles = tiles_of(group);
+    let tiles = group.window.tiles();
     Weight {
         name: group.name.clone(),
         places: group.places,
@@ -138,30 +133,16 @@ fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
 
 /// Variables that come and go on a tile and are no tensors.
 fn locals(plan: &Plan, tile: u32) -> BTreeMap<Local, u64> {
+    let groups = plan.groups_on(tile);
+    let groups = groups.filter(|&group| plan.groups[group].role != Role::Activation);
+    let groups = groups.map(|group| (plan.groups[group].places, plan.variable(group, tile)));
+    let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile).into_iter();
+    let extras = extras.map(|extra| (Places::EVERY, extra.variable));
     let mut locals = BTreeMap::new();
-    let mut add = |local: Local, bytes: u64| {
-        if !plan.classes.always[local.class as usize] {
-            *locals.entry(local).or_default() += bytes;
+    for (places, variable) in groups.chain(extras) {
+        if !plan.classes.always[variable.class as usize] {
+            *locals.entry(Local::new(places, &variable)).or_default() += variable.bytes;
         }
-    };
-    for index in plan.groups_on(tile) {
-        let group = &plan.groups[index];
-        if group.role != Role::Activation {
-            let local = Local {
-                places: group.places,
-                class: plan.classes.on_tile(&plan.settings, index, tile),
-                category: category_of(group.role),
-            };
-            add(local, plan.bytes(index, tile));
-        }
-    }
-    for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
-        let local = Local {
-            places: Places::EVERY,
-            class: extra.class,
-            category: extra.category,
-        };
-        add(local, extra.bytes);
     }
     locals
 }

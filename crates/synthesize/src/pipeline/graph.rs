@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::liveness::Ranges;
+use super::super::liveness::{Ranges, Variable};
 use super::super::places::Places;
 use super::updates::Updates;
 
@@ -55,6 +55,20 @@ pub(super) struct Local {
     pub category: usize,
 }
 
+impl Local {
+    /// Those like a variable of these places.
+    pub fn new(places: Places, variable: &Variable) -> Self {
+        let &Variable {
+            category, class, ..
+        } = variable;
+        Self {
+            places,
+            class,
+            category,
+        }
+    }
+}
+
 /// A tensor that one operation makes and others use.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tensor {
@@ -80,8 +94,7 @@ pub(super) struct Use {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OnTile {
     pub tile: u32,
-    pub bytes: u64,
-    pub class: u32,
+    pub variable: Variable,
 }
 
 /// A weight.

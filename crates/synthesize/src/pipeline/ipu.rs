@@ -160,14 +160,14 @@ impl Ipu<'_> {
             }
         }
         for part in &tensor.on_tiles {
-            let tile = part.tile as usize;
+            let (tile, bytes) = (part.tile as usize, part.variable.bytes);
             if present.kept.slots > 0 {
-                let (of, bytes) = (Of::Ring(name), u64::from(present.kept.slots) * part.bytes);
+                let (of, bytes) = (Of::Ring(name), u64::from(present.kept.slots) * bytes);
                 each(Variable { tile, of, bytes });
             }
             for (what, copies) in &copies {
-                let lives = sum.lives(tensor, part.class, copies);
-                let (of, bytes) = (Of::Copy(name, *what, &lives), part.bytes);
+                let lives = sum.lives(tensor, part.variable.class, copies);
+                let of = Of::Copy(name, *what, &lives);
                 each(Variable { tile, of, bytes });
             }
         }

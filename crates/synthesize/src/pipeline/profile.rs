@@ -9,20 +9,21 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
-use super::super::liveness::Classes;
+use super::super::liveness::{Classes, Variable};
 use super::super::profile_writer::{self, Device};
+use super::super::schema::{self, insert};
 use super::super::settings::Settings;
-use super::super::truth::{TileRow, Truth, Variable};
-use super::super::variable_tables::{categories, extra_bits};
-use super::super::{memory_tables, schema};
+use super::super::truth::{TileRow, Truth};
+use super::super::variable_tables::{categories, class_ranges, variables_of_tile};
+use super::super::{memory_tables, variable_tables};
 use super::form::{LoweredVariables, Place, PlantedTruth, ProfileForm};
 use super::listing::Listing;
 use super::operations::Operations;
 use super::options::PipelineOptions;
 use super::programs::Programs;
-use super::variables::{self, IpuVariables, Variables};
+use super::variables::{self, IpuVariables, Row, Variables};
 use super::{PipelineModel, PipelineTruth, TileContent, execution};
 use crate::encoding::encode_list;
 
@@ -214,11 +215,11 @@ fn listed<'a>(programs: &'a Programs) -> impl Iterator<Item = (usize, &'a IpuVar
 fn graph_info(programs: &Programs, connection: &Connection) -> rusqlite::Result<()> {
     let tiles = listed(programs).flat_map(|(_, ipu)| &ipu.tiles);
     let count: usize = tiles.map(Vec::len).sum();
-    connection.execute(
-        "INSERT INTO graph_info VALUES (?1, 0, ?2, 0)",
-        params![programs.compute_sets(), count],
-    )?;
-    Ok(())
+    insert(
+        connection,
+        "graph_info",
+        [(programs.compute_sets(), 0, count, 0)],
+    )
 }
 
 /// Names, and the contexts of those that the model has.
@@ -227,19 +228,19 @@ fn names(
     operations: &Operations,
     connection: &Connection,
 ) -> rusqlite::Result<()> {
-    let mut string = connection.prepare("INSERT INTO vars_string_table VALUES (?1, ?2)")?;
-    let mut unlowered = connection.prepare("INSERT INTO unlowered_vars VALUES (?1, ?2)")?;
-    let mut context = connection.prepare("INSERT INTO debug_ids VALUES (?1, ?2)")?;
     for (id, name) in variables.names.iter().enumerate() {
         let text = &name.text;
-        if !name.is_user {
-            string.execute(params![id, text])?;
-            continue;
-        }
-        string.execute(params![id, format!("{text}#")])?;
-        unlowered.execute(params![id, text])?;
-        if let Some(context_id) = operations.context_of(text) {
-            context.execute(params![id, encode_list(&[context_id.into()])])?;
+        let end = if name.is_user { "#" } else { "" };
+        insert(
+            connection,
+            "vars_string_table",
+            [(id, format!("{text}{end}"))],
+        )?;
+        if name.is_user {
+            insert(connection, "unlowered_vars", [(id, text)])?;
+            let context = operations.context_of(text);
+            let rows = context.map(|context| (id, encode_list(&[context.into()])));
+            insert(connection, "debug_ids", rows)?;
         }
     }
     Ok(())
@@ -259,49 +260,34 @@ fn classes(variables: &Variables, steps: u32) -> Classes {
 }
 
 fn write_classes(classes: &Classes, connection: &Connection) -> rusqlite::Result<()> {
-    let mut class = connection.prepare("INSERT INTO eq_classes VALUES (?1, ?2)")?;
-    let mut range = connection.prepare("INSERT INTO eq_class_step VALUES (?1, ?2, ?3)")?;
     let all = classes.ranges.iter().zip(&classes.always).enumerate();
     for (id, (ranges, is_always)) in all.skip(1) {
-        class.execute(params![id, is_always])?;
-        for (from, to) in ranges {
-            range.execute(params![id, from, to])?;
-        }
+        insert(connection, "eq_classes", [(id, is_always)])?;
+        insert(connection, "eq_class_step", class_ranges(id, ranges))?;
     }
     Ok(())
 }
 
 /// One row for each variable; tiles are numbered through.
 fn rows(programs: &Programs, connection: &Connection) -> rusqlite::Result<()> {
-    let variables = programs.variables;
-    let mut insert = connection.prepare(
-        "INSERT INTO vars_info (var_id, tile, name_base_id, name_suffix, size_bytes,
-         alignment, offset, category, equivalence_class, unlowered_var_id, bitset)
-         VALUES (?1, ?2, ?3, ?9, ?4, ?10, ?5, ?6, ?7, ?11, ?8)",
-    )?;
-    let mut id = 0u64;
-    let tiles = listed(programs).flat_map(|(_, ipu)| &ipu.tiles);
-    for (tile, rows) in tiles.enumerate() {
-        let mut offset = 0;
-        for row in rows {
-            let Variable {
-                category,
-                class,
-                bytes,
-            } = row.variable;
-            let is_always = class == variables::ALWAYS;
-            let (suffix, alignment, bits) = match variables.names[row.name].is_user {
-                true => ("0", 8, if is_always { 259 } else { 257 }),
-                false => ("", 4, extra_bits(category, class, is_always)),
-            };
-            let unlowered = (alignment == 8).then_some(row.name);
-            insert.execute(params![
-                id, tile, row.name, bytes, offset, category, class, bits, suffix, alignment,
-                unlowered
-            ])?;
-            id += 1;
-            offset += if is_always { bytes } else { 0 };
+    let mut first = 0;
+    let row = |&Row { name, variable }: &Row| {
+        let is_user = programs.variables.names[name].is_user;
+        variable_tables::Row {
+            name,
+            suffix: if is_user { "0" } else { "" }.to_owned(),
+            is_user,
+            unlowered: is_user.then_some(name),
+            category: variable.category,
+            is_always: variable.class == variables::ALWAYS,
+            variable,
         }
+    };
+    let tiles = listed(programs).flat_map(|(_, ipu)| &ipu.tiles);
+    for (rows, tile) in tiles.zip(0..) {
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        variables_of_tile((tile, first), &rows, false, connection)?;
+        first += rows.len() as u32;
     }
     Ok(())
 }

@@ -2,9 +2,10 @@
 //! operation on each of its IPUs, then exchanges between neighbours.
 
 use crate::encoding::{encode_list, encode_rle};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
-use super::super::vertex_tables::vertex_types;
+use super::super::schema::insert;
+use super::super::vertex_tables::{compute_set, vertex_types};
 use super::listing::Listing;
 use super::operations::{Instances, Operations};
 use super::variables::Variables;
@@ -15,6 +16,10 @@ const SEQUENCE: u32 = 1;
 const ON_TILE_EXECUTE: u32 = 2;
 const GLOBAL_EXCHANGE: u32 = 12;
 const WRITE_UNDEF: u32 = 20;
+
+/// The table of programs, as far as they have anything.
+const PROGRAMS: &str =
+    "programs (id, variant, variant_index, children, debug_id, control_code_bytes_by_tile)";
 
 /// Bytes that each tile sends in an exchange between IPUs.
 const SENT: u64 = 64;
@@ -121,20 +126,20 @@ impl<'a> Programs<'a> {
     fn steps_of_liveness(&self, connection: &Connection) -> rusqlite::Result<()> {
         let tiles = (self.listing.tiles * self.listing.all_ipus()) as usize;
         let none = encode_rle(&vec![0; tiles]);
-        let mut program = connection.prepare(
-            "INSERT INTO programs (id, variant, children, debug_id, control_code_bytes_by_tile)
-             VALUES (?1, ?2, ?3, 0, ?4)",
-        )?;
-        let mut step = connection.prepare("INSERT INTO depth_first_steps VALUES (?1, ?1, ?2)")?;
         for id in 0..u64::from(self.variables.steps) {
             let (kind, children): (_, Vec<u64>) = match id {
                 0 => (SEQUENCE, (1..u64::from(self.steps())).collect()),
                 _ => (WRITE_UNDEF, Vec::new()),
             };
-            program.execute(params![id, kind, encode_list(&children), none])?;
-            step.execute(params![id, (id > 0).then_some(0)])?;
+            let row = (id, kind, None::<u64>, encode_list(&children), 0, &none);
+            insert(connection, PROGRAMS, [row])?;
+            insert(
+                connection,
+                "depth_first_steps",
+                [(id, id, (id > 0).then_some(0))],
+            )?;
         }
-        connection.execute_batch("INSERT INTO control_programs (id, program) VALUES (0, 0)")
+        insert(connection, "control_programs (id, program)", [(0, 0)])
     }
 
     /// A program of the list: its type, the row that it refers to, its context.
@@ -147,15 +152,9 @@ impl<'a> Programs<'a> {
         let id = self.id(position);
         let tiles = (self.listing.tiles * self.listing.all_ipus()) as usize;
         let none = encode_rle(&vec![0; tiles]);
-        let mut program = connection.prepare_cached(
-            "INSERT INTO programs (id, variant, variant_index, children, debug_id,
-             control_code_bytes_by_tile) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?;
-        program.execute(params![id, kind, row, encode_list(&[]), context, none])?;
-        let mut step =
-            connection.prepare_cached("INSERT INTO depth_first_steps VALUES (?1, ?1, 0)")?;
-        step.execute(params![id])?;
-        Ok(())
+        let row = (id, kind, row, encode_list(&[]), context, none);
+        insert(connection, PROGRAMS, [row])?;
+        insert(connection, "depth_first_steps", [(id, id, 0)])
     }
 
     /// A compute set on an IPU: its vertices are on tiles of that one alone.
@@ -169,45 +168,15 @@ impl<'a> Programs<'a> {
         let instances = self.instances(set, ipu);
         let replicas = u64::from(self.listing.replicas);
         let sum = |instances: &Instances| replicas * instances.by_tile.iter().sum::<u64>();
-        let counts: Vec<u64> = instances.iter().map(sum).collect();
-        let types = instances.iter().map(|instance| instance.vertex_type as u64);
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO compute_sets (compute_set, name, vertex_types, vertex_counts,
-             edge_count, debug_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?;
-        let edges = counts.iter().sum::<u64>() * 3;
-        let (types, counts) = (
-            encode_list(&types.collect::<Vec<_>>()),
-            encode_list(&counts),
-        );
-        insert.execute(params![
-            row,
-            entry.name,
-            types,
-            counts,
-            edges,
-            entry.context
-        ])?;
-        let mut execute = connection
-            .prepare_cached("INSERT INTO program_type_on_tile_execute VALUES (?1, ?1)")?;
-        execute.execute([row])?;
-        self.vertices(row, ipu, &instances, connection)
-    }
-
-    fn vertices(
-        &self,
-        row: usize,
-        ipu: u32,
-        instances: &[Instances],
-        connection: &Connection,
-    ) -> rusqlite::Result<()> {
-        let mut insert =
-            connection.prepare_cached("INSERT INTO vertex_instances VALUES (?1, ?2, ?3)")?;
-        for instance in instances {
+        let kinds = instances.iter().map(|kind| (kind.vertex_type, sum(kind)));
+        let named = (row, entry.name.as_str(), entry.context);
+        compute_set(named, &kinds.collect::<Vec<_>>(), (None, None), connection)?;
+        insert(connection, "program_type_on_tile_execute", [(row, row)])?;
+        let rows = instances.iter().map(|instance| {
             let by_tile = encode_rle(&self.listing.by_tile(ipu, &instance.by_tile));
-            insert.execute(params![row, instance.vertex_type, by_tile])?;
-        }
-        Ok(())
+            (row, instance.vertex_type, by_tile)
+        });
+        insert(connection, "vertex_instances", rows)
     }
 
     fn exchange(
@@ -218,32 +187,31 @@ impl<'a> Programs<'a> {
     ) -> rusqlite::Result<()> {
         let sent = vec![SENT; self.listing.tiles as usize];
         let all = SENT * u64::from(self.listing.tiles);
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO program_type_global_exchange (id, bytes_received_by_tile_rle,
-             bytes_sent_by_tile_rle, bytes_received_by_ipu_rle, bytes_sent_by_ipu_rle,
-             max_data_sent_and_received_by_ipu_rle, sync_type)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'External')",
-        )?;
         let max_by_ipu = vec![all; self.listing.all_ipus() as usize];
-        insert.execute(params![
+        let row = (
             row,
             encode_rle(&self.listing.by_tile(to, &sent)),
             encode_rle(&self.listing.by_tile(from, &sent)),
             encode_rle(&self.listing.by_ipu(to, all)),
             encode_rle(&self.listing.by_ipu(from, all)),
             encode_rle(&max_by_ipu),
-        ])?;
-        Ok(())
+            "External",
+        );
+        let table = "program_type_global_exchange (id, bytes_received_by_tile_rle,
+                     bytes_sent_by_tile_rle, bytes_received_by_ipu_rle, bytes_sent_by_ipu_rle,
+                     max_data_sent_and_received_by_ipu_rle, sync_type)";
+        insert(connection, table, [row])
     }
 }
 
 fn types(connection: &Connection) -> rusqlite::Result<()> {
-    let mut types = connection.prepare("INSERT INTO program_types VALUES (?1, ?2, ?3)")?;
     let execute = Some("program_type_on_tile_execute");
     let exchange = Some("program_type_global_exchange");
-    types.execute(params![SEQUENCE, "Sequence", None::<&str>])?;
-    types.execute(params![ON_TILE_EXECUTE, "OnTileExecute", execute])?;
-    types.execute(params![GLOBAL_EXCHANGE, "GlobalExchange", exchange])?;
-    types.execute(params![WRITE_UNDEF, "WriteUndef", None::<&str>])?;
-    Ok(())
+    let types = [
+        (SEQUENCE, "Sequence", None),
+        (ON_TILE_EXECUTE, "OnTileExecute", execute),
+        (GLOBAL_EXCHANGE, "GlobalExchange", exchange),
+        (WRITE_UNDEF, "WriteUndef", None),
+    ];
+    insert(connection, "program_types", types)
 }

@@ -176,7 +176,7 @@ impl Step<'_> {
             route.made.1 == pass && is_held(stage) && is_held(next)
         });
         let on_tiles = sent.flat_map(|route| &route.tensor.on_tiles);
-        let sum: u64 = on_tiles.map(|part| part.bytes).sum();
+        let sum: u64 = on_tiles.map(|part| part.variable.bytes).sum();
         bytes[self.stages.ipu(stage) as usize][0] += sum;
         bytes[self.stages.ipu(next) as usize][1] += sum;
     }

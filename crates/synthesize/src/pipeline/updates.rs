@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use super::super::groups::{Group, Role};
 use super::super::model::Phase;
 use super::super::places::Places;
-use super::super::plan::{Plan, category_of};
+use super::super::plan::Plan;
 use super::super::settings::Framework;
 use super::super::templates::Kind;
 use super::super::tensors::{State, TensorOf};
 use super::super::tree::Mark;
-use super::from_plan::{steps_of, tiles_of};
+use super::from_plan::steps_of;
 use super::graph::{Local, Steps};
 use super::options::{Elsewhere, PipelineOptions};
 
@@ -92,7 +92,7 @@ fn is_used(plan: &Plan, group: &Group, op: usize) -> bool {
 
 fn held(plan: &Plan, index: usize, group: &Group) -> Held {
     let mut on_tiles = vec![0; plan.settings.tiles as usize];
-    for tile in tiles_of(group) {
+    for tile in group.window.tiles() {
         on_tiles[tile as usize] = plan.bytes(index, tile);
     }
     Held {
@@ -103,12 +103,7 @@ fn held(plan: &Plan, index: usize, group: &Group) -> Held {
 }
 
 fn local(plan: &Plan, index: usize, tile: u32) -> Local {
-    let group = &plan.groups[index];
-    Local {
-        places: group.places,
-        class: plan.classes.on_tile(&plan.settings, index, tile),
-        category: category_of(group.role),
-    }
+    Local::new(plan.groups[index].places, &plan.variable(index, tile))
 }
 
 fn made(plan: &Plan, tile: u32, ops: &[(usize, Steps)]) -> BTreeMap<Local, Vec<(usize, u64)>> {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::liveness::Ranges;
+use super::super::liveness::Variable as Lowered;
 use super::super::overhead::{CATEGORIES, category};
 use super::super::place_truth::Kind;
 use super::super::places::Places;
-use super::super::truth::Variable as Lowered;
 use super::copies::What;
 use super::form::PlantedTruth;
 use super::ipu::{Of, Variable};

@@ -130,9 +130,6 @@ impl Planter<'_> {
     }
 
     fn everywhere(&self) -> Window {
-        Window {
-            first: 0,
-            count: self.settings.tiles,
-        }
+        Window::all(self.settings.tiles)
     }
 }

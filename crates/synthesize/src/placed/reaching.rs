@@ -87,7 +87,7 @@ impl Planter<'_> {
     }
 
     fn gathered(&mut self, norm: &Norm) {
-        let one_tile = Window { first: 0, count: 1 };
+        let one_tile = Window::all(1);
         let (op, gather) = norm.gather;
         let gathered = [Access::Destination, Access::Compute]
             .iter()
