@@ -104,7 +104,7 @@ pub fn write_with_pipeline<S: AsRef<OsStr>>(
 ) -> anyhow::Result<PipelineModel> {
     let plan = plan::build(parsed(folder, options)?.settle()?);
     write_plan(&plan)?;
-    Ok(PipelineModel::new(&plan))
+    Ok(PipelineModel::new(plan))
 }
 
 /// Options as on the command line.
@@ -124,10 +124,12 @@ fn parsed<S: AsRef<OsStr>>(
 pub fn generate(options: &options::Options) -> anyhow::Result<Summary> {
     let plan = plan::build(options.settle()?);
     match &options.pipelined() {
-        None => write_plan(&plan)?,
-        Some(pipelined) => write_pipeline(&plan, pipelined)?,
+        None => {
+            write_plan(&plan)?;
+            summary(&plan)
+        }
+        Some(pipelined) => summary(&write_pipeline(plan, pipelined)?.plan),
     }
-    summary(&plan)
 }
 
 fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
@@ -140,7 +142,10 @@ fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_pipeline(plan: &plan::Plan, pipelined: &pipelined::Pipelined) -> anyhow::Result<()> {
+fn write_pipeline(
+    plan: plan::Plan,
+    pipelined: &pipelined::Pipelined,
+) -> anyhow::Result<PipelineModel> {
     let positions = plan.settings.layers + 2;
     for cut in &pipelined.cuts {
         anyhow::ensure!(
@@ -149,8 +154,8 @@ fn write_pipeline(plan: &plan::Plan, pipelined: &pipelined::Pipelined) -> anyhow
             positions - 1
         );
     }
-    let profile = make_room(plan)?;
-    write_debug(plan)?;
+    let profile = make_room(&plan)?;
+    write_debug(&plan)?;
     let model = PipelineModel::new(plan);
     model.write_profile(
         &profile,
@@ -158,7 +163,7 @@ fn write_pipeline(plan: &plan::Plan, pipelined: &pipelined::Pipelined) -> anyhow
         &pipelined.options,
         &pipelined.form,
     )?;
-    Ok(())
+    Ok(model)
 }
 
 /// Makes the folder, and sees to it that it has no profile.

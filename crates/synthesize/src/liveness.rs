@@ -7,8 +7,11 @@ use super::random::topic;
 use super::settings::Settings;
 use super::tree::{Content, Mark, Program, Tree, Type};
 
-/// Half-open step ranges, ascending and apart.
-pub type Ranges = Vec<(u32, u32)>;
+/// Half-open steps.
+pub type Steps = (u32, u32);
+
+/// Ranges of steps, ascending and apart.
+pub type Ranges = Vec<Steps>;
 
 /// A lowered variable, as far as memory goes.
 #[derive(Debug, Clone, Copy)]

@@ -25,10 +25,6 @@ use super::plan::Plan;
 pub struct PlaceTruth {
     layers: u32,
     ranges: Vec<Ranges>,
-    /// Names of variables: groups first, then the others.
-    names: Vec<String>,
-    /// How many groups there are.
-    groups: usize,
     tiles: Vec<Tile>,
     ties: Vec<(String, Places)>,
     operations: Vec<OperationTruth>,
@@ -40,7 +36,7 @@ pub struct PlaceTruth {
 pub(crate) struct Kind {
     /// Position in [`CATEGORIES`].
     pub category: usize,
-    /// Number of its name; see [`PlaceTruth::name`].
+    /// Number of its name; see [`Plan::names`].
     pub name: usize,
 }
 
@@ -65,8 +61,6 @@ impl PlaceTruth {
         let mut truth = Self {
             layers: plan.settings.layers,
             ranges: plan.classes.ranges.clone(),
-            names: names(plan),
-            groups: plan.groups.len(),
             tiles: Vec::new(),
             ties: ties(plan),
             operations: operations(plan),
@@ -152,12 +146,6 @@ impl PlaceTruth {
         kinds
     }
 
-    /// A name by its number, and whether a variable of user data has it.
-    pub(crate) fn name(&self, number: usize) -> (&str, bool) {
-        let is_user = number < self.groups;
-        (&self.names[number], is_user)
-    }
-
     fn explained(&self, tile: &Tile, places: Places) -> u64 {
         let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
         let not_always_live = tile.not_always_live.iter();
@@ -173,11 +161,6 @@ impl PlaceTruth {
         });
         tile.fixed(places) + live.max().unwrap_or(0) as u64
     }
-}
-
-fn names(plan: &Plan) -> Vec<String> {
-    let groups = plan.groups.iter().map(|group| group.name.clone());
-    groups.chain(overhead::names(&plan.code)).collect()
 }
 
 /// The kind of a variable outside the groups.

@@ -6,7 +6,7 @@ use super::author;
 use super::code::{self, Code};
 use super::contexts::{self, Contexts};
 use super::groups::{Group, Role};
-use super::liveness::{self, Classes, Variable};
+use super::liveness::{self, Classes, Steps, Variable};
 use super::model::Model;
 use super::overhead::{self, category};
 use super::planter::{self, NEEDED};
@@ -174,6 +174,27 @@ impl Plan {
             0 => 0,
             _ => explained * (1 + self.settings.random.below(percent, about)) / 100,
         }
+    }
+
+    /// From the first to the last step of an operation.
+    pub fn steps_of(&self, op: usize) -> Option<Steps> {
+        let stages = self.tree.op_stages[op].iter();
+        let steps = stages.flat_map(|&stage| self.stage_steps(stage));
+        steps.reduce(|all, steps| (all.0.min(steps.0), all.1.max(steps.1)))
+    }
+
+    /// The steps of a program stage, each time that it is listed.
+    pub fn stage_steps(&self, stage: usize) -> impl Iterator<Item = Steps> + '_ {
+        let (first, last) = self.tree.stages[stage].programs;
+        let firsts = self.tree.listings[first as usize].iter();
+        let lasts = self.tree.listings[last as usize].iter();
+        firsts.zip(lasts).map(|(&first, &last)| (first, last + 1))
+    }
+
+    /// Names of variables: of the groups first, then of the others.
+    pub fn names(&self) -> Vec<String> {
+        let groups = self.groups.iter().map(|group| group.name.clone());
+        groups.chain(overhead::names(&self.code)).collect()
     }
 
     /// The context of the variables of a group.

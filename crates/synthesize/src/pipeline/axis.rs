@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::graph::{Graph, Pass, Steps};
+use super::graph::{Graph, Pass};
 use super::keep::{Kind, Reruns};
 use super::stages::Stages;
 use super::walk::{Part, Run};
+use crate::liveness::Steps;
 
 /// Consecutive steps of a part.
 #[derive(Debug, Clone, Copy)]

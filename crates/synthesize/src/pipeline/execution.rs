@@ -3,9 +3,10 @@
 use crate::encoding::encode_rle;
 use rusqlite::Connection;
 
-use super::super::cycles::{Run, write_step, write_step_of_ipu};
-use super::super::schema::insert;
 use super::programs::{Program, Programs};
+use crate::cycles::{Run, write_step, write_step_of_ipu};
+use crate::random::topic;
+use crate::schema::insert;
 
 /// How often everything runs.
 const RUNS: usize = 2;
@@ -30,10 +31,7 @@ struct Execution<'a> {
 pub(super) fn write(programs: &Programs, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
     let ipus = programs.listing.ipus as usize;
     let cycles = |program: &Program| match *program {
-        Program::Execute { set, ipu } => {
-            let instances = programs.instances(set, ipu);
-            programs.operations.cycles(set, &instances)
-        }
+        Program::Execute { set, ipu } => cycles_of_set(programs, set, ipu),
         Program::Exchange { .. } => vec![EXCHANGE; programs.listing.tiles as usize],
     };
     let mut execution = Execution {
@@ -49,6 +47,20 @@ pub(super) fn write(programs: &Programs, connection: &Connection) -> rusqlite::R
         execution.run(run)?;
     }
     Ok(execution.cycles)
+}
+
+/// Cycles of a compute set on an IPU, by tile.
+fn cycles_of_set(programs: &Programs, set: usize, ipu: u32) -> Vec<u64> {
+    let instances = programs.instances(set, ipu);
+    let cycles = |tile: usize| {
+        let is_active = instances.iter().any(|(_, by_tile)| by_tile[tile] > 0);
+        let about = [topic::CYCLES, set as u64, tile as u64 / 128, 7];
+        match is_active {
+            true => 60 + programs.plan.settings.random.below(4000, about),
+            false => 0,
+        }
+    };
+    (0..programs.listing.tiles as usize).map(cycles).collect()
 }
 
 impl Execution<'_> {

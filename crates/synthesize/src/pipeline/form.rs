@@ -1,8 +1,8 @@
 //! How the profile of a pipelined compilation is written, and what it has that
 //! nothing in the compilation for one IPU tells.
 
-use super::super::random::{Random, topic};
 use super::options::Schedule;
+use crate::random::{Random, topic};
 
 /// How a profile is written, and what is planted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::super::groups::{Group, Role};
-use super::super::model::{Op, Phase};
-use super::super::overhead;
-use super::super::places::Places;
-use super::super::plan::Plan;
-use super::super::tensors::State;
-use super::super::tensors::TensorOf;
-use super::super::tree::Mark;
-use super::graph::{Graph, Local, OnTile, Steps, Tensor, Use, Weight};
+use super::graph::{Cycles, Graph, Local, OnTile, Tensor, Use, Weight};
 use super::updates::updates;
+use crate::cycles;
+use crate::groups::{Group, Role};
+use crate::liveness::Steps;
+use crate::model::{Op, Phase};
+use crate::overhead;
+use crate::places::Places;
+use crate::plan::Plan;
+use crate::tensors::State;
+use crate::tensors::TensorOf;
+use crate::tree::Mark;
 
 /// Fills a graph from a plan.
 pub(super) fn graph(plan: &Plan) -> Graph {
@@ -38,13 +40,14 @@ pub(super) fn graph(plan: &Plan) -> Graph {
     let tiles = 0..plan.settings.tiles;
     graph.locals = tiles.map(|tile| locals(plan, tile)).collect();
     graph.updates = updates(plan);
+    graph.cycles = cycles(plan);
     graph
 }
 
 /// The steps of each position in both passes, and where these begin and end.
 fn passes(plan: &Plan, graph: &mut Graph) {
     for (index, op) in plan.model.ops.iter().enumerate() {
-        let (Some(position), Some(steps)) = (position(plan, op), steps_of(plan, index)) else {
+        let (Some(position), Some(steps)) = (position(plan, op), plan.steps_of(index)) else {
             continue;
         };
         let pass = match op.phase {
@@ -62,6 +65,41 @@ fn passes(plan: &Plan, graph: &mut Graph) {
     graph.backward_start = first(&graph.backward);
 }
 
+fn cycles(plan: &Plan) -> Cycles {
+    let positions = plan.settings.layers as usize + 2;
+    let mut sums = Cycles {
+        forward: vec![0; positions],
+        backward: vec![0; positions],
+        update: vec![0; positions],
+    };
+    cycles::run(plan, None, &mut |program, call| {
+        let node = &plan.tree.programs[program as usize];
+        let caller = call.and_then(|call| plan.tree.programs[call as usize].op);
+        let Some(op) = caller.or(node.op).map(|op| &plan.model.ops[op]) else {
+            return;
+        };
+        let pass = match op.phase {
+            Phase::Embedding | Phase::Forward | Phase::Head => &mut sums.forward,
+            Phase::Backward => &mut sums.backward,
+            Phase::Optimiser => &mut sums.update,
+            Phase::Compiler => return,
+        };
+        let called = op
+            .call
+            .map(|site| Places::layer(plan.model.calls[site].layer));
+        let places = match called.filter(|_| call.is_some()) {
+            Some(places) => places,
+            None => node.places.unwrap_or(Places::NONE),
+        };
+        let places = places.in_order(plan.settings.layers);
+        let all = cycles::estimated(plan, program);
+        for &position in &places {
+            pass[position as usize] += all / places.len() as u64;
+        }
+    });
+    sums
+}
+
 /// The position of an operation that works for one place in the main program.
 fn position(plan: &Plan, op: &Op) -> Option<u32> {
     let is_one = op.places.count() == 1 && op.function.is_none();
@@ -76,27 +114,12 @@ fn position_of(plan: &Plan, places: Places) -> u32 {
     found.unwrap_or(layers + 1)
 }
 
-/// From the first to the last step of an operation.
-pub(super) fn steps_of(plan: &Plan, op: usize) -> Option<Steps> {
-    let stages = plan.tree.op_stages[op].iter();
-    let steps = stages.flat_map(|&stage| stage_steps(plan, stage));
-    steps.reduce(|all, steps| (all.0.min(steps.0), all.1.max(steps.1)))
-}
-
-/// The steps of a program stage, each time that it is listed.
-fn stage_steps(plan: &Plan, stage: usize) -> impl Iterator<Item = Steps> + '_ {
-    let (first, last) = plan.tree.stages[stage].programs;
-    let firsts = plan.tree.listings[first as usize].iter();
-    let lasts = plan.tree.listings[last as usize].iter();
-    firsts.zip(lasts).map(|(&first, &last)| (first, last + 1))
-}
-
 fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
     let mut uses = Vec::new();
     for &(stage, _) in &group.uses {
         let op = plan.tree.stages[stage].op;
         let position = position_of(plan, plan.model.ops[op].places);
-        uses.extend(stage_steps(plan, stage).map(|steps| Use { position, steps }));
+        uses.extend(plan.stage_steps(stage).map(|steps| Use { position, steps }));
     }
     let tiles = group.window.tiles();
     Tensor {

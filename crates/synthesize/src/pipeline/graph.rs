@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::liveness::{Ranges, Variable};
-use super::super::places::Places;
-use super::updates::Updates;
-
-/// Half-open steps.
-pub(super) type Steps = (u32, u32);
+use crate::liveness::{Ranges, Steps, Variable};
+use crate::places::Places;
 
 /// Forward or backward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +40,17 @@ pub(super) struct Graph {
     pub locals: Vec<BTreeMap<Local, u64>>,
     /// Updates of weights.
     pub updates: Updates,
+    /// Estimated cycles of each position.
+    pub cycles: Cycles,
+}
+
+/// The cycles of each position by one run of each program. What several places do counts in
+/// equal parts; what no place does, nowhere.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cycles {
+    pub forward: Vec<u64>,
+    pub backward: Vec<u64>,
+    pub update: Vec<u64>,
 }
 
 /// Variables of single operations that are live at the same steps.
@@ -104,6 +111,37 @@ pub(super) struct Weight {
     pub places: Places,
     /// Tiles and bytes.
     pub on_tiles: Vec<(u32, u64)>,
+}
+
+/// All updates of a model.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Updates {
+    /// In the order of their steps.
+    pub all: Vec<Update>,
+    /// By tile: variables among those of operations that only an update uses.
+    pub made: Vec<BTreeMap<Local, Vec<(usize, u64)>>>,
+    /// By tile: bytes of gradients among those, which accumulators take the place of.
+    pub gradients: Vec<BTreeMap<Local, u64>>,
+    /// Has TensorFlow made the model?
+    pub is_tensorflow: bool,
+}
+
+/// An operation that updates weights.
+#[derive(Debug, Clone)]
+pub(super) struct Update {
+    pub steps: Steps,
+    pub state: Vec<Held>,
+    pub weights: Vec<Held>,
+}
+
+/// A tensor that is always live in the compilation for one IPU.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    pub places: Places,
+    /// Over all tiles.
+    pub bytes: u64,
+    /// By tile; none where it has no part.
+    pub on_tiles: Vec<u64>,
 }
 
 impl Graph {

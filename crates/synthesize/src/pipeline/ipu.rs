@@ -6,13 +6,14 @@ use std::slice::from_ref;
 
 use super::axis::{Axis, Layout};
 use super::copies::{Copies, Copy, What};
-use super::graph::{Graph, Local, Pass, Steps};
+use super::graph::{Graph, Local, Pass};
 use super::keep::{Kept, Reruns, kept};
 use super::options::{PipelineOptions, Recompute};
 use super::route::Route;
 use super::stages::Stages;
 use super::sum::{Moments, Sum};
 use super::walk::{Part, Pipeline, Run};
+use crate::liveness::Steps;
 
 /// One IPU of a pipeline.
 pub(super) struct Ipu<'a> {

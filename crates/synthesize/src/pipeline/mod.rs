@@ -30,7 +30,6 @@ mod ipu;
 mod keep;
 mod listing;
 mod model;
-mod operations;
 mod options;
 mod profile;
 mod programs;

@@ -2,27 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::super::place_truth::PlaceTruth;
-use super::super::places::Places;
-use super::super::plan::Plan;
-use super::super::settings::Settings;
 use super::form::PlantedTruth;
 use super::from_plan;
 use super::graph::Graph;
-use super::operations::Operations;
 use super::options::PipelineOptions;
 use super::simulate::{IpuMemory, simulate};
 use super::stages::Stages;
-use super::step::{self, Cycles};
+use crate::place_truth::PlaceTruth;
+use crate::places::Places;
+use crate::plan::Plan;
 
 /// A planted model that can be compiled for several IPUs.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct PipelineModel {
-    pub(super) settings: Settings,
+    pub(crate) plan: Plan,
     pub(super) graph: Graph,
     pub(super) places: PlaceTruth,
-    pub(super) operations: Operations,
-    pub(super) cycles: Cycles,
 }
 
 /// The memory of a pipelined compilation.
@@ -70,13 +65,11 @@ pub struct StageTruth {
 }
 
 impl PipelineModel {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: Plan) -> Self {
         Self {
-            settings: plan.settings.clone(),
-            graph: from_plan::graph(plan),
-            places: PlaceTruth::new(plan),
-            operations: Operations::new(plan),
-            cycles: step::cycles(plan),
+            graph: from_plan::graph(&plan),
+            places: PlaceTruth::new(&plan),
+            plan,
         }
     }
 

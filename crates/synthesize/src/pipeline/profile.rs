@@ -7,25 +7,26 @@
 //! which [`write_with_pipeline`](crate::write_with_pipeline) writes, belongs to
 //! this profile too.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::super::liveness::{Classes, Variable};
-use super::super::profile_writer::{self, Device};
-use super::super::schema::{self, insert};
-use super::super::settings::Settings;
-use super::super::truth::{TileRow, Truth};
-use super::super::variable_tables::{categories, class_ranges, variables_of_tile};
-use super::super::{memory_tables, variable_tables};
 use super::form::{LoweredVariables, Place, PlantedTruth, ProfileForm};
 use super::listing::Listing;
-use super::operations::Operations;
 use super::options::PipelineOptions;
 use super::programs::Programs;
 use super::variables::{self, IpuVariables, Row, Variables};
 use super::{PipelineModel, PipelineTruth, TileContent, execution};
 use crate::encoding::encode_list;
+use crate::liveness::{Classes, Variable};
+use crate::plan::Plan;
+use crate::profile_writer::{self, Device};
+use crate::schema::{self, insert};
+use crate::settings::Settings;
+use crate::truth::{TileRow, Truth};
+use crate::variable_tables::{categories, class_ranges, variables_of_tile};
+use crate::{memory_tables, variable_tables};
 
 /// Tables that are there only with lowered variables.
 const OF_VARIABLES: [&str; 8] = [
@@ -63,7 +64,8 @@ impl PipelineModel {
                 tiles: self.graph.tiles,
             };
             let kept = (options.schedule, stage.slots);
-            stage.planted = PlantedTruth::new(&form.planted, self.settings.random, place, kept);
+            stage.planted =
+                PlantedTruth::new(&form.planted, self.plan.settings.random, place, kept);
             let tiles = stage.tiles.iter_mut().enumerate();
             tiles.for_each(|(tile, bytes)| *bytes += stage.planted.bytes(tile));
             variables.plant(ipu as usize, &stage.planted);
@@ -77,8 +79,8 @@ impl PipelineModel {
                 1
             },
         };
-        let programs = Programs::new(&self.operations, &variables, listing, self.is_training());
-        let mut connection = profile_writer::create(path, self.settings.page_size)?;
+        let programs = Programs::new(&self.plan, &variables, listing);
+        let mut connection = profile_writer::create(path, self.plan.settings.page_size)?;
         let transaction = connection.transaction()?;
         self.tables(&programs, form, &mut truth, &transaction)?;
         transaction.commit()?;
@@ -121,7 +123,7 @@ impl PipelineModel {
         let settings = Settings {
             // The profile has none.
             no_cycle_estimates: true,
-            ..self.settings.clone()
+            ..self.plan.settings.clone()
         };
         let device = Device {
             ipus: programs.listing.ipus,
@@ -148,7 +150,7 @@ impl PipelineModel {
         categories(|category| category, connection)?;
         let classes = classes(variables, programs.steps());
         if has_variables {
-            names(variables, &self.operations, connection)?;
+            names(variables, &self.plan, connection)?;
             write_classes(&classes, connection)?;
             rows(programs, connection)?;
         }
@@ -173,7 +175,10 @@ impl PipelineModel {
         connection: &Connection,
     ) -> rusqlite::Result<Vec<Vec<i64>>> {
         let steps = programs.steps() as usize;
-        let (plain, bytes) = (self.settings.plain_bytes(), self.settings.bytes_per_tile);
+        let (plain, bytes) = (
+            self.plan.settings.plain_bytes(),
+            self.plan.settings.bytes_per_tile,
+        );
         let mut all = Truth::new(steps, plain, bytes);
         let mut by_ipu: Vec<Vec<i64>> = Vec::new();
         for (number, ipu) in listed(programs) {
@@ -223,11 +228,11 @@ fn graph_info(programs: &Programs, connection: &Connection) -> rusqlite::Result<
 }
 
 /// Names, and the contexts of those that the model has.
-fn names(
-    variables: &Variables,
-    operations: &Operations,
-    connection: &Connection,
-) -> rusqlite::Result<()> {
+fn names(variables: &Variables, plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
+    let groups = plan.groups.iter().enumerate();
+    let contexts: HashMap<&str, u32> = groups
+        .map(|(index, group)| (group.name.as_str(), plan.context_of_group(group, index)))
+        .collect();
     for (id, name) in variables.names.iter().enumerate() {
         let text = &name.text;
         let end = if name.is_user { "#" } else { "" };
@@ -238,8 +243,8 @@ fn names(
         )?;
         if name.is_user {
             insert(connection, "unlowered_vars", [(id, text)])?;
-            let context = operations.context_of(text);
-            let rows = context.map(|context| (id, encode_list(&[context.into()])));
+            let context = contexts.get(text.as_str());
+            let rows = context.map(|&context| (id, encode_list(&[context.into()])));
             insert(connection, "debug_ids", rows)?;
         }
     }

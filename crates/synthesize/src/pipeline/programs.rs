@@ -1,14 +1,17 @@
 //! The programs of a pipelined profile: one for each step of liveness, then each
-//! operation on each of its IPUs, then exchanges between neighbours.
+//! operation on each of its IPUs, with the contexts that it has in the `debug.cbor` of the
+//! compilation for one IPU, then exchanges between neighbours.
 
 use crate::encoding::{encode_list, encode_rle};
 use rusqlite::Connection;
 
-use super::super::schema::insert;
-use super::super::vertex_tables::{compute_set, vertex_types};
 use super::listing::Listing;
-use super::operations::{Instances, Operations};
 use super::variables::Variables;
+use crate::places::Places;
+use crate::plan::Plan;
+use crate::schema::insert;
+use crate::tree::{ComputeSet, Type};
+use crate::vertex_tables::{compute_set, vertex_types};
 
 /// Types of programs, as real files number them; that of exchanges between IPUs
 /// is not known.
@@ -36,7 +39,7 @@ pub(super) enum Program {
 /// All of them, after so many that only bear steps of liveness.
 #[derive(Debug)]
 pub(super) struct Programs<'a> {
-    pub operations: &'a Operations,
+    pub plan: &'a Plan,
     pub variables: &'a Variables,
     pub listing: Listing,
     /// In the order of their ids and steps.
@@ -44,32 +47,23 @@ pub(super) struct Programs<'a> {
 }
 
 impl<'a> Programs<'a> {
-    pub fn new(
-        operations: &'a Operations,
-        variables: &'a Variables,
-        listing: Listing,
-        is_training: bool,
-    ) -> Self {
+    pub fn new(plan: &'a Plan, variables: &'a Variables, listing: Listing) -> Self {
         let mut list = Vec::new();
-        for (ipu, ipu_variables) in variables.ipus.iter().enumerate() {
-            let ipu = ipu as u32;
-            let sets = operations.for_places(ipu_variables.places);
-            list.extend(sets.map(|set| Program::Execute { set, ipu }));
-        }
         // As they come in the compilation for one IPU.
-        list.sort_by_key(|program| match program {
-            Program::Execute { set, .. } => *set,
-            Program::Exchange { .. } => usize::MAX,
-        });
+        for (set, compute_set) in plan.tree.compute_sets.iter().enumerate() {
+            let ipus = variables.ipus.iter().zip(0..);
+            let ipus = ipus.filter(|(ipu, _)| runs_for(compute_set, ipu.places));
+            list.extend(ipus.map(|(_, ipu)| Program::Execute { set, ipu }));
+        }
         for first in 1..listing.ipus {
             let (from, to) = (first - 1, first);
             list.push(Program::Exchange { from, to });
-            if is_training {
+            if plan.settings.training() {
                 list.push(Program::Exchange { from: to, to: from });
             }
         }
         Self {
-            operations,
+            plan,
             variables,
             listing,
             list,
@@ -86,10 +80,17 @@ impl<'a> Programs<'a> {
         self.variables.steps + self.list.len() as u32
     }
 
-    /// The vertices of a compute set on an IPU.
-    pub fn instances(&self, set: usize, ipu: u32) -> Vec<Instances> {
+    /// The vertices of a compute set on an IPU: by type, how many each tile has.
+    pub fn instances(&self, set: usize, ipu: u32) -> Vec<(usize, Vec<u64>)> {
         let places = self.variables.ipus[ipu as usize].places;
-        self.operations.instances(set, places, self.listing.tiles)
+        let code = &self.plan.code;
+        let types = code.sets[set].iter().enumerate();
+        let instances = types.map(|(slot, &vertex_type)| {
+            let tiles = 0..self.listing.tiles;
+            let by_tile = tiles.map(|tile| code.instances_for(set, slot, tile, places));
+            (vertex_type, by_tile.collect())
+        });
+        instances.collect()
     }
 
     /// Compute sets.
@@ -102,13 +103,14 @@ impl<'a> Programs<'a> {
     pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         types(connection)?;
         self.steps_of_liveness(connection)?;
-        vertex_types(self.operations.vertex_types(), connection)?;
+        vertex_types(&self.plan.code.types, connection)?;
+        let contexts = self.program_contexts();
         let (mut sets, mut exchanges) = (0, 0);
         for (position, program) in self.list.iter().enumerate() {
             match *program {
                 Program::Execute { set, ipu } => {
-                    let context = self.operations.set(set).program_context;
-                    self.program(position, (ON_TILE_EXECUTE, sets, context), connection)?;
+                    let row = (ON_TILE_EXECUTE, sets, contexts[set]);
+                    self.program(position, row, connection)?;
                     self.compute_set(sets, (set, ipu), connection)?;
                     sets += 1;
                 }
@@ -122,10 +124,27 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
+    /// By compute set: the context of the program that runs it.
+    fn program_contexts(&self) -> Vec<u32> {
+        let tree = &self.plan.tree;
+        let mut contexts = vec![0; tree.compute_sets.len()];
+        for program in &tree.programs {
+            if let (Type::OnTileExecute, Some(set)) = (program.kind, program.index) {
+                contexts[set] = program.debug_id;
+            }
+        }
+        contexts
+    }
+
+    /// No control code, by tile.
+    fn no_code(&self) -> Vec<u8> {
+        let tiles = self.listing.tiles * self.listing.all_ipus();
+        encode_rle(&vec![0; tiles as usize])
+    }
+
     /// A sequence of one program for each step after its own, then of the list.
     fn steps_of_liveness(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let tiles = (self.listing.tiles * self.listing.all_ipus()) as usize;
-        let none = encode_rle(&vec![0; tiles]);
+        let none = self.no_code();
         for id in 0..u64::from(self.variables.steps) {
             let (kind, children): (_, Vec<u64>) = match id {
                 0 => (SEQUENCE, (1..u64::from(self.steps())).collect()),
@@ -133,11 +152,8 @@ impl<'a> Programs<'a> {
             };
             let row = (id, kind, None::<u64>, encode_list(&children), 0, &none);
             insert(connection, PROGRAMS, [row])?;
-            insert(
-                connection,
-                "depth_first_steps",
-                [(id, id, (id > 0).then_some(0))],
-            )?;
+            let step = (id, id, (id > 0).then_some(0));
+            insert(connection, "depth_first_steps", [step])?;
         }
         insert(connection, "control_programs (id, program)", [(0, 0)])
     }
@@ -150,9 +166,8 @@ impl<'a> Programs<'a> {
         connection: &Connection,
     ) -> rusqlite::Result<()> {
         let id = self.id(position);
-        let tiles = (self.listing.tiles * self.listing.all_ipus()) as usize;
-        let none = encode_rle(&vec![0; tiles]);
-        let row = (id, kind, row, encode_list(&[]), context, none);
+        let children = encode_list(&[]);
+        let row = (id, kind, row, children, context, self.no_code());
         insert(connection, PROGRAMS, [row])?;
         insert(connection, "depth_first_steps", [(id, id, 0)])
     }
@@ -164,17 +179,17 @@ impl<'a> Programs<'a> {
         (set, ipu): (usize, u32),
         connection: &Connection,
     ) -> rusqlite::Result<()> {
-        let entry = self.operations.set(set);
         let instances = self.instances(set, ipu);
         let replicas = u64::from(self.listing.replicas);
-        let sum = |instances: &Instances| replicas * instances.by_tile.iter().sum::<u64>();
-        let kinds = instances.iter().map(|kind| (kind.vertex_type, sum(kind)));
-        let named = (row, entry.name.as_str(), entry.context);
+        let kinds = instances.iter();
+        let kinds = kinds.map(|(kind, by_tile)| (*kind, replicas * by_tile.iter().sum::<u64>()));
+        let set = &self.plan.tree.compute_sets[set];
+        let named = (row, set.name.as_str(), set.debug_id);
         compute_set(named, &kinds.collect::<Vec<_>>(), (None, None), connection)?;
         insert(connection, "program_type_on_tile_execute", [(row, row)])?;
-        let rows = instances.iter().map(|instance| {
-            let by_tile = encode_rle(&self.listing.by_tile(ipu, &instance.by_tile));
-            (row, instance.vertex_type, by_tile)
+        let rows = instances.iter().map(|(kind, by_tile)| {
+            let by_tile = self.listing.by_tile(ipu, by_tile);
+            (row, kind, encode_rle(&by_tile))
         });
         insert(connection, "vertex_instances", rows)
     }
@@ -201,6 +216,15 @@ impl<'a> Programs<'a> {
                      bytes_sent_by_tile_rle, bytes_received_by_ipu_rle, bytes_sent_by_ipu_rle,
                      max_data_sent_and_received_by_ipu_rle, sync_type)";
         insert(connection, table, [row])
+    }
+}
+
+/// Whether a compute set runs for any of these places.
+fn runs_for(set: &ComputeSet, places: Places) -> bool {
+    let mut parts = set.share.parts.iter();
+    match set.share.parts.is_empty() {
+        true => set.share.places.meets(places),
+        false => parts.any(|part| part.0.meets(places)),
     }
 }
 

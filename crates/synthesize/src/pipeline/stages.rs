@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::super::places::Places;
 use super::graph::Graph;
 use super::options::{PipelineOptions, Recompute};
+use crate::places::Places;
 
 /// The forward stages, in order.
 #[derive(Debug, Clone)]

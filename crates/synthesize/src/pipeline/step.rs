@@ -7,10 +7,6 @@
 //! Weights are updated when the last micro-batch is through: one IPU after the other in
 //! PopART, side by side in TensorFlow.
 
-use super::super::cycles;
-use super::super::model::Phase;
-use super::super::places::Places;
-use super::super::plan::Plan;
 use super::graph::{Graph, Pass};
 use super::keep::Reruns;
 use super::model::PipelineModel;
@@ -18,14 +14,6 @@ use super::options::{PipelineOptions, Schedule};
 use super::route::Route;
 use super::stages::Stages;
 use super::walk::{Part, Pipeline, Run};
-
-/// Estimated cycles of each position.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Cycles {
-    forward: Vec<u64>,
-    backward: Vec<u64>,
-    update: Vec<u64>,
-}
 
 /// What a step depends on beside the pipeline.
 #[derive(Debug, Clone, Copy)]
@@ -46,43 +34,6 @@ impl StepForm {
     }
 }
 
-/// The cycles of each position by one run of each program. What several places do counts in
-/// equal parts; what no place does, nowhere.
-pub(super) fn cycles(plan: &Plan) -> Cycles {
-    let positions = plan.settings.layers as usize + 2;
-    let mut sums = Cycles {
-        forward: vec![0; positions],
-        backward: vec![0; positions],
-        update: vec![0; positions],
-    };
-    cycles::run(plan, None, &mut |program, call| {
-        let node = &plan.tree.programs[program as usize];
-        let caller = call.and_then(|call| plan.tree.programs[call as usize].op);
-        let Some(op) = caller.or(node.op).map(|op| &plan.model.ops[op]) else {
-            return;
-        };
-        let pass = match op.phase {
-            Phase::Embedding | Phase::Forward | Phase::Head => &mut sums.forward,
-            Phase::Backward => &mut sums.backward,
-            Phase::Optimiser => &mut sums.update,
-            Phase::Compiler => return,
-        };
-        let called = op
-            .call
-            .map(|site| Places::layer(plan.model.calls[site].layer));
-        let places = match called.filter(|_| call.is_some()) {
-            Some(places) => places,
-            None => node.places.unwrap_or(Places::NONE),
-        };
-        let places = places.in_order(plan.settings.layers);
-        let all = cycles::estimated(plan, program);
-        for &position in &places {
-            pass[position as usize] += all / places.len() as u64;
-        }
-    });
-    sums
-}
-
 impl PipelineModel {
     /// The cycles of a step with these cuts.
     pub fn step(&self, cuts: &[u32], options: &PipelineOptions, form: &StepForm) -> u64 {
@@ -97,7 +48,6 @@ impl PipelineModel {
         let step = Step {
             graph,
             pipeline,
-            cycles: &self.cycles,
             reruns: &Reruns::new(graph, &stages, options),
             routes: &tensors
                 .map(|tensor| Route::new(graph, &stages, tensor))
@@ -117,7 +67,6 @@ impl PipelineModel {
 struct Step<'a> {
     graph: &'a Graph,
     pipeline: Pipeline,
-    cycles: &'a Cycles,
     stages: &'a Stages,
     reruns: &'a Reruns,
     routes: &'a [Route<'a>],
@@ -155,11 +104,13 @@ impl Step<'_> {
         };
         let positions = &self.stages.positions[stage as usize];
         match pass {
-            Pass::Forward => sum(&self.cycles.forward, positions),
+            Pass::Forward => sum(&self.graph.cycles.forward, positions),
             Pass::Backward => {
                 let again = self.reruns.of(stage).iter();
-                let again: u64 = again.map(|part| sum(&self.cycles.forward, part)).sum();
-                sum(&self.cycles.backward, positions) + again
+                let again: u64 = again
+                    .map(|part| sum(&self.graph.cycles.forward, part))
+                    .sum();
+                sum(&self.graph.cycles.backward, positions) + again
             }
         }
     }
@@ -188,7 +139,7 @@ impl Step<'_> {
             let stages = self.stages.on_ipu(ipu).into_iter();
             let positions = stages.flat_map(|stage| self.stages.positions[stage as usize].clone());
             let work: u64 = positions
-                .map(|position| self.cycles.update[position as usize])
+                .map(|position| self.graph.cycles.update[position as usize])
                 .sum();
             let updates = &self.graph.updates;
             let loaded = updates.all.iter().map(|update| {

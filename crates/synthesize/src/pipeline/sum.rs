@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use super::axis::Axis;
 use super::copies::Copy;
-use super::graph::{Graph, Steps, Tensor};
+use super::graph::{Graph, Tensor};
 use super::keep::Kind;
+use crate::liveness::Steps;
 
 /// Changes of the live bytes of a tile, by moment.
 #[derive(Debug, Default)]

@@ -7,48 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use super::super::groups::{Group, Role};
-use super::super::model::Phase;
-use super::super::places::Places;
-use super::super::plan::Plan;
-use super::super::settings::Framework;
-use super::super::templates::Kind;
-use super::super::tensors::{State, TensorOf};
-use super::super::tree::Mark;
-use super::from_plan::steps_of;
-use super::graph::{Local, Steps};
+use super::graph::{Held, Local, Update, Updates};
 use super::options::{Elsewhere, PipelineOptions};
-
-/// All updates of a model.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Updates {
-    /// In the order of their steps.
-    pub all: Vec<Update>,
-    /// By tile: variables among those of operations that only an update uses.
-    pub made: Vec<BTreeMap<Local, Vec<(usize, u64)>>>,
-    /// By tile: bytes of gradients among those, which accumulators take the place of.
-    pub gradients: Vec<BTreeMap<Local, u64>>,
-    /// Has TensorFlow made the model?
-    pub is_tensorflow: bool,
-}
-
-/// An operation that updates weights.
-#[derive(Debug, Clone)]
-pub(super) struct Update {
-    pub steps: Steps,
-    pub state: Vec<Held>,
-    pub weights: Vec<Held>,
-}
-
-/// A tensor that is always live in the compilation for one IPU.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    pub places: Places,
-    /// Over all tiles.
-    pub bytes: u64,
-    /// By tile; none where it has no part.
-    pub on_tiles: Vec<u64>,
-}
+use crate::groups::{Group, Role};
+use crate::liveness::Steps;
+use crate::model::Phase;
+use crate::places::Places;
+use crate::plan::Plan;
+use crate::settings::Framework;
+use crate::templates::Kind;
+use crate::tensors::{State, TensorOf};
+use crate::tree::Mark;
 
 /// Fills in the updates from a plan.
 pub(super) fn updates(plan: &Plan) -> Updates {
@@ -59,7 +28,7 @@ pub(super) fn updates(plan: &Plan) -> Updates {
     };
     let ops = ops.map(|(op, _)| op).filter(|&op| is_update(op));
     let ops: Vec<(usize, Steps)> = ops
-        .filter_map(|op| Some((op, steps_of(plan, op)?)))
+        .filter_map(|op| Some((op, plan.steps_of(op)?)))
         .collect();
     let of = |op: usize, wanted: &dyn Fn(State) -> bool| -> Vec<Held> {
         let groups = plan.groups.iter().enumerate();

@@ -4,17 +4,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::super::liveness::Ranges;
-use super::super::liveness::Variable as Lowered;
-use super::super::overhead::{CATEGORIES, category};
-use super::super::place_truth::Kind;
-use super::super::places::Places;
 use super::copies::What;
 use super::form::PlantedTruth;
 use super::ipu::{Of, Variable};
 use super::model::{PipelineModel, TileContent};
 use super::options::PipelineOptions;
 use super::simulate::walk;
+use crate::liveness::Ranges;
+use crate::liveness::Variable as Lowered;
+use crate::overhead::{CATEGORIES, category};
+use crate::place_truth::Kind;
+use crate::places::Places;
 
 /// The class of what is always live; 0 is that of what is never allocated.
 pub(super) const ALWAYS: u32 = 1;
@@ -88,11 +88,12 @@ impl Variables {
     /// variable.
     fn fixed(&mut self, model: &PipelineModel, places: Places) -> Vec<Vec<Row>> {
         let mut tiles = Vec::new();
+        let names = model.plan.names();
         for tile in 0..model.graph.tiles as usize {
             let kinds = model.places.kinds(tile, places);
             let row = |(kind, bytes): (Kind, u64)| {
-                let (text, is_user) = model.places.name(kind.name);
-                let text = text.to_owned();
+                let text = names[kind.name].clone();
+                let is_user = kind.name < model.plan.groups.len();
                 let name = self.name(Name { text, is_user });
                 let variable = always(kind.category, bytes);
                 Row { name, variable }

@@ -1,10 +1,10 @@
 //! Variables of outlined bodies: arguments, work memory, results. Every layer
 //! that calls a body needs them.
 
-use super::super::groups::{Access, Group, Role};
-use super::super::planter::Planter;
-use super::super::templates;
-use super::super::tensors::Part;
+use crate::groups::{Access, Group, Role};
+use crate::planter::Planter;
+use crate::templates;
+use crate::tensors::Part;
 
 impl Planter<'_> {
     pub(super) fn bodies(&mut self) {

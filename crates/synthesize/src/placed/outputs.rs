@@ -1,10 +1,10 @@
 //! Outputs of operations, and the work memory of each.
 
-use super::super::groups::{Access, Group, Role};
-use super::super::model::Phase;
-use super::super::places::Places;
-use super::super::planter::Planter;
-use super::super::tree::Mark;
+use crate::groups::{Access, Group, Role};
+use crate::model::Phase;
+use crate::places::Places;
+use crate::planter::Planter;
+use crate::tree::Mark;
 
 /// An operation of a graph has work memory of so many parts of what it makes.
 const WORK: u64 = 10;

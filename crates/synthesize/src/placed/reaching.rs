@@ -1,11 +1,11 @@
 //! Temporaries of the norm over all gradients.
 
-use super::super::groups::{Access, Group, Role};
-use super::super::model::Phase;
-use super::super::places::Places;
-use super::super::planter::Planter;
-use super::super::templates::Kind;
-use super::super::tree::Window;
+use crate::groups::{Access, Group, Role};
+use crate::model::Phase;
+use crate::places::Places;
+use crate::planter::Planter;
+use crate::templates::Kind;
+use crate::tree::Window;
 
 /// A stage of an operation.
 type At = (usize, usize);

@@ -1,14 +1,14 @@
 //! Weights, their gradients and their optimiser state, constants.
 
-use super::super::groups::{Access, Group, Role};
-use super::super::model::Phase;
-use super::super::places::Places;
-use super::super::planter::Planter;
-use super::super::sizes::{self, budget};
-use super::super::templates::Kind;
-use super::super::templates::shared_slot;
-use super::super::tensors::{self, SEED, State, TensorOf, learning_rate};
-use super::super::tree::Mark;
+use crate::groups::{Access, Group, Role};
+use crate::model::Phase;
+use crate::places::Places;
+use crate::planter::Planter;
+use crate::sizes::{self, budget};
+use crate::templates::Kind;
+use crate::templates::shared_slot;
+use crate::tensors::{self, SEED, State, TensorOf, learning_rate};
+use crate::tree::Mark;
 
 impl Planter<'_> {
     pub(super) fn weights(&mut self) {
