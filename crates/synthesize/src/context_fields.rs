@@ -153,7 +153,7 @@ fn framework_content(plan: &Plan, context: &Context, op: &Op) -> Fields {
         Body::Tensor => tensor(op),
         Body::Xla => vec![
             ("op_name", name.as_str().into()),
-            ("op_type", (&*op.op_type).into()),
+            ("op_type", op.op_type.as_str().into()),
         ],
         Body::Hlo => instruction(context),
         Body::Driver => vec![("class", "ConvOp".into())],
@@ -164,14 +164,14 @@ fn framework_content(plan: &Plan, context: &Context, op: &Op) -> Fields {
 fn poptorch(name: &str, op: &Op) -> Fields {
     vec![
         ("op_name", name.into()),
-        ("op_type", (&*op.op_type).into()),
+        ("op_type", op.op_type.as_str().into()),
         ("torch_schema", "(Tensor a, Tensor b) -> Tensor".into()),
     ]
 }
 
 fn builder(op: &Op) -> Fields {
     vec![
-        ("api", (&*op.op_type).into()),
+        ("api", op.op_type.as_str().into()),
         ("inputs", texts(&op.inputs)),
         ("outputs", texts(&op.outputs)),
         ("attributes", map(Vec::new())),
@@ -181,7 +181,7 @@ fn builder(op: &Op) -> Fields {
 fn onnx(name: &str, op: &Op) -> Fields {
     vec![
         ("opName", name.into()),
-        ("opType", (&*op.op_type).into()),
+        ("opType", op.op_type.as_str().into()),
         ("domain", "ai.onnx".into()),
         ("input", texts(&op.inputs)),
         ("output", texts(&op.outputs)),
@@ -218,10 +218,10 @@ fn instruction(context: &Context) -> Fields {
 
 /// The name that the operation has in the layer of the context.
 fn name_in(plan: &Plan, context: &Context, op: &Op) -> String {
-    let framework = plan.settings.framework;
-    let forward_name = templates::name(framework, op.made_for.unwrap_or(0), "");
+    let templates = templates::of(plan.settings.framework);
+    let forward_name = templates.name(op.made_for.unwrap_or(0), "");
     match op.name.strip_prefix(&forward_name) {
-        Some(path) if context.layer != NONE => templates::name(framework, context.layer, path),
+        Some(path) if context.layer != NONE => templates.name(context.layer, path),
         _ => op.name.clone(),
     }
 }
@@ -231,7 +231,7 @@ fn in_layer(plan: &Plan, context: &Context, op: &Op, names: &[String]) -> Vec<St
     if context.layer == NONE {
         return names.to_vec();
     }
-    let prefix = |layer| templates::name(plan.settings.framework, layer, "");
+    let prefix = |layer| templates::of(plan.settings.framework).name(layer, "");
     let forward_prefix = prefix(op.made_for.unwrap_or(0));
     let other = prefix(context.layer);
     let dotted = |name: &str| name.replace('/', ".");
@@ -268,7 +268,7 @@ fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
         NONE => format!("{}", context.op),
         layer => format!("{}{layer:03}", context.op),
     };
-    let domain = match &*op.op_type {
+    let domain = match op.op_type.as_str() {
         "Call" | "AdamVarUpdate" | "SGD0VarUpdate" => "ai.graphcore",
         _ => "ai.onnx",
     };

@@ -1,17 +1,16 @@
 //! The operations of the planted model, in execution order.
 
-use std::borrow::Cow;
-
 use super::places::Places;
 use super::templates::Kind;
 use super::tensors::{Constant, Weight};
 
 /// Which part of the model an operation belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Before the first layer.
     Embedding,
     /// The forward pass of a layer.
+    #[default]
     Forward,
     /// After the last layer, with the loss.
     Head,
@@ -31,12 +30,12 @@ impl Phase {
 }
 
 /// One operation of the model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Op {
     /// Its name in the framework; empty when the framework's compiler made it.
     pub name: String,
     /// The framework's operator.
-    pub op_type: Cow<'static, str>,
+    pub op_type: String,
     /// Its computation.
     pub kind: Kind,
     /// Which part of the model it is.
@@ -47,8 +46,6 @@ pub struct Op {
     pub inputs: Vec<String>,
     /// Names of its output tensors.
     pub outputs: Vec<String>,
-    /// Share of the weights of its layer.
-    pub weight: u32,
     /// Share of the activations of its layer.
     pub activation: u32,
     /// The function whose body it stands in.

@@ -1,8 +1,6 @@
 //! Where each operation is at home, as the author of the model decided, and how
 //! many bytes were planted for it.
 
-use std::borrow::Cow;
-
 use super::places::Places;
 use super::plan::Plan;
 
@@ -14,7 +12,7 @@ pub struct OperationTruth {
     /// Its name in the framework; empty where its compiler made it.
     pub name: String,
     /// Its operator.
-    pub op_type: Cow<'static, str>,
+    pub op_type: String,
     /// The places that it works for.
     pub home: Home,
     /// Bytes over all tiles of the variables that were made for it.

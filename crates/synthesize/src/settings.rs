@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 use super::features::Features;
 use super::graph_file::ForwardPass;
 use super::random::Random;
 
 /// Whose names and chains of contexts are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Framework {
     /// PopART from an ONNX model: a BERT.
     Popart,

@@ -1,9 +1,16 @@
-//! The operations of one layer, by framework.
+//! The templates of models: operations before, in and after the layers, and names, as each
+//! framework's users see them. `templates.json` has them.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::settings::Framework;
 
 /// The computation of an operation; decides on its vertices and program stages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum Kind {
     /// Matrix multiplication: rearrange, multiply, reduce.
     MatMul,
@@ -14,6 +21,7 @@ pub enum Kind {
     /// Softmax or loss.
     Softmax,
     /// One value at a time.
+    #[default]
     Elementwise,
     /// Embedding look-up.
     Gather,
@@ -34,158 +42,97 @@ impl Kind {
     }
 }
 
-/// One operation of a layer.
-#[derive(Debug, Clone, Copy)]
+/// One operation.
+#[derive(Debug, Clone, Deserialize)]
 pub struct Template {
-    /// Name below the layer's.
-    pub path: &'static str,
+    /// Its name; in a layer, below that of the layer.
+    pub path: String,
     /// The framework's operator.
-    pub op_type: &'static str,
+    pub op_type: String,
     /// Its computation.
     pub kind: Kind,
-    /// Its share of the layer's weights; 0 = it has none.
+    /// Its share of the weights of its part of the model; 0 = it has none.
+    #[serde(default)]
     pub weight: u32,
-    /// Its share of the layer's activations and work memory.
+    /// Its share of the activations and work memory of its part.
     pub activation: u32,
     /// Whether it belongs to the part that is outlined when outlining is on.
+    #[serde(default)]
     pub outlined: bool,
+    /// Its inputs, where they do not bear the name of the output before it.
+    #[serde(default)]
+    pub inputs: Vec<String>,
+    /// The name of its weight, where that does not follow from its own.
+    #[serde(default)]
+    pub weight_name: Option<String>,
+    /// Whether it may have the weight of the first operation.
+    #[serde(default)]
+    pub may_be_tied: bool,
 }
 
-const fn op(
-    path: &'static str,
-    op_type: &'static str,
-    kind: Kind,
-    [weight, activation]: [u32; 2],
-) -> Template {
-    Template {
-        path,
-        op_type,
-        kind,
-        weight,
-        activation,
-        outlined: false,
+/// What a framework calls things: `{}` stands for the layer, operation or weight that each is of.
+#[derive(Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Names {
+    layer: String,
+    pub mask: String,
+    pub random_state: String,
+    pub gradient: String,
+    pub sum: String,
+    pub norm: String,
+    pub update: String,
+    pub update_of_all: String,
+    pub loss: String,
+    pub learning_rate: String,
+    pub first: String,
+    pub second: String,
+    pub accumulator: String,
+}
+
+/// The name of one thing by such a pattern.
+pub fn named(pattern: &str, of: impl Display) -> String {
+    pattern.replace("{}", &of.to_string())
+}
+
+/// The model of a framework.
+#[derive(Debug, Deserialize)]
+pub struct Templates {
+    /// Names.
+    pub names: Names,
+    /// Operations before the layers, in execution order.
+    pub embedding: Vec<Template>,
+    /// Operations of a layer.
+    pub layer: Vec<Template>,
+    /// Operations after the layers.
+    pub head: Vec<Template>,
+}
+
+/// The templates of a framework.
+pub fn of(framework: Framework) -> &'static Templates {
+    static ALL: LazyLock<HashMap<Framework, Templates>> = LazyLock::new(|| {
+        serde_json::from_str(include_str!("templates.json")).expect("the file has all fields")
+    });
+    &ALL[&framework]
+}
+
+impl Templates {
+    /// The operation of a layer that adds its input to what it made of it.
+    pub fn addition(&self) -> Option<usize> {
+        let mut templates = self.layer.iter();
+        templates.position(|template| template.kind == Kind::Elementwise && !template.outlined)
     }
-}
 
-const fn outlined(template: Template) -> Template {
-    Template {
-        outlined: true,
-        ..template
+    /// The operation of a layer that uses masks and constants.
+    pub fn shared_slot(&self) -> usize {
+        let mut templates = self.layer.iter();
+        let fits = |template: &Template| {
+            matches!(template.kind, Kind::Softmax | Kind::Norm) && !template.outlined
+        };
+        templates.position(fits).expect("every layer has one")
     }
-}
 
-use Kind::{Conv, Elementwise, MatMul, Norm, Softmax};
-
-const POPART: &[Template] = &[
-    op("Attention/Query/MatMul", "MatMul", MatMul, [8, 6]),
-    op("Attention/Key/MatMul", "MatMul", MatMul, [8, 6]),
-    op("Attention/Value/MatMul", "MatMul", MatMul, [8, 6]),
-    op("Attention/Scores/MatMul", "MatMul", MatMul, [0, 14]),
-    op("Attention/Softmax", "Softmax", Softmax, [0, 14]),
-    op("Attention/Context/MatMul", "MatMul", MatMul, [0, 8]),
-    op("Attention/Output/MatMul", "MatMul", MatMul, [8, 6]),
-    op("Attention/Add", "Add", Elementwise, [0, 3]),
-    op("Attention/Norm", "GroupNormalization", Norm, [1, 4]),
-    outlined(op("FF/1/MatMul", "MatMul", MatMul, [32, 12])),
-    outlined(op("FF/Gelu", "Gelu", Elementwise, [0, 10])),
-    outlined(op("FF/2/MatMul", "MatMul", MatMul, [32, 8])),
-    op("FF/Add", "Add", Elementwise, [0, 3]),
-    op("FF/Norm", "GroupNormalization", Norm, [1, 4]),
-];
-
-const POPTORCH: &[Template] = &[
-    op("attention/self/query/MatMul", "MatMul", MatMul, [8, 6]),
-    op("attention/self/key/MatMul", "MatMul", MatMul, [8, 6]),
-    op("attention/self/value/MatMul", "MatMul", MatMul, [8, 6]),
-    op("attention/self/MatMul", "MatMul", MatMul, [0, 14]),
-    op("attention/self/Softmax", "Softmax", Softmax, [0, 14]),
-    op("attention/self/MatMul_1", "MatMul", MatMul, [0, 8]),
-    op("attention/output/dense/MatMul", "MatMul", MatMul, [8, 6]),
-    op("attention/output/Add", "Add", Elementwise, [0, 3]),
-    op(
-        "attention/output/LayerNorm/GroupNormalization",
-        "GroupNormalization",
-        Norm,
-        [1, 4],
-    ),
-    outlined(op("intermediate/dense/MatMul", "MatMul", MatMul, [32, 12])),
-    outlined(op("intermediate/Gelu", "Gelu", Elementwise, [0, 10])),
-    outlined(op("output/dense/MatMul", "MatMul", MatMul, [32, 8])),
-    op("output/Add", "Add", Elementwise, [0, 3]),
-    op(
-        "output/LayerNorm/GroupNormalization",
-        "GroupNormalization",
-        Norm,
-        [1, 4],
-    ),
-];
-
-const TENSORFLOW: &[Template] = &[
-    op("conv1/Conv2D", "Conv2D", Conv, [6, 12]),
-    op("bn1/FusedBatchNormV3", "FusedBatchNormV3", Norm, [1, 8]),
-    op("relu1/Relu", "Relu", Elementwise, [0, 6]),
-    outlined(op("conv2/Conv2D", "Conv2D", Conv, [18, 16])),
-    outlined(op("bn2/FusedBatchNormV3", "FusedBatchNormV3", Norm, [1, 8])),
-    op("relu2/Relu", "Relu", Elementwise, [0, 6]),
-    op("conv3/Conv2D", "Conv2D", Conv, [12, 12]),
-    op("bn3/FusedBatchNormV3", "FusedBatchNormV3", Norm, [1, 8]),
-    op("add/AddV2", "AddV2", Elementwise, [0, 4]),
-    op("relu3/Relu", "Relu", Elementwise, [0, 4]),
-];
-
-const POPLAR: &[Template] = &[
-    op("matmul", "matMul", MatMul, [12, 10]),
-    op("bias", "addInPlace", Elementwise, [1, 4]),
-    op("relu", "nonLinearityInPlace", Elementwise, [0, 6]),
-    outlined(op("project", "matMul", MatMul, [12, 8])),
-    op("softmax", "nonLinearity", Softmax, [0, 6]),
-];
-
-/// The operations of a layer, in execution order.
-pub fn of(framework: Framework) -> &'static [Template] {
-    match framework {
-        Framework::Popart => POPART,
-        Framework::Poptorch => POPTORCH,
-        Framework::Tensorflow => TENSORFLOW,
-        Framework::Poplar => POPLAR,
-    }
-}
-
-/// The operation of a layer that adds its input to what it made of it.
-pub fn addition(framework: Framework) -> Option<usize> {
-    let mut templates = of(framework).iter();
-    templates.position(|template| template.kind == Kind::Elementwise && !template.outlined)
-}
-
-/// The operation of a layer that uses masks and constants.
-pub fn shared_slot(framework: Framework) -> usize {
-    let mut templates = of(framework).iter();
-    let fits = |template: &Template| {
-        matches!(template.kind, Kind::Softmax | Kind::Norm) && !template.outlined
-    };
-    templates.position(fits).expect("every layer has one")
-}
-
-/// The name of a layer's operation.
-pub fn name(framework: Framework, layer: u32, path: &str) -> String {
-    match framework {
-        Framework::Popart | Framework::Poplar => format!("Layer{layer}/{path}"),
-        Framework::Poptorch => format!("bert/encoder/layer/{layer}/{path}"),
-        Framework::Tensorflow => format!("model/blocks/{layer}/{path}"),
-    }
-}
-
-/// The name of the weights of a layer's operation, without its last part
-/// (`MatMul`), as the framework's users see it.
-pub fn weight_name(framework: Framework, layer: u32, path: &str) -> String {
-    let owner = path.rsplit_once('/').map_or(path, |(owner, _)| owner);
-    match framework {
-        Framework::Poptorch => {
-            format!(
-                "bert.encoder.layer.{layer}.{}.weight",
-                owner.replace('/', ".")
-            )
-        }
-        other => format!("{}/weight", name(other, layer, owner)),
+    /// The name of a layer's operation.
+    pub fn name(&self, layer: u32, path: &str) -> String {
+        named(&self.names.layer, layer) + path
     }
 }

@@ -4,7 +4,8 @@
 use super::contexts::{Body, Contexts, NONE, Tensor, TensorContexts, is_popart};
 use super::model::Model;
 use super::settings::Settings;
-use super::tensors::{SEED, State, TensorOf, learning_rate};
+use super::templates;
+use super::tensors::{SEED, State, TensorOf};
 
 impl Contexts {
     /// Plants the contexts of all tensors of `model`.
@@ -33,7 +34,7 @@ impl Contexts {
         }
         if settings.training() {
             let tensor = Tensor {
-                id: learning_rate(framework).to_owned(),
+                id: templates::of(framework).names.learning_rate.clone(),
                 kind: "Stream",
                 element: "FLOAT",
             };

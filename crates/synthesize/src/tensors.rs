@@ -2,6 +2,7 @@
 
 use super::places::Places;
 use super::settings::{Framework, Settings};
+use super::templates::{self, named};
 
 /// The part of the model that a tensor was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,18 +94,14 @@ impl State {
         all
     }
 
-    /// The name that it has for a weight. PopART puts its mark in front.
+    /// The name that it has for a weight.
     pub fn name(self, framework: Framework, weight: &str) -> String {
-        let (popart, tensorflow, poplar) = match self {
-            State::Value => return weight.to_owned(),
-            State::First => ("Accl1___", "/Adam", "/m"),
-            State::Second => ("Accl2___", "/Adam_1", "/v"),
-            State::Accumulator => ("Accum___", "/Accumulator", "/accumulator"),
-        };
-        match framework {
-            Framework::Popart | Framework::Poptorch => format!("{popart}{weight}"),
-            Framework::Tensorflow => format!("{weight}{tensorflow}"),
-            Framework::Poplar => format!("{weight}{poplar}"),
+        let names = &templates::of(framework).names;
+        match self {
+            State::Value => weight.to_owned(),
+            State::First => named(&names.first, weight),
+            State::Second => named(&names.second, weight),
+            State::Accumulator => named(&names.accumulator, weight),
         }
     }
 }
@@ -131,12 +128,3 @@ impl TensorOf {
 
 /// The name of the random state.
 pub const SEED: &str = "randomSeed___fromHost";
-
-/// The name of the learning rate.
-pub fn learning_rate(framework: Framework) -> &'static str {
-    match framework {
-        Framework::Popart | Framework::Poptorch => "learningRate_FLOAT",
-        Framework::Tensorflow => "Adam/learning_rate",
-        Framework::Poplar => "learningRate",
-    }
-}

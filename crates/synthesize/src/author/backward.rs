@@ -4,7 +4,7 @@ use super::Builder;
 use crate::model::{Op, Phase, Read};
 use crate::places::Places;
 use crate::settings::{Framework, Outlined};
-use crate::templates::{self, Kind};
+use crate::templates::{Kind, named};
 use crate::tensors::Part;
 
 impl Builder<'_> {
@@ -14,16 +14,8 @@ impl Builder<'_> {
             Some(layer) => self.renamed(forward, layer),
             None => forward.name.clone(),
         };
-        let name = match self.framework() {
-            Framework::Tensorflow => format!("gradient_tape/{base}/{suffix}"),
-            _ => format!("{base}/{suffix}"),
-        };
-        let mut op = self.outside(
-            Phase::Backward,
-            &name,
-            forward.kind,
-            [0, forward.activation],
-        );
+        let name = named(&self.templates.names.gradient, format!("{base}/{suffix}"));
+        let mut op = self.outside(Phase::Backward, &name, forward.kind, forward.activation);
         op.inputs = vec![format!("Gradient___{base}:0")];
         op.outputs = vec![format!("Gradient___{base}/{suffix}:0")];
         op.made_for = layer;
@@ -47,9 +39,9 @@ impl Builder<'_> {
     /// The name that a forward operation has in `layer` (an outlined one
     /// stands there under the name of the first layer).
     pub(super) fn renamed(&self, forward: &Op, layer: u32) -> String {
-        let forward_name = templates::name(self.framework(), forward.made_for.unwrap_or(0), "");
+        let forward_name = self.templates.name(forward.made_for.unwrap_or(0), "");
         match forward.name.strip_prefix(&forward_name) {
-            Some(path) => templates::name(self.framework(), layer, path),
+            Some(path) => self.templates.name(layer, path),
             None => forward.name.clone(),
         }
     }
@@ -70,9 +62,8 @@ impl Builder<'_> {
         (slot, of): (usize, usize),
         gradient: &mut Vec<Read>,
     ) {
-        let templates = templates::of(self.framework());
         let outlined = |slot: usize| {
-            let template = templates.get(slot);
+            let template = self.templates.layer.get(slot);
             let outlines = self.settings.outlined != Outlined::None;
             outlines && template.is_some_and(|template| template.outlined)
         };
@@ -205,8 +196,8 @@ impl Builder<'_> {
         if slot > 0 || !is_summed || !self.needs_gradient(before) {
             return None;
         }
-        let path = templates::of(self.framework())[0].path;
-        let mut op = self.outside(Phase::Backward, "", Kind::Elementwise, [0, 4]);
+        let path = &self.templates.layer[0].path;
+        let mut op = self.outside(Phase::Backward, "", Kind::Elementwise, 4);
         op.op_type = "Sum".into();
         op.made_for = Some(layer);
         op.places = Places::layer(layer);
@@ -214,7 +205,7 @@ impl Builder<'_> {
         op.reads
             .extend(self.gradient_of_addition(layer).map(Read::next));
         op.inputs = [layer, layer + 1]
-            .map(|of| format!("{}:0", templates::name(self.framework(), of, path)))
+            .map(|of| format!("{}:0", self.templates.name(of, path)))
             .to_vec();
         op.outputs = vec![format!("Gradient___sum_{layer}")];
         Some(self.run(op))
@@ -222,7 +213,7 @@ impl Builder<'_> {
 
     /// The gradient of what adds the input of a layer to what it made of it.
     fn gradient_of_addition(&self, layer: u32) -> Option<usize> {
-        let addition = templates::addition(self.framework())?;
+        let addition = self.templates.addition()?;
         let of = self.model.forward[layer as usize][addition];
         let mut order = self.model.order.iter().copied();
         order.find(|&op| {

@@ -4,7 +4,6 @@
 
 use super::{Builder, Gradients};
 use crate::model::{Op, Phase, Read};
-use crate::settings::Framework;
 use crate::templates::Kind;
 
 impl Builder<'_> {
@@ -76,11 +75,7 @@ impl Builder<'_> {
         if made.len() < 2 || made.len() < self.gradients.expected[forward] {
             return;
         }
-        let name = match self.framework() {
-            Framework::Tensorflow => "gradients/AddN",
-            Framework::Poplar => "gradients/sum",
-            _ => "",
-        };
+        let name = &self.templates.names.sum;
         let last_op = &self.model.ops[last];
         let op = Op {
             op_type: "Sum".into(),
@@ -90,7 +85,7 @@ impl Builder<'_> {
             outputs: vec![format!("Gradient___{}", self.model.ops[forward].outputs[0])],
             sizes: self.model.ops[forward].sizes.clone(),
             reads: made,
-            ..self.outside(Phase::Backward, name, Kind::Elementwise, [0, 4])
+            ..self.outside(Phase::Backward, name, Kind::Elementwise, 4)
         };
         let sum = self.run(op);
         self.gradients.made[forward] = vec![Read::next(sum)];

@@ -6,9 +6,8 @@ use super::Builder;
 use crate::graph_file::{ForwardPass, Operation};
 use crate::model::{Input, Op, Phase, Read};
 use crate::places::Places;
-use crate::settings::Framework;
 use crate::sizes;
-use crate::templates::Kind;
+use crate::templates::{Kind, named};
 use crate::tensors::{Constant, Part};
 
 /// What is known of a graph while it is planted.
@@ -88,7 +87,7 @@ impl Builder<'_> {
         let outputs = operation.5.iter().enumerate();
         let bytes = |tensor: &usize| sizes::of_elements(graph.tensors[*tensor]);
         Op {
-            op_type: operation.1.clone().into(),
+            op_type: operation.1.clone(),
             inputs: self.names_of(&reads),
             outputs: outputs.map(|(at, _)| planted.name(&name, at)).collect(),
             made_for: position.checked_sub(1).filter(|&layer| layer < layers),
@@ -97,7 +96,7 @@ impl Builder<'_> {
             sizes: operation.5.iter().map(bytes).collect(),
             tensors: operation.5.clone(),
             reads,
-            ..self.outside(phase, &name, kind_of(&operation.1), [0, 0])
+            ..self.outside(phase, &name, kind_of(&operation.1), 0)
         }
     }
 
@@ -116,25 +115,16 @@ impl Builder<'_> {
         };
         for parameter in &operation.3 {
             let name = graph.name_of_parameter(parameter);
-            let weight = match planted.weights.get(name) {
-                Some(&weight) => weight,
-                None => {
-                    let number = self.model.weights.len();
-                    let weight = self.plant_weight(op, part, number, 1, name);
-                    let elements = graph.elements_of_parameter(operation, parameter);
-                    let bytes = sizes::of_elements(elements);
-                    self.model.weights[weight].bytes = Some(bytes);
-                    planted.weights.insert(name.to_owned(), weight);
-                    weight
-                }
-            };
-            if !self.model.weights[weight].users.contains(&op) {
-                self.use_weight(weight, op, part, weight);
-            }
-            let weight = &mut self.model.weights[weight];
+            let lender = planted.weights.get(name).copied();
+            let slot = lender.unwrap_or(self.model.weights.len());
+            self.give_weight((op, part, slot), (name, 1), lender);
+            planted.weights.insert(name.to_owned(), slot);
+            let weight = &mut self.model.weights[slot];
             weight.is_trained &= graph.is_trained(parameter);
-            let name = weight.name.clone();
-            self.model.ops[op].inputs.push(name);
+            if lender.is_none() {
+                let elements = graph.elements_of_parameter(operation, parameter);
+                weight.bytes = Some(sizes::of_elements(elements));
+            }
         }
     }
 
@@ -199,15 +189,12 @@ impl Builder<'_> {
         let ends = (0..ops.len()).filter(|&op| planted.needed.get(op) == Some(&true));
         let ends = ends.filter(|op| !read.contains(op)).map(Read::saved);
         let reads: Vec<Read> = ends.collect();
-        let name = match self.framework() {
-            Framework::Tensorflow => "sparse_categorical_crossentropy/Softmax",
-            _ => "loss/NegativeLogLikelihood",
-        };
+        let name = &self.templates.names.loss;
         let op = Op {
             inputs: self.names_of(&reads),
             sizes: vec![4],
             reads,
-            ..self.outside(Phase::Head, name, Kind::Softmax, [0, 0])
+            ..self.outside(Phase::Head, name, Kind::Softmax, 0)
         };
         self.run(op);
     }
@@ -226,10 +213,9 @@ impl Builder<'_> {
     fn gradient_of_operation(&mut self, of: usize) {
         let forward = self.model.ops[of].clone();
         let passed_back: Vec<Read> = self.passed_back(of).collect();
-        let name = match self.framework() {
-            Framework::Tensorflow => format!("gradient_tape/{}/Grad", forward.name),
-            Framework::Poplar => format!("{}/Grad", forward.name),
-            _ => String::new(),
+        let name = match self.nameless_gradients() {
+            true => String::new(),
+            false => named(&self.templates.names.gradient, &forward.name) + "/Grad",
         };
         let weights = self.model.weights.iter().enumerate();
         let trained = weights.filter(|(_, weight)| weight.is_trained && weight.users.contains(&of));
@@ -252,7 +238,7 @@ impl Builder<'_> {
         let op = self.run(Op {
             inputs: [self.names_of(&into), forward.inputs].concat(),
             outputs,
-            op_type: format!("{}Grad", forward.op_type).into(),
+            op_type: format!("{}Grad", forward.op_type),
             made_for: forward.made_for,
             places: forward.places,
             partner: Some(of),
@@ -264,7 +250,7 @@ impl Builder<'_> {
                 sizes
             },
             reads: into,
-            ..self.outside(Phase::Backward, &name, forward.kind, [0, 0])
+            ..self.outside(Phase::Backward, &name, forward.kind, 0)
         });
         for (weight, _) in trained {
             self.model.weights[weight].gradients.push(op);

@@ -1,7 +1,7 @@
 //! The author of a model: which operations it has, in which order, what each
 //! takes of others, and where it is at home.
 //!
-//! The forward pass is written down layer by layer, or as a graph has it ([`graph`]);
+//! The forward pass is written down by a template, or as a graph has it ([`graph`]);
 //! gradients, sums and updates follow from it ([`flow`], [`backward`], [`weight_updates`]).
 
 mod backward;
@@ -17,14 +17,15 @@ use std::collections::HashMap;
 use super::model::{Input, Model, Op, Phase, Read};
 use super::places::Places;
 use super::settings::{Framework, Outlined, Settings};
-use super::sizes;
-use super::templates::{self, Kind, Template};
+use super::sizes::TABLES_OF_BERT;
+use super::templates::{self, Kind, Template, Templates};
 use super::tensors::Part;
 
 /// Plants the model that `settings` describe.
 pub fn build(settings: &Settings) -> Model {
     let mut builder = Builder {
         settings,
+        templates: templates::of(settings.framework),
         model: Model::default(),
         weight_of: HashMap::new(),
         calls_of_layers: Vec::new(),
@@ -47,6 +48,7 @@ pub fn build(settings: &Settings) -> Model {
 
 pub(super) struct Builder<'a> {
     pub(super) settings: &'a Settings,
+    pub(super) templates: &'static Templates,
     pub(super) model: Model,
     /// The weight of a part of the model that has a number in it: that of the
     /// template in a layer, that of the operation elsewhere.
@@ -78,10 +80,14 @@ impl Builder<'_> {
             return self.graph(graph);
         }
         self.embedding();
+        self.random_state();
+        self.mask();
         for layer in 0..self.settings.layers {
             self.forward(layer);
         }
-        self.head();
+        for template in &self.templates.head {
+            self.next(Part::Out, self.model.ops.len(), template, None);
+        }
     }
 
     fn backward_pass(&mut self) {
@@ -133,138 +139,62 @@ impl Builder<'_> {
         last.cloned().unwrap_or_else(|| "input_ids".to_owned())
     }
 
-    /// An operation outside the layers.
-    pub(super) fn outside(
-        &self,
-        phase: Phase,
-        name: &str,
-        kind: Kind,
-        [weight, activation]: [u32; 2],
-    ) -> Op {
+    /// An operation outside the layers, with its share of activations.
+    pub(super) fn outside(&self, phase: Phase, name: &str, kind: Kind, activation: u32) -> Op {
         Op {
             name: name.to_owned(),
-            op_type: outside_type(kind).into(),
+            op_type: outside_type(kind).to_owned(),
             kind,
             phase,
-            made_for: None,
             inputs: vec![self.last_output()],
             outputs: vec![format!("{name}:0")],
-            weight,
             activation,
-            function: None,
-            call: None,
-            partner: None,
             stages: kind.stages(),
-            shapes: Vec::new(),
             places: match phase {
                 Phase::Embedding => Places::IN,
                 Phase::Head => Places::OUT,
                 Phase::Compiler => Places::EVERY,
                 _ => Places::NONE,
             },
-            works_on: Vec::new(),
-            reads: Vec::new(),
             parts: 1,
             hands_on: true,
-            rewrites: None,
-            sizes: Vec::new(),
-            tensors: Vec::new(),
-            in_graph: None,
+            ..Op::default()
+        }
+    }
+
+    /// An operation of a template.
+    pub(super) fn op_of(&self, part: Part, template: &Template) -> Op {
+        let path = template.path.as_str();
+        let (phase, name) = match part {
+            Part::In => (Phase::Embedding, path.to_owned()),
+            Part::Layer(layer) => (Phase::Forward, self.templates.name(layer, path)),
+            Part::Out => (Phase::Head, path.to_owned()),
+        };
+        let op = self.outside(phase, &name, template.kind, template.activation);
+        Op {
+            op_type: template.op_type.clone(),
+            inputs: match template.inputs.is_empty() {
+                true => op.inputs,
+                false => template.inputs.clone(),
+            },
+            made_for: part.layer(),
+            places: part.places(),
+            ..op
         }
     }
 
     fn embedding(&mut self) {
-        use Kind::{Conv, Elementwise, Gather, Norm};
-        let [words, positions, norm] = match self.settings.features.bert_large {
-            true => sizes::TABLES_OF_BERT,
-            false => [90, 20, 2],
-        };
-        let parts: &[(&str, Kind, [u32; 2])] = match self.framework() {
-            Framework::Popart => &[
-                ("Embedding/Gather", Gather, [words, 20]),
-                ("Embedding/Position/Gather", Gather, [positions, 10]),
-                ("Embedding/Norm", Norm, [norm, 10]),
-            ],
-            Framework::Poptorch => &[
-                (
-                    "bert/embeddings/word_embeddings/Gather",
-                    Gather,
-                    [words, 20],
-                ),
-                (
-                    "bert/embeddings/position_embeddings/Gather",
-                    Gather,
-                    [positions, 10],
-                ),
-                ("bert/embeddings/LayerNorm/Norm", Norm, [norm, 10]),
-            ],
-            Framework::Tensorflow => &[
-                ("model/stem/conv/Conv2D", Conv, [10, 50]),
-                ("model/stem/bn/FusedBatchNormV3", Norm, [1, 20]),
-                ("model/stem/pool/MaxPool", Elementwise, [0, 20]),
-            ],
-            Framework::Poplar => &[("embed/lookup", Gather, [60, 20])],
-        };
         self.model.inputs.push(Input {
             name: "input".to_owned(),
             users: vec![self.model.ops.len()],
             bytes: None,
         });
-        for &(name, kind, shares) in parts {
-            let mut op = self.outside(Phase::Embedding, name, kind, shares);
-            self.embedding_inputs(&mut op);
-            let op = self.run_next(op);
-            self.weight_outside(op, Part::In);
-        }
-        self.random_state();
-        self.plant_mask();
-    }
-
-    /// The look-up in the word table is one of the operations that the layer-0
-    /// inputs regex is there for.
-    fn embedding_inputs(&self, op: &mut Op) {
-        let table = match op.name.as_str() {
-            "Embedding/Gather" => "Embedding_Dict",
-            "bert/embeddings/word_embeddings/Gather" => "bert.embeddings.word_embeddings.weight",
-            "bert/embeddings/position_embeddings/Gather" => {
-                "bert.embeddings.position_embeddings.weight"
+        for (template, rows) in self.templates.embedding.iter().zip(TABLES_OF_BERT) {
+            let mut template = template.clone();
+            if self.settings.features.bert_large {
+                template.weight = rows;
             }
-            _ => return,
-        };
-        op.inputs = vec![table.to_owned(), "input_ids".to_owned()];
-    }
-
-    fn head(&mut self) {
-        use Kind::{MatMul, Softmax};
-        let [dense, loss] = match self.framework() {
-            Framework::Popart => ["CLS/MatMul", "CLS/Softmax"],
-            Framework::Poptorch => [
-                "cls/predictions/decoder/MatMul",
-                "loss/NegativeLogLikelihood",
-            ],
-            Framework::Tensorflow => ["model/head/dense/MatMul", "model/head/softmax/Softmax"],
-            Framework::Poplar => ["head/matmul", "loss/softmax"],
-        };
-        self.pooler();
-        let mut op = self.outside(Phase::Head, dense, MatMul, [60, 30]);
-        op.inputs = vec!["sequence_output".to_owned(), "head_weight".to_owned()];
-        let op = self.run_next(op);
-        self.weight_outside(op, Part::Out);
-        let op = self.outside(Phase::Head, loss, Softmax, [0, 40]);
-        self.run_next(op);
-    }
-
-    pub(super) fn layer_op(&self, layer: u32, template: &Template) -> Op {
-        let framework = self.framework();
-        let name = templates::name(framework, layer, template.path);
-        Op {
-            outputs: vec![format!("{name}:0")],
-            op_type: template.op_type.into(),
-            made_for: Some(layer),
-            places: Places::layer(layer),
-            weight: template.weight,
-            activation: template.activation,
-            ..self.outside(Phase::Forward, &name, template.kind, [0, 0])
+            self.next(Part::In, self.model.ops.len(), &template, None);
         }
     }
 
@@ -273,9 +203,9 @@ impl Builder<'_> {
         let mut indices = Vec::new();
         let mut called = false;
         let input = self.tail;
-        for (slot, template) in templates::of(self.framework()).iter().enumerate() {
+        for (slot, template) in self.templates.layer.iter().enumerate() {
             let op = if !(template.outlined && outlining) {
-                self.next_in_layer(layer, slot, template, input)
+                self.next(Part::Layer(layer), slot, template, input)
             } else {
                 if !called {
                     self.call(layer);
@@ -288,24 +218,25 @@ impl Builder<'_> {
         self.model.forward.push(indices);
     }
 
-    /// An operation of a layer that is not outlined.
-    fn next_in_layer(
+    /// Runs an operation that is not outlined. In a layer with this input, one operation takes
+    /// the mask too, and one the input.
+    fn next(
         &mut self,
-        layer: u32,
+        part: Part,
         slot: usize,
         template: &Template,
         input: Option<usize>,
     ) -> usize {
-        let mut op = self.layer_op(layer, template);
-        let mask = self
-            .model
-            .mask
-            .filter(|_| slot == templates::shared_slot(self.framework()));
-        op.reads.extend(mask.map(Read::saved));
-        let residual = input.filter(|_| Some(slot) == templates::addition(self.framework()));
-        op.reads.extend(residual.map(Read::residual));
+        let mut op = self.op_of(part, template);
+        if let Part::Layer(_) = part {
+            let has_mask = slot == self.templates.shared_slot();
+            let mask = self.model.mask.filter(|_| has_mask);
+            op.reads.extend(mask.map(Read::saved));
+            let residual = input.filter(|_| Some(slot) == self.templates.addition());
+            op.reads.extend(residual.map(Read::residual));
+        }
         let op = self.run_next(op);
-        self.weight_of_layer(op, layer, slot, template);
+        self.weight_of_template(op, part, slot, template);
         op
     }
 

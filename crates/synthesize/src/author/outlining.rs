@@ -5,8 +5,7 @@ use super::Builder;
 use crate::model::Shape;
 use crate::model::{Call, Function, Op, Phase};
 use crate::places::Places;
-use crate::settings::Framework;
-use crate::templates::{self, Kind, Template};
+use crate::templates::{Kind, Template, named};
 use crate::tensors::Part;
 
 impl Builder<'_> {
@@ -20,16 +19,14 @@ impl Builder<'_> {
             0 => self.last_output(),
             _ => format!("graph_input_{}", self.model.calls.len()),
         };
-        let shares = self.outlined_shares();
         let op = self.call_op(0, layer, Vec::new());
         let call = self.run_next(Op {
             inputs: vec![input],
-            weight: shares[0],
-            activation: shares[1],
+            activation: self.outlined_share(),
             ..op
         });
         self.calls_of_layers.push(call);
-        for (slot, template) in templates::of(self.framework()).iter().enumerate() {
+        for (slot, template) in self.templates.layer.iter().enumerate() {
             if template.outlined {
                 self.argument_weight(call, layer, slot, template);
             }
@@ -39,7 +36,7 @@ impl Builder<'_> {
     /// A weight that a layer hands to the body. The call does not name it.
     fn argument_weight(&mut self, call: usize, layer: u32, slot: usize, template: &Template) {
         let inputs = self.model.ops[call].inputs.clone();
-        self.weight_of_layer(call, layer, slot, template);
+        self.weight_of_template(call, Part::Layer(layer), slot, template);
         self.model.ops[call].inputs = inputs;
     }
 
@@ -52,19 +49,19 @@ impl Builder<'_> {
         });
         let op = self.call_op(function, layer, Vec::new());
         let call = self.run(Op {
-            name: match self.framework() {
-                Framework::Tensorflow => format!("gradient_tape/{}", op.name),
-                _ => op.name.clone(),
+            name: match self.nameless_gradients() {
+                true => String::new(),
+                false => named(&self.templates.names.gradient, &op.name),
             },
             phase: Phase::Backward,
             outputs: vec![format!("Gradient___{}", op.outputs[0])],
             inputs: self.inputs_of_gradients(layer),
-            activation: self.outlined_shares()[1],
+            activation: self.outlined_share(),
             partner: Some(self.calls_of_layers[layer as usize]),
             reads: self.gradient_into(self.calls_of_layers[layer as usize]),
             ..op
         });
-        for (slot, template) in templates::of(self.framework()).iter().enumerate() {
+        for (slot, template) in self.templates.layer.iter().enumerate() {
             if template.outlined && template.weight > 0 {
                 self.gradient_of(call, Part::Layer(layer), slot);
             }
@@ -75,8 +72,8 @@ impl Builder<'_> {
     fn inputs_of_gradients(&self, layer: u32) -> Vec<String> {
         let mut inputs = vec![format!("Gradient___{}", self.last_output())];
         if layer.is_multiple_of(2) {
-            let path = templates::of(self.framework())[0].path;
-            let saved = templates::name(self.framework(), layer, path);
+            let path = &self.templates.layer[0].path;
+            let saved = self.templates.name(layer, path);
             inputs.push(format!("{saved}:0"));
         }
         inputs
@@ -93,7 +90,7 @@ impl Builder<'_> {
         let name = match (self.nameless_gradients(), is_anonymous) {
             (true, _) => String::new(),
             (_, true) => format!("call_{site}"),
-            _ => templates::name(self.framework(), layer, &format!("call_{function}")),
+            _ => self.templates.name(layer, &format!("call_{function}")),
         };
         Op {
             op_type: "Call".into(),
@@ -103,18 +100,15 @@ impl Builder<'_> {
             stages: 2,
             outputs: vec![format!("call_{site}:0")],
             call: Some(site),
-            ..self.outside(Phase::Forward, &name, Kind::Call, [0, 0])
+            ..self.outside(Phase::Forward, &name, Kind::Call, 0)
         }
     }
 
-    /// Weights and activations stay with the call sites: the body works on
-    /// copies.
-    fn outlined_shares(&self) -> [u32; 2] {
-        let templates = templates::of(self.framework());
-        let outlined = templates.iter().filter(|template| template.outlined);
-        outlined.fold([0, 0], |[weight, activation], template| {
-            [weight + template.weight, activation + template.activation]
-        })
+    /// Activations stay with the call sites: the body works on copies.
+    fn outlined_share(&self) -> u32 {
+        let templates = self.templates.layer.iter();
+        let outlined = templates.filter(|template| template.outlined);
+        outlined.map(|template| template.activation).sum()
     }
 
     /// The first call's layer names the body; later layers share it.
@@ -122,14 +116,13 @@ impl Builder<'_> {
         if layer > 0 {
             return self.model.forward[0][slot];
         }
-        let mut op = self.layer_op(layer, template);
+        let mut op = self.op_of(Part::Layer(layer), template);
         op.function = Some(0);
         op.places = Places::NONE;
         if template.weight > 0 {
-            let name = templates::weight_name(self.framework(), layer, template.path);
-            op.inputs.push(name);
+            op.inputs
+                .push(self.weight_name(Part::Layer(layer), template));
         }
-        op.weight = 0;
         let index = self.push(op);
         match (self.settings.nested, template.kind) {
             (true, Kind::MatMul | Kind::Conv) => self.outline_again(index),

@@ -1,14 +1,12 @@
-//! Parts of a model beside its layers: masks, a pooler, constants, operations
-//! of the compiler, and which operation uses which weight.
+//! Parts of a model beside its templates: masks, constants, a random state, operations of the
+//! compiler; and which layers a body works for.
 
 use super::Builder;
-use crate::features::{Names, Tied};
+use crate::features::Names;
 use crate::model::{Model, Op, Phase, Shape};
 use crate::places::Places;
-use crate::random::topic;
-use crate::settings::Framework;
-use crate::templates::{self, Kind, Template, shared_slot};
-use crate::tensors::{Constant, Part, SEED};
+use crate::templates::Kind;
+use crate::tensors::{Constant, SEED};
 
 impl Builder<'_> {
     /// Start-up or instrumentation, at one end of the program.
@@ -16,24 +14,19 @@ impl Builder<'_> {
         if self.settings.features.compiler_made == 0 {
             return;
         }
-        let mut op = self.outside(Phase::Compiler, name, Kind::Elementwise, [0, 10]);
+        let mut op = self.outside(Phase::Compiler, name, Kind::Elementwise, 10);
         op.shapes = vec![Shape::Compute, Shape::Exchanged];
         op.stages = 2;
         self.run(op);
     }
 
     /// The mask, that every layer uses.
-    pub(super) fn plant_mask(&mut self) {
+    pub(super) fn mask(&mut self) {
         if !self.settings.features.masks {
             return;
         }
-        let name = match self.framework() {
-            Framework::Popart => "Mask/Sub",
-            Framework::Poptorch => "bert/Sub",
-            Framework::Tensorflow => "model/mask/Sub",
-            Framework::Poplar => "mask/sub",
-        };
-        let mut op = self.outside(Phase::Embedding, name, Kind::Elementwise, [0, 10]);
+        let name = &self.templates.names.mask;
+        let mut op = self.outside(Phase::Embedding, name, Kind::Elementwise, 10);
         op.inputs = vec!["input_mask".to_owned()];
         self.model.mask = Some(self.run(op));
     }
@@ -43,12 +36,8 @@ impl Builder<'_> {
         if !self.settings.features.random_state {
             return;
         }
-        let name = match self.framework() {
-            Framework::Popart | Framework::Poptorch => "",
-            Framework::Tensorflow => "model/RandomSeed/Advance",
-            Framework::Poplar => "randomseed/advance",
-        };
-        let op = self.outside(Phase::Embedding, name, Kind::Elementwise, [0, 2]);
+        let name = &self.templates.names.random_state;
+        let op = self.outside(Phase::Embedding, name, Kind::Elementwise, 2);
         let op = self.run(Op {
             op_type: "ModifyRandomSeed".into(),
             inputs: vec![SEED.to_owned()],
@@ -60,97 +49,12 @@ impl Builder<'_> {
         self.model.advances_seed = Some(op);
     }
 
-    /// The pooler, first in the head.
-    pub(super) fn pooler(&mut self) {
-        let name = match self.framework() {
-            Framework::Popart => "Pooler/MatMul",
-            Framework::Poptorch => "bert/pooler/dense/MatMul",
-            Framework::Tensorflow => "model/pooler/dense/MatMul",
-            Framework::Poplar => "pooler/matmul",
-        };
-        let mut op = self.outside(Phase::Head, name, Kind::MatMul, [15, 10]);
-        op.inputs = vec!["sequence_output".to_owned()];
-        let op = self.run_next(op);
-        self.weight_outside(op, Part::Out);
-    }
-
-    /// The weight of an operation of embedding or head. The last of the head
-    /// has the embedding's where the two are tied.
-    pub(super) fn weight_outside(&mut self, op: usize, part: Part) {
-        let this = &self.model.ops[op];
-        if this.weight == 0 {
-            return;
-        }
-        let is_last = this.weight == 60 && part == Part::Out;
-        let weight = if self.settings.features.tied == Some(Tied::Ends) && is_last {
-            self.use_weight(0, op, part, op);
-            0
-        } else {
-            let (share, name) = (this.weight, self.name_outside(this));
-            self.plant_weight(op, part, op, share, &name)
-        };
-        let name = self.model.weights[weight].name.clone();
-        let inputs = &mut self.model.ops[op].inputs;
-        inputs.retain(|input| !is_table(input) && input != "head_weight");
-        inputs.push(name);
-    }
-
-    fn name_outside(&self, op: &Op) -> String {
-        if let Some(table) = op.inputs.iter().find(|input| is_table(input)) {
-            return table.clone();
-        }
-        let owner = op.name.rsplit_once('/').map_or("", |(owner, _)| owner);
-        match self.framework() {
-            Framework::Poptorch => format!("{}.weight", owner.replace('/', ".")),
-            _ => format!("{owner}/weight"),
-        }
-    }
-
-    /// The weight of an operation of a layer, which another layer may share.
-    pub(super) fn weight_of_layer(
-        &mut self,
-        op: usize,
-        layer: u32,
-        slot: usize,
-        template: &Template,
-    ) {
-        if template.weight == 0 {
-            return;
-        }
-        let part = Part::Layer(layer);
-        let lender = self
-            .lender()
-            .filter(|lender| slot == 0 && layer == lender + 2);
-        let weight = match lender {
-            Some(lender) => {
-                let weight = self.weight_of[&(Part::Layer(lender), slot)];
-                self.use_weight(weight, op, part, slot);
-                weight
-            }
-            None => {
-                let name = templates::weight_name(self.framework(), layer, template.path);
-                self.plant_weight(op, part, slot, template.weight, &name)
-            }
-        };
-        let name = self.model.weights[weight].name.clone();
-        self.model.ops[op].inputs.push(name);
-    }
-
-    /// The layer whose first weight the one after the next one has too.
-    fn lender(&self) -> Option<u32> {
-        let is_asked = self.settings.features.tied == Some(Tied::Layers);
-        let choices = self.settings.layers.checked_sub(2).filter(|_| is_asked)?;
-        let about = [topic::SHARED, 0, 0, 1];
-        let lender = self.settings.random.below(choices.into(), about) as u32;
-        (choices > 0).then_some(lender)
-    }
-
     /// Constants of all layers, of every other one, and of three in a row.
     pub(super) fn constants(&mut self) {
         if !self.settings.features.constants {
             return;
         }
-        let slot = shared_slot(self.framework());
+        let slot = self.templates.shared_slot();
         let layers = self.settings.layers;
         let users = |wanted: &dyn Fn(u32) -> bool| -> Vec<usize> {
             let layers = (0..layers).filter(|&layer| wanted(layer));
@@ -197,9 +101,4 @@ fn add_places(model: &mut Model, function: usize, places: Places) {
             add_places(model, inner, places);
         }
     }
-}
-
-/// The names of tables that the layer-0 inputs regex is there for.
-fn is_table(input: &str) -> bool {
-    input == "Embedding_Dict" || input.starts_with("bert.embeddings.")
 }

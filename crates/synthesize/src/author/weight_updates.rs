@@ -5,8 +5,7 @@ use super::Builder;
 use crate::features::{Names, Optimiser};
 use crate::model::Shape;
 use crate::model::{Op, Phase};
-use crate::settings::Framework;
-use crate::templates::Kind;
+use crate::templates::{Kind, named};
 
 /// What adds up the norms of all gradients and gives the sum to all tiles.
 const GATHER: [Shape; 2] = [Shape::Exchanged, Shape::Copy];
@@ -47,10 +46,10 @@ impl Builder<'_> {
         works_on: Vec<Vec<usize>>,
     ) -> Op {
         let name = if self.nameless_gradients() { "" } else { name };
-        let op = self.outside(Phase::Optimiser, name, kind, [0, 0]);
+        let op = self.outside(Phase::Optimiser, name, kind, 0);
         let weights = self.model.weights.iter().filter(|weight| weight.is_trained);
         Op {
-            op_type: op_type.into(),
+            op_type: op_type.to_owned(),
             inputs: weights
                 .map(|weight| format!("Gradient___{}", weight.name))
                 .collect(),
@@ -67,10 +66,7 @@ impl Builder<'_> {
     /// (`clip_by_global_norm`) each gradient has operations of its own for that.
     fn gradient_norm(&mut self) {
         let all = self.model.trained();
-        let name = match self.framework() {
-            Framework::Tensorflow => "clip_by_global_norm/global_norm",
-            _ => "optimiser/global_norm",
-        };
+        let name = &self.templates.names.norm;
         if !self.settings.norms_each_gradient() {
             let sets = self.sets_over_weights(false);
             let works_on = [&sets[..], &[all.clone(), all], &sets].concat();
@@ -110,14 +106,14 @@ impl Builder<'_> {
             false => format!("Gradient___{}", planted.name),
         };
         Op {
-            op_type: op_type.into(),
+            op_type: op_type.to_owned(),
             outputs: vec![format!("{gradient}_{made}__t{weight}")],
             inputs: vec![gradient],
             places: planted.places,
             stages: 1,
             shapes: vec![Shape::Compute],
             works_on: vec![vec![weight]],
-            ..self.outside(Phase::Optimiser, name, Kind::Norm, [0, 0])
+            ..self.outside(Phase::Optimiser, name, Kind::Norm, 0)
         }
     }
 
@@ -128,16 +124,12 @@ impl Builder<'_> {
             Names::Operation => planted.name.clone(),
             _ => weight.to_string(),
         };
-        let name = match (self.framework(), self.nameless_gradients()) {
-            (_, true) => String::new(),
-            (Framework::Tensorflow, _) => format!("Adam/Adam/update_{path}/ResourceApplyAdam"),
-            _ => format!("optimiser/{path}/update"),
-        };
+        let name = named(&self.templates.names.update, path);
         let inputs = match self.settings.features.names {
             Names::Variable => vec![format!("t{weight}"), format!("t{weight}_grad")],
             _ => vec![planted.name.clone(), format!("Gradient___{}", planted.name)],
         };
-        let op = self.outside(Phase::Optimiser, &name, Kind::Update, [0, 0]);
+        let op = self.outside(Phase::Optimiser, &name, Kind::Update, 0);
         let op = Op {
             op_type: self.update_type().into(),
             inputs,
@@ -151,10 +143,7 @@ impl Builder<'_> {
     }
 
     fn fused_update(&mut self, whole: bool) {
-        let name = match self.framework() {
-            Framework::Tensorflow => "Adam/Adam/update/ResourceApplyAdam",
-            _ => "optimiser/adam",
-        };
+        let name = &self.templates.names.update_of_all;
         let sets = self.sets_over_weights(whole);
         let op = self.reaching(name, (Kind::Update, self.update_type()), sets);
         self.run(op);

@@ -1,15 +1,87 @@
 //! Weights, and who computes with them.
 
 use super::Builder;
-use crate::features::Names;
+use crate::features::{Names, Tied};
 use crate::places::Places;
+use crate::random::topic;
 use crate::settings::Framework;
+use crate::templates::Template;
 use crate::tensors::{Part, Weight};
 
 impl Builder<'_> {
+    /// The weight of an operation of a template, which another operation may have too.
+    pub(super) fn weight_of_template(
+        &mut self,
+        op: usize,
+        part: Part,
+        slot: usize,
+        template: &Template,
+    ) {
+        if template.weight == 0 {
+            return;
+        }
+        let tied = self.settings.features.tied;
+        let lender = match part {
+            Part::Layer(layer) => self
+                .lender()
+                .filter(|lender| slot == 0 && layer == lender + 2)
+                .map(|lender| self.weight_of[&(Part::Layer(lender), slot)]),
+            _ => (template.may_be_tied && tied == Some(Tied::Ends)).then_some(0),
+        };
+        let name = self.weight_name(part, template);
+        self.give_weight((op, part, slot), (&name, template.weight), lender);
+    }
+
+    /// The layer whose first weight the one after the next one has too.
+    fn lender(&self) -> Option<u32> {
+        let is_asked = self.settings.features.tied == Some(Tied::Layers);
+        let choices = self.settings.layers.checked_sub(2).filter(|_| is_asked)?;
+        let about = [topic::SHARED, 0, 0, 1];
+        let lender = self.settings.random.below(choices.into(), about) as u32;
+        (choices > 0).then_some(lender)
+    }
+
+    /// The name of the weight of an operation, without its last part (`MatMul`).
+    pub(super) fn weight_name(&self, part: Part, template: &Template) -> String {
+        if let Some(name) = &template.weight_name {
+            return name.clone();
+        }
+        let path = template.path.as_str();
+        let owner = path.rsplit_once('/').map_or(path, |(owner, _)| owner);
+        let owner = match part {
+            Part::Layer(layer) => self.templates.name(layer, owner),
+            _ => owner.to_owned(),
+        };
+        match self.framework() {
+            Framework::Poptorch => format!("{}.weight", owner.replace('/', ".")),
+            _ => format!("{owner}/weight"),
+        }
+    }
+
+    /// Lets an operation compute with a weight, and names it among the inputs: that of the
+    /// lender, or one of its own. Gives its number.
+    pub(super) fn give_weight(
+        &mut self,
+        (op, part, slot): (usize, Part, usize),
+        (name, share): (&str, u32),
+        lender: Option<usize>,
+    ) -> usize {
+        let weight = match lender {
+            Some(weight) if self.model.weights[weight].users.contains(&op) => weight,
+            Some(weight) => {
+                self.use_weight(weight, op, part, slot);
+                weight
+            }
+            None => self.plant_weight(op, part, slot, share, name),
+        };
+        let name = self.model.weights[weight].name.clone();
+        self.model.ops[op].inputs.push(name);
+        weight
+    }
+
     /// Plants a weight of `op`; `name` is what it is called where names tell
     /// something. Its number stands in [`Builder::weight_of`].
-    pub(super) fn plant_weight(
+    fn plant_weight(
         &mut self,
         op: usize,
         part: Part,
@@ -34,7 +106,7 @@ impl Builder<'_> {
     }
 
     /// Lets `op`, in a part of the model, compute with a weight.
-    pub(super) fn use_weight(&mut self, weight: usize, op: usize, part: Part, slot: usize) {
+    fn use_weight(&mut self, weight: usize, op: usize, part: Part, slot: usize) {
         let is_trained = self.is_trained(part);
         let planted = &mut self.model.weights[weight];
         planted.is_trained |= is_trained;

@@ -70,7 +70,7 @@ impl Planter<'_> {
     fn argument_weights(&mut self, function: usize, first: usize) {
         let layer = self.model.ops[first].made_for.unwrap_or(0);
         let callers = self.callers(function);
-        let templates = templates::of(self.settings.framework).iter();
+        let templates = templates::of(self.settings.framework).layer.iter();
         let slots: Vec<usize> = templates
             .enumerate()
             .filter(|(_, template)| template.outlined && template.weight > 0)

@@ -5,9 +5,8 @@ use crate::model::Phase;
 use crate::places::Places;
 use crate::planter::Planter;
 use crate::sizes::{self, budget};
-use crate::templates::Kind;
-use crate::templates::shared_slot;
-use crate::tensors::{self, SEED, State, TensorOf, learning_rate};
+use crate::templates::{self, Kind};
+use crate::tensors::{self, SEED, State, TensorOf};
 use crate::tree::Mark;
 
 impl Planter<'_> {
@@ -196,7 +195,10 @@ impl Planter<'_> {
         let updates: Vec<usize> = updates.collect();
         let stages = updates.iter().flat_map(|&op| &self.tree.op_stages[op]);
         self.put(Group {
-            name: learning_rate(self.settings.framework).to_owned(),
+            name: templates::of(self.settings.framework)
+                .names
+                .learning_rate
+                .clone(),
             window: self.everywhere(),
             bytes: 4,
             places: Places::EVERY,
@@ -212,7 +214,7 @@ impl Planter<'_> {
         let Some(advance) = self.model.advances_seed else {
             return;
         };
-        let slot = shared_slot(self.settings.framework);
+        let slot = templates::of(self.settings.framework).shared_slot();
         let layers = self.model.forward.iter().map(|ops| ops[slot]);
         let users = layers.flat_map(|user| self.gradients_of(user).chain([user]));
         let users: Vec<usize> = users.chain([advance]).collect();
