@@ -17,19 +17,18 @@ mod cycles;
 mod debug_writer;
 #[path = "../../../src/profile/encoding/encode.rs"]
 mod encoding;
-pub mod features;
-pub mod graph_file;
+mod features;
+mod graph_file;
 mod groups;
 mod liveness;
 mod memory_tables;
 mod model;
 mod op_programs;
 pub mod operation_truth;
-pub mod options;
+mod options;
 mod outlining_contexts;
 mod overhead;
 pub mod pipeline;
-pub mod pipelined;
 pub mod place_truth;
 mod placed;
 pub mod places;
@@ -41,7 +40,7 @@ mod program_builder;
 mod program_tables;
 mod random;
 mod schema;
-pub mod settings;
+mod settings;
 mod sizes;
 mod stages;
 mod templates;
@@ -52,15 +51,19 @@ mod truth;
 mod variable_tables;
 mod vertex_tables;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Parser as _;
 
+pub use options::Options;
+use options::Pipelined;
 use pipeline::PipelineModel;
 use place_truth::PlaceTruth;
 use places::Places;
+use plan::Plan;
+use settings::Settings;
 
 /// A summary of the files that were written.
 #[derive(Debug)]
@@ -84,7 +87,7 @@ pub fn write<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<Summary> {
-    generate(&parsed(folder, options)?)
+    generate(parsed(folder, options)?)
 }
 
 /// Writes both files; gives the true memory of any set of places.
@@ -92,9 +95,8 @@ pub fn write_with_truth<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PlaceTruth> {
-    let plan = plan::build(parsed(folder, options)?.settle()?);
-    write_plan(&plan)?;
-    Ok(PlaceTruth::new(&plan))
+    let (settings, _) = parsed(folder, options)?.settle()?;
+    Ok(PlaceTruth::new(&write_plan(settings)?))
 }
 
 /// Writes both files; gives the true memory of any pipeline over several IPUs.
@@ -102,72 +104,61 @@ pub fn write_with_pipeline<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
 ) -> anyhow::Result<PipelineModel> {
-    let plan = plan::build(parsed(folder, options)?.settle()?);
-    write_plan(&plan)?;
-    Ok(PipelineModel::new(plan))
+    let (settings, _) = parsed(folder, options)?.settle()?;
+    Ok(PipelineModel::new(write_plan(settings)?))
 }
 
 /// Options as on the command line.
 fn parsed<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
-) -> anyhow::Result<options::Options> {
+) -> anyhow::Result<Options> {
     let mut arguments = vec!["synthesize".into(), "--out".into(), folder.into()];
     arguments.extend(options.into_iter().map(|option| option.as_ref().into()));
-    Ok(options::Options::try_parse_from::<_, std::ffi::OsString>(
-        arguments,
-    )?)
+    Ok(Options::try_parse_from::<_, OsString>(arguments)?)
 }
 
 /// Plans the model that is asked for and writes both files into its directory,
 /// replacing what has their names there.
-pub fn generate(options: &options::Options) -> anyhow::Result<Summary> {
-    let plan = plan::build(options.settle()?);
-    match &options.pipelined() {
-        None => {
-            write_plan(&plan)?;
-            summary(&plan)
-        }
-        Some(pipelined) => summary(&write_pipeline(plan, pipelined)?.plan),
+pub fn generate(options: Options) -> anyhow::Result<Summary> {
+    match options.settle()? {
+        (settings, None) => summary(&write_plan(settings)?),
+        (settings, Some(pipelined)) => summary(&write_pipeline(settings, &pipelined)?.plan),
     }
 }
 
-fn write_plan(plan: &plan::Plan) -> anyhow::Result<()> {
-    let profile = make_room(plan)?;
-    profile_writer::write(plan, &profile)?;
-    write_debug(plan)?;
+fn write_plan(settings: Settings) -> anyhow::Result<Plan> {
+    let plan = plan::build(settings);
+    let profile = make_room(&plan)?;
+    profile_writer::write(&plan, &profile)?;
+    write_debug(&plan)?;
     if let Some(path) = &plan.settings.planted {
-        planted::write(plan, path)?;
+        planted::write(&plan, path)?;
     }
-    Ok(())
+    Ok(plan)
 }
 
 fn write_pipeline(
-    plan: plan::Plan,
-    pipelined: &pipelined::Pipelined,
+    settings: Settings,
+    (cuts, options, form): &Pipelined,
 ) -> anyhow::Result<PipelineModel> {
-    let positions = plan.settings.layers + 2;
-    for cut in &pipelined.cuts {
+    let last = settings.layers + 1;
+    for cut in cuts {
         anyhow::ensure!(
-            (1..positions).contains(cut),
-            "there is no cut before position {cut}: the last one is {}",
-            positions - 1
+            (1..=last).contains(cut),
+            "there is no cut before position {cut}: the last one is {last}"
         );
     }
+    let plan = plan::build(settings);
     let profile = make_room(&plan)?;
     write_debug(&plan)?;
     let model = PipelineModel::new(plan);
-    model.write_profile(
-        &profile,
-        &pipelined.cuts,
-        &pipelined.options,
-        &pipelined.form,
-    )?;
+    model.write_profile(&profile, cuts, options, form)?;
     Ok(model)
 }
 
 /// Makes the folder, and sees to it that it has no profile.
-fn make_room(plan: &plan::Plan) -> anyhow::Result<PathBuf> {
+fn make_room(plan: &Plan) -> anyhow::Result<PathBuf> {
     let layers = plan.settings.layers;
     anyhow::ensure!(
         layers <= Places::MAX_LAYERS,
@@ -184,13 +175,13 @@ fn make_room(plan: &plan::Plan) -> anyhow::Result<PathBuf> {
     Ok(profile)
 }
 
-fn write_debug(plan: &plan::Plan) -> anyhow::Result<()> {
+fn write_debug(plan: &Plan) -> anyhow::Result<()> {
     let debug = plan.settings.out.join("debug.cbor");
     debug_writer::write(plan, &debug).with_context(|| format!("cannot write {}", debug.display()))
 }
 
 /// Counts the rows of the written profile.
-fn summary(plan: &plan::Plan) -> anyhow::Result<Summary> {
+fn summary(plan: &Plan) -> anyhow::Result<Summary> {
     let profile = rusqlite::Connection::open(plan.settings.out.join("profile.pop"))?;
     let count = |of: &str| -> rusqlite::Result<usize> {
         profile.query_row(&format!("SELECT {of}"), [], |row| row.get(0))

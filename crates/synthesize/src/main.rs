@@ -4,10 +4,10 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use synthesize::options::Options;
+use synthesize::Options;
 
 fn main() -> anyhow::Result<()> {
-    let summary = synthesize::generate(&Options::parse())?;
+    let summary = synthesize::generate(Options::parse())?;
     eprintln!(
         "{} variables ({} of them in several places), {} programs, {} steps, {} classes, {} contexts",
         summary.variables,

@@ -1,4 +1,4 @@
-//! The settings of a model: the options with every default filled in.
+//! The settings of a model.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub enum Outlined {
     PerCall,
 }
 
-/// The options with every default filled in.
+/// The options of a model, and its graph.
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
     /// Directory for the two files; made when missing.
@@ -53,8 +53,8 @@ pub struct Settings {
     /// Which software the model claims to come from.
     #[arg(long, value_enum, default_value_t = Framework::Popart)]
     pub framework: Framework,
-    /// Layers of the model, at least 1.
-    #[arg(skip)]
+    /// Layers of the model.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
     pub layers: u32,
     /// Tiles of the one IPU.
     #[arg(long, default_value_t = 1472, value_parser = clap::value_parser!(u32).range(4..))]
@@ -62,33 +62,33 @@ pub struct Settings {
     /// Memory of a tile, in bytes.
     #[arg(long, default_value_t = 638_976)]
     pub bytes_per_tile: u64,
-    /// Whether there is a backward pass.
-    #[arg(skip = Mode::Inference)]
+    /// Training adds the backward pass and an optimiser.
+    #[arg(long, value_enum, default_value_t = Mode::Inference)]
     pub mode: Mode,
-    /// Whether there are functions.
-    #[arg(skip = Outlined::None)]
+    /// How the steps of an outlined body that several layers call are listed.
+    #[arg(long, value_enum, default_value_t = Outlined::None)]
     pub outlined: Outlined,
     /// Lets outlined bodies call functions themselves.
     #[arg(long, requires = "outlined")]
     pub nested: bool,
     /// Variables of user data that an average layer has on an average tile; never
     /// fewer than the model needs.
-    #[arg(long, default_value_t = 40)]
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
     pub vars_per_layer_tile: u32,
-    /// User bytes of an average layer on an average tile.
-    #[arg(skip)]
+    /// Bytes of user data that an average layer has on an average tile.
+    #[arg(long, default_value_t = 60_000)]
     pub bytes_per_layer_tile: u64,
-    /// Lowered variables to aim at.
-    #[arg(skip)]
+    /// Lowered variables in all; overrides --vars-per-layer-tile.
+    #[arg(long)]
     pub variables: Option<u64>,
-    /// Equivalence classes to aim at.
-    #[arg(skip)]
+    /// Equivalence classes to aim at; never fewer than the model needs.
+    #[arg(long, default_value_t = 0)]
     pub classes: usize,
-    /// Liveness steps to aim at.
-    #[arg(skip)]
+    /// Liveness steps to aim at; never fewer than the model needs.
+    #[arg(long, default_value_t = 0)]
     pub steps: usize,
-    /// Debug contexts to aim at.
-    #[arg(skip)]
+    /// Debug contexts to aim at; never fewer than the model needs.
+    #[arg(long, default_value_t = 0)]
     pub contexts: usize,
     /// Seed of every choice.
     #[arg(long = "seed", default_value = "1")]
