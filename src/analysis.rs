@@ -1,25 +1,31 @@
-//! The short way from two files to a report: [`Analysis`] reads them, [`Layers`] has the layer of
-//! each operation, and [`Layers::split`] finds the best split. [`Compilation`] is a model compiled
-//! for several IPUs, and says whether it fits. The command uses the same functions, step by step.
+//! The way from two files to a report: [`Analysis`] reads them, [`Layers`] has the layer of each
+//! operation, and [`Layers::split`] finds the best split for a [`Request`]. [`Compilation`] is a
+//! model compiled for several IPUs, and says whether it fits. The command takes the same steps one
+//! by one, since it prints messages between them.
 
 mod compilation;
+mod judged;
+mod layers;
+mod named_layers;
+mod request;
+mod split;
 #[cfg(test)]
 mod tests;
 
 pub use compilation::{Compilation, ContextsOf};
+pub use judged::JudgedSplit;
+pub use layers::Layers;
+pub use named_layers::LayerConstraint;
+pub use request::Request;
+pub(crate) use split::warnings_of_search;
 
 use crate::debug_info::DebugInfo;
-use crate::memory::MemoryModel;
-use crate::message::Warning;
 pub(crate) use crate::message::{FileWarnings, displayed};
-use crate::model::{
-    LayerOptions, Layering, Model, Placement, PlacementOptions, ProfileLookup, Rules,
-};
+use crate::model::{Model, ProfileLookup};
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
-use crate::report::{Detail, Files, Inputs, Peaks, Provenance, Report, printable};
+use crate::report::{Files, printable};
 use crate::saved;
-use crate::search::{SearchRequest, SearchResult, search_states};
 use crate::witnesses::{Witness, check_debug, judge, one_stage};
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -57,18 +63,6 @@ pub struct ReadOptions {
     pub trust_debug_info: bool,
     /// Accept a profile that contradicts itself? There is no verdict on it.
     pub allow_incomplete: bool,
-}
-
-/// A model with its layers.
-#[derive(Debug)]
-pub struct Layers<'a> {
-    analysis: &'a Analysis,
-    /// Layer of each operation.
-    pub layering: Layering,
-    /// Layers to which operations and variables belong, and the layer order.
-    pub placement: Placement,
-    /// Warnings about layers and placement.
-    pub warnings: Vec<Warning>,
 }
 
 impl Analysis {
@@ -156,157 +150,10 @@ impl Analysis {
         saved::save(&self.model, file).with_context(|| displayed(file))
     }
 
-    /// Assigns operations to layers.
-    ///
-    /// # Errors
-    /// If operations share variables in more ways than in any real model.
-    pub fn layers(
-        &self,
-        rules: Rules,
-        layers: &LayerOptions,
-        places: &PlacementOptions,
-    ) -> Result<Layers<'_>> {
-        let layering = Layering::new(&self.model, layers);
-        self.placed(layering, rules, places)
-    }
-
-    /// Places variables and operations in the layers of `layering`.
-    pub(crate) fn placed(
-        &self,
-        mut layering: Layering,
-        rules: Rules,
-        places: &PlacementOptions,
-    ) -> Result<Layers<'_>> {
-        let place = |layering: &Layering| {
-            let placement = match rules {
-                Rules::Classic => Placement::classic(&self.model, layering),
-                Rules::Full => Placement::full(&self.model, layering, places),
-            };
-            placement.with_context(|| self.displayed())
-        };
-        let mut placement = place(&layering)?;
-        if let Some(free) = layering.without_tied_ends(&self.model, &placement.ties) {
-            placement = place(&free)?;
-            layering = free;
-        }
-        Ok(Layers {
-            warnings: self.model.layer_warnings(&layering, rules),
-            placement,
-            analysis: self,
-            layering,
-        })
-    }
-
+    /// Returns the path of the profile for a message.
     fn displayed(&self) -> String {
         printable(&self.files.profile)
     }
-}
-
-impl<'a> Layers<'a> {
-    pub(crate) fn model(&self) -> &'a Model {
-        &self.analysis.model
-    }
-
-    /// The model with other layers.
-    ///
-    /// # Errors
-    /// As [`Analysis::layers`].
-    pub(crate) fn with(
-        &self,
-        layering: Layering,
-        rules: Rules,
-        places: &PlacementOptions,
-    ) -> Result<Layers<'a>> {
-        self.analysis.placed(layering, rules, places)
-    }
-
-    /// Position of a layer in the layer order, by its name or `In`, `Out` or `None`. Constraints
-    /// use these positions.
-    pub fn position(&self, name: &str) -> Option<usize> {
-        self.placement.positions.find(name)
-    }
-
-    /// Model of memory, which computes the bytes of layers and stages.
-    ///
-    /// # Errors
-    /// If layers share code in more ways than in any real model.
-    pub fn memory(&self) -> Result<MemoryModel<'_>> {
-        let memory = MemoryModel::new(&self.analysis.model, &self.placement);
-        memory.with_context(|| self.analysis.displayed())
-    }
-
-    /// Finds the best split and builds its report.
-    ///
-    /// # Errors
-    /// If constraints contradict each other, the profile cannot be read again for the names of
-    /// variables, or data are too uncertain for an answer.
-    pub fn split(&self, request: SearchRequest) -> Result<Report> {
-        let pipeline = request.pipeline.choose(&self.analysis.model);
-        let memory = self.memory()?.in_pipeline(pipeline);
-        let memory = memory.with_context(|| self.analysis.displayed())?;
-        let highest = request.highest_limit();
-        let (memory, found) = search_states(&memory, &self.placement, request, &Progress::new())?;
-        self.report(&memory, Some(&found), highest, Detail::Full, Vec::new())
-    }
-
-    /// Builds the report. Names of variables are fetched from the profile, which must not have
-    /// changed.
-    pub(crate) fn report(
-        &self,
-        memory: &MemoryModel<'_>,
-        found: Option<&SearchResult>,
-        limit: u64,
-        detail: Detail,
-        arguments: Vec<String>,
-    ) -> Result<Report> {
-        let Analysis { model, lookup, .. } = self.analysis;
-        // Names come with the bytes in the profile, not with bytes estimated for another
-        // micro-batch.
-        let is_recorded = found.is_none_or(|found| found.estimate.is_none());
-        let lookup = lookup.as_ref().filter(|_| is_recorded);
-        let inputs = Inputs {
-            model,
-            layering: &self.layering,
-            placement: &self.placement,
-            memory,
-            search: found,
-            peaks: Peaks::new(model, memory, found, detail),
-            limit,
-            detail,
-            provenance: Provenance {
-                arguments,
-                framework: self.analysis.framework.clone(),
-                app: self.analysis.app.clone(),
-                layer_name_regex: self.layering.regex().map(|regex| regex.to_string()),
-                ..Provenance::new(
-                    &model.target,
-                    &model.made,
-                    self.analysis.files.clone(),
-                    self.placement.rules.name(),
-                )
-            },
-            warnings: self.warnings_of(memory, found),
-        };
-        Report::new(inputs, lookup).with_context(|| self.analysis.displayed())
-    }
-
-    /// All warnings of the report.
-    fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult>) -> Vec<Warning> {
-        let of_files = self.analysis.warnings.iter();
-        let of_files = of_files.map(|(_, warning)| warning.clone());
-        let of_search = found.map(|found| warnings_of_search(memory, found));
-        let all = of_files.chain(self.warnings.iter().cloned());
-        all.chain(of_search.into_iter().flatten()).collect()
-    }
-}
-
-/// Warnings about the result of a search.
-pub(crate) fn warnings_of_search(
-    memory: &MemoryModel<'_>,
-    found: &SearchResult,
-) -> impl Iterator<Item = Warning> {
-    let of_recording = memory.recording_warning().into_iter();
-    of_recording.chain(memory.update_warning(&found.stages))
 }
 
 /// Warnings about a model, each with the path of the file that it is about.

@@ -29,10 +29,11 @@
 //!   and a comparison with an earlier report. A [`CompiledProfile`](profile::CompiledProfile) of
 //!   any number of IPUs goes there directly: whether it [fits](report::Fit), how far it is from a
 //!   prediction, and the reserve that would have been enough.
-//! * [`analysis`] takes these steps in a few calls: [`Analysis`](analysis::Analysis) leads to a
-//!   split, [`Compilation`](analysis::Compilation) to whether a compiled model fits.
+//! * [`analysis`] takes these steps for a [`Request`](analysis::Request):
+//!   [`Analysis`](analysis::Analysis) leads to a split, [`Compilation`](analysis::Compilation) to
+//!   whether a compiled model fits.
 //! * [`saved`] writes and reads a model in one file.
-//! * [`app`] is the command: options, files, exit codes.
+//! * [`app`] is the command: options, which become a request, files, messages, exit codes.
 //! * Shared modules: [`witnesses`] compares redundant statements of the files, and computes the
 //!   bytes that depend on missing data; `escape` escapes names for each output language; [`limits`]
 //!   has all bounds on input files; [`message`] has the common parts of errors and warnings;
@@ -42,22 +43,22 @@
 //! # The main job in a few lines
 //!
 //! ```
-//! use popliner::analysis::Analysis;
-//! use popliner::model::{LayerOptions, PlacementOptions, Rules};
-//! use popliner::search::{IpuCount, SearchRequest};
+//! use popliner::analysis::{Analysis, Request};
+//! use popliner::search::IpuCount;
+//! use popliner::solve::Goal;
 //! use std::path::Path;
 //!
 //! let folder = Path::new("fixtures/popart-bert-inference");
 //! let analysis = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"))?;
-//! let (regexes, places) = (LayerOptions::default(), PlacementOptions::default());
-//! let layers = analysis.layers(Rules::Full, &regexes, &places)?;
+//! let request = Request {
+//!     ipus: Some(IpuCount::Exactly(4)),
+//!     goal: Some(Goal::Peak),
+//!     ..Request::default()
+//! };
+//! let layers = analysis.layers(&request)?;
 //! assert_eq!(layers.layering.names[1..], ["0", "1", "2", "3", "4", "5", "6", "7"]);
 //!
-//! let report = layers.split(SearchRequest {
-//!     ipus: IpuCount::Exactly(4),
-//!     limits: vec![analysis.model.target.bytes_per_tile],
-//!     ..SearchRequest::default()
-//! })?;
+//! let report = layers.split(&request)?;
 //! let split = report.split.expect("a split was asked for");
 //! assert!(split.fits);
 //! // Position 0 is In, what runs before the layers, and position 9 Out.

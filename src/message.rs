@@ -105,6 +105,21 @@ impl BadValue {
     }
 }
 
+/// A request that contradicts itself, the model or its files.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(String);
+
+/// An error of wrong usage. docs/messages.md has its text, which ends with the way out.
+pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
+    UsageError(text.into()).into()
+}
+
+/// An error of wrong usage from the error of a module.
+pub(crate) fn refused(error: &impl std::error::Error) -> anyhow::Error {
+    UsageError(printable(&error.to_string())).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

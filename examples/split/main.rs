@@ -3,10 +3,7 @@
 //!     cargo run --release --example split -- profile.pop debug.cbor 4
 
 use anyhow::{Context, Result};
-use popliner::analysis::Analysis;
-use popliner::model::{LayerOptions, PlacementOptions, Rules};
-use popliner::search::{IpuCount, SearchRequest};
-use popliner::solve::{Constraint, Rule};
+use popliner::analysis::{Analysis, LayerConstraint, Request};
 use std::path::Path;
 
 fn main() -> Result<()> {
@@ -18,19 +15,14 @@ fn main() -> Result<()> {
     for (file, warning) in &analysis.warnings {
         eprintln!("{file}: {warning}");
     }
-    // Other names of layers need another `layer_regex`.
-    let (regexes, places) = (LayerOptions::default(), PlacementOptions::default());
-    let layers = analysis.layers(Rules::Full, &regexes, &places)?;
-
-    // What runs before the layers shall have an IPU for itself.
-    let first = layers.position("In").context("there is always an In")?;
-    let alone = Constraint::option(Rule::CutAfter { position: first }, "In is alone");
-    let report = layers.split(SearchRequest {
-        ipus: IpuCount::Exactly(ipus.parse()?),
-        limits: vec![analysis.model.target.bytes_per_tile],
-        constraints: vec![alone],
-        ..SearchRequest::default()
-    })?;
+    // Other names of layers need another regex in `layers`.
+    let request = Request {
+        ipus: Some(ipus.parse()?),
+        // What runs before the layers has an IPU for itself.
+        constraints: vec![LayerConstraint::CutAfter("In".into())],
+        ..Request::default()
+    };
+    let report = analysis.layers(&request)?.split(&request)?;
 
     let split = report.split.context("a split was asked for")?;
     for stage in &split.stages {

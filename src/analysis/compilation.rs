@@ -1,12 +1,14 @@
 //! A model compiled for any number of IPUs, and whether it fits.
 
+use super::Request;
 use crate::debug_info::DebugInfo;
-use crate::message::{FileWarnings, Warning, displayed};
+use crate::message::{FileWarnings, Warning, displayed, usage};
 use crate::model::{LayerOptions, LayersByIpu};
 use crate::profile::CompiledProfile;
 use crate::progress::Progress;
-use crate::report::{Detail, Files, FitInputs, Provenance, Report};
+use crate::report::{Files, FitInputs, Provenance, Report};
 use crate::witnesses::{check_debug, judge};
+use crate::wording::counted;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -110,34 +112,37 @@ impl Compilation {
         })
     }
 
-    /// Report on whether each IPU fits. `limits` has the maximum bytes of a tile: one number, or
-    /// one for each listed IPU.
-    pub fn fit(&self, limits: Vec<u64>) -> Report {
-        self.report(limits, Detail::Full, Vec::new())
-    }
-
-    /// Report on whether each IPU fits, in this detail. `arguments` are those of the command.
-    pub(crate) fn report(
-        &self,
-        limits: Vec<u64>,
-        detail: Detail,
-        arguments: Vec<String>,
-    ) -> Report {
+    /// Report on whether each IPU fits within the limits of `request`.
+    ///
+    /// # Errors
+    /// If the reserve leaves nothing of a tile, or there are several limits, but not one for each
+    /// IPU.
+    pub fn fit(&self, request: &Request) -> Result<Report> {
         let CompiledProfile { target, made, .. } = &self.profile;
+        let limits = request.limits(target.bytes_per_tile)?;
+        let ipus = self.profile.ipus.count as usize;
+        if limits.len() > 1 && limits.len() != ipus {
+            return Err(usage(format!(
+                "--mem-per-tile has {} amounts, but the profile has {}; give one amount, or one \
+                 for each IPU",
+                limits.len(),
+                counted(ipus, "IPU")
+            )));
+        }
         let warnings = self.warnings.iter().map(|(_, warning)| warning.clone());
-        Report::of_compilation(FitInputs {
+        Ok(Report::of_compilation(FitInputs {
             profile: &self.profile,
             layers: self.layers.as_ref(),
             limits,
-            detail,
+            detail: request.detail,
             provenance: Provenance {
-                arguments,
+                arguments: request.arguments.clone(),
                 framework: self.framework.clone(),
                 app: self.app.clone(),
                 ..Provenance::new(target, made, self.files.clone(), "recorded")
             },
             warnings: warnings.collect(),
-        })
+        }))
     }
 }
 

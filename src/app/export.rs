@@ -1,11 +1,11 @@
 //! Writes the report in the requested forms.
 
+use super::Options;
 use super::input::{BESIDE, beside, debug_path};
 use super::messages::Messages;
 use super::stdout::{self, Sections};
-use super::{Options, usage};
 use crate::atomic::{self, target};
-use crate::message::displayed;
+use crate::message::{displayed, usage};
 use crate::profile::companions;
 use crate::report::{Report, html, markdown, write_csv, write_json};
 use anyhow::{Context, Result};

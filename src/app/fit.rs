@@ -1,43 +1,29 @@
 //! `--fit`: whether a recorded compilation fits, and how far it is from the prediction.
 
 use super::input::{Beside, debug_path};
-use super::messages::Messages;
 use super::output::{Outputs, read_report_at};
-use super::{Exit, Options, check_verdict, detail, request, usage};
+use super::{Exit, Options, Run};
 use crate::analysis::{Compilation, ContextsOf, displayed};
-use crate::model::Rules;
 use crate::report::{Against, Form, Format, Report, Table, tables_of};
-use crate::wording::counted;
 use anyhow::{Context, Result};
-use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
 /// Evaluates the compilation in the profile. Results go to `out`.
-pub(super) fn run(options: &Options, messages: Messages, out: &mut impl Write) -> Result<Exit> {
-    let prediction = match options.compiled.against.as_deref() {
+pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<Exit> {
+    let prediction = match run.options.compiled.against.as_deref() {
         Some(path) => Some((path, read_report_at("--against", path)?)),
         None => None,
     };
-    let mut compilation = read(options, messages)?;
-    for (file, warning) in &compilation.warnings {
-        messages.warning(Some(file), warning);
-    }
-    let limits = limits_of(options, &compilation)?;
-    if options.wants_report() {
-        let beside = Beside::read(options, messages);
-        compilation.warnings.extend(beside.warnings);
-        (compilation.framework, compilation.app) = beside.files;
-    }
-    let arguments = options.arguments.clone();
-    let mut report = compilation.report(limits, detail(options), arguments);
-    check_verdict(options, &report)?;
+    let compilation = read(run)?;
+    let mut report = compilation.fit(&run.request)?;
+    run.check_verdict(&report)?;
     if let Some((path, prediction)) = &prediction {
         compare(path, prediction, &mut report)?;
     }
     let outputs = Outputs {
-        tables: tables(options, &report),
-        ..Outputs::new(Cow::Borrowed(options), messages, report)
+        tables: tables(&run.options, &report),
+        ..Outputs::new(run, report)
     };
     outputs.print(out)
 }
@@ -54,38 +40,28 @@ fn tables(options: &Options, report: &Report) -> Vec<Table> {
     }
 }
 
-/// Reads the profile, and the debug contexts if a debug file exists.
-fn read(options: &Options, messages: Messages) -> Result<Compilation> {
+/// Reads the profile, the debug contexts if a debug file exists, and the files beside the profile.
+fn read(run: &Run) -> Result<Compilation> {
+    let (options, messages) = (&run.options, run.messages);
     let contexts = ContextsOf {
         file: debug_path(options).ok(),
         is_named: options.input.debug.is_some(),
         is_trusted: options.layers.trust_debug_info,
     };
-    messages.while_showing(|progress| {
-        Compilation::read_with(
-            &options.input.profile,
-            &contexts,
-            &options.layers.options(Rules::Full),
-            options.results.allow_incomplete,
-            progress,
-        )
-    })
-}
-
-/// Returns the limit of a tile in bytes: one number, or one for each IPU.
-fn limits_of(options: &Options, compilation: &Compilation) -> Result<Vec<u64>> {
-    let profile = &compilation.profile;
-    let limits = request::limits(options, profile.target.bytes_per_tile)?;
-    let ipus = profile.ipus.count as usize;
-    if limits.len() > 1 && limits.len() != ipus {
-        return Err(usage(format!(
-            "--mem-per-tile has {} amounts, but the profile has {}; give one amount, or one for \
-             each IPU",
-            limits.len(),
-            counted(ipus, "IPU")
-        )));
+    let (profile, layers) = (&options.input.profile, &run.request.layers);
+    let is_allowed = options.results.allow_incomplete;
+    let mut compilation = messages.while_showing(|progress| {
+        Compilation::read_with(profile, &contexts, layers, is_allowed, progress)
+    })?;
+    for (file, warning) in &compilation.warnings {
+        messages.warning(Some(file), warning);
     }
-    Ok(limits)
+    if options.wants_report() {
+        let beside = Beside::read(options, messages);
+        compilation.warnings.extend(beside.warnings);
+        (compilation.framework, compilation.app) = beside.files;
+    }
+    Ok(compilation)
 }
 
 /// Adds to `report` the differences from `prediction`.

@@ -1,12 +1,10 @@
-//! Reads a model and finds its layers, as the options request.
+//! Reads the files that the options name, and the files beside them.
 
 use super::Options;
 use super::messages::Messages;
-use super::{layers, usage};
-use crate::analysis::{Analysis, FileWarnings, Layers, ReadOptions, displayed};
+use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
 use crate::limits;
-use crate::message::{Unreadable, Warning};
-use crate::model::{OutOn, Placement, Rules, Untied};
+use crate::message::{Unreadable, Warning, usage};
 use crate::profile::Outline;
 use crate::progress::Unit;
 use crate::report::printable;
@@ -18,21 +16,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Reads the model from the files that the options name, and saves it if requested.
+/// Reads the model from the files that the options name, saves it if requested, and reads the files
+/// beside the profile.
 pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
-    let analysis = if options.saved.load_from_file {
-        load(options, messages)?
-    } else {
-        let debug = debug_path(options)?;
-        let wanted = ReadOptions {
-            memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
-            names: options.wants_report() || options.wants_split(),
-            trust_debug_info: options.layers.trust_debug_info,
-            allow_incomplete: options.results.allow_incomplete,
-        };
-        messages.while_showing(|progress| {
-            Analysis::read_with(&options.input.profile, &debug, wanted, progress)
-        })?
+    let mut analysis = match options.saved.load_from_file {
+        true => load(options, messages)?,
+        false => read_profile(options, messages)?,
     };
     if let Some((variables, contexts)) = analysis.counts {
         messages.detail(format_args!(
@@ -49,7 +38,25 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
         })?;
         messages.info(format_args!("the model is saved in {}", displayed(file)));
     }
+    if options.wants_report() {
+        let beside = Beside::read(options, messages);
+        analysis.warnings.extend(beside.warnings);
+        (analysis.framework, analysis.app) = beside.files;
+    }
     Ok(analysis)
+}
+
+fn read_profile(options: &Options, messages: Messages) -> Result<Analysis> {
+    let debug = debug_path(options)?;
+    let read = ReadOptions {
+        memory_peak: options.tables.diagnose || options.saved.save_to_file.is_some(),
+        names: options.wants_report() || options.wants_split(),
+        trust_debug_info: options.layers.trust_debug_info,
+        allow_incomplete: options.results.allow_incomplete,
+    };
+    messages.while_showing(|progress| {
+        Analysis::read_with(&options.input.profile, &debug, read, progress)
+    })
 }
 
 fn load(options: &Options, messages: Messages) -> Result<Analysis> {
@@ -114,58 +121,6 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, ReadError> {
     let bytes = read_bounded(&path, limits::BESIDE, what)?;
     let value = serde_json::from_slice(&bytes);
     Ok(Some(value.map_err(ReadError::NoJson)?))
-}
-
-/// Finds the layers as the options request.
-pub(super) fn find_layers<'a>(
-    analysis: &'a Analysis,
-    options: &Options,
-    messages: Messages,
-) -> Result<Layers<'a>> {
-    let layering = layers::find(&analysis.model, options, messages);
-    layers::check(&layering)?;
-    let layers = analysis.placed(
-        layering,
-        options.limits.memory_model,
-        &options.layers.placement(),
-    )?;
-    layers::describe(&layers, options, messages);
-    check_ties(options, &layers.placement)?;
-    Ok(layers)
-}
-
-/// Upper bound on weights in a message.
-const NAMES_SHOWN: usize = 20;
-
-/// Refuses options about weights that the model does not have, or that the classic rules ignore.
-fn check_ties(options: &Options, placement: &Placement) -> Result<()> {
-    if options.layers.out_on != OutOn::Auto && placement.rules == Rules::Classic {
-        return Err(usage(
-            "--out-on needs --memory-model full, since the classic model has no Out; leave one of \
-             them out",
-        ));
-    }
-    let Untied::Weights(wanted) = options.layers.placement().untie else {
-        return Ok(());
-    };
-    let is_known = |name: &String| placement.ties.iter().any(|tie| tie.weight == *name);
-    let Some(unknown) = wanted.iter().find(|name| !is_known(name)) else {
-        return Ok(());
-    };
-    let unknown = printable(unknown);
-    if placement.ties.is_empty() {
-        return Err(usage(format!(
-            "--untie {unknown}: no weight of this model is tied; leave the option out"
-        )));
-    }
-    let names = placement.ties.iter().map(|tie| printable(&tie.weight));
-    let names: Vec<String> = names.take(NAMES_SHOWN).collect();
-    let is_all = placement.ties.len() <= NAMES_SHOWN;
-    let more = if is_all { "" } else { " ..." };
-    Err(usage(format!(
-        "--untie: there is no tied weight {unknown}; name one of {}{more}",
-        names.join(", ")
-    )))
 }
 
 /// Returns the second argument, or the path where Poplar writes the debug file.

@@ -1,5 +1,6 @@
 //! Messages to people while the tool runs. All of them go to standard error.
 
+use super::options::MessageOptions;
 use crate::message::Warning;
 use crate::progress::{Progress, bars};
 use crate::report::terminal::{self, Screen, Severity, TextStyle};
@@ -16,11 +17,13 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// With `quiet`, only errors and warnings are written; each `verbose` adds a level. Amounts are
-    /// written in `units`.
-    pub fn new(quiet: bool, verbose: u8, units: Units) -> Self {
-        let level = if quiet { -1 } else { verbose.min(2) as i8 };
-        let look = on_stderr(units);
+    /// With `quiet`, only errors and warnings are written; each `verbose` adds a level.
+    pub fn new(options: &MessageOptions) -> Self {
+        let level = match options.quiet {
+            true => -1,
+            false => options.verbose.min(2) as i8,
+        };
+        let look = on_stderr(options.units);
         Self { level, look }
     }
 
@@ -60,6 +63,13 @@ impl Messages {
     pub fn whole(&self, text: &str) {
         if self.level >= 0 {
             let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// Writes lines to be copied, such as commands.
+    pub fn lines(&self, lines: &[String]) {
+        for line in lines {
+            self.whole(line);
         }
     }
 

@@ -1,44 +1,42 @@
 //! The command: one run from the arguments to the exit code.
 
-mod alone;
+mod commands;
 mod export;
-mod find;
 mod fit;
 mod generate;
-mod given;
 mod input;
-mod layers;
 mod messages;
-mod next;
+mod one_ipu;
 mod options;
 mod output;
+mod profile_path;
 mod request;
 mod stdout;
 mod tables;
 
 pub use options::{Effect, NoEffect, Options};
 
-use crate::analysis::{Analysis, Layers, displayed, warnings_of_search};
+use crate::analysis::{Layers, Request, displayed, warnings_of_search};
 use crate::interrupt;
 use crate::memory::MemoryModel;
-use crate::message::Warning;
+use crate::message::{UsageError, Warning, refused};
 use crate::parallel;
 use crate::progress::{Progress, Unit};
-use crate::report::{Detail, PipelineFacts, Report, printable};
-use crate::search::{SearchError, SearchRequest, SearchResult, search_states};
-use crate::solve::{Limits, SolveError};
+use crate::report::{PipelineFacts, Report};
+use crate::search::{Outcome, SearchError, SearchResult};
+use crate::solve::Greedy;
 use crate::witnesses::judge;
+use crate::wording::counted;
 use anyhow::{Context, Result};
+use commands::Commands;
 use messages::Messages;
 use options::CommandLine;
 use output::Outputs;
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::Results;
-use thiserror::Error;
 
 /// The exit codes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,33 +69,18 @@ impl Exit {
     }
 }
 
-/// Options that contradict each other or the files.
-#[derive(Debug, Error)]
-#[error("{0}")]
-struct UsageError(String);
-
-/// Makes an error of wrong usage. docs/messages.md has its text, which ends with the way out.
-fn usage(text: impl Into<String>) -> anyhow::Error {
-    UsageError(text.into()).into()
-}
-
-/// Makes an error of wrong usage from the error of another module.
-fn refused(error: &impl std::error::Error) -> anyhow::Error {
-    UsageError(printable(&error.to_string())).into()
-}
-
 /// Runs the command with these arguments, which begin with its name. Results go to standard output,
 /// everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let command = match CommandLine::parse_from(arguments) {
-        Ok(command) => command,
+    let line = match CommandLine::parse_from(arguments) {
+        Ok(line) => line,
         Err(error) => return said_of_options(&error),
     };
     // Without it, Ctrl-C still ends the run, but a temporary file could remain.
     let _ = interrupt::install();
     parallel::start_threads();
     let mut out = Results::new(BufWriter::new(io::stdout().lock()));
-    let outcome = answer(&command, &mut out).and_then(|exit| {
+    let outcome = answer(line, &mut out).and_then(|exit| {
         out.flush()?;
         Ok(exit)
     });
@@ -126,15 +109,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
-fn answer(command: &CommandLine, out: &mut impl Write) -> Result<Exit> {
-    match command {
-        CommandLine::Run(options) => {
-            let mut options = (**options).clone();
+/// Does what a command line requests. Results go to `out`.
+fn answer(line: CommandLine, out: &mut impl Write) -> Result<Exit> {
+    match line {
+        CommandLine::Run(mut options) => {
             options.results.format = options.results.format.on(io::stdout().is_terminal());
             run(&options, out)
         }
         CommandLine::Generate(what) => {
-            out.write_all(&generate::text(*what)?)?;
+            out.write_all(&generate::text(what)?)?;
             Ok(Exit::Done)
         }
     }
@@ -145,143 +128,169 @@ fn answer(command: &CommandLine, out: &mut impl Write) -> Result<Exit> {
 /// # Errors
 /// Each error names the file or the option that caused it.
 pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
-    let messages = Messages::new(
-        options.messages.quiet,
-        options.messages.verbose,
-        options.messages.units,
-    );
+    let messages = Messages::new(&options.messages);
     refuse_no_effect(options, messages)?;
-    let options = &find::input(options, messages)?;
-    output::check(options)?;
-    if options.results.fit || options.is_bare && alone::is_compiled_pipeline(options) {
-        return fit::run(options, messages, out);
+    let mut options = options.clone();
+    profile_path::resolve(&mut options, messages)?;
+    export::check(&options)?;
+    let request = options.request();
+    let run = Run {
+        options,
+        request,
+        messages,
+    };
+    let is_fit = run.options.results.fit;
+    if is_fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options) {
+        return fit::run(&run, out);
     }
-    let earlier = output::earlier_report(options)?;
+    let earlier = output::earlier_report(&run.options)?;
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
-    let analysis = ManuallyDrop::new(read(options, messages)?);
-    let model = &analysis.model;
-    let is_answered = options.is_bare && alone::fits_on_one_ipu(model, options, messages)?;
-    if is_answered && !options.wants_report() {
+    let analysis = ManuallyDrop::new(input::read(&run.options, messages)?);
+    let is_answered = run.options.is_bare && one_ipu::answers(&analysis.model, &run)?;
+    if is_answered && !run.options.wants_report() {
         return Ok(Exit::Done);
     }
-    let layers = input::find_layers(&analysis, options, messages)?;
-    let outputs = answer_with(layers, Cow::Borrowed(options), messages)?;
+    let layers = analysis.layers(&run.request)?;
+    run.describe(&layers);
+    let outputs = run.outputs(&layers)?;
     Outputs { earlier, ..outputs }.print(out)
 }
 
-/// Computes the answer for these layers, or for finer ones if a layer is over the limit by itself.
-fn answer_with<'a>(
-    layers: Layers<'_>,
-    given: Cow<'a, Options>,
+/// A run of the command on a model.
+struct Run {
+    /// The options, with the path of the file to read.
+    options: Options,
+    /// What the options request of the model.
+    request: Request,
+    /// Writes messages.
     messages: Messages,
-) -> Result<Outputs<'a>> {
-    let options = &*given;
-    let model = layers.model();
-    let memory = layers.memory()?;
-    let limits = request::limits(options, model.target.bytes_per_tile)?;
-    let highest = Limits::new(&limits).highest();
-    let (searched, found) = search(options, &layers, memory.clone(), limits, messages)?;
-    if let Some(found) = &found
-        && let Some(finer) = layers::finer(&layers, found, options, messages)?
-    {
-        // Printed commands must find the same layers again.
-        let switched = layers.layering.modules().is_none();
-        let options = if switched {
-            Cow::Owned(options.by_modules())
-        } else {
-            given
-        };
-        return answer_with(finer, options, messages);
-    }
-    let tables = tables::tables(options, &layers, &memory)?;
-    let diagnosis = tables::diagnosis(options, model, &memory);
-    let memory = ManuallyDrop::new(searched);
-    for warning in found
-        .iter()
-        .flat_map(|found| warnings_of_search(&memory, found))
-    {
-        messages.warning(None, &warning);
-    }
-    let report = report(options, &layers, &memory, found.as_ref(), highest, messages)?;
-    let outputs = Outputs {
-        tables,
-        found,
-        diagnosis,
-        ..Outputs::new(given, messages, report)
-    };
-    Ok(outputs)
 }
 
-/// Reads the model, the files beside the profile, and warnings about both.
-fn read(options: &Options, messages: Messages) -> Result<Analysis> {
-    let mut analysis = input::read(options, messages)?;
-    if options.wants_report() {
-        let beside = input::Beside::read(options, messages);
-        analysis.warnings.extend(beside.warnings);
-        (analysis.framework, analysis.app) = beside.files;
+impl Run {
+    /// Describes the layers, and warns if they fit badly.
+    fn describe(&self, layers: &Layers<'_>) {
+        self.describe_source(layers);
+        let model = layers.model();
+        let layering = &layers.layering;
+        let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
+        self.messages.info(format_args!(
+            "{}, {layered} of them in {}, {}, {}",
+            counted(model.operations.len(), "operation"),
+            counted(layering.len() - 1, "layer"),
+            counted(model.steps(), "step"),
+            counted(model.target.num_tiles, "tile")
+        ));
+        // Without layers a search ends with an error that says more.
+        if !layering.is_empty() || !self.request.has_search() {
+            for warning in &layers.warnings {
+                self.messages.warning(None, warning);
+            }
+        }
     }
-    Ok(analysis)
+
+    /// Says which layers were found, if the options leave it open.
+    fn describe_source(&self, layers: &Layers<'_>) {
+        if let Some(note) = &layers.note {
+            self.messages.summary(format_args!("layers: {note}"));
+        }
+    }
+
+    /// Computes the answer for these layers, or for finer ones if a layer is over the limit by
+    /// itself.
+    fn outputs(&self, layers: &Layers<'_>) -> Result<Outputs<'_>> {
+        let memory = layers.memory()?;
+        let search = |progress: &Progress| layers.search(memory.clone(), &self.request, progress);
+        let (searched, result) = self.messages.while_showing(search)?;
+        if let Some(result) = &result
+            && let Some(finer) = layers.finer(result, &self.request)?
+        {
+            self.describe_source(&finer);
+            return self.outputs(&finer);
+        }
+        let tables = tables::tables(&self.options, layers, &memory)?;
+        let diagnosis = tables::diagnosis(&self.options, layers.model(), &memory);
+        let (memory, result) = (ManuallyDrop::new(searched), ManuallyDrop::new(result));
+        self.describe_search(layers, &memory, result.as_ref());
+        let report = self.report(layers, &memory, result.as_ref())?;
+        Ok(Outputs {
+            tables,
+            diagnosis,
+            greedy: result.as_ref().and_then(greedy),
+            commands: self.commands(layers.are_switched),
+            ..Outputs::new(self, report)
+        })
+    }
+
+    /// Says which IPUs are idle, and warns of what the search found.
+    fn describe_search(
+        &self,
+        layers: &Layers<'_>,
+        memory: &MemoryModel<'_>,
+        result: Option<&SearchResult>,
+    ) {
+        let idle = layers.idle_ipus(&self.request);
+        if !idle.is_empty() {
+            let names: Vec<String> = idle.iter().map(usize::to_string).collect();
+            self.messages.summary(format_args!(
+                "idle IPUs, which run nothing but still count: {}; stages are numbered without \
+                 them",
+                names.join(", ")
+            ));
+        }
+        let warnings = result
+            .into_iter()
+            .flat_map(|result| warnings_of_search(memory, result));
+        for warning in warnings {
+            self.messages.warning(None, &warning);
+        }
+    }
+
+    /// Makes the report, with the commands that only the command line can write.
+    fn report(
+        &self,
+        layers: &Layers<'_>,
+        memory: &MemoryModel<'_>,
+        result: Option<&SearchResult>,
+    ) -> Result<Report> {
+        let mut report = self.messages.while_showing(|progress| {
+            let _task = progress.begin("making the report", Unit::Rows, 0);
+            layers.report(memory, result, &self.request)
+        })?;
+        self.check_verdict(&report)?;
+        let commands = self.commands(layers.are_switched);
+        if let Some(what_if) = &mut report.what_if {
+            let chosen = report
+                .pipeline
+                .iter()
+                .flat_map(PipelineFacts::chosen_options);
+            what_if.arguments = commands.repeated.iter().cloned().chain(chosen).collect();
+        }
+        if let Some(plan) = &mut report.plan {
+            commands.add_to(plan, &layers.placement.positions);
+        }
+        Ok(report)
+    }
+
+    /// Returns the writer of suggested commands.
+    fn commands(&self, by_modules: bool) -> Commands<'_> {
+        Commands::new(&self.options, by_modules)
+    }
+
+    /// Refuses a verdict that missing or contradictory data could change, unless that is allowed.
+    fn check_verdict(&self, report: &Report) -> Result<()> {
+        let is_allowed = self.options.results.allow_incomplete;
+        let judged = judge(&report.contradictions, is_allowed);
+        judged.with_context(|| displayed(&self.options.input.profile))?;
+        Ok(())
+    }
 }
 
-/// Computes the memory in the requested pipeline, and runs the search if one is requested.
-fn search<'a>(
-    options: &Options,
-    layers: &Layers<'_>,
-    memory: MemoryModel<'a>,
-    limits: Vec<u64>,
-    messages: Messages,
-) -> Result<(MemoryModel<'a>, Option<SearchResult>)> {
-    let model = layers.model();
-    let request = request::request(options, layers, limits)?;
-    if let Some(idle) = given::idle_ipus(options, &layers.placement.positions) {
-        messages.summary(idle);
+/// Returns the answer of the original tool's search.
+fn greedy(result: &SearchResult) -> Option<Greedy> {
+    match &result.outcome {
+        Outcome::Greedy(greedy) => Some(greedy.clone()),
+        _ => None,
     }
-    let pipeline = request::pipeline(options, model)?;
-    let memory = memory.in_pipeline(pipeline);
-    let memory = memory.with_context(|| displayed(&options.input.profile))?;
-    let Some(request) = request else {
-        return Ok((memory, None));
-    };
-    let (memory, found) = find(options, request, layers, &memory, messages)?;
-    Ok((memory, Some(found)))
-}
-
-/// Makes the report, with the commands that only the command line can write.
-fn report(
-    options: &Options,
-    layers: &Layers<'_>,
-    memory: &MemoryModel<'_>,
-    found: Option<&SearchResult>,
-    highest: u64,
-    messages: Messages,
-) -> Result<Report> {
-    let mut report = messages.while_showing(|progress| {
-        let _task = progress.begin("making the report", Unit::Rows, 0);
-        let arguments = options.arguments.clone();
-        layers.report(memory, found, highest, detail(options), arguments)
-    })?;
-    check_verdict(options, &report)?;
-    if let Some(what_if) = &mut report.what_if {
-        what_if.arguments.clone_from(&options.repeated);
-        let chosen = report.pipeline.iter();
-        what_if
-            .arguments
-            .extend(chosen.flat_map(PipelineFacts::chosen_options));
-        what_if.memories = request::memories(options, layers.model().target.bytes_per_tile);
-        let reserve = |&memory: &u64| options.limits.reserve.of(memory);
-        what_if.reserves = what_if.memories.iter().map(reserve).collect();
-    }
-    if let Some(plan) = &mut report.plan {
-        next::add_commands(plan, options, &layers.placement.positions);
-    }
-    Ok(report)
-}
-
-/// Refuses a verdict that missing or contradictory data could change, unless that is allowed.
-fn check_verdict(options: &Options, report: &Report) -> Result<()> {
-    let judged = judge(&report.contradictions, options.results.allow_incomplete);
-    judged.with_context(|| displayed(&options.input.profile))?;
-    Ok(())
 }
 
 /// Refuses an option that affects no requested result. If the original tool would have accepted the
@@ -304,42 +313,11 @@ fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
     }
 }
 
-/// Runs the search. The returned memory model has the optimizer state where the answer has it.
-fn find<'a>(
-    options: &Options,
-    request: SearchRequest,
-    layers: &Layers<'_>,
-    memory: &MemoryModel<'a>,
-    messages: Messages,
-) -> Result<(MemoryModel<'a>, SearchResult)> {
-    let work = |progress: &Progress| search_states(memory, &layers.placement, request, progress);
-    messages.while_showing(work).map_err(|error| match error {
-        // Constraints or ties of weights that contradict each other are wrong usage.
-        SearchError::Solve(
-            error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
-        ) => refused(&error),
-        SearchError::TooManyPlaces(_) => {
-            anyhow::Error::from(error).context(displayed(&options.input.profile))
-        }
-        error => error.into(),
-    })
-}
-
-/// Returns the detail that the requested results need.
-fn detail(options: &Options) -> Detail {
-    if options.exports.export_html.is_some() || options.exports.export_json.is_some() {
-        Detail::Page
-    } else if options.wants_report() {
-        Detail::Full
-    } else {
-        Detail::Split
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::Objective;
+    use crate::message::usage;
+    use crate::solve::{Objective, SolveError};
 
     #[test]
     fn each_kind_of_error_has_its_exit_code() {

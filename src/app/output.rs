@@ -1,40 +1,36 @@
 //! Prints all results of a run, in a fixed order.
 
 use super::messages::Messages;
-use super::next;
 use super::stdout::Sections;
-use super::{Exit, Options, export, refused};
+use super::{Commands, Exit, Options, Run, export};
 use crate::limits;
-use crate::message::{Warning, displayed};
+use crate::message::{Warning, displayed, refused};
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit::{self, Emitted, Modules};
 use crate::report::{
     Form, Format, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table, terminal,
 };
-use crate::search::{Outcome, SearchResult};
+use crate::solve::Greedy;
 use crate::wording::counted;
 use anyhow::{Context, Result};
-use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
 /// The results of a run.
 pub(super) struct Outputs<'a> {
-    pub(super) options: Cow<'a, Options>,
+    pub(super) options: &'a Options,
     pub(super) messages: Messages,
     /// Tables of the model.
     pub(super) tables: Vec<Table>,
-    pub(super) found: Option<SearchResult>,
     /// The tables of `--diagnose`.
     pub(super) diagnosis: Vec<Table>,
+    /// The answer of the search of the original tool.
+    pub(super) greedy: Option<Greedy>,
     pub(super) report: Report,
+    /// Suggests commands.
+    pub(super) commands: Commands<'a>,
     /// The earlier report of `--compare`.
     pub(super) earlier: Option<Report>,
-}
-
-/// Refuses output files that cannot be written as `options` request. Checked before the work.
-pub(super) fn check(options: &Options) -> Result<()> {
-    export::check(options)
 }
 
 /// Reads the earlier report, if `--compare` names one.
@@ -69,14 +65,15 @@ fn modules(options: &Options) -> Modules<'_> {
 
 impl<'a> Outputs<'a> {
     /// Returns outputs that have only a report.
-    pub(super) fn new(options: Cow<'a, Options>, messages: Messages, report: Report) -> Self {
+    pub(super) fn new(run: &'a Run, report: Report) -> Self {
         Self {
-            options,
-            messages,
+            options: &run.options,
+            messages: run.messages,
             tables: Vec::new(),
-            found: None,
             diagnosis: Vec::new(),
+            greedy: None,
             report,
+            commands: run.commands(false),
             earlier: None,
         }
     }
@@ -103,7 +100,7 @@ impl<'a> Outputs<'a> {
         for table in &self.diagnosis {
             sections.table(table)?;
         }
-        export::write(&self.options, &self.report, sections, self.messages)?;
+        export::write(self.options, &self.report, sections, self.messages)?;
         if self.options.results.explain {
             let explained = |section: &Section| section.part == Part::Explanation;
             self.messages.sections(&self.report, explained);
@@ -122,7 +119,7 @@ impl<'a> Outputs<'a> {
 
     /// Returns the number of results on standard output.
     fn count(&self) -> usize {
-        let options = &*self.options;
+        let options = self.options;
         let search = [
             options.results.solve,
             options.results.sweep,
@@ -160,7 +157,7 @@ impl<'a> Outputs<'a> {
             self.print_verdict();
         }
         let forms = self.options.results.forms();
-        let emit = |form| emit::emit(form, report, &modules(&self.options));
+        let emit = |form| emit::emit(form, report, &modules(self.options));
         let emitted: Result<Vec<Emitted>, _> = forms.iter().copied().map(emit).collect();
         let emitted = emitted.map_err(|error| refused(&error))?;
         if self.options.results.solve {
@@ -179,7 +176,7 @@ impl<'a> Outputs<'a> {
         self.print_rest(self.options.results.solve && self.options.results.format == Format::Table);
         self.messages
             .sections(report, |section| section.part == Part::Plan);
-        self.print_next(&next::after_split(report, &self.options));
+        self.messages.lines(&self.commands.after_split(report));
         Ok(exit_of(
             split.fits && report.is_in_time() || !self.options.results.wants_verdict(),
         ))
@@ -204,24 +201,17 @@ impl<'a> Outputs<'a> {
         let of_plan = |section: &Section| section.part == Part::Plan || section.id == "tried";
         self.messages.sections(&self.report, of_plan);
         let first = plan.recommended();
-        self.print_next(&match first {
-            Some(row) => next::after_plan(row, &self.report, &self.options),
-            None => next::after_split(&self.report, &self.options),
+        self.messages.lines(&match first {
+            Some(row) => self.commands.after_plan(row, &self.report),
+            None => self.commands.after_split(&self.report),
         });
         exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
-    }
-
-    /// Prints suggested commands.
-    fn print_next(&self, lines: &[String]) {
-        for line in lines {
-            self.messages.whole(line);
-        }
     }
 
     /// Says whether the split fits, before anything else about it.
     fn print_verdict(&self) {
         let (report, messages) = (&self.report, self.messages);
-        if let Some(Outcome::Greedy(greedy)) = self.found.as_ref().map(|found| &found.outcome) {
+        if let Some(greedy) = &self.greedy {
             messages.summary(format_args!(
                 "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
                 if greedy.fits { "settled" } else { "gave up" },

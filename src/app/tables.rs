@@ -1,8 +1,9 @@
 //! Tables of the model.
 
-use super::{Options, usage};
+use super::Options;
 use crate::analysis::Layers;
 use crate::memory::MemoryModel;
+use crate::message::usage;
 use crate::model::Model;
 use crate::profile::RecordedTile;
 use crate::report::{self, Table};
@@ -59,7 +60,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
              option out, or record the profile again"
         );
     }
-    let Some(wanted) = &options.tables.tiles else {
+    let Some(tiles) = &options.tables.tiles else {
         let mut all: Vec<_> = (0u32..).zip(recorded.iter().copied()).collect();
         all.sort_by_key(|&(_, tile)| std::cmp::Reverse(tile.total));
         all.truncate(FULLEST_TILES);
@@ -77,7 +78,7 @@ fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, Recorded
         };
         found.ok_or_else(unknown)
     };
-    wanted.0.iter().map(tile).collect()
+    tiles.iter().map(tile).collect()
 }
 
 /// Returns the tables of `--diagnose`, if requested.

@@ -116,10 +116,31 @@ pub enum IpuCount {
 }
 
 impl IpuCount {
+    /// The smallest number that is enough, up to 64 IPUs.
+    pub const AUTO: Self = Self::UpTo(64);
+    /// Upper bound on IPUs, far above the largest pod that one program spans; a larger number is a
+    /// mistake.
+    pub const MAX: usize = 4096;
+
     /// Maximum number of stages of a split.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
+        }
+    }
+}
+
+impl FromStr for IpuCount {
+    type Err = BadValue;
+
+    fn from_str(number: &str) -> Result<Self, BadValue> {
+        match number.parse() {
+            _ if number == "auto" => Ok(Self::AUTO),
+            Ok(ipus) if (1..=Self::MAX).contains(&ipus) => Ok(Self::Exactly(ipus)),
+            _ => Err(BadValue::new(format!(
+                "it is neither auto nor a number from 1 to {}; give one of these",
+                Self::MAX
+            ))),
         }
     }
 }
@@ -210,6 +231,15 @@ impl FromStr for Reserve {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_ipus() {
+        assert_eq!("auto".parse(), Ok(IpuCount::AUTO));
+        assert_eq!("4".parse(), Ok(IpuCount::Exactly(4)));
+        for wrong in ["0", "-1", "Auto", "", "4097"] {
+            assert!(wrong.parse::<IpuCount>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn reserves_are_bytes_or_per_cent() {

@@ -12,7 +12,6 @@ mod layers;
 mod pipeline;
 mod results;
 mod search;
-mod split_values;
 mod values;
 
 pub use about::{About, MessageOptions};
@@ -22,11 +21,7 @@ pub use layers::{Input, Layers, SavedModel};
 pub use pipeline::{Pipeline, Time};
 pub use results::{Compiled, Exports, ModelTables, Modules, Results};
 pub use search::{Limits, Search};
-pub(super) use split_values::MAX_IPUS;
-pub use split_values::{
-    Bandwidth, LayerNames, LayersPerIpu, MemPerTile, Milliseconds, NumIpus, Pin, Together,
-};
-pub use values::{Generate, OrAuto, Tiles};
+pub use values::{Generate, OrAuto};
 
 use crate::search::Solver;
 use clap::Parser;
@@ -120,37 +115,6 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
-    /// Returns the options with layers by modules, as `--layer-name-regex auto` finds them.
-    pub(crate) fn by_modules(&self) -> Self {
-        let mut options = self.clone();
-        options.layers.layer_name_regex = Some(OrAuto::Auto);
-        options.repeated.push("--layer-name-regex=auto".to_string());
-        options
-    }
-
-    /// Returns the layers that constraints and a given split name.
-    pub fn named_layers(&self) -> Vec<&str> {
-        let ends = self.results.check_splits.iter().flat_map(|names| &names.0);
-        let pinned = self.search.pin.iter().map(|pin| &pin.layer);
-        let together = self
-            .search
-            .together
-            .iter()
-            .flat_map(|pair| [&pair.0, &pair.1]);
-        let cuts = self
-            .search
-            .cut_after
-            .iter()
-            .chain(&self.search.no_cut_after);
-        let all = ends.chain(pinned).chain(together).chain(cuts);
-        all.map(|name| &**name).collect()
-    }
-
-    /// Must the memory of ranges of layers be computed?
-    pub fn wants_search(&self) -> bool {
-        self.wants_split() || self.results.sweep
-    }
-
     /// Does any result need the report?
     pub fn wants_report(&self) -> bool {
         let exports = [
@@ -169,27 +133,6 @@ impl Options {
     pub fn tries_splits(&self) -> bool {
         let has_tools = self.exports.export_html.is_some() || self.exports.export_json.is_some();
         has_tools && self.wants_split() && self.search.solver == Solver::Ilp
-    }
-
-    /// Returns the name of an option that needs cycles, if one was given.
-    pub fn needing_cycles(&self) -> Option<String> {
-        let objective = self.search.objective.filter(|goal| goal.needs_cycles());
-        let named = objective.map(|goal| format!("--objective {}", goal.key()));
-        let asked = [
-            (named.is_some(), named.as_deref().unwrap_or("")),
-            (self.time.micro_batches.is_some(), "--micro-batches"),
-            (
-                self.time.micro_batch.is_some() && self.time.at_micro_batch.is_none(),
-                "--micro-batch",
-            ),
-            (
-                self.time.streaming_bandwidth.is_some(),
-                "--streaming-bandwidth",
-            ),
-            (self.time.max_step_ms.is_some(), "--max-step-ms"),
-        ];
-        let first = asked.into_iter().find(|(is_asked, _)| *is_asked);
-        first.map(|(_, option)| option.to_string())
     }
 }
 

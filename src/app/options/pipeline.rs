@@ -1,8 +1,7 @@
 //! The options of the pipeline that the model will be compiled for, and of its time.
 
 use super::effects::{ON_REPLICAS, ON_SPLITS, ON_STAGES, ON_STREAMING};
-use super::values::{OrAuto, or_auto};
-use super::{Bandwidth, Milliseconds};
+use super::values::{OrAuto, bandwidth, milliseconds, or_auto};
 use crate::memory::{Accumulator, PipelineOptions, Recompute, Schedule, StatePlace};
 use crate::time::StepOptions;
 use clap::{Args, value_parser};
@@ -74,17 +73,17 @@ pub struct Time {
 
     /// GB (1,000,000,000 bytes) that an IPU sends to another IPU in a second, and receives from
     /// it
-    #[arg(long, value_name = "GB", default_value = "29", group = ON_SPLITS)]
-    pub ipu_link_bandwidth: Bandwidth,
+    #[arg(long, value_name = "GB", default_value = "29", value_parser = bandwidth, group = ON_SPLITS)]
+    pub ipu_link_bandwidth: u64,
 
     /// GB that an IPU loads in a second from memory outside the IPUs, and stores there. There is
     /// no usual number: without it, popliner prints the bytes but no time for them
-    #[arg(long, value_name = "GB", group = ON_STREAMING)]
-    pub streaming_bandwidth: Option<Bandwidth>,
+    #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_STREAMING)]
+    pub streaming_bandwidth: Option<u64>,
 
     /// Milliseconds that a step may take; the exit code is 1 if the split takes longer
-    #[arg(long, value_name = "MS", group = ON_STAGES)]
-    pub max_step_ms: Option<Milliseconds>,
+    #[arg(long, value_name = "MS", value_parser = milliseconds, group = ON_STAGES)]
+    pub max_step_ms: Option<u64>,
 }
 
 impl Pipeline {
@@ -106,11 +105,11 @@ impl Time {
     pub fn options(&self) -> StepOptions {
         StepOptions {
             micro_batches: self.micro_batches,
-            link_bandwidth: self.ipu_link_bandwidth.0,
+            link_bandwidth: self.ipu_link_bandwidth,
             micro_batch: self.micro_batch,
             replicas: self.replicas,
-            streaming_bandwidth: self.streaming_bandwidth.map(|bandwidth| bandwidth.0),
-            max_nanoseconds: self.max_step_ms.map(|most| most.nanoseconds()),
+            streaming_bandwidth: self.streaming_bandwidth,
+            max_nanoseconds: self.max_step_ms,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::effects::{ON_EMIT, ON_FIT, ON_TABLES, ON_TILES, ONE_IPU_RESULTS, words};
 use super::help::ShortHelp;
-use super::{LayerNames, LayersPerIpu, Tiles};
+use super::values::{List, tiles};
+use crate::analysis::JudgedSplit;
 use crate::report::Format;
 use crate::report::emit::{Form, ModuleName, ModuleTemplate};
 use clap::{Args, ValueEnum};
@@ -48,8 +49,8 @@ pub struct Results {
 
     /// Judge this split and compare it with the best one. Give the last layer of each stage
     /// except the final one, such as In,9,16; write a comma in a name as '\,'
-    #[arg(long, value_name = "LAYERS")]
-    pub check_splits: Option<LayerNames>,
+    #[arg(long, value_name = "LAYERS", value_parser = JudgedSplit::last_layers)]
+    pub check_splits: Option<JudgedSplit>,
 
     /// Judge the split with these numbers of layers on the IPUs, such as 3,7,7,7 or [3 7 -1 -1],
     /// and compare it with the best one. A 0 at the start is an IPU with only In, a 0 at the end
@@ -57,10 +58,11 @@ pub struct Results {
     #[arg(
         long,
         value_name = "COUNTS",
+        value_parser = JudgedSplit::layers_per_ipu,
         conflicts_with = "check_splits",
         allow_hyphen_values = true
     )]
-    pub layers_per_ipu: Option<LayersPerIpu>,
+    pub layers_per_ipu: Option<JudgedSplit>,
 
     /// Judge a profile as it was compiled, for any number of IPUs. For each IPU, print its
     /// fullest tile, the tiles over the limit, and what they hold. The exit code says whether all
@@ -90,12 +92,12 @@ impl Results {
     /// Does the exit code say whether the model fits? With `--compare` and no other request for a
     /// verdict, it says whether the model still fits.
     pub fn wants_verdict(&self) -> bool {
-        self.solve || !self.emit.is_empty() || self.is_given()
+        self.solve || !self.emit.is_empty() || self.judged().is_some()
     }
 
-    /// Is a split given, to be evaluated?
-    pub fn is_given(&self) -> bool {
-        self.check_splits.is_some() || self.layers_per_ipu.is_some()
+    /// Returns the split to judge.
+    pub fn judged(&self) -> Option<&JudgedSplit> {
+        self.check_splits.as_ref().or(self.layers_per_ipu.as_ref())
     }
 }
 
@@ -194,8 +196,8 @@ pub struct ModelTables {
     pub memory_totals: bool,
 
     /// Tiles that --memory-totals shows instead of the fullest, such as 0,7,16-19
-    #[arg(long, value_name = "LIST", group = ON_TILES)]
-    pub tiles: Option<Tiles>,
+    #[arg(long, value_name = "LIST", value_parser = tiles, group = ON_TILES)]
+    pub tiles: Option<List<u32>>,
 
     /// Print a matrix of layers: the bytes of the variables that both layers use
     #[arg(long)]

@@ -2,9 +2,10 @@
 
 use super::effects::{ON_LIMITS, ON_SPLITS};
 use super::help::ShortHelp;
-use super::{MemPerTile, NumIpus, Pin, Together};
+use super::values::{List, mem_per_tile};
+use crate::analysis::LayerConstraint;
 use crate::model::Rules;
-use crate::search::{Reserve, Solver};
+use crate::search::{IpuCount, Reserve, Solver};
 use crate::solve::Goal;
 use clap::Args;
 
@@ -17,7 +18,7 @@ pub struct Limits {
     /// the number of IPUs of a given split; 16 with --solver greedy and --memory-model classic
     #[arg(long, value_name = "N", allow_negative_numbers = true, group = ON_SPLITS,
           short_help = "How many IPUs you have, or auto")]
-    pub num_ipus: Option<NumIpus>,
+    pub num_ipus: Option<IpuCount>,
 
     /// Memory of each tile to keep free, in bytes or per cent (such as 8192 or
     /// 5%). A profile of one IPU cannot show the code for exchange between IPUs
@@ -29,8 +30,8 @@ pub struct Limits {
 
     /// Bytes that a stage may take on each tile; by default, the memory of the profile's tiles. A
     /// list, such as 600000,638976,500000, has one amount for each IPU
-    #[arg(long, value_name = "BYTES", group = ON_LIMITS)]
-    pub mem_per_tile: Option<MemPerTile>,
+    #[arg(long, value_name = "BYTES", value_parser = mem_per_tile, group = ON_LIMITS)]
+    pub mem_per_tile: Option<List<u64>>,
 
     /// Which memory to count: everything that the compiler recorded (full), or what the original
     /// tool counted (classic), which is too little for most models
@@ -56,12 +57,12 @@ pub struct Search {
     /// you name layers, In is what runs before the layers, and Out what runs after them (None for
     /// both in the classic memory model). May be given several times, like --together,
     /// --cut-after and --no-cut-after
-    #[arg(long, value_name = "LAYER=IPU", group = ON_SPLITS)]
-    pub pin: Vec<Pin>,
+    #[arg(long, value_name = "LAYER=IPU", value_parser = LayerConstraint::pin, group = ON_SPLITS)]
+    pub pin: Vec<LayerConstraint>,
 
     /// Keep these two layers, and all layers between them, on one IPU
-    #[arg(long, value_name = "LAYER,LAYER", group = ON_SPLITS)]
-    pub together: Vec<Together>,
+    #[arg(long, value_name = "LAYER,LAYER", value_parser = LayerConstraint::together, group = ON_SPLITS)]
+    pub together: Vec<LayerConstraint>,
 
     /// End a stage with this layer
     #[arg(long, value_name = "LAYER", group = ON_SPLITS)]
@@ -78,11 +79,17 @@ pub struct Search {
 }
 
 impl Search {
-    /// Is there any constraint on the split?
-    pub fn has_constraints(&self) -> bool {
-        !(self.pin.is_empty()
-            && self.together.is_empty()
-            && self.cut_after.is_empty()
-            && self.no_cut_after.is_empty())
+    /// Returns all constraints on the split.
+    pub fn constraints(&self) -> Vec<LayerConstraint> {
+        let cuts = self
+            .cut_after
+            .iter()
+            .cloned()
+            .map(LayerConstraint::CutAfter);
+        let no_cuts = self.no_cut_after.iter().cloned();
+        let no_cuts = no_cuts.map(LayerConstraint::NoCutAfter);
+        let pairs = self.together.iter().cloned();
+        let pins = self.pin.iter().cloned();
+        pins.chain(pairs).chain(cuts).chain(no_cuts).collect()
     }
 }

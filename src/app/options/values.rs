@@ -4,7 +4,6 @@ use crate::limits;
 use crate::message::BadValue;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use std::str::FromStr;
 
 /// Values of `--generate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,36 +20,71 @@ pub enum Generate {
     Viewer,
 }
 
-/// The value of `--tiles`: tiles in the given order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tiles(pub Vec<u32>);
+/// Several numbers in the value of one option. By this name, clap does not expect an option for
+/// each.
+pub type List<T> = Vec<T>;
 
-impl FromStr for Tiles {
-    type Err = BadValue;
-
-    fn from_str(list: &str) -> Result<Self, BadValue> {
-        let number = |text: &str| {
-            let text = text.trim();
-            text.parse::<u32>().map_err(|_| {
-                BadValue::new(format!(
-                    "'{text}' is not a tile; give numbers from 0 and ranges, such as 0,5-9"
-                ))
-            })
+/// Reads the value of `--tiles`: tiles in the given order.
+pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
+    let number = |text: &str| {
+        let text = text.trim();
+        text.parse::<u32>().map_err(|_| {
+            BadValue::new(format!(
+                "'{text}' is not a tile; give numbers from 0 and ranges, such as 0,5-9"
+            ))
+        })
+    };
+    let mut tiles = Vec::new();
+    for part in list.split(',') {
+        let (from, to) = match part.split_once('-') {
+            Some((from, to)) => (number(from)?, number(to)?),
+            None => (number(part)?, number(part)?),
         };
-        let mut tiles = Vec::new();
-        for part in list.split(',') {
-            let (from, to) = match part.split_once('-') {
-                Some((from, to)) => (number(from)?, number(to)?),
-                None => (number(part)?, number(part)?),
-            };
-            if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
-                return Err(BadValue::new(format!(
-                    "'{part}' is not a range of tiles; give the lower number first, such as 5-9"
-                )));
-            }
-            tiles.extend(from..=to);
+        if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
+            return Err(BadValue::new(format!(
+                "'{part}' is not a range of tiles; give the lower number first, such as 5-9"
+            )));
         }
-        Ok(Self(tiles))
+        tiles.extend(from..=to);
+    }
+    Ok(tiles)
+}
+
+/// Upper bound on the memory of a tile in bytes, 1 TiB. A tile of an IPU has 624 KiB, so a larger
+/// number is a mistake.
+const MAX_MEM_PER_TILE: u64 = 1 << 40;
+
+/// Reads the value of `--mem-per-tile`: bytes for all IPUs, or for each IPU.
+pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
+    let amount = |text: &str| match text.trim().parse() {
+        Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
+        _ => Err(BadValue::new(format!(
+            "'{text}' is not a number of bytes from 1 to {MAX_MEM_PER_TILE}; give one, or one for \
+             each IPU separated by commas"
+        ))),
+    };
+    list.split(',').map(amount).collect()
+}
+
+/// Reads GB in a second, and returns bytes per second.
+pub(super) fn bandwidth(text: &str) -> Result<u64, BadValue> {
+    billionths(text, "GB in a second")
+}
+
+/// Reads milliseconds, and returns nanoseconds, rounded down.
+pub(super) fn milliseconds(text: &str) -> Result<u64, BadValue> {
+    Ok(billionths(text, "milliseconds")? / 1000)
+}
+
+/// Reads a number above 0 and up to 1,000,000 with decimals, as billionths.
+fn billionths(text: &str, what: &str) -> Result<u64, BadValue> {
+    let number: Option<f64> = text.trim().parse().ok();
+    let number = number.map(|number| (number * 1e9).round());
+    match number.filter(|number| (1.0..=1e15).contains(number)) {
+        Some(number) => Ok(number as u64),
+        None => Err(BadValue::new(format!(
+            "'{text}' is not a number of {what} above 0 and up to 1,000,000; write it like 29.5"
+        ))),
     }
 }
 
@@ -88,10 +122,29 @@ mod tests {
 
     #[test]
     fn lists_of_tiles() {
-        let tiles = |list: &str| list.parse::<Tiles>().map(|tiles| tiles.0);
         assert_eq!(tiles("3,0, 7-9"), Ok(vec![3, 0, 7, 8, 9]));
         for wrong in ["", "a", "-1", "3-1", "1,,2", "0-4294967295"] {
             assert!(tiles(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn amounts_of_memory() {
+        assert_eq!(mem_per_tile("638976"), Ok(vec![638_976]));
+        assert_eq!(mem_per_tile("5,6"), Ok(vec![5, 6]));
+        assert_eq!(mem_per_tile("1099511627776"), Ok(vec![MAX_MEM_PER_TILE]));
+        let too_large = ["1099511627777", "18446744073709551615"];
+        for wrong in ["0", "5,", "x", "1,-1"].into_iter().chain(too_large) {
+            assert!(mem_per_tile(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn amounts_with_decimals() {
+        assert_eq!(bandwidth("29"), Ok(29_000_000_000));
+        assert_eq!(milliseconds("1.5"), Ok(1_500_000));
+        for wrong in ["", "0", "-1", "NaN", "inf", "1e9", "x"] {
+            assert!(bandwidth(wrong).is_err(), "{wrong}");
         }
     }
 }

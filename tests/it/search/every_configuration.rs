@@ -4,9 +4,9 @@
 use super::pipelines::splits;
 use crate::support::models::share;
 use crate::support::{debug, profile, root, run_fixture};
-use popliner::analysis::{Analysis, Layers};
+use popliner::analysis::{Analysis, Layers, Request};
 use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule, StatePlace};
-use popliner::model::{LayerOptions, Model, PlacementOptions, Rules};
+use popliner::model::Model;
 use popliner::time::{StageTimes, StepOptions};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -125,10 +125,7 @@ fn the_plan_has_the_best_of_all_configurations() {
     {
         let files = [profile(fixture), debug(fixture)].map(|file| root().join(file));
         let analysis = Analysis::read(&files[0], &files[1]).expect("both files");
-        let (regexes, places) = (LayerOptions::default(), PlacementOptions::default());
-        let layers = analysis
-            .layers(Rules::Full, &regexes, &places)
-            .expect("layers");
+        let layers = analysis.layers(&Request::default()).expect("layers");
         let options = ["--plan", "--num-ipus=4", "--export-json=-", "-q"];
         let run = run_fixture(fixture, &options);
         let json = run.out.split_once("# export-json\n").expect("a report").1;

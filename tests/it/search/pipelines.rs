@@ -3,9 +3,8 @@
 
 use crate::support::models::share;
 use crate::support::{debug, popliner, profile, root};
-use popliner::analysis::Analysis;
+use popliner::analysis::{Analysis, Request};
 use popliner::memory::{Accumulator, MemoryModel, Pipeline, Recompute, Schedule};
-use popliner::model::{LayerOptions, PlacementOptions, Rules};
 use serde_json::Value;
 use std::ops::Range;
 
@@ -50,13 +49,7 @@ fn lowest(memory: &MemoryModel<'_>) -> u64 {
 fn each_schedule_has_the_best_of_all_splits() {
     let files = [profile(FIXTURE), debug(FIXTURE)].map(|file| root().join(file));
     let analysis = Analysis::read(&files[0], &files[1]).expect("both files");
-    let layers = analysis
-        .layers(
-            Rules::Full,
-            &LayerOptions::default(),
-            &PlacementOptions::default(),
-        )
-        .expect("layers");
+    let layers = analysis.layers(&Request::default()).expect("layers");
     let plain = layers.memory().expect("memory");
     for (schedule, recompute) in PIPELINES.into_iter().step_by(share(2)) {
         let memory = plain.in_pipeline(Pipeline {

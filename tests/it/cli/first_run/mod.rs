@@ -15,9 +15,8 @@ use crate::support::each;
 use crate::support::models::{every_kind, generate};
 use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root};
 use files::Files;
-use popliner::analysis::Analysis;
+use popliner::analysis::{Analysis, Request};
 use popliner::memory::PipelineOptions;
-use popliner::model::{LayerOptions, PlacementOptions, Rules};
 use rows::rows;
 use tempfile::TempDir;
 
@@ -96,8 +95,7 @@ fn warnings_in(report: &Path) -> Vec<String> {
 fn sound_models_are_not_warned_of() {
     let silent = |files: &[PathBuf; 2], what: &str| {
         let analysis = Analysis::read(&files[0], &files[1]).expect(what);
-        let (regexes, places) = (LayerOptions::default(), PlacementOptions::default());
-        let layers = analysis.layers(Rules::Full, &regexes, &places).expect(what);
+        let layers = analysis.layers(&Request::default()).expect(what);
         let pipeline = PipelineOptions::default().choose(&analysis.model);
         let memory = layers.memory().expect(what);
         let memory = memory.in_pipeline(pipeline).expect(what);

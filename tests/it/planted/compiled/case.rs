@@ -2,16 +2,13 @@
 
 use super::super::pipelines::drawn::{self, cases};
 use super::super::places;
-use popliner::analysis::{Analysis, Layers};
+use popliner::analysis::{Analysis, JudgedSplit, Layers, Request};
 use popliner::debug_info::DebugInfo;
 use popliner::memory::PipelineOptions;
-use popliner::model::{
-    LayerOptions, LayerOrder, LayerSource, LayersByIpu, PlacementOptions, Rules,
-};
+use popliner::model::{LayerOptions, LayerOrder, LayerSource, LayersByIpu, PositionName};
 use popliner::profile::CompiledProfile;
 use popliner::report::{self, Against, Detail, Fit, FitInputs, Provenance, Report};
-use popliner::search::{IpuCount, SearchRequest};
-use popliner::solve::Plan;
+use popliner::solve::Goal;
 use std::fmt;
 use synthesize::pipeline::{PipelineModel, PipelineTruth, PlantedCode, ProfileForm};
 use tempfile::TempDir;
@@ -163,28 +160,36 @@ impl Case {
 }
 
 fn layers(analysis: &Analysis) -> Layers<'_> {
-    let layers = analysis.layers(Rules::Full, &layer_options(), &PlacementOptions::default());
-    layers.expect("layers")
+    let request = Request {
+        layers: layer_options(),
+        ..Request::default()
+    };
+    analysis.layers(&request).expect("layers")
 }
 
 fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report {
     let layers = layers(analysis);
-    let positions = layers.placement.positions.len();
-    let stages = drawn::stages(&case.cuts, positions);
+    let positions = &layers.placement.positions;
+    let stages = drawn::stages(&case.cuts, positions.len());
+    let cuts = stages.split_last().expect("a stage").1.iter();
+    let names = cuts.map(|stage| match positions.name(stage.end - 1) {
+        PositionName::InAndOut => "In".to_owned(),
+        name => name.to_string(),
+    });
     let pipeline = case.pipeline();
-    let request = SearchRequest {
-        ipus: IpuCount::Exactly(stages.len()),
-        limits,
-        given: Some(Plan::new(stages, positions).expect("a split")),
+    let request = Request {
+        memory_per_tile: limits,
+        judged: Some(JudgedSplit::LastLayers(names.collect())),
+        goal: Some(Goal::Peak),
         pipeline: PipelineOptions {
             schedule: Some(pipeline.schedule),
             recompute: Some(pipeline.recompute),
             accumulator: pipeline.accumulator,
             ..PipelineOptions::default()
         },
-        ..SearchRequest::default()
+        ..Request::default()
     };
-    layers.split(request).expect("a prediction")
+    layers.split(&request).expect("a prediction")
 }
 
 impl Files {

@@ -2,7 +2,7 @@
 //! IPU?
 
 use super::messages::Messages;
-use super::{Options, next, request};
+use super::{Options, Run};
 use crate::message::Warning;
 use crate::model::Model;
 use crate::profile::{Outline, RecordedTile};
@@ -27,19 +27,14 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 ///
 /// # Errors
 /// When the limits leave nothing of a tile.
-pub(super) fn fits_on_one_ipu(
-    model: &Model,
-    options: &Options,
-    messages: Messages,
-) -> Result<bool> {
+pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
+    let messages = run.messages;
     let Some((tile, bytes)) = fullest(model, |tile| tile.total) else {
         return Ok(false);
     };
-    let limits = request::limits(options, model.target.bytes_per_tile)?;
-    let limit = limits
-        .first()
-        .copied()
-        .unwrap_or(model.target.bytes_per_tile);
+    let bytes_per_tile = model.target.bytes_per_tile;
+    let limits = run.request.limits(bytes_per_tile)?;
+    let limit = limits.first().copied().unwrap_or(bytes_per_tile);
     let units = messages.look().units.for_bytes(limit);
     let mut doubts = model.contradictions.clone();
     refuse_close(&mut doubts, [free_bytes(limit, bytes)]);
@@ -51,7 +46,7 @@ pub(super) fn fits_on_one_ipu(
         units.amount(bytes),
         units.short(limit)
     );
-    messages.summary(what(model));
+    messages.summary(kind(model));
     if bytes > limit {
         messages.summary(format_args!(
             "It does not fit on one IPU, where it needs {needs}"
@@ -63,12 +58,11 @@ pub(super) fn fits_on_one_ipu(
     messages.summary(format_args!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
-    if options.limits.num_ipus.is_none() && !options.wants_report() {
-        for line in next::after_one_ipu(options) {
-            messages.whole(&line);
-        }
+    let is_answered = run.request.ipus.is_none();
+    if is_answered && !run.options.wants_report() {
+        messages.lines(&run.commands(false).after_one_ipu());
     }
-    Ok(options.limits.num_ipus.is_none())
+    Ok(is_answered)
 }
 
 /// Returns the tile with the most bytes, as `bytes` reads them from its record; the first one of a
@@ -97,7 +91,7 @@ fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
 }
 
 /// Describes the kind of profile.
-fn what(model: &Model) -> String {
+fn kind(model: &Model) -> String {
     let work = match model.backward_start {
         Some(_) => "training",
         None => "inference",

@@ -1,11 +1,11 @@
-//! Finds the file to read from the path that the user gave: a profile, a report folder of Poplar,
-//! or a saved model.
+//! The path of the profile that a run reads, from the path that the user gave: a profile, a report
+//! folder of Poplar, or a saved model.
 
+use super::Options;
 use super::input::ReadError;
 use super::messages::Messages;
-use super::{Options, usage};
 use crate::escape::shell;
-use crate::message::{GIVE_PROFILE, displayed};
+use crate::message::{GIVE_PROFILE, displayed, usage};
 use crate::profile::Outline;
 use crate::saved::is_saved;
 use crate::wording::counted;
@@ -17,31 +17,30 @@ use std::path::{Path, PathBuf};
 /// The name of a profile, as Poplar writes it.
 const NAME: &str = "profile.pop";
 
-/// Returns the options with the path of a profile, or of a saved model, which is recognized by its
-/// first bytes. A folder stands for the profile in it, or for a profile one folder below. If there
-/// are several, since the program has several engines, the only one that can be split is taken.
+/// Sets the path of a profile, or of a saved model, which is recognized by its first bytes. A folder
+/// stands for the profile in it, or for a profile one folder below. If there are several, since the
+/// program has several engines, it stands for the only one that can be split.
 ///
 /// # Errors
 /// When a folder has no profile, or several that can be split, and for `--fit` of a saved model.
-pub(super) fn input(options: &Options, messages: Messages) -> Result<Options> {
-    let mut options = options.clone();
-    let folder = &options.input.profile;
-    if options.saved.load_from_file || !folder.is_dir() {
-        options.saved.load_from_file |= is_saved(folder);
+pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
+    let path = &options.input.profile;
+    if options.saved.load_from_file || !path.is_dir() {
+        options.saved.load_from_file |= is_saved(path);
         return match options.results.fit && options.saved.load_from_file {
-            true => Err(saved_for_fit(&options.input.profile)),
-            false => Ok(options),
+            true => Err(saved_for_fit(path)),
+            false => Ok(()),
         };
     }
-    let found = profiles(folder).with_context(|| displayed(folder))?;
-    let chosen = match &found[..] {
-        [] => return Err(none(folder)),
+    let profiles = profiles(path).with_context(|| displayed(path))?;
+    let profile = match &profiles[..] {
+        [] => return Err(none(path)),
         [only] => only.clone(),
-        several => only_answer(several, &options)?,
+        several => only_answer(several, options)?,
     };
-    messages.summary(format_args!("Reading {}", displayed(&chosen)));
-    options.input.profile = chosen;
-    Ok(options)
+    messages.summary(format_args!("Reading {}", displayed(&profile)));
+    options.input.profile = profile;
+    Ok(())
 }
 
 /// Returns the profile in a folder, or else all profiles one folder below, by name.

@@ -1,0 +1,284 @@
+//! A split that the user wants judged, beside the best one.
+
+use super::Request;
+use super::named_layers::{layer_names, position};
+use crate::message::{BadValue, usage};
+use crate::model::Positions;
+use crate::report::emit::blocks;
+use crate::search::IpuCount;
+use crate::solve::Plan;
+use crate::wording::counted;
+use anyhow::Result;
+use std::ops::Range;
+
+/// A split to judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JudgedSplit {
+    /// The last layer of each stage except the final one, by its name or `In`, `Out` or `None`.
+    LastLayers(Vec<String>),
+    /// The number of layers on each IPU. `None` is an equal share of the remaining layers.
+    LayersPerIpu(Vec<Option<usize>>),
+}
+
+impl JudgedSplit {
+    /// Reads the last layers of stages, with commas between.
+    ///
+    /// # Errors
+    /// If a name is empty.
+    pub fn last_layers(list: &str) -> Result<Self, BadValue> {
+        layer_names(list).map(Self::LastLayers)
+    }
+
+    /// Reads the numbers of layers on IPUs, such as `3,7,7,7` or `[3 7 -1 -1]`.
+    ///
+    /// # Errors
+    /// If the text is no list of numbers.
+    pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
+        let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
+        let separated = |letter: char| letter == ',' || letter.is_whitespace();
+        let words = plain.split(separated).filter(|word| !word.is_empty());
+        let count = |word: &str| match word {
+            "-1" => Some(None),
+            number => number.parse().ok().map(Some),
+        };
+        let counts: Option<Vec<Option<usize>>> = words.map(count).collect();
+        let counts = counts.filter(|counts| !counts.is_empty());
+        counts.map(Self::LayersPerIpu).ok_or_else(|| {
+            BadValue::new(format!(
+                "'{list}' is not a list of numbers; write it like 3,7,7,7 or [3 7 -1 -1]"
+            ))
+        })
+    }
+
+    /// Returns the names of layers in it.
+    pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
+        let names: &[String] = match self {
+            Self::LastLayers(names) => names,
+            Self::LayersPerIpu(_) => &[],
+        };
+        names.iter().map(String::as_str)
+    }
+
+    /// Returns the split, and its number of IPUs with idle ones.
+    ///
+    /// # Errors
+    /// If the model has no such split, or `request` excludes its idle IPUs.
+    pub(super) fn plan(&self, request: &Request, positions: &Positions) -> Result<(Plan, usize)> {
+        let mut ends = self.ends(positions)?;
+        let ipus = ends.len();
+        if let Self::LayersPerIpu(_) = self {
+            check_idle(request, &ends)?;
+            ends.dedup();
+        }
+        let mut start = 0;
+        let stage = |&end: &usize| -> Range<usize> { std::mem::replace(&mut start, end)..end };
+        let plan = Plan::new(ends.iter().map(stage).collect(), positions.len());
+        plan.map(|plan| (plan, ipus)).ok_or_else(|| {
+            usage(
+                "--check-splits: the layers are not in the order of the model; name the last layer \
+                 of each stage except the final one, each once and in the order of the model",
+            )
+        })
+    }
+
+    /// Returns the end position of each IPU, exclusive. An idle IPU ends where the IPU before it
+    /// ends.
+    fn ends(&self, positions: &Positions) -> Result<Vec<usize>> {
+        let names = match self {
+            Self::LastLayers(names) => names,
+            Self::LayersPerIpu(counts) => return ends_of_counts(counts, positions),
+        };
+        let end = |name: &String| Ok(position(positions, name, "--check-splits")? + 1);
+        let ends = names.iter().map(end);
+        ends.chain([Ok(positions.len())]).collect()
+    }
+
+    /// Returns the idle IPUs, from 0, which run nothing.
+    pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
+        let ends = self.ends(positions).unwrap_or_default();
+        idle(&ends)
+    }
+}
+
+/// Returns the end position of each IPU, exclusive, from the number of layers on each IPU. The
+/// counts are of all layers or of blocks, as in configurations. Operations before the layers run on
+/// the first IPU; Out, if it has a position of its own, runs on the last.
+fn ends_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
+    let names = positions.layers();
+    let blocks = blocks(names.iter().map(String::as_str));
+    let mut all = counts.iter();
+    let sum = all.try_fold(0usize, |sum, count| sum.checked_add((*count)?));
+    let starts: Vec<usize> = match sum {
+        Some(sum) if sum == names.len() => (0..names.len()).collect(),
+        _ => blocks.iter().map(|block| block.start).collect(),
+    };
+    let counts = with_shares(counts, starts.len());
+    let all = counts.iter();
+    let sum = all.fold(0usize, |sum, &count| sum.saturating_add(count));
+    if sum != starts.len() {
+        return Err(usage(format!(
+            "--layers-per-ipu: the counts add up to {sum}, but the model has {} ({}); give counts that \
+             add up to either",
+            counted(names.len(), "layer"),
+            counted(blocks.len(), "block")
+        )));
+    }
+    let last = blocks.last().map_or(names.len(), |block| block.end);
+    let mut before = 0;
+    let end = |count: &usize| {
+        before += count;
+        1 + starts.get(before).copied().unwrap_or(last)
+    };
+    let mut ends: Vec<usize> = counts.iter().map(end).collect();
+    if let Some(end) = ends.last_mut() {
+        *end = positions.len();
+    }
+    Ok(ends)
+}
+
+/// Returns the number of layers on each IPU, for a model with `layers` layers. IPUs with `None`
+/// share the remaining layers evenly; if there is a remainder, the first ones take one more each.
+fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
+    let fixed = counts.iter().flatten();
+    let left = fixed.fold(layers, |left, &count| left.saturating_sub(count));
+    let open = counts.iter().filter(|count| count.is_none()).count();
+    let mut shares = (0..open).map(|place| left / open + usize::from(place < left % open));
+    let all = counts.iter();
+    all.map(|count| count.or_else(|| shares.next()).unwrap_or(0))
+        .collect()
+}
+
+/// Returns the idle IPUs, from the end positions of all IPUs.
+fn idle(ends: &[usize]) -> Vec<usize> {
+    let pairs = (1..).zip(ends.windows(2));
+    pairs
+        .filter(|(_, ends)| ends[0] == ends[1])
+        .map(|(ipu, _)| ipu)
+        .collect()
+}
+
+/// Refuses idle IPUs if there are too few IPUs, or limits for each IPU: idle IPUs count as IPUs,
+/// and later stages run on IPUs with higher numbers.
+fn check_idle(request: &Request, ends: &[usize]) -> Result<()> {
+    let Some(ipu) = idle(ends).first().copied() else {
+        return Ok(());
+    };
+    if request.memory_per_tile.len() > 1 {
+        return Err(usage(format!(
+            "--layers-per-ipu: IPU {ipu} would run nothing, which is only possible with one \
+             --mem-per-tile for all IPUs; give one amount, or leave the 0 out"
+        )));
+    }
+    match request.ipus {
+        Some(IpuCount::Exactly(ipus)) if ipus < ends.len() => Err(usage(format!(
+            "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs \
+             nothing, but still counts as an IPU; set --num-ipus to the number of counts",
+            counted(ends.len(), "IPU")
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::named_layers::tests::orders;
+    use crate::model::Layering;
+
+    /// Returns the names of the layers on each IPU, or the error.
+    fn ipus(counts: &str, positions: &Positions) -> String {
+        let split = JudgedSplit::layers_per_ipu(counts).expect("counts");
+        let ends = match split.ends(positions) {
+            Ok(ends) => ends,
+            Err(error) => return error.to_string(),
+        };
+        let mut start = 0;
+        let ipu = |end| {
+            let range = std::mem::replace(&mut start, end)..end;
+            let names = range.map(|place| positions.name(place).to_string());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        ends.into_iter().map(ipu).collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn counts_become_ipus() {
+        let [apart, together, classic] = orders();
+        let cases = [
+            (
+                "2,2",
+                ["In 0 1 | 2 3 Out", "In Out 0 1 | 2 3", "None 0 1 | 2 3"],
+            ),
+            (
+                "[0 4]",
+                ["In | 0 1 2 3 Out", "In Out | 0 1 2 3", "None | 0 1 2 3"],
+            ),
+            ("4", ["In 0 1 2 3 Out", "In Out 0 1 2 3", "None 0 1 2 3"]),
+            (
+                "1 -1 0",
+                [
+                    "In 0 | 1 2 3 | Out",
+                    "In Out 0 | 1 2 3 | ",
+                    "None 0 | 1 2 3 | ",
+                ],
+            ),
+            (
+                "0 0 -1",
+                [
+                    "In |  | 0 1 2 3 Out",
+                    "In Out |  | 0 1 2 3",
+                    "None |  | 0 1 2 3",
+                ],
+            ),
+        ];
+        for (counts, expected) in cases {
+            for (positions, expected) in [&apart, &together, &classic].into_iter().zip(expected) {
+                assert_eq!(ipus(counts, positions), expected, "{counts:?}");
+            }
+        }
+        assert_eq!(ipus("2,0,2", &apart), "In 0 1 |  | 2 3 Out");
+        assert_eq!(ipus("2,2,0,0", &apart), "In 0 1 | 2 3 |  | Out");
+        assert_eq!(idle(&[3, 5, 5, 6]), [2]);
+    }
+
+    /// Configurations count blocks. Layers before and after blocks are on the first and the last
+    /// IPU.
+    #[test]
+    fn counts_are_of_layers_or_of_blocks() {
+        let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];
+        let layering = Layering::of(names.map(String::from).to_vec(), Vec::new());
+        let positions = Positions::full(&layering, false);
+        let whole = "In embeddings 0.attention 0.output | 1 pooler Out";
+        assert_eq!(ipus("1,1", &positions), whole);
+        assert_eq!(ipus("-1,-1", &positions), whole);
+        let layers = "In embeddings 0.attention | 0.output 1 pooler Out";
+        assert_eq!(ipus("2,3", &positions), layers);
+        let part = "add up to 3, but the model has 5 layers (2 blocks)";
+        assert!(ipus("1,2", &positions).contains(part));
+    }
+
+    #[test]
+    fn counts_that_are_too_few_or_too_many() {
+        let [apart, ..] = orders();
+        for (counts, part) in [
+            ("2,1", "add up to 3, but the model has 4 layers"),
+            ("18446744073709551615,2", "but the model has 4"),
+        ] {
+            let error = ipus(counts, &apart);
+            assert!(error.contains(part), "{counts:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn shares_are_as_even_as_possible() {
+        let counts = |list: &str| match JudgedSplit::layers_per_ipu(list) {
+            Ok(JudgedSplit::LayersPerIpu(counts)) => Some(with_shares(&counts, 12)),
+            _ => None,
+        };
+        assert_eq!(counts("[3, 7, 0]"), Some(vec![3, 7, 0]));
+        assert_eq!(counts("[0 4 -1 -1]"), Some(vec![0, 4, 4, 4]));
+        assert_eq!(counts("-1,-1,-1,-1,-1"), Some(vec![3, 3, 2, 2, 2]));
+        assert_eq!(counts("13 -1"), Some(vec![13, 0]));
+        assert_eq!((counts("3,x"), counts("")), (None, None));
+    }
+}

@@ -1,0 +1,308 @@
+//! Layers of a model: finds them as a request says, and finer ones if a layer is over the limit.
+
+use super::{Analysis, Request};
+use crate::escape::printable;
+use crate::limits;
+use crate::message::{Warning, usage};
+use crate::model::{
+    LayerOptions, LayerSource, Layering, Model, ModuleLayers, OutOn, Placement, Rules, Untied,
+};
+use crate::search::{SearchResult, Solver};
+use crate::wording::counted;
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+
+/// A model with its layers.
+#[derive(Debug)]
+pub struct Layers<'a> {
+    pub(super) analysis: &'a Analysis,
+    /// Layer of each operation.
+    pub layering: Layering,
+    /// Layers to which operations and variables belong, and the layer order.
+    pub placement: Placement,
+    /// Warnings about layers and placement.
+    pub warnings: Vec<Warning>,
+    /// Number and source of layers that the request leaves open, for a message.
+    pub note: Option<String>,
+    /// Did modules replace the layers of the default regex? Then only `--layer-name-regex auto`
+    /// finds the layers again.
+    pub are_switched: bool,
+}
+
+impl Analysis {
+    /// Finds the layers of a request, and assigns operations and variables to them.
+    ///
+    /// # Errors
+    /// If there are too many layers, operations share variables in more ways than in any real
+    /// model, or `request` names weights that no layers share.
+    pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
+        let layering = find(&self.model, request);
+        check_count(&layering)?;
+        let note = layering
+            .modules()
+            .map(|modules| described(&layering, modules));
+        let note = note.filter(|_| matches!(request.layers.source, LayerSource::Best));
+        let layers = self.placed(layering, request, note)?;
+        check_ties(request, &layers.placement)?;
+        Ok(layers)
+    }
+
+    /// Places variables and operations in the layers of `layering`.
+    fn placed(
+        &self,
+        mut layering: Layering,
+        request: &Request,
+        note: Option<String>,
+    ) -> Result<Layers<'_>> {
+        let place = |layering: &Layering| {
+            let placement = match request.rules {
+                Rules::Classic => Placement::classic(&self.model, layering),
+                Rules::Full => Placement::full(&self.model, layering, &request.placement),
+            };
+            placement.with_context(|| self.displayed())
+        };
+        let mut placement = place(&layering)?;
+        if let Some(free) = layering.without_tied_ends(&self.model, &placement.ties) {
+            placement = place(&free)?;
+            layering = free;
+        }
+        Ok(Layers {
+            warnings: self.model.layer_warnings(&layering, request.rules),
+            placement,
+            analysis: self,
+            layering,
+            note,
+            are_switched: false,
+        })
+    }
+}
+
+/// Finds the layers of a request.
+fn find(model: &Model, request: &Request) -> Layering {
+    let names = request.named_layers();
+    let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);
+    let layering = with_parts(Layering::new(model, &request.layers));
+    let is_best = matches!(request.layers.source, LayerSource::Best);
+    // Commands that were printed for layers of modules name such layers.
+    if is_best && layering.modules().is_none() && !has_all(&layering, &names) {
+        let modules = with_parts(Layering::new(model, &LayerOptions::modules()));
+        if has_all(&modules, &names) {
+            return modules;
+        }
+    }
+    layering
+}
+
+/// Is each name a layer, In or Out?
+fn has_all(layering: &Layering, names: &[&str]) -> bool {
+    let is_layer = |name: &&str| layering.names[1..].iter().any(|layer| layer == name);
+    let mut names = names.iter();
+    names.all(|name| ["In", "Out"].contains(name) || is_layer(name))
+}
+
+impl<'a> Layers<'a> {
+    /// Replaces layers that are over the limit by finer ones: by their parts, or by modules if the
+    /// default regex found the layers. `None` if no layer is over the limit, or there are no finer
+    /// modules.
+    ///
+    /// # Errors
+    /// If the finer layers share variables in more ways than the memory model holds.
+    pub(crate) fn finer(
+        &self,
+        result: &SearchResult,
+        request: &Request,
+    ) -> Result<Option<Layers<'a>>> {
+        let is_original = request.rules == Rules::Classic || request.solver == Solver::Greedy;
+        if is_original || request.judged.is_some() {
+            return Ok(None);
+        }
+        let positions = &self.placement.positions;
+        // Layers that options name stay unchanged.
+        let named = request.named_layers().into_iter();
+        let named: Vec<usize> = named.filter_map(|name| positions.find(name)).collect();
+        let mut too_large = result.positions_over_limit();
+        too_large.retain(|position| !named.contains(position));
+        if too_large.is_empty() {
+            return Ok(None);
+        }
+        let finer = self.layering.refined(&self.model().operations, &too_large);
+        let Some(finer) = finer.or_else(|| self.finer_modules(&too_large, request)) else {
+            return Ok(None);
+        };
+        let names = too_large.iter().map(|&at| positions.name(at).to_string());
+        let note = format!(
+            "{} by the modules of the model, since {} {} over the limit",
+            counted(finer.len() - 1, "layer"),
+            sample(&names.collect::<Vec<_>>()),
+            match too_large.len() {
+                1 => "by itself is",
+                _ => "by themselves are",
+            }
+        );
+        Ok(Some(Layers {
+            are_switched: self.are_switched || self.layering.modules().is_none(),
+            ..self.analysis.placed(finer, request, Some(note))?
+        }))
+    }
+
+    /// Returns modules in place of the layers of the default regex, as `--layer-name-regex auto`
+    /// finds them. `None` if they are not finer, and the modules with operations of the layers at
+    /// `too_large` have no parts.
+    fn finer_modules(&self, too_large: &[usize], request: &Request) -> Option<Layering> {
+        let (model, layering) = (self.model(), &self.layering);
+        let is_default = matches!(request.layers.source, LayerSource::Best);
+        if !(is_default && request.may_switch_to_modules) || layering.modules().is_some() {
+            return None;
+        }
+        let modules = Layering::new(model, &LayerOptions::modules());
+        if !has_all(&modules, &request.named_layers()) {
+            return None;
+        }
+        let pairs = layering.layers.iter().zip(&modules.layers);
+        let holding: BTreeSet<usize> = pairs
+            .filter(|&(&layer, _)| layer > 0 && too_large.contains(&(layer as usize)))
+            .map(|(_, &module)| module as usize)
+            .collect();
+        let is_finer = modules.len() > layering.len();
+        let have_parts = || {
+            let holding: Vec<usize> = holding.into_iter().collect();
+            modules.refined(&model.operations, &holding).is_some()
+        };
+        (is_finer || have_parts()).then_some(modules)
+    }
+}
+
+/// Describes layers from modules in a message.
+fn described(layering: &Layering, modules: &ModuleLayers) -> String {
+    let layers = counted(layering.len() - 1, "layer");
+    if modules.are_by_flow() {
+        return format!(
+            "{layers}, runs of steps between which little data flows, since the profile names no \
+             modules; set --layer-name-regex if other names give the layers"
+        );
+    }
+    format!(
+        "{layers} by the modules of the model ({}), which describe it better than the default \
+         --layer-name-regex",
+        sample(&layering.names[1..])
+    )
+}
+
+/// Refuses more layers than any real model has.
+fn check_count(layering: &Layering) -> Result<()> {
+    let layers = layering.len() - 1;
+    if layers <= limits::LAYERS {
+        return Ok(());
+    }
+    let names = layering.names[1..].iter().take(3);
+    let names: Vec<String> = names.map(|name| shortened(name)).collect();
+    Err(usage(format!(
+        "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
+         --layer-name-regex to a regex whose capture group is the same for all operations of a \
+         layer",
+        regex(layering),
+        names.join(", "),
+        limits::LAYERS
+    )))
+}
+
+/// Upper bound on weights in a message.
+const WEIGHTS_SHOWN: usize = 20;
+
+/// Refuses options about weights that the model does not have, or that the classic rules ignore.
+fn check_ties(request: &Request, placement: &Placement) -> Result<()> {
+    if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
+        return Err(usage(
+            "--out-on needs --memory-model full, since the classic model has no Out; leave one of \
+             them out",
+        ));
+    }
+    let Untied::Weights(named) = &request.placement.untie else {
+        return Ok(());
+    };
+    let is_tied = |name: &String| placement.ties.iter().any(|tie| tie.weight == *name);
+    let Some(unknown) = named.iter().find(|name| !is_tied(name)) else {
+        return Ok(());
+    };
+    let unknown = printable(unknown);
+    if placement.ties.is_empty() {
+        return Err(usage(format!(
+            "--untie {unknown}: no weight of this model is tied; leave the option out"
+        )));
+    }
+    let names = placement.ties.iter().map(|tie| printable(&tie.weight));
+    let names: Vec<String> = names.take(WEIGHTS_SHOWN).collect();
+    let is_all = placement.ties.len() <= WEIGHTS_SHOWN;
+    let more = if is_all { "" } else { " ..." };
+    Err(usage(format!(
+        "--untie: there is no tied weight {unknown}; name one of {}{more}",
+        names.join(", ")
+    )))
+}
+
+fn regex(layering: &Layering) -> &str {
+    layering.regex().map_or("", |regex| regex.as_str())
+}
+
+/// Upper bound on characters of a name in a message.
+const SHOWN: usize = 100;
+
+/// Shortens a name for a message.
+fn shortened(name: &str) -> String {
+    let mut shown: String = name.chars().take(SHOWN).collect();
+    if shown.len() < name.len() {
+        shown.push_str("...");
+    }
+    printable(&shown)
+}
+
+/// Lists the first and the last names of layers for a message.
+fn sample(names: &[String]) -> String {
+    let shown = names.iter().map(|name| shortened(name));
+    let shown: Vec<String> = shown.collect();
+    match shown.as_slice() {
+        [first, second, third, .., last] if shown.len() > 5 => {
+            format!("{first}, {second}, {third}, ..., {last}")
+        }
+        all => all.join(", "),
+    }
+}
+
+/// Explains that there is no split because no operation matches the layer regex.
+pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
+    let regex = regex(layering);
+    let modules = Layering::new(model, &LayerOptions::modules());
+    if modules.is_empty() {
+        return usage(format!(
+            "no operation matched the layer regex {regex}, and the modules of the model are \
+             unknown, so there are no layers to split between; set --layer-name-regex to a regex \
+             whose capture group is the layer, such as 'layer(\\d+)'{}",
+            names(model)
+        ));
+    }
+    usage(format!(
+        "no operation matched the layer regex {regex}, so there are no layers to split between; set \
+         --layer-name-regex to auto, which finds {} by the modules of the model ({})",
+        counted(modules.len() - 1, "layer"),
+        sample(&modules.names[1..])
+    ))
+}
+
+/// Upper bound on operation names in a message about missing layers.
+const NAMES_SHOWN: usize = 10;
+
+/// Lists some operation names, each on a line.
+fn names(model: &Model) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for operation in &model.operations {
+        let name = format!("\n  {}", shortened(&operation.name));
+        let is_named = !operation.is_tensor && !operation.is_anonymous;
+        if is_named && !names.contains(&name) && names.len() < NAMES_SHOWN {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [] => "\nthe model has no operations with a name".to_string(),
+        names => format!("\nsome names in this model:{}", names.concat()),
+    }
+}

@@ -1,0 +1,219 @@
+//! Layers that the user names: their positions, and constraints on them.
+
+use crate::escape::printable;
+use crate::message::{BadValue, usage};
+use crate::model::{Positions, PseudoLayers};
+use crate::solve::{Constraint, Rule};
+use anyhow::Result;
+use std::fmt;
+
+/// A constraint on a split, with layers by their names or `In`, `Out` or `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LayerConstraint {
+    /// The layer is on this IPU, counted from 0.
+    Pin(String, usize),
+    /// Both layers and all layers between them are in one stage.
+    Together(String, String),
+    /// A stage ends with this layer.
+    CutAfter(String),
+    /// No stage ends with this layer.
+    NoCutAfter(String),
+}
+
+impl LayerConstraint {
+    /// Reads a layer and its IPU, such as `3=0`.
+    ///
+    /// # Errors
+    /// If there is no number of an IPU after the last `=`.
+    pub fn pin(text: &str) -> Result<Self, BadValue> {
+        let wrong = || BadValue::new(format!("'{text}' is not LAYER=IPU; write it like 3=0"));
+        let (layer, ipu) = text.rsplit_once('=').ok_or_else(wrong)?;
+        let ipu = ipu.trim().parse().map_err(|_| wrong())?;
+        Ok(Self::Pin(layer.trim().to_owned(), ipu))
+    }
+
+    /// Reads the first and the last of layers in one stage, such as `3,5`.
+    ///
+    /// # Errors
+    /// If there are not two names.
+    pub fn together(text: &str) -> Result<Self, BadValue> {
+        match <[String; 2]>::try_from(layer_names(text)?) {
+            Ok([first, last]) => Ok(Self::Together(first, last)),
+            Err(_) => Err(BadValue::new(format!(
+                "'{text}' is not LAYER,LAYER; write it like 3,5"
+            ))),
+        }
+    }
+
+    /// Returns the names of the layers.
+    pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::Together(first, last) => (first, Some(last)),
+            Self::Pin(layer, _) | Self::CutAfter(layer) | Self::NoCutAfter(layer) => (layer, None),
+        };
+        [first].into_iter().chain(second).map(String::as_str)
+    }
+
+    /// Returns the constraint on positions.
+    pub(super) fn at(&self, positions: &Positions) -> Result<Constraint> {
+        let option = self.to_string();
+        let at = |layer: &str| position(positions, layer, &option);
+        let rule = match self {
+            Self::Pin(layer, ipu) => Rule::Pin {
+                position: at(layer)?,
+                ipu: *ipu,
+            },
+            Self::Together(first, last) => Rule::Together {
+                first: at(first)?,
+                last: at(last)?,
+            },
+            Self::CutAfter(layer) => Rule::CutAfter {
+                position: at(layer)?,
+            },
+            Self::NoCutAfter(layer) => Rule::NoCutAfter {
+                position: at(layer)?,
+            },
+        };
+        Ok(Constraint::option(rule, option))
+    }
+}
+
+impl fmt::Display for LayerConstraint {
+    /// The option of the command.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin(layer, ipu) => write!(f, "--pin {layer}={ipu}"),
+            Self::Together(first, last) => write!(f, "--together {first},{last}"),
+            Self::CutAfter(layer) => write!(f, "--cut-after {layer}"),
+            Self::NoCutAfter(layer) => write!(f, "--no-cut-after {layer}"),
+        }
+    }
+}
+
+/// Reads names of layers with commas between. A comma inside a name is written `\,`, and a
+/// backslash before it `\\`.
+pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
+    let mut names = vec![String::new()];
+    let mut characters = list.chars();
+    while let Some(character) = characters.next() {
+        let name = names.last_mut().expect("there is always one");
+        match character {
+            '\\' => name.extend(characters.next()),
+            ',' => names.push(String::new()),
+            other => name.push(other),
+        }
+    }
+    let names: Vec<String> = names.iter().map(|name| name.trim().to_string()).collect();
+    if list.trim().is_empty() {
+        Ok(Vec::new())
+    } else if names.iter().any(String::is_empty) {
+        Err(BadValue::new(format!(
+            "'{list}' has a layer without a name; leave out the extra comma"
+        )))
+    } else {
+        Ok(names)
+    }
+}
+
+/// Upper bound on layers in a message.
+const NAMES_SHOWN: usize = 20;
+
+/// Returns the position of a layer or of `In`, `Out` or `None`. `option` names it.
+pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
+    if let Some(position) = positions.find(layer) {
+        return Ok(position);
+    }
+    let names = positions.names();
+    let shown = names.iter().take(NAMES_SHOWN).map(|name| printable(name));
+    let shown: Vec<String> = shown.collect();
+    let more = if names.len() > NAMES_SHOWN {
+        format!(" ... {}", printable(&names[names.len() - 1]))
+    } else {
+        String::new()
+    };
+    Err(usage(format!(
+        "{}: there is no {}; name one of the layers {}{more}",
+        printable(option),
+        unknown(layer, positions.pseudo_layers()),
+        shown.join(" ")
+    )))
+}
+
+/// Describes a name that no position has, and explains why.
+fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
+    match (layer, pseudo_layers) {
+        ("In" | "Out", PseudoLayers::NoneFirst) => format!(
+            "{layer}, since all operations without a layer are one place, None, in the \
+             classic memory model"
+        ),
+        ("None", _) => "None, since operations without a layer are in In, in Out or in \
+                        the layers that they belong to; only the classic memory model has None"
+            .to_string(),
+        _ => format!("layer {}", printable(layer)),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::model::Layering;
+
+    /// Returns the positions of layers 0 to 3 with Out apart from In, with Out beside In, and with
+    /// None.
+    pub(in crate::analysis) fn orders() -> [Positions; 3] {
+        let names = ["", "0", "1", "2", "3"].map(String::from);
+        let layering = Layering::of(names.to_vec(), Vec::new());
+        [
+            Positions::full(&layering, false),
+            Positions::full(&layering, true),
+            Positions::classic(&layering),
+        ]
+    }
+
+    #[test]
+    fn names_that_the_model_does_not_have() {
+        let error = |positions: &Positions, name: &str| {
+            position(positions, name, "--pin x=0")
+                .unwrap_err()
+                .to_string()
+        };
+        let [apart, together, classic] = orders();
+        assert_eq!(position(&apart, "In", "").unwrap(), 0);
+        assert_eq!(position(&apart, "Out", "").unwrap(), 5);
+        assert_eq!(position(&together, "Out", "").unwrap(), 0);
+        assert_eq!(position(&classic, "None", "").unwrap(), 0);
+        let text = error(&classic, "Out");
+        assert!(
+            text.starts_with("--pin x=0: there is no Out, since "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("; name one of the layers None 0 1 2 3"),
+            "{text}"
+        );
+        let text = error(&apart, "None");
+        assert!(text.contains("there is no None, since "), "{text}");
+        let text = error(&apart, "7\u{1b}");
+        assert_eq!(
+            text,
+            "--pin x=0: there is no layer 7\\u{1b}; name one of the layers In 0 1 2 3 Out"
+        );
+    }
+
+    #[test]
+    fn names_may_hold_commas_and_pins_equal_signs() {
+        assert_eq!(layer_names("0, 3"), Ok(vec!["0".into(), "3".into()]));
+        assert_eq!(
+            layer_names(r"a\,b,c\\"),
+            Ok(vec!["a,b".into(), r"c\".into()])
+        );
+        assert_eq!(layer_names(""), Ok(vec![]));
+        assert!(layer_names("1,,2").is_err());
+        let pin = LayerConstraint::pin("a=b=2");
+        assert_eq!(pin, Ok(LayerConstraint::Pin("a=b".into(), 2)));
+        for wrong in ["3", "3=", "=x", "3=-1"] {
+            assert!(LayerConstraint::pin(wrong).is_err(), "{wrong}");
+        }
+        assert!(LayerConstraint::together("1,2,3").is_err());
+    }
+}

@@ -1,0 +1,341 @@
+//! The request of a run, and what it means for a model.
+//!
+//! The command makes a [`Request`] from its options before it reads the model. Everything that
+//! depends on the model is resolved here: limits, the number of IPUs, the positions of named
+//! layers, the objective, and the pipeline. The result is the
+//! [`SearchRequest`](crate::search::SearchRequest) of the solver.
+
+use super::Layers;
+use super::judged::JudgedSplit;
+use super::layers::no_layers;
+use super::named_layers::LayerConstraint;
+use crate::memory::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, StatePlace};
+use crate::message::{refused, usage};
+use crate::model::{CyclesByLayer, LayerOptions, NoClock, NoCycles, PlacementOptions, Rules};
+use crate::report::Detail;
+use crate::search::{IpuCount, Reserve, SearchRequest, Solver};
+use crate::solve::Goal;
+use crate::time::StepOptions;
+use anyhow::Result;
+
+/// The layers of a model, the limits of a stage, and the answers about splits. The default is the
+/// best split of the layers that describe the model best, on the fewest IPUs.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The memory that counts, and the rules by which operations belong to layers.
+    pub rules: Rules,
+    /// How layers are found.
+    pub layers: LayerOptions,
+    /// May layers of the default regex be replaced by modules if one is over the limit by itself?
+    pub may_switch_to_modules: bool,
+    /// How operations and variables are placed in layers.
+    pub placement: PlacementOptions,
+    /// Bytes of memory of each tile: one amount for all IPUs, or one for each. If empty, the memory
+    /// of a tile of the target.
+    pub memory_per_tile: Vec<u64>,
+    /// Memory of each tile to keep free.
+    pub reserve: Reserve,
+    /// Number of IPUs. `None` for the number of `judged` or of `memory_per_tile`, or else the
+    /// fewest on which the model fits.
+    pub ipus: Option<IpuCount>,
+    /// The search algorithm.
+    pub solver: Solver,
+    /// Options of the pipeline.
+    pub pipeline: PipelineOptions,
+    /// Numbers that a step depends on, besides cycles.
+    pub step: StepOptions,
+    /// Samples of a micro-batch for which the answer is estimated.
+    pub at_micro_batch: Option<u64>,
+    /// The number by which splits are compared; `None` for the time of a step, or for the fewest
+    /// IPUs if the profile has no cycles.
+    pub goal: Option<Goal>,
+    /// Constraints of a split besides fitting.
+    pub constraints: Vec<LayerConstraint>,
+    /// A split to judge besides the best one.
+    pub judged: Option<JudgedSplit>,
+    /// Is a split requested?
+    pub split: bool,
+    /// Is the best split for each number of IPUs requested?
+    pub sweep: bool,
+    /// Are the best configurations over all numbers of IPUs and pipelines requested?
+    pub plan: bool,
+    /// Is the effect of moving a layer over a cut requested?
+    pub moves: bool,
+    /// Are the memory of every other split and the best splits for other numbers of IPUs requested?
+    pub what_if: bool,
+    /// How much the report has beside the split.
+    pub detail: Detail,
+    /// Arguments of the command, for the report.
+    pub arguments: Vec<String>,
+}
+
+/// Number of IPUs that the original tool assumed without an option.
+const ORIGINAL_IPUS: usize = 16;
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            rules: Rules::Full,
+            layers: LayerOptions::default(),
+            may_switch_to_modules: true,
+            placement: PlacementOptions::default(),
+            memory_per_tile: Vec::new(),
+            reserve: Reserve::Bytes(0),
+            ipus: None,
+            solver: Solver::Ilp,
+            pipeline: PipelineOptions::default(),
+            step: StepOptions::default(),
+            at_micro_batch: None,
+            goal: None,
+            constraints: Vec::new(),
+            judged: None,
+            split: true,
+            sweep: false,
+            plan: false,
+            moves: false,
+            what_if: false,
+            detail: Detail::Full,
+            arguments: Vec::new(),
+        }
+    }
+}
+
+impl Request {
+    /// Returns the memory of a tile in bytes, if a tile of the target has `bytes_per_tile`: one
+    /// number, or one for each IPU.
+    pub(crate) fn memories(&self, bytes_per_tile: u64) -> Vec<u64> {
+        match self.memory_per_tile.as_slice() {
+            [] => vec![bytes_per_tile],
+            memories => memories.to_vec(),
+        }
+    }
+
+    /// Returns the limit of a stage on each tile in bytes, if a tile of the target has
+    /// `bytes_per_tile`: one number, or one for each IPU.
+    ///
+    /// # Errors
+    /// If the reserve leaves nothing of a tile.
+    pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
+        let limit = |memory: u64| {
+            let reserve = self.reserve.of(memory);
+            let limit = memory.checked_sub(reserve).filter(|&limit| limit > 0);
+            limit.ok_or_else(|| {
+                usage(format!(
+                    "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
+                ))
+            })
+        };
+        self.memories(bytes_per_tile)
+            .into_iter()
+            .map(limit)
+            .collect()
+    }
+
+    /// Returns the names of all layers in constraints and in the split to judge.
+    pub(crate) fn named_layers(&self) -> Vec<&str> {
+        let judged = self.judged.iter().flat_map(JudgedSplit::layers);
+        let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
+        judged.chain(constraints).collect()
+    }
+
+    /// Must the memory of ranges of layers be computed?
+    pub(crate) fn has_search(&self) -> bool {
+        self.split || self.sweep
+    }
+
+    /// Returns the search in a model with these layers; `None` if none is requested.
+    ///
+    /// # Errors
+    /// If options contradict each other, the layers, or the profile.
+    pub(super) fn search(&self, layers: &Layers<'_>) -> Result<Option<SearchRequest>> {
+        if !self.has_search() {
+            return Ok(None);
+        }
+        let model = layers.model();
+        if layers.layering.is_empty() {
+            return Err(no_layers(model, &layers.layering));
+        }
+        let positions = &layers.placement.positions;
+        let limits = self.limits(model.target.bytes_per_tile)?;
+        let judged = self.judged.as_ref();
+        let judged = judged
+            .map(|judged| judged.plan(self, positions))
+            .transpose()?;
+        let ipus = self.ipus(limits.len(), judged.as_ref().map(|judged| judged.1))?;
+        if self.solver == Solver::Greedy {
+            self.refuse_greedy(ipus, limits.len())?;
+        }
+        let constraints = self.constraints.iter();
+        let constraints = constraints
+            .map(|own| own.at(positions))
+            .collect::<Result<_>>()?;
+        let cycles = model.layer_cycles(&layers.placement);
+        Ok(Some(SearchRequest {
+            ipus,
+            limits,
+            reserve: self.reserve,
+            solver: self.solver,
+            pipeline: self.pipeline,
+            goal: self.goal(cycles.as_ref())?,
+            constraints,
+            cycles,
+            step: self.step,
+            at_micro_batch: self.at_micro_batch,
+            given: judged.map(|(plan, _)| plan),
+            split: self.split,
+            sweep: self.sweep,
+            plan: self.plan,
+            moves: self.moves,
+            what_if: self.what_if,
+        }))
+    }
+
+    /// Returns the number of IPUs, which must equal the number of limits if there are several.
+    /// Without an option it is the number of IPUs of the split to judge (`judged`), the original
+    /// tool's number, or the smallest that is enough.
+    fn ipus(&self, limits: usize, judged: Option<usize>) -> Result<IpuCount> {
+        let several = (limits > 1).then_some(limits);
+        let of_original = self.of_original().map(|_| ORIGINAL_IPUS);
+        match (self.ipus, several) {
+            (Some(IpuCount::Exactly(ipus)), Some(limits)) if ipus != limits => Err(usage(format!(
+                "--mem-per-tile has {limits} amounts, but --num-ipus is {ipus}; give one \
+                     amount, or one for each IPU"
+            ))),
+            (Some(IpuCount::UpTo(_)), Some(limits)) => Ok(IpuCount::UpTo(limits)),
+            (Some(ipus), _) => Ok(ipus),
+            (None, limits) => {
+                let exactly = limits.or(judged).or(of_original);
+                Ok(exactly.map_or(IpuCount::AUTO, IpuCount::Exactly))
+            }
+        }
+    }
+
+    /// Returns the number by which splits are compared.
+    fn goal(&self, cycles: Option<&CyclesByLayer>) -> Result<Goal> {
+        if let Some(option) = self.needing_cycles().filter(|_| cycles.is_none()) {
+            return Err(refused(&NoCycles).context(option));
+        }
+        let has_clock = cycles.is_some_and(|cycles| cycles.clock_hertz.is_some());
+        if self.step.max_nanoseconds.is_some() && !has_clock {
+            return Err(refused(&NoClock).context("--max-step-ms"));
+        }
+        let usual = match self.of_original() {
+            Some(_) => Goal::Peak,
+            None => Goal::usual(cycles.is_some()),
+        };
+        Ok(self.goal.unwrap_or(usual))
+    }
+
+    /// Returns the first option that needs cycles.
+    fn needing_cycles(&self) -> Option<String> {
+        let goal = self.goal.filter(|goal| goal.needs_cycles());
+        let goal = goal.map(|goal| format!("--objective {}", goal.key()));
+        let step = &self.step;
+        let option = first(&[
+            (step.micro_batches.is_some(), "--micro-batches"),
+            (
+                step.micro_batch.is_some() && self.at_micro_batch.is_none(),
+                "--micro-batch",
+            ),
+            (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
+            (step.max_nanoseconds.is_some(), "--max-step-ms"),
+        ]);
+        goal.or(option.map(str::to_owned))
+    }
+
+    /// Returns the pipeline that the stages are part of. There is none without a search, and for
+    /// the solver and the rules of the original tool.
+    ///
+    /// # Errors
+    /// If a pipeline is requested together with the solver or the rules of the original tool, or
+    /// no framework can run it.
+    pub(super) fn pipeline(&self, layers: &Layers<'_>) -> Result<Pipeline> {
+        let PipelineOptions {
+            schedule,
+            recompute,
+            accumulator,
+            state,
+            tries_states,
+            ..
+        } = self.pipeline;
+        if let Some(original) = self.of_original() {
+            let option = first(&[
+                (
+                    schedule.is_some_and(|own| own != Schedule::None),
+                    "--schedule",
+                ),
+                (
+                    recompute.is_some_and(|own| own != Recompute::None),
+                    "--recompute",
+                ),
+                (accumulator != Accumulator::default(), "--accumulator"),
+                (state.is_some() || tries_states, "--optimizer-state"),
+            ]);
+            let refusal = option.map(|option| no_pipeline(option, original));
+            return refusal.map_or(Ok(Pipeline::default()), Err);
+        }
+        if !self.has_search() {
+            return Ok(Pipeline::default());
+        }
+        let pipeline = self.pipeline.choose(layers.model());
+        let state = pipeline.state;
+        // A plan chooses the number of replicas itself, from the number of IPUs.
+        if self.plan && state.is_sharded() {
+            return Ok(pipeline.with_state(StatePlace::OnChip, 1));
+        }
+        if state.is_sharded() && pipeline.replicas < 2 {
+            return Err(usage(format!(
+                "--optimizer-state {state}: state can only be shared by several replicas; give \
+                 --replicas with 2 or more, or use off-chip"
+            )));
+        }
+        Ok(pipeline)
+    }
+
+    /// Returns the option that selects the solver or the rules of the original tool, which have no
+    /// pipelines.
+    fn of_original(&self) -> Option<&'static str> {
+        first(&[
+            (self.solver == Solver::Greedy, "--solver greedy"),
+            (self.rules == Rules::Classic, "--memory-model classic"),
+        ])
+    }
+
+    /// Refuses options that the greedy search ignores: it has one limit and no constraints.
+    fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
+        let ignored = first(&[
+            (
+                !self.constraints.is_empty(),
+                "constraints (--pin, --together, --cut-after, --no-cut-after)",
+            ),
+            (
+                self.goal.is_some_and(|goal| goal != Goal::Peak),
+                "--objective",
+            ),
+            (self.judged.is_some(), "a split to compare with"),
+            (self.sweep, "--sweep"),
+            (self.plan, "--plan"),
+            (self.at_micro_batch.is_some(), "--at-micro-batch"),
+            (matches!(ipus, IpuCount::UpTo(_)), "--num-ipus auto"),
+            (limits > 1, "several amounts of --mem-per-tile"),
+        ]);
+        ignored.map_or(Ok(()), |what| {
+            Err(usage(format!(
+                "--solver greedy, the search of the original tool, does not support {what}; leave \
+                 it out"
+            )))
+        })
+    }
+}
+
+/// Returns the name after the first condition that is true.
+fn first(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
+    let found = conditions.iter().find(|(is_true, _)| *is_true);
+    found.map(|&(_, name)| name)
+}
+
+fn no_pipeline(option: &str, original: &str) -> anyhow::Error {
+    usage(format!(
+        "{option}: {original}, as in the original tool, has no pipeline; leave one of the two out"
+    ))
+}

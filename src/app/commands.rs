@@ -1,0 +1,240 @@
+//! Suggested commands, as lines that can be copied.
+
+use super::Options;
+use crate::escape::shell;
+use crate::memory::StatePlace;
+use crate::model::{PositionName, Positions};
+use crate::report::emit::Form;
+use crate::report::{PlanFacts, PlanRow, Report};
+use crate::search::{IpuCount, Reserve, Solver};
+use std::fmt;
+
+/// A command with options of the user's command.
+#[derive(Debug, Clone)]
+struct Command(Vec<String>);
+
+impl Command {
+    /// Leaves out options.
+    fn without(mut self, options: &[&str]) -> Self {
+        let is_kept = |argument: &String| !options.contains(&name(argument));
+        self.0.retain(is_kept);
+        self
+    }
+
+    /// Sets an option.
+    fn with(self, option: &str, value: impl fmt::Display) -> Self {
+        let mut command = self.without(&[option]);
+        command.0.push(format!("{option}={value}"));
+        command
+    }
+
+    /// Sets an option if there is a value.
+    fn with_any(self, option: &str, value: Option<impl fmt::Display>) -> Self {
+        match value {
+            Some(value) => self.with(option, value),
+            None => self,
+        }
+    }
+
+    /// Adds an option without a value.
+    fn with_flag(mut self, option: &str) -> Self {
+        self.0.push(option.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("popliner")?;
+        self.0
+            .iter()
+            .try_for_each(|word| write!(f, " {}", shell(word)))
+    }
+}
+
+/// Returns the name of the option in an argument.
+fn name(argument: &str) -> &str {
+    argument.split_once('=').map_or(argument, |(name, _)| name)
+}
+
+/// Suggests commands after a run.
+pub(super) struct Commands<'a> {
+    options: &'a Options,
+    /// The arguments that suggested commands repeat.
+    pub(super) repeated: Vec<String>,
+}
+
+impl<'a> Commands<'a> {
+    /// With `by_modules`, the modules of the model have become the layers, and suggested commands
+    /// must find them again.
+    pub(super) fn new(options: &'a Options, by_modules: bool) -> Self {
+        let mut repeated = options.repeated.clone();
+        repeated.extend(by_modules.then(|| "--layer-name-regex=auto".to_owned()));
+        Self { options, repeated }
+    }
+
+    /// Returns a command with the user's options and limits, with amounts of at most `ipus` IPUs.
+    fn limited(&self, command: Command, ipus: usize) -> Command {
+        let limits = &self.options.limits;
+        let memory = limits.mem_per_tile.as_ref().map(|amounts| {
+            let amounts = amounts.iter().take(ipus).map(u64::to_string);
+            amounts.collect::<Vec<_>>().join(",")
+        });
+        let reserve = Some(limits.reserve).filter(|&reserve| reserve != Reserve::Bytes(0));
+        command
+            .with_any("--mem-per-tile", memory)
+            .with_any("--reserve", reserve)
+    }
+
+    /// Returns a command with the user's options and limits.
+    fn again(&self) -> Command {
+        self.limited(Command(self.repeated.clone()), usize::MAX)
+    }
+
+    /// Returns the number of IPUs that the user has.
+    fn exact_ipus(&self) -> Option<usize> {
+        match self.options.limits.num_ipus {
+            Some(IpuCount::Exactly(ipus)) => Some(ipus),
+            _ => None,
+        }
+    }
+
+    /// Adds to each configuration the command that gives it, with the user's other options.
+    pub(super) fn add_to(&self, plan: &mut PlanFacts, positions: &Positions) {
+        for row in &mut plan.rows {
+            row.command = self.of_row(row, positions).to_string();
+        }
+    }
+
+    /// Returns the command that gives a configuration.
+    fn of_row(&self, row: &PlanRow, positions: &Positions) -> Command {
+        let is_on_chip = row.state == StatePlace::OnChip;
+        // State on the chip is not streamed.
+        let streaming: &[&str] = match is_on_chip {
+            true => &["--streaming-bandwidth"],
+            false => &[],
+        };
+        let command = Command(self.repeated.clone())
+            .without(&["--objective", "--optimizer-state", "--replicas"])
+            .without(streaming)
+            .with("--num-ipus", row.ipus)
+            .with("--schedule", row.schedule)
+            .with("--recompute", row.recompute)
+            .with_any("--optimizer-state", Some(row.state).filter(|_| !is_on_chip))
+            .with_any(
+                "--replicas",
+                Some(row.replicas).filter(|&replicas| replicas > 1),
+            );
+        let command = self.limited(command, row.ipus as usize);
+        match row.ends.len() {
+            1 => command.with_flag("--solve"),
+            _ => command.with("--check-splits", last_layers(row, positions)),
+        }
+    }
+
+    /// Suggests commands after a plan: the configuration and page of the recommended row, and a
+    /// plan for more IPUs.
+    pub(super) fn after_plan(&self, row: &PlanRow, report: &Report) -> Vec<String> {
+        let mut lines = steps(&row.command, report);
+        let exactly = self.exact_ipus().unwrap_or(0);
+        let ipus = (row.ipus as usize).max(exactly).saturating_mul(2);
+        let limits = self.options.limits.mem_per_tile.as_ref();
+        if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
+            let command = self.again().with("--num-ipus", ipus);
+            lines.push(format!("  more IPUs:      {command}"));
+        }
+        lines
+    }
+
+    /// Suggests commands after a split: its configuration and its page; or, if nothing fits,
+    /// commands for splits that do.
+    pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
+        let results = &self.options.results;
+        let split = report.split.as_ref();
+        let is_solved = results.solve && results.emit.is_empty();
+        if (is_solved || results.plan) && split.is_some_and(|split| !split.fits) {
+            return self.after_refusal(report);
+        }
+        let has_page = self.options.exports.export_html.is_some();
+        let is_proven = self.options.search.solver == Solver::Ilp;
+        let is_suggested = is_solved && !has_page && is_proven && report.is_in_time();
+        match split.filter(|split| is_suggested && split.fits) {
+            None => Vec::new(),
+            Some(split) if split.stages.len() == 1 => self.after_one_ipu(),
+            Some(split) => {
+                let command = self.again().with("--num-ipus", split.max_stages);
+                steps(&command.to_string(), report)
+            }
+        }
+    }
+
+    /// Suggests commands after a refusal: changed options with which the model fits.
+    fn after_refusal(&self, report: &Report) -> Vec<String> {
+        let Some(refusal) = &report.refusal else {
+            return Vec::new();
+        };
+        let pipeline = report.pipeline.iter();
+        let others = pipeline.flat_map(|pipeline| &pipeline.alternatives);
+        let others = others.map(|other| &other.split);
+        let others = others.chain(&refusal.on_more_ipus);
+        let others = others.filter(|other| other.fits);
+        let others = others.map(|other| other.options.as_str());
+        let changes = refusal.advice.iter().flat_map(|advice| &advice.changes);
+        let halved = changes.filter(|change| change.is_enough);
+        let halved = halved.map(|_| "--micro-batch 2 --at-micro-batch 1");
+        let commands = others.chain(halved).map(|changed| self.changed(changed));
+        let lines = commands.map(|command| format!("  this fits:      {command}"));
+        with_head(lines.collect())
+    }
+
+    /// Returns the user's command with changed options. Each option in `changed` is followed by its
+    /// value.
+    fn changed(&self, changed: &str) -> Command {
+        let command = self.again().with_any("--num-ipus", self.exact_ipus());
+        let words: Vec<&str> = changed.split(' ').collect();
+        let options = words.chunks_exact(2);
+        let command = options.fold(command, |command, own| command.with(own[0], own[1]));
+        match self.options.is_bare {
+            true => command,
+            false => command.with_flag("--solve"),
+        }
+    }
+
+    /// Suggests a plan for more IPUs after the model fits on one.
+    pub(super) fn after_one_ipu(&self) -> Vec<String> {
+        let command = self.again().with("--num-ipus", 4);
+        with_head(vec![format!("  on more IPUs:   {command}")])
+    }
+}
+
+/// Puts a line above suggested commands, if there are any.
+fn with_head(mut lines: Vec<String>) -> Vec<String> {
+    if !lines.is_empty() {
+        lines.insert(0, "next:".to_owned());
+    }
+    lines
+}
+
+/// Suggests commands that write the configuration and the page of a split. `command` finds it.
+fn steps(command: &str, report: &Report) -> Vec<String> {
+    let framework = report.pipeline.as_ref().map(|pipeline| pipeline.framework);
+    let form = Form::of_framework(framework).name();
+    let unsolved = command.trim_end_matches(" --solve");
+    with_head(vec![
+        format!("  configuration:  {command} --emit {form}"),
+        format!("  page:           {unsolved} --solve --export-html report.html"),
+    ])
+}
+
+/// Lists the last layer of each stage except the last stage, as `--check-splits` reads them.
+fn last_layers(row: &PlanRow, positions: &Positions) -> String {
+    let inner = row.ends.split_last().map_or(&[][..], |(_, inner)| inner);
+    let names = inner.iter().map(|&end| {
+        let name = match positions.name(end as usize - 1) {
+            PositionName::InAndOut => PositionName::In.to_string(),
+            name => name.to_string(),
+        };
+        name.replace('\\', r"\\").replace(',', r"\,")
+    });
+    names.collect::<Vec<String>>().join(",")
+}
