@@ -31,7 +31,8 @@ pub struct Curve {
     pub first_step: u32,
     /// The last step of the curve, inclusive.
     pub last_step: u32,
-    /// Bytes that are equal at all steps: code, state, and memory that no variable explains.
+    /// Bytes besides variables, equal at all steps: code, vertex state, gaps, and a stage's stash and
+    /// accumulators.
     pub fixed: u64,
     /// Bytes of variables that are live on every step.
     pub always_live: u64,

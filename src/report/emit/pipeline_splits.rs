@@ -10,10 +10,11 @@ use crate::model::{Framework, PseudoLayers};
 
 pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
     if pipeline.report.pseudo_layers == PseudoLayers::OutWithIn {
-        notes.add(
+        notes.if_out_returns(
             "There is nothing to paste: pipeline_splits cannot say that Out is on IPU 0. See \
              --out-on.",
         );
+        text.by_stages(|stages| (stages < 2).then(|| NO_SPLITS.into()));
         return;
     }
     notes.add(
@@ -21,8 +22,8 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
          write dots instead of slashes.",
     );
     text.by_stages(|stages| {
-        let none = if stages > 1 { "" } else { " []" };
-        Some(format!("pipeline_splits:{none}"))
+        let key = if stages > 1 { "pipeline_splits:" } else { NO_SPLITS };
+        Some(key.into())
     });
     for (position, layer) in pipeline.layers() {
         let given = pipeline.modules.layer.map(|template| template.text(layer));
@@ -46,6 +47,9 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
         );
     }
 }
+
+/// One stage, in which no module begins another.
+const NO_SPLITS: &str = "pipeline_splits: []";
 
 /// The keys of the training settings in Graphcore's CNN examples for PopTorch.
 const KEYS: Keys = [

@@ -260,6 +260,7 @@ fn out_returns_to_the_first_ipu() {
             !text.contains("Out (the operations after the layers) runs"),
             "{text}"
         );
+        assert!(!text.contains("nothing to paste"), "{text}");
     }
 }
 

@@ -6,10 +6,15 @@ use super::{Flow, Flows};
 use crate::limits;
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
-/// When the variables of a use are live in stages; `None` if they are live as in the profile.
-pub(super) type StageLife = Option<Arc<[PartOfLife]>>;
+/// When the variables of each use are live in stages, where that differs from the profile.
+#[derive(Debug)]
+pub(super) struct StageLives {
+    /// By number of the use, an index into `lives`: a model has millions of uses and few lives.
+    of_uses: Vec<u32>,
+    /// The parts of each distinct life; the first has none, and is live as in the profile.
+    lives: Vec<Box<[PartOfLife]>>,
+}
 
 /// Half-open steps at which variables are live in stages that have one of `places`, or (`None`) in
 /// all stages that count the variables.
@@ -46,31 +51,47 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     steps.filter(|(from, to)| from < to).collect()
 }
 
-/// By number of the use, when the variables of `model` are live. Adds the place sets that this needs
-/// to `sets`.
-///
-/// # Errors
-/// When more distinct sets of layers share variables than in any real model.
-pub(super) fn stage_lives(
-    (model, placement): (&Model, &Placement),
-    flows: &Flows,
-    sets: &mut PlaceSets,
-) -> Result<Vec<StageLife>, TooManyPlaces> {
-    let mut loading = Loading {
-        model,
-        placement,
-        flows,
-        again: flows.recomputes_layers().then_some(&*flows.segments),
-        sets,
-        known: FxHashMap::default(),
-        left: limits::ENTRIES,
-    };
-    let numbered = (0u32..).zip(model.variables.uses());
-    let of_uses = numbered.map(|(number, variable)| loading.of_use(number, variable));
-    let lives = of_uses.collect::<Result<_, _>>()?;
-    sets.check()?;
-    Ok(lives)
+impl StageLives {
+    /// Computes when the variables of `model` are live, and adds the place sets that this needs to
+    /// `sets`.
+    ///
+    /// # Errors
+    /// When more distinct sets of layers share variables than in any real model.
+    pub(super) fn new(
+        (model, placement): (&Model, &Placement),
+        flows: &Flows,
+        sets: &mut PlaceSets,
+    ) -> Result<Self, TooManyPlaces> {
+        let mut loading = Loading {
+            model,
+            placement,
+            flows,
+            again: flows.recomputes_layers().then_some(&*flows.segments),
+            sets,
+            known: FxHashMap::default(),
+            lives: vec![Box::default()],
+            left: limits::ENTRIES,
+        };
+        let numbered = (0u32..).zip(model.variables.uses());
+        let of_uses = numbered.map(|(number, variable)| loading.of_use(number, variable));
+        let of_uses = of_uses.collect::<Result<_, _>>()?;
+        let lives = loading.lives;
+        sets.check()?;
+        Ok(Self { of_uses, lives })
+    }
+
+    /// The parts of the life of a use's variables; `None` if they are live as in the profile.
+    #[inline]
+    pub(super) fn of(&self, number: u32) -> Option<&[PartOfLife]> {
+        match *self.of_uses.get(number as usize)? {
+            AS_RECORDED => None,
+            life => Some(&self.lives[life as usize]),
+        }
+    }
 }
+
+/// Index of the life of variables that are live as in the profile.
+const AS_RECORDED: u32 = 0;
 
 /// Computes when variables are live, once for uses that are alike.
 struct Loading<'l> {
@@ -80,29 +101,31 @@ struct Loading<'l> {
     /// The segments of layers that run again, if any do.
     again: Option<&'l Segments>,
     sets: &'l mut PlaceSets,
-    /// Parts by class, flow, [`Flow::is_layered`] and the step where gradients end.
-    known: FxHashMap<(u32, u32, bool, Option<u32>), StageLife>,
+    /// Index into `lives` by class, flow, [`Flow::is_layered`] and the step where gradients end.
+    known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
+    lives: Vec<Box<[PartOfLife]>>,
     /// Number of step ranges that may still be added.
     left: usize,
 }
 
 impl Loading<'_> {
-    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<StageLife, TooManyPlaces> {
+    /// Index into `lives` of a use.
+    fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<u32, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
-            return Ok(None);
+            return Ok(AS_RECORDED);
         };
         let own_flow = &flows.list[flow as usize];
         let recorded = self.model.classes.ranges(variable.class);
         let end = flows.summed.until(own_flow, variable.set, recorded);
         let own = flows.own_steps.get(&number);
         if own.is_none() && self.again.is_none() && end.is_none() {
-            return Ok(None);
+            return Ok(AS_RECORDED);
         }
         let is_layered = own_flow.is_layered(self.placement, variable.set);
         let key = (variable.class, flow, is_layered, end);
-        if let Some(known) = self.known.get(&key).filter(|_| own.is_none()) {
-            return Ok(known.clone());
+        if let Some(&known) = self.known.get(&key).filter(|_| own.is_none()) {
+            return Ok(known);
         }
         let of_flow = (own_flow, is_layered);
         let parts = match own {
@@ -113,11 +136,11 @@ impl Loading<'_> {
                 self.own_parts(of_flow, &own.collect::<Vec<_>>())
             }
         };
-        let stored = self.store(parts)?;
+        let life = self.store(parts)?;
         if own.is_none() {
-            self.known.insert(key, stored.clone());
+            self.known.insert(key, life);
         }
-        Ok(stored)
+        Ok(life)
     }
 
     /// Parts of variables that are live at `steps`; empty if that equals the recorded ranges.
@@ -145,24 +168,25 @@ impl Loading<'_> {
         }
     }
 
-    /// Stores parts; `None` for no parts.
-    fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<StageLife, TooManyPlaces> {
+    /// Index into `lives` of the parts, which are stored there.
+    fn store(&mut self, parts: Vec<PartInPlaces>) -> Result<u32, TooManyPlaces> {
+        if parts.is_empty() {
+            return Ok(AS_RECORDED);
+        }
         let ranges = parts.iter().map(|part| part.steps.len()).sum();
         self.left = self.left.checked_sub(ranges).ok_or(TooManyPlaces)?;
-        let store = |PartOfLife {
-                         places,
-                         with,
-                         mut steps,
-                     }: PartInPlaces| {
+        let store = |part: PartInPlaces| {
+            let mut steps = part.steps;
             steps.shrink_to_fit();
             PartOfLife {
-                places: places.map(|places| self.sets.intern(&places)),
-                with,
+                places: part.places.map(|places| self.sets.intern(&places)),
+                with: part.with,
                 steps,
             }
         };
-        let stored: Arc<[PartOfLife]> = parts.into_iter().map(store).collect();
-        Ok((!stored.is_empty()).then_some(stored))
+        let life = parts.into_iter().map(store).collect();
+        self.lives.push(life);
+        Ok(self.lives.len() as u32 - 1)
     }
 }
 

@@ -9,7 +9,7 @@ mod steps;
 mod tile;
 mod users;
 
-use lives::{PartOfLife, StageLife, stage_lives};
+use lives::{PartOfLife, StageLives};
 pub(super) use part::{Flow, Life, Part, QUANTITIES, Quantity};
 pub(in crate::memory) use tile::TileFlows;
 
@@ -52,7 +52,7 @@ pub(in crate::memory) struct Flows {
     summed: Arc<Summed>,
     /// By number of the use: when variables are live in stages of the pipeline; `None` before
     /// [`Flows::in_pipeline`].
-    lives: Option<Arc<[StageLife]>>,
+    lives: Option<Arc<StageLives>>,
 }
 
 /// The role of a use's variables in a pipeline.
@@ -121,7 +121,7 @@ impl Flows {
         let mut flows = self.clone();
         flows.pipeline = pipeline;
         if flows.lives.is_none() || self.recomputes_layers() != flows.recomputes_layers() {
-            let lives = stage_lives(at, &flows, Arc::make_mut(sets))?;
+            let lives = StageLives::new(at, &flows, Arc::make_mut(sets))?;
             flows.lives = Some(lives.into());
         }
         Ok(flows)
@@ -130,7 +130,7 @@ impl Flows {
     /// The parts of the life of a use's variables; `None` if they are live as in the profile.
     #[inline]
     pub(in crate::memory) fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
-        self.lives.as_ref()?.get(number as usize)?.as_deref()
+        self.lives.as_ref()?.of(number)
     }
 
     /// The positions of `places`, ascending, each once.

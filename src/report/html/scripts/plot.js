@@ -427,5 +427,5 @@ const addCurve = (parent, id, label, curve, pointer, limit, isMeant) => {
   });
   addLine(figure, 'figcaption', ['Highest at step ', [peak.step, `${pointer}/peak/step`], ' with ', [peak.bytes, `${pointer}/peak/bytes`],
     ' bytes, of which ', [always, `${pointer}/always_live`], ' are always live', fixed && ' and ', fixed && [fixed, `${pointer}/fixed`],
-    fixed && ' are code and the like', `.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`]);
+    fixed && ' do not change with the step (code, vertex state, and a stash or accumulators of a pipeline)', `.${limit ? ` The limit is ${grouped(limit)}, ${grouped(Math.abs(limit - peak.bytes))} ${limit < peak.bytes ? 'below' : 'above'} that.` : ''}`]);
 };
