@@ -22,7 +22,11 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
          write dots instead of slashes.",
     );
     text.by_stages(|stages| {
-        let key = if stages > 1 { "pipeline_splits:" } else { NO_SPLITS };
+        let key = if stages > 1 {
+            "pipeline_splits:"
+        } else {
+            NO_SPLITS
+        };
         Some(key.into())
     });
     for (position, layer) in pipeline.layers() {

@@ -4,12 +4,17 @@
 //! them run, with `SEEDS=0..1` all.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 
 use popliner::model::{LayerOptions, Layering, NO_LAYER, Note, Pass};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::models::pairs;
-use crate::support::{each, graph_file, model_in};
+use crate::support::{each, graph_file, model_in, sample};
 
 /// Graphs of real models with blocks, and the framework of each.
 const GRAPHS: [(&str, &str); 10] = [
@@ -75,9 +80,8 @@ impl Agreement {
     }
 }
 
-/// Compares the layers of a graph's profile in a mode with the graph's blocks.
-fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
-    let file = graph_file(graph);
+/// Compares the layers of the profile of a graph in a mode with the blocks of the graph.
+fn agreement(file: &Path, framework: &str, mode: &str) -> Agreement {
     let folder = TempDir::new().expect("a folder");
     let options = ["--graph", file.to_str().expect("a plain path")];
     let settings = ["--framework", framework, "--mode", mode, "--tiles", "4"];
@@ -115,7 +119,9 @@ fn agreement((graph, framework, mode): &(&str, &str, &str)) -> Agreement {
 fn layers_of_real_models_are_their_blocks() {
     let cases = pairs(&GRAPHS, &["inference", "training"], 3);
     let cases: Vec<_> = cases.map(|(of, mode)| (of.0, of.1, *mode)).collect();
-    let found = each(&cases, agreement);
+    let found = each(&cases, |(graph, framework, mode)| {
+        agreement(&graph_file(graph), framework, mode)
+    });
     for (case, agreement) in cases.iter().zip(&found) {
         println!("{case:?}: {agreement:?}");
     }
@@ -125,4 +131,91 @@ fn layers_of_real_models_are_their_blocks() {
         .filter(|(_, found)| !found.is_right())
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What `debug.cbor` of PopTorch records of a call of PopART's builder.
+#[derive(Debug, Deserialize)]
+struct BuilderCall {
+    api: String,
+    category: String,
+    #[serde(default, rename = "tensorId")]
+    tensor: Option<String>,
+    #[serde(default)]
+    inputs: Vec<String>,
+    #[serde(default)]
+    outputs: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DebugFile {
+    contexts: Vec<BuilderCall>,
+}
+
+/// The block of YOLOv3 that a scope belongs to: a residual block or a downsampling of the
+/// backbone, a detection block of the neck, or a head. The convolutions between detection blocks
+/// are small and belong to no block.
+fn block_of(scope: &str) -> Option<String> {
+    let parts: Vec<&str> = scope.split('/').collect();
+    let depth = match parts[..] {
+        ["backbone", part, _, ..] if part.starts_with("conv_res_block") => 3,
+        ["neck", part, ..] if part.starts_with("conv") => return None,
+        ["backbone" | "neck" | "bbox_head", _, ..] => 2,
+        _ => return None,
+    };
+    Some(parts[..depth].join("."))
+}
+
+/// The graph of the recorded calls, as `crates/synthesize/graphs` has graphs. Sizes are not
+/// recorded, so all tensors are equally large.
+fn graph_of(calls: &[BuilderCall]) -> Value {
+    let is_parameter = |call: &&BuilderCall| call.api == "addInitializedInputTensor";
+    let parameters = calls.iter().filter(is_parameter);
+    let parameters: HashSet<&str> = parameters
+        .filter_map(|call| call.tensor.as_deref())
+        .collect();
+    let mut tensors: HashMap<&str, usize> = HashMap::new();
+    let (mut ops, mut blocks) = (Vec::new(), Vec::new());
+    // PopART folds constants.
+    let is_operation =
+        |call: &&BuilderCall| call.category == "api" && !call.api.ends_with("constant");
+    for call in calls.iter().filter(is_operation) {
+        let name = call.outputs[0].split(':').next().unwrap_or_default();
+        let (scope, kind) = name.rsplit_once('/').unwrap_or(("", name));
+        let inputs = call.inputs.iter().map(String::as_str);
+        let (used, inputs): (Vec<&str>, Vec<&str>) =
+            inputs.partition(|name| parameters.contains(name));
+        let number = |input: &&str| tensors.get(*input).map_or(-1, |&number| number as i64);
+        let inputs: Vec<i64> = inputs.iter().map(number).collect();
+        let first = tensors.len();
+        tensors.extend(call.outputs.iter().map(String::as_str).zip(first..));
+        let outputs: Vec<usize> = (first..tensors.len()).collect();
+        ops.push(json!([
+            scope,
+            kind,
+            scope.replace('/', "."),
+            used,
+            inputs,
+            outputs
+        ]));
+        blocks.push(block_of(scope));
+    }
+    let parameters: BTreeMap<&str, u64> = parameters.into_iter().map(|name| (name, 1000)).collect();
+    json!({"ops": ops, "tensors": vec![1000; tensors.len()], "parameters": parameters, "blocks": blocks})
+}
+
+#[test]
+fn layers_of_a_recorded_detector_are_its_blocks() {
+    let Some(path) = sample("poptorch-yolo.debug.cbor") else {
+        return;
+    };
+    let file = BufReader::new(File::open(path).expect("a readable sample"));
+    let recorded: DebugFile = ciborium::from_reader(file).expect("contexts");
+    let graph = graph_of(&recorded.contexts);
+    assert_eq!(graph["ops"].as_array().map(Vec::len), Some(2256));
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("graph.json");
+    std::fs::write(&path, graph.to_string()).expect("a graph");
+    let found = agreement(&path, "poptorch", "inference");
+    println!("{found:?}");
+    assert!(found.is_right() && found.blocks == 35, "{found:?}");
 }
