@@ -34,14 +34,25 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     Some(Warning::new(format!(
         "--layer-name-regex '{regex}' finds {} layers with {} of {} operations, and the largest \
          piece between two cuts has {} bytes of variables, but the modules of the model are {} \
-         layers with at most {} bytes; set --layer-name-regex to auto",
+         layers with at most {} bytes{}; set --layer-name-regex to auto",
         layering.len() - 1,
         layered.count(),
         operations.count(),
         grouped(by_regex.largest),
         modules.names.len(),
-        grouped(by_modules.largest)
+        grouped(by_modules.largest),
+        outside(&modules, &layers)
     )))
+}
+
+/// Names the modules that In and Out hold, where these are more than one module.
+fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
+    let ends = ["In", "Out"].into_iter().zip(modules.outside(layers));
+    let said = ends.map(|(end, names)| match &names[..] {
+        [] | [_] => String::new(),
+        [first, .., last] => format!(", {} of them in {end} ({first} to {last})", names.len()),
+    });
+    said.collect()
 }
 
 /// Warns if a call has inputs of several layers.

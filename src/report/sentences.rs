@@ -265,7 +265,7 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let is_by_regex = report.provenance.layer_name_regex.is_some();
     let help = match &*report.provenance.memory_model {
         "full" if is_by_regex => {
-            "more IPUs do not help, but finer layers may (--layer-name-regex auto)"
+            "with these layers more IPUs do not help; finer layers may (--layer-name-regex auto)"
         }
         _ => "more IPUs do not help",
     };

@@ -400,6 +400,24 @@ impl ModuleLayers {
         runs
     }
 
+    /// Names of the modules that run before and after all other layers (as in
+    /// [`description_by`](Self::description_by)): In and Out with these layers.
+    pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
+        let runs = self.runs_of(layers);
+        let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
+        ends.map(|end| {
+            let (_, end) = end.filter(|(layer, _)| *layer == 0)?;
+            let is_in = |nodes: &&Vec<usize>| {
+                let run = self.modules.run(nodes);
+                end.start <= run.start && run.end <= end.end
+            };
+            let modules = self.layers.iter().zip(&self.names);
+            let inside = modules.filter(|(nodes, _)| is_in(nodes));
+            Some(inside.map(|(_, name)| &**name).collect())
+        })
+        .map(Option::unwrap_or_default)
+    }
+
     fn describe(&self, runs: &[Range<usize>]) -> Description {
         let sums = &self.modules.sums;
         let lengths = Lengths::new(sums, runs.iter(), WORD);
