@@ -7,8 +7,8 @@
 //!   `n` literal varints follow, otherwise one varint that counts `n` times }.
 //! * **difference list**: a run-length list of adjacent differences.
 //!
-//! A few bytes can claim 2^60 values, so a blob is only expanded up to a bound, which the caller
-//! takes from the target (tiles) or the file (ids). [`Runs`] does not expand at all.
+//! A few bytes can claim 2^60 values, so a list is only decoded up to a bound, which the caller
+//! takes from the target (tiles) or the file (ids), and [`Runs`] does not expand runs.
 
 mod encode;
 
@@ -151,41 +151,34 @@ pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     Ok(values)
 }
 
-/// Decodes a run-length list of at most `limit` values.
-pub fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
-    let mut values = Vec::new();
-    for run in Runs::new(blob) {
-        let Run { count, value } = run?;
-        if count > (limit - values.len()) as u64 {
-            return Err(BlobError::TooLong { limit });
-        }
-        values.resize(values.len() + count as usize, value);
-    }
-    Ok(values)
-}
-
-/// Decodes a run-length list of adjacent differences (from 0) into at most `limit` running sums,
-/// such as the ascending variable ids of `compute_sets.var_ids_diff_rle`.
-pub fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
-    let mut sums = Vec::new();
-    let mut sum = 0u64;
-    for run in Runs::new(blob) {
-        let Run { count, value } = run?;
-        if count > (limit - sums.len()) as u64 {
-            return Err(BlobError::TooLong { limit });
-        }
-        for _ in 0..count {
-            sum = sum.checked_add(value).ok_or(BlobError::Overflow)?;
-            sums.push(sum);
-        }
-    }
-    Ok(sums)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Expands a run-length list of at most `limit` values.
+    fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
+        let mut values = Vec::new();
+        for run in Runs::new(blob) {
+            let Run { count, value } = run?;
+            if count > (limit - values.len()) as u64 {
+                return Err(BlobError::TooLong { limit });
+            }
+            values.resize(values.len() + count as usize, value);
+        }
+        Ok(values)
+    }
+
+    /// Expands a run-length list of adjacent differences, from 0, into at most `limit` running sums.
+    fn decode_diff_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
+        let mut sum = 0u64;
+        let differences = decode_rle(blob, limit)?.into_iter();
+        let sums = differences.map(|value| {
+            sum = sum.checked_add(value).ok_or(BlobError::Overflow)?;
+            Ok(sum)
+        });
+        sums.collect()
+    }
 
     #[test]
     fn the_examples_of_the_format_page() {

@@ -6,7 +6,7 @@
 //! [`PseudoLayers`].
 
 use super::LayerNames;
-use crate::escape::printable;
+use super::text::{displayed, printable};
 use crate::model::{Positions, PseudoLayers};
 
 /// The last name of a list of layers that contains Out.
@@ -71,20 +71,34 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of all stages for a terminal: `[ In 0 1 | 2 3 Out ]`.
-    pub(super) fn all(self, stages: &[LayerNames]) -> String {
-        let stages = stages.iter().map(|layers| self.few(layers));
-        in_brackets(stages)
+    /// Returns the name of one position in a document.
+    pub(super) fn displayed(self, layer: &Option<String>) -> String {
+        displayed(self.name_of(layer))
     }
 
-    /// Returns the layers of a stage for a terminal; a long list is shortened.
+    /// Returns the layers of a stage in a document; a long list is shortened.
+    pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
+        shortened(self.names_of(layers), displayed, "\u{2026}")
+    }
+
+    /// Returns the layers of all stages in a document: `[ In 0 1 | 2 3 Out ]`.
+    pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
+        in_brackets(stages.iter().map(|layers| self.displayed_list(layers)))
+    }
+
+    /// Returns the layers of a stage for a terminal, with whole names; a long list is shortened.
     pub(super) fn few(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
+    }
+
+    /// Returns the layers of all stages for a terminal: `[ In 0 1 | 2 3 Out ]`.
+    pub(super) fn all(self, stages: &[LayerNames]) -> String {
+        in_brackets(stages.iter().map(|layers| self.few(layers)))
     }
 }
 
 /// Joins the texts of all stages of a split.
-pub(super) fn in_brackets(stages: impl Iterator<Item = String>) -> String {
+fn in_brackets(stages: impl Iterator<Item = String>) -> String {
     let stages: Vec<String> = stages.collect();
     format!("[ {} ]", stages.join(" | "))
 }
@@ -92,11 +106,7 @@ pub(super) fn in_brackets(stages: impl Iterator<Item = String>) -> String {
 /// Returns the names of a stage for people. In a long list, a run of consecutive numbers becomes
 /// one name (`encoder.0-11`); a list that is still long becomes its first name, its last name and
 /// its length.
-pub(super) fn shortened(
-    names: Vec<&str>,
-    shown: impl Fn(&str) -> String,
-    ellipsis: &str,
-) -> String {
+fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -> String {
     const MAX: usize = 8;
     if names.len() <= MAX {
         return names.into_iter().map(shown).collect::<Vec<_>>().join(" ");
@@ -161,6 +171,17 @@ mod tests {
         assert_eq!(show(&apart), "0.mlp ... 8.mlp (9)");
         assert_eq!(runs(&["9", "10", "11"]), [("9", Some(11))]);
         assert_eq!(runs(&["08", "09", "10"]).len(), 3);
+    }
+
+    #[test]
+    fn long_lists_in_documents_are_shortened_too() {
+        let many: Vec<_> = (0..9).map(|n| Some(n.to_string())).collect();
+        let order = PseudoLayers::InAndOut;
+        assert_eq!(order.displayed_list(&many), "0-8");
+        assert_eq!(order.displayed_list(&[None, Some("0".into())]), "In 0");
+        let stages: Vec<_> = (0..7).map(|n| vec![Some(n.to_string())]).collect();
+        let all = "[ 0 | 1 | 2 | 3 | 4 | 5 | 6 ]";
+        assert_eq!(order.displayed_stages(&stages), all);
     }
 
     fn order(pseudo_layers: PseudoLayers) -> Positions {

@@ -1,7 +1,7 @@
 //! The result of the analysis, for machines and for people.
 //!
 //! A [`Report`] is plain data that can be written and read back. [`Report::new`] makes it
-//! (`build`), and every output form is a pure function of it: `json`, `csv`, `markdown` and `html`
+//! (`build`), and every output form is a pure function of it: `json`, CSV, `markdown` and `html`
 //! in files, [`emit`] and tables on standard output, [`terminal`] on standard error, and
 //! [`compare`] with an earlier report. Content of several forms is declared once: `sections` says
 //! which form shows which content in which order, `tables` has rows and columns, `sentences` has
@@ -20,10 +20,7 @@ mod breakdown;
 mod build;
 mod cell;
 pub mod compare;
-mod configuration;
-mod csv;
 mod diagnosis;
-mod downsample;
 pub mod emit;
 mod estimate;
 mod fields;
@@ -32,7 +29,6 @@ mod html;
 mod json;
 mod layer_list;
 mod layer_names;
-mod live_steps;
 mod liveness;
 mod markdown;
 mod pipeline;
@@ -51,8 +47,6 @@ pub mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;
 mod text;
-mod tile_map;
-mod units;
 mod what_if;
 
 pub use answer::{
@@ -62,7 +56,6 @@ pub use answer::{
 };
 pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
-pub use csv::write as write_csv;
 pub use diagnosis::tables as diagnosis;
 pub use estimate::EstimateFacts;
 pub use fit::{
@@ -72,8 +65,10 @@ pub use fit::{
 pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};
 pub use layer_list::layer_list;
-pub use live_steps::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
-pub use liveness::{Band, CategorySum, Curve, LiveVariable, Liveness, Peak, PeakVariables};
+pub use liveness::{
+    Band, CategoryAtSteps, CategorySum, Curve, LayerAtSteps, LiveSteps, LiveVariable, Liveness,
+    Peak, PeakVariables, TileAtSteps, VariableAtSteps,
+};
 pub use markdown::text as markdown;
 pub use pipeline::{
     PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate, StashedVariable,
@@ -82,17 +77,15 @@ pub use plan::{PlanFacts, PlanRow, table as plan_table};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
     CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
-    StageCycles, TileTotals,
+    StageCycles, TileCategory, TileMap, TileTotals, TileVariables, VariableKind,
 };
 pub use sections::{Part, Section, tables_of};
 pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, Stage};
 pub use step::StepFacts;
 pub use table::{Form, Table};
-pub use table_forms::Format;
+pub use table_forms::{Format, write_csv};
 pub use tables::{stages as stage_table, sweep as sweep_table};
-pub use text::printable;
-pub use tile_map::{TileCategory, TileMap, TileVariables, VariableKind};
-pub use units::Units;
+pub use text::{Units, printable};
 pub use what_if::{BestSplit, CheckedConstraint, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;

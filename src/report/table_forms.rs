@@ -1,9 +1,10 @@
-//! Tables on standard output: aligned, as JSON, or with a delimiter.
+//! Tables for programs, on standard output and in files: aligned, as JSON, or with a delimiter.
 
-use super::LayerNames;
 use super::cell::Cell;
-use super::table::{Column, Row, Table};
+use super::sections::tables_of;
+use super::table::{Column, Form, Row, Table};
 use super::terminal::{TextStyle, for_people};
+use super::{LayerNames, Report};
 use crate::escape;
 use clap::ValueEnum;
 use serde_json::Value;
@@ -117,10 +118,27 @@ fn without_wrapping(error: csv::Error) -> io::Error {
     }
 }
 
+/// Writes all tables that the CSV form has, for a spreadsheet. Each follows a line with its name,
+/// such as `# stages`. A report on a model has the table of stages, if there is a split, and the
+/// table of layers; a report on a compilation has the tables that standard output has. All bytes
+/// are exact; the limit of a stage is the limit of its IPU. Cells of missing numbers are empty, such
+/// as cycles if the profile has none. `In`, `Out` and `None` are the pseudo-layers.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_csv(report: &Report, out: &mut impl Write) -> io::Result<()> {
+    for table in tables_of(report, Form::Csv) {
+        writeln!(out, "# {}", table.name)?;
+        table.write(Format::Csv, out)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::fields::table;
+    use crate::report::testing::report;
 
     fn written(table: &Table, format: Format) -> String {
         let mut out = Vec::new();
@@ -149,5 +167,37 @@ mod tests {
         let table = Table::matrix("affinity", &layers, &[vec![1, 2], vec![3, 4]]);
         let expected = "Layer\tNone\t0\nNone\t1\t2\n0\t3\t4\n";
         assert_eq!(written(&table, Format::Tsv), expected);
+    }
+
+    #[test]
+    fn a_row_for_each_stage_and_each_layer() {
+        let mut out = Vec::new();
+        write_csv(&report(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let (stages, layers) = text.split_once("# layers\n").expect("two tables");
+        let stages = stages.strip_prefix("# stages\n").expect("a name");
+        let rows = |text: &str| -> Vec<Vec<String>> {
+            let reader = csv::ReaderBuilder::new();
+            let mut reader = reader.from_reader(text.as_bytes());
+            let records = reader.records().map(|record| record.unwrap());
+            records
+                .map(|record| record.iter().map(String::from).collect())
+                .collect()
+        };
+        let stages = rows(stages);
+        assert_eq!(stages.len(), 2);
+        assert_eq!(stages[0][20], "4096");
+        assert_eq!(stages[1][4..9], ["no", "637976", "1", "700024", "-62048"]);
+        assert_eq!(
+            stages[0][21..],
+            ["2048", "615", "1", "3", "0", "0", "0", "0"]
+        );
+        let last = ["", "", "885", "0", "0", "0", "0", "0", "0"];
+        assert_eq!(stages[1][20..], last);
+        let layers = rows(layers);
+        assert_eq!(layers.len(), report().layers.len());
+        assert_eq!(layers[1][11..], ["400", "0"]);
+        let names: Vec<&str> = layers.iter().map(|row| &*row[0]).collect();
+        assert_eq!(names, ["In", "0", "1", "2", "Out"]);
     }
 }

@@ -1,23 +1,18 @@
 //! The report on standard error, for people: the stages as a table, the verdict, and sentences.
 
-mod bars;
+mod aligned;
 mod text_style;
 
+pub use aligned::for_people;
 pub use text_style::{Screen, Severity, TextStyle};
 
-use super::cell::Cell;
 use super::section_blocks::Block;
 use super::sections::{Part, SECTIONS, Section};
 use super::sentences::Sentence;
-use super::table::{Form, Kind, RowBar, Table as Rows};
-use super::text::displayed as cell_text;
-use super::{NO_VERDICT, Report, Units};
-use crate::wording::listed;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-use textwrap::core::display_width;
-
-/// Width of bars in columns. Narrower bars show nothing, and wider ones nothing more.
-const BAR: std::ops::RangeInclusive<usize> = 10..=40;
+use super::table::Form;
+use super::text::Units;
+use super::{NO_VERDICT, Report};
+use aligned::with_bars;
 
 /// Returns the lines of the wanted sections, each with its section.
 pub fn sections<'a>(
@@ -41,152 +36,6 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
     let sections = sections(report, look, |section| parts.contains(&section.part)).into_iter();
     let lines: Vec<String> = sections.map(|(_, line)| line).collect();
     lines.join("\n")
-}
-
-/// Minimum width of the column of layers; other columns are removed to keep it.
-const MIN_LAYERS: usize = 24;
-
-/// Writes a table with aligned columns. If it is too wide for the screen, columns on the right are
-/// removed, but never the layers, which then take several lines.
-pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
-    let rows = rows.clone().shown_in(Form::Terminal);
-    let limits = rows.bars.iter().map(|&(_, limit)| limit);
-    if let Some(limit) = limits.max() {
-        return with_bars(&rows, look, limit);
-    }
-    let units = look.units.for_bytes(most_bytes(&rows));
-    let table = plain_table(&rows, units);
-    let widths: Vec<usize> = table
-        .column_max_content_widths()
-        .into_iter()
-        .map(usize::from)
-        .collect();
-    let Some(room) = look
-        .width()
-        .filter(|&room| taken(widths.iter().copied()) > room)
-    else {
-        return table.trim_fmt();
-    };
-    let least = |place: usize| match rows.columns[place].kind {
-        Kind::Layers => widths[place].min(MIN_LAYERS),
-        _ => widths[place],
-    };
-    let mut kept: Vec<usize> = (0..widths.len()).collect();
-    while taken(kept.iter().map(|&place| least(place))) > room && kept.len() > 2 {
-        let is_other = |&place: &usize| rows.columns[kept[place]].kind != Kind::Layers;
-        let last = (0..kept.len()).rev().find(is_other);
-        kept.remove(last.unwrap_or(kept.len() - 1));
-    }
-    let name = |place: usize| rows.columns[place].name.as_ref();
-    let names: Vec<&str> = kept.iter().map(|&place| name(place)).collect();
-    let mut table = plain_table(&rows.clone().only(&names), units);
-    wrap_layers(&mut table, &kept, &rows, room);
-    let left_out = (0..widths.len()).filter(|place| !kept.contains(place));
-    let left_out: Vec<String> = left_out.map(|place| cell_text(name(place))).collect();
-    if left_out.is_empty() {
-        return table.trim_fmt();
-    }
-    let note = format!("Not shown: {}; --format tsv has all", listed(&left_out));
-    format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
-}
-
-/// Returns the width of a table whose columns have these widths.
-fn taken(widths: impl Iterator<Item = usize>) -> usize {
-    widths
-        .map(|width| width + 2)
-        .sum::<usize>()
-        .saturating_sub(1)
-}
-
-/// Lets the layers take several lines if they are too wide.
-fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(room.try_into().unwrap_or(u16::MAX));
-    for (number, &place) in kept.iter().enumerate() {
-        if let Some(column) = table.column_mut(number)
-            && rows.columns[place].kind != Kind::Layers
-        {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-}
-
-/// Returns the highest number of bytes in any cell.
-fn most_bytes(rows: &Rows) -> u64 {
-    let cells = rows
-        .rows
-        .iter()
-        .flat_map(|row| rows.columns.iter().zip(&row.cells));
-    let bytes = cells.filter_map(|(column, cell)| match (column.kind, cell) {
-        (Kind::Bytes, Cell::Number(bytes)) => u64::try_from(*bytes).ok(),
-        _ => None,
-    });
-    bytes.max().unwrap_or(0)
-}
-
-fn largest(bars: &[RowBar]) -> u64 {
-    bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0)
-}
-
-/// Writes a table with amounts in the unit of `limit`. On a wide screen, each row has a bar.
-fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
-    let mut table = plain_table(rows, look.units.for_bytes(limit));
-    let Some(screen) = look.screen else {
-        return table.trim_fmt();
-    };
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
-    let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // Bars are only drawn if every row takes one line.
-    if lines.len() == rows.bars.len() + 1 {
-        add_bars(&mut lines, &rows.bars, look, screen.width);
-    }
-    lines.join("\n")
-}
-
-fn plain_table(rows: &Rows, units: Units) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(rows.columns.iter().map(|column| match column.kind {
-        Kind::Bytes if units != Units::Bytes => column.name.replace("Bytes", "Memory"),
-        _ => column.name.to_string(),
-    }));
-    for row in &rows.rows {
-        let cells = rows.columns.iter().zip(&row.cells);
-        table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
-            (Kind::Bytes, Cell::Number(bytes)) => units.short(u64::try_from(*bytes).unwrap_or(0)),
-            (Kind::Change | Kind::Free, Cell::Number(bytes)) => {
-                let sign = if *bytes < 0 { "-" } else { "" };
-                let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
-                format!("{sign}{}", units.short(bytes))
-            }
-            (Kind::Count, Cell::Number(number)) => number.to_string(),
-            (_, Cell::Layers(layers)) => rows.pseudo_layers.few(layers),
-            (_, cell) => cell.displayed(rows.pseudo_layers),
-        }));
-    }
-    for (number, column) in rows.columns.iter().enumerate() {
-        if let Some(column) = table.column_mut(number).filter(|_| column.is_number()) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-/// Adds a bar to each row of a table whose first line is its header, unless the bars would be too
-/// narrow.
-fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
-    let taken = lines.iter().map(|line| display_width(line)).max();
-    let taken = taken.unwrap_or(0) + 2;
-    let room = width.saturating_sub(taken).min(*BAR.end());
-    if !BAR.contains(&room) {
-        return;
-    }
-    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(bars) {
-        let pad = " ".repeat(taken.saturating_sub(display_width(line)));
-        line.push_str(&pad);
-        line.push_str(&bars::bar(look, bytes, limit, largest(bars), room));
-    }
 }
 
 /// Writes amounts and layers: all amounts have the unit of the limit.
@@ -248,6 +97,7 @@ mod tests {
     use super::*;
     use crate::report::CoverageFacts;
     use crate::report::testing::report as complete;
+    use textwrap::core::display_width;
 
     const PLAIN: TextStyle = TextStyle {
         units: Units::Bytes,

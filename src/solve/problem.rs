@@ -235,7 +235,7 @@ mod tests {
 
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
         let problem = Problem::new(&costs, &[0], 3, 5);
-        let times = StageTimes::of_cycles(&[1, 2, 3]);
+        let times = crate::time::tests::forward_times(&[1, 2, 3]);
         let cycles = Problem {
             times: Some(&times),
             ..problem

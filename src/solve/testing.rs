@@ -227,7 +227,7 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
                 limit_by_ipu: false,
                 costs,
                 cut_bytes,
-                times: Some(StageTimes::of_cycles(&cycles)),
+                times: Some(crate::time::tests::forward_times(&cycles)),
                 cycles: Some(cycles),
                 ipus,
                 constraints: Vec::new(),

@@ -12,7 +12,7 @@ mod step;
 mod streams;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use step::StepTime;
 
@@ -212,35 +212,6 @@ impl StageTimes {
         self
     }
 
-    /// Times of a model that only runs forward and sends nothing; `cycles` by position.
-    pub fn of_cycles(cycles: &[u64]) -> Self {
-        let passes = |&forward: &u64| PassCycles {
-            forward,
-            ..PassCycles::default()
-        };
-        let cycles = CyclesByLayer {
-            source: crate::model::CycleSource::Estimated,
-            by_layer: cycles.to_vec(),
-            exchange_by_layer: vec![0; cycles.len()],
-            passes_by_layer: cycles.iter().map(passes).collect(),
-            out_in_first: PassCycles::default(),
-            unplaced: 0,
-            unplaced_exchange: 0,
-            other: 0,
-            clock_hertz: None,
-        };
-        let names = vec![String::new(); cycles.by_layer.len()];
-        let positions = Positions::classic(&crate::model::Layering::of(names, Vec::new()));
-        let pipeline = (Pipeline::default(), false);
-        Self::new(
-            &cycles,
-            &positions,
-            pipeline,
-            Vec::new(),
-            StepOptions::default(),
-        )
-    }
-
     /// Times if stages may stream optimizer state, in bytes by position.
     pub fn streaming(self, state: &[u64]) -> Self {
         Self {
@@ -265,16 +236,6 @@ impl StageTimes {
     /// Number of positions.
     pub fn positions(&self) -> usize {
         self.before[0].len() - 1
-    }
-
-    /// The pipeline.
-    pub fn pipeline(&self) -> Pipeline {
-        self.pipeline
-    }
-
-    /// Numbers that a step depends on, besides the cycles of layers.
-    pub fn options(&self) -> StepOptions {
-        self.options
     }
 
     /// Do the cycles of a stage depend on the number of stages after it?

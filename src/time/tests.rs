@@ -40,6 +40,26 @@ fn even_stages(stages: usize, recompute: Recompute, part: u64) -> StageTimes {
 
 /// PopART pipeline of stages with these forward and backward cycles.
 fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
+    let pipeline = Pipeline {
+        schedule: Schedule::Popart,
+        recompute,
+        ..Pipeline::default()
+    };
+    times_of(passes, (pipeline, true), Some(CLOCK))
+}
+
+/// Times of a model that only runs forward and sends nothing; `cycles` by position.
+pub(crate) fn forward_times(cycles: &[u64]) -> StageTimes {
+    let passes: Vec<[u64; 2]> = cycles.iter().map(|&forward| [forward, 0]).collect();
+    times_of(&passes, (Pipeline::default(), false), None)
+}
+
+/// Times of stages with these forward and backward cycles.
+fn times_of(
+    passes: &[[u64; 2]],
+    pipeline: (Pipeline, bool),
+    clock_hertz: Option<u64>,
+) -> StageTimes {
     let stages = passes.len();
     let of_position = |&[forward, backward]: &[u64; 2]| PassCycles {
         forward,
@@ -55,23 +75,15 @@ fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
         unplaced: 0,
         unplaced_exchange: 0,
         other: 0,
-        clock_hertz: Some(CLOCK),
+        clock_hertz,
     };
     let names = vec![String::new(); stages];
     let positions = Positions::classic(&crate::model::Layering::of(names, Vec::new()));
-    let pipeline = Pipeline {
-        schedule: Schedule::Popart,
-        recompute,
-        ..Pipeline::default()
+    let sent = match pipeline.1 {
+        true => vec![[0, 0]; stages - 1],
+        false => Vec::new(),
     };
-    let sent = vec![[0, 0]; stages - 1];
-    StageTimes::new(
-        &cycles,
-        &positions,
-        (pipeline, true),
-        sent,
-        StepOptions::default(),
-    )
+    StageTimes::new(&cycles, &positions, pipeline, sent, StepOptions::default())
 }
 
 /// The clock of a Mk2 IPU.

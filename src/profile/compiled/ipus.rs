@@ -83,11 +83,6 @@ impl Ipus {
         tile / self.tiles_per_ipu
     }
 
-    /// Number of IPUs of one replica.
-    pub fn of_replica(&self) -> u32 {
-        self.count / self.listed_replicas.max(1)
-    }
-
     /// Fullest tile of `ipu`, numbered across all IPUs; the first of equally full ones.
     pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
         let range = self.tiles(ipu).rev();

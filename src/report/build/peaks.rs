@@ -6,7 +6,7 @@ use super::recorded::first_highest;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel};
 use crate::model::{LivePlace, Model, Positions};
-use crate::report::downsample::thin;
+use crate::report::liveness::thin;
 use crate::report::{Curve, Liveness, Peak, PeakVariables, StashedVariable};
 use crate::search::SearchResult;
 

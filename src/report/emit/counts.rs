@@ -3,7 +3,8 @@
 //! `--layers-per-ipu` reads the same numbers.
 
 use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
-use super::{Pipeline, printable};
+use super::pipeline::Pipeline;
+use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use std::ops::Range;

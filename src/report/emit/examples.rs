@@ -1,9 +1,9 @@
 //! The configurations of Graphcore's examples for PopTorch. BERT and ViT read them as YAML, GPT-2
 //! as options of its command.
 
-use super::Pipeline;
 use super::counts;
 use super::lines::{COUNTS, Lines, NUMBERS, STAGES};
+use super::pipeline::Pipeline;
 use crate::model::PseudoLayers;
 
 pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {

@@ -3,8 +3,10 @@
 //! lists its calls in the order in which they run.
 
 use super::lines::{Lines, STAGE};
-use super::{ModuleName, Pipeline, notes as comments, printable};
-use crate::escape::quoted;
+use super::module::ModuleName;
+use super::notes as comments;
+use super::pipeline::Pipeline;
+use crate::escape::{printable, quoted};
 use crate::memory::{Recompute, Schedule};
 use crate::model::{Framework, PseudoLayers};
 

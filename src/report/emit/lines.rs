@@ -1,7 +1,8 @@
 //! The lines of a form, each with a condition on the splits that have it. The page, in which cuts
 //! are moved, chooses among the lines by the same conditions.
 
-use super::{Pipeline, printable};
+use super::pipeline::Pipeline;
+use crate::escape::printable;
 use crate::report::sentences;
 use crate::report::text::grouped;
 use crate::report::{Split, Units};

@@ -1,9 +1,46 @@
-//! How the model's code names the module of a layer.
+//! How the model's code names the modules of layers.
 
-use super::{EmitError, printable};
-use crate::escape::{is_obeyed, quoted};
+use crate::escape::{is_obeyed, printable, quoted};
 use crate::message::BadValue;
 use std::str::FromStr;
+use thiserror::Error;
+
+/// How to write the module of a layer in Python.
+const MODULE_FORMS: &str = "write [{}] for a number, [\"{}\"] for a key, or a valid Python name";
+
+/// Why a split cannot be written in a form.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EmitError {
+    /// A layer's name cannot be used in the template of `--module`.
+    #[error("--module: with layer {layer} it would be {module}, but {reason}; {MODULE_FORMS}")]
+    NoModuleName {
+        /// The layer's name.
+        layer: String,
+        /// The template with the layer's name in it.
+        module: String,
+        /// Why that module cannot be used.
+        reason: &'static str,
+    },
+    /// The split does not say where Out runs.
+    #[error(
+        "--module-out: this memory model has no Out, and the operations after the layers run with \
+         the last layer; leave the option out"
+    )]
+    NoOut,
+}
+
+/// Names of modules in the model's code, as far as the user gave them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Modules<'a> {
+    /// The model.
+    pub root: Option<&'a ModuleName>,
+    /// The template for the module of a layer.
+    pub layer: Option<&'a ModuleTemplate>,
+    /// The first module of In, such as the embedding.
+    pub before: Option<&'a ModuleName>,
+    /// The first module of Out, such as the head.
+    pub after: Option<&'a ModuleName>,
+}
 
 fn one_line(name: &str) -> Result<(), BadValue> {
     if name.contains(is_obeyed) {

@@ -1,7 +1,7 @@
 //! The comments above a configuration.
 
-use super::Pipeline;
 use super::lines::{FULLEST, Lines, SHORTFALL, STAGES};
+use super::pipeline::Pipeline;
 use crate::memory::Schedule;
 use crate::report::text::grouped;
 use crate::report::{EstimateFacts, NO_VERDICT, Units, sentences};

@@ -2,7 +2,8 @@
 
 use super::counts::{self, Keys};
 use super::lines::{COUNTS, Lines, NUMBERS, STAGE, STAGES};
-use super::{Pipeline, printable};
+use super::pipeline::Pipeline;
+use crate::escape::printable;
 
 const KEYS: Keys = [
     "gradient_accumulation_steps",

@@ -4,7 +4,7 @@
 
 use super::counts::{self, Keys};
 use super::lines::Lines;
-use super::{Checkpoints, Pipeline};
+use super::pipeline::{Checkpoints, Pipeline};
 use crate::escape::quoted;
 use crate::model::{Framework, PseudoLayers};
 

@@ -3,7 +3,10 @@
 //! hand. Pipelining on one IPU is an error there.
 
 use super::lines::{LAST_STAGE, Lines, STAGE};
-use super::{Checkpoints, ModuleName, Pipeline, notes as comments, printable};
+use super::module::ModuleName;
+use super::notes as comments;
+use super::pipeline::{Checkpoints, Pipeline};
+use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 

@@ -2,11 +2,12 @@
 //! one begins. Operations before the first block are on IPU 0. A module can begin only one block.
 
 use super::lines::{Lines, STAGE};
-use super::{
-    Checkpoints, EmitError, ModuleCalls, ModuleName, Pipeline, module, notes as comments, printable,
-};
+use super::module::{self, EmitError, ModuleName};
+use super::notes as comments;
+use super::pipeline::{Checkpoints, Pipeline};
+use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
-use crate::model::Framework;
+use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
 pub(super) fn write(

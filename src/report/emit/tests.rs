@@ -1,10 +1,10 @@
 //! Tests of the forms as text. `tests/it/report/emit` tests what Python and YAML read in them.
 
 use super::*;
-use crate::model::{Layering, Positions};
-use crate::report::Stage;
+use crate::model::{Layering, ModuleCalls, Positions, PseudoLayers};
 use crate::report::layer_names::{layer_name, layer_names};
 use crate::report::testing::report;
+use crate::report::{Split, Stage};
 
 /// Returns the layer order of these layers.
 fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {

@@ -3,7 +3,8 @@
 
 use super::counts;
 use super::lines::{LISTS, Lines};
-use super::{Pipeline, notes as comments};
+use super::notes as comments;
+use super::pipeline::Pipeline;
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 

@@ -1,89 +1,9 @@
 //! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
-use super::{Fit, IpuFit, TileParts};
-use crate::report::{LayerNames, Report, Split, Stage};
+use super::facts::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst, TileParts};
+use crate::report::{Report, Split, Stage};
 use crate::search::free_bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
-
-/// Comparison of the prediction for a pipeline with its recorded compilation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Against {
-    /// The profile that the prediction was made from, under its name in that run.
-    pub profile: String,
-    /// How stages and IPUs were matched.
-    pub matched_by: MatchedBy,
-    /// Did the prediction say that the model fits?
-    pub predicted_fits: bool,
-    /// The number of stages in the prediction.
-    pub predicted_stages: u32,
-    /// Evidence that the cuts differ from the prediction. Then the numbers of the stages do not
-    /// measure the prediction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut_elsewhere: Option<CutElsewhere>,
-    /// The bytes of `--reserve` that would have covered every stage: the highest reserve of any
-    /// stage. `null` if the cuts differ, or if one of the profiles contradicts itself.
-    pub reserve: Option<u64>,
-    /// Each stage with an IPU, in the order of the stages.
-    pub stages: Vec<StageAgainst>,
-}
-
-/// How the stages of a prediction were matched with IPUs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MatchedBy {
-    /// By the names of the layers that run on each IPU. Stages without named layers are matched in
-    /// order.
-    Layers,
-    /// In order, since the profile does not say which layers run on which IPU.
-    #[default]
-    Order,
-}
-
-/// Evidence that the cuts of a compilation differ from the prediction.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CutElsewhere {
-    /// The number of IPUs of one replica, if it is not the number of stages.
-    pub ipus: Option<u32>,
-    /// The stages whose layers differ from the layers on their IPUs.
-    pub stages: Vec<u32>,
-    /// The layers on each IPU, as far as their names are known.
-    pub recorded: Vec<LayerNames>,
-}
-
-/// The prediction and the recording of a stage. Differences are recorded less predicted bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StageAgainst {
-    /// The stage of the prediction.
-    pub stage: u32,
-    /// The IPU that runs it.
-    pub ipu: u32,
-    /// The layers of the stage, as predicted.
-    pub layers: LayerNames,
-    /// Predicted bytes on the fullest tile of the stage.
-    pub predicted: u64,
-    /// Recorded bytes on the fullest tile of the IPU.
-    pub recorded: u64,
-    /// Recorded less predicted bytes on the fullest tiles.
-    pub difference: i64,
-    /// The fewest bytes of `--reserve` with which the prediction covers the recorded bytes: the
-    /// difference, or 0 if the prediction is high enough.
-    pub reserve: u64,
-    /// Recorded bytes left below the limit on the fullest tile.
-    pub free: i64,
-    /// The predicted bytes by kind of contents. Accumulators that the profile of one IPU already
-    /// has are among the variables on both sides.
-    pub predicted_parts: TileParts,
-    /// The recorded bytes by kind of contents.
-    pub recorded_parts: TileParts,
-    /// Predicted bytes over all tiles.
-    pub predicted_total: u64,
-    /// Recorded bytes over all tiles.
-    pub recorded_total: u64,
-    /// Recorded less predicted bytes over all tiles.
-    pub total_difference: i64,
-}
 
 /// Why a report cannot be compared with a compilation.
 #[derive(Debug, Error, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Sentences about a compilation, and about the prediction for it.
 
-use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
+use super::facts::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
 use crate::report::sentences::{Sentence, say};
 use crate::report::text::{counted, signed_share};
 use crate::wording::listed;

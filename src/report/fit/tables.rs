@@ -1,6 +1,6 @@
 //! Tables of a compilation, and of the prediction for it.
 
-use super::{IpuFit, StageAgainst, TileParts};
+use super::facts::{IpuFit, StageAgainst, TileParts};
 use crate::report::Report;
 use crate::report::cell::Cell;
 use crate::report::fields::{Field, fields, items, placed, table};

@@ -6,13 +6,12 @@
 //! names, and no requests. Without a report the document opens a report that the reader chooses or
 //! drops.
 
-mod room;
+mod data;
 #[cfg(test)]
 mod tests;
 
 use super::terminal::{self, TextStyle};
 use super::{Report, Units, sentences};
-use crate::escape::json_in_script;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use sha2::{Digest, Sha256};
 
@@ -56,7 +55,7 @@ fn policy() -> String {
 /// Writes the page of a report.
 pub fn text(report: &Report) -> String {
     let title = report.heading();
-    let data = room::data(report);
+    let data = data::element_of(report);
     document(&title, &without_scripts(report), &data)
 }
 

@@ -1,6 +1,6 @@
 //! The style of text for people: plain, or made for a screen.
 
-use super::Units;
+use crate::report::text::Units;
 use clap::builder::styling::AnsiColor;
 
 /// The style of text for people.

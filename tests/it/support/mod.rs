@@ -20,6 +20,7 @@ use finish::try_finish_with;
 use popliner::debug_info::DebugInfo;
 use popliner::model::Model;
 use popliner::profile::Profile;
+use popliner::profile::encoding::Runs;
 
 pub use finish::{Run, finish, finish_unread, piped, try_finish};
 pub use skipped::skip;
@@ -222,6 +223,17 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
         }
     }
     sections
+}
+
+/// Decodes a run-length list of adjacent differences, from 0, into their sums.
+pub fn decode_diff_rle(blob: &[u8]) -> Vec<u64> {
+    let runs = Runs::new(blob).map(|run| run.expect("a run"));
+    let differences = runs.flat_map(|run| std::iter::repeat_n(run.value, run.count as usize));
+    let sums = differences.scan(0, |sum, difference| {
+        *sum += difference;
+        Some(*sum)
+    });
+    sums.collect()
 }
 
 /// Builds the model of both files.

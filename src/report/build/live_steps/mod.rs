@@ -4,8 +4,8 @@ mod spans;
 
 use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
 use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileLists, TileVariable};
-use crate::report::downsample::thin;
 use crate::report::layer_names::{layer_name, layer_names};
+use crate::report::liveness::thin;
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
 use spans::{BytesBySteps, Spans};
 use std::cmp::Reverse;

@@ -1,9 +1,9 @@
-//! The report as data in the page, within a bound on its size: compressed if that is smaller, and
-//! without some of the data for drawings if it would be too large.
+//! The report as data in the page, within a bound on its size: large data is compressed, and if it
+//! is still too large, parts that only drawings need are left out.
 
-use super::json_in_script;
+use crate::escape::json_in_script;
+use crate::report::Report;
 use crate::report::json::Document;
-use crate::report::{Report, WhatIf};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
@@ -13,61 +13,65 @@ const MAX_DATA: usize = 2_200_000;
 /// Data up to this size, in bytes, is not compressed, so that people can read it in the page.
 const SMALL: usize = 100_000;
 
-/// Steps that shrink a report, applied in order until its data is within the bound.
-const LESS: [fn(&mut Report); 8] = [
+/// The parts of a report that a page leaves out, one after the other, until the data is within the
+/// bound.
+const LEFT_OUT: [fn(&mut Report); 8] = [
+    // The bytes of each layer at each step, except on the fullest tile.
     |report| {
         let steps = report.live_steps.iter_mut();
         let others = steps.flat_map(|steps| &mut steps.others);
         others.for_each(|tile| tile.layers.clear());
     },
+    // The variables at each step, except on the fullest tile.
     |report| {
-        if let Some(steps) = &mut report.live_steps {
-            steps.others.clear();
+        let steps = report.live_steps.iter_mut();
+        steps.for_each(|steps| steps.others.clear());
+    },
+    // Half of the ranges of layers whose bytes the reader sees when cuts are moved.
+    |report| {
+        let split = report.split.iter().flat_map(|split| &split.stages);
+        let ends: Vec<u32> = split.map(|stage| stage.positions.end).collect();
+        if let Some(ranges) = report.what_if.as_ref().filter(|_| report.split.is_some()) {
+            report.what_if = ranges.narrowed(ranges.bytes.len() / 2, &ends);
         }
     },
-    |report| halve(&mut report.what_if, report.split.as_ref().map(ends)),
+    // The largest variables of a tile, except on the 200 fullest tiles.
     |report| {
         let variables = report.memory.tile_map.as_mut();
-        if let Some(lists) = variables.and_then(|sheet| sheet.variables.as_mut()) {
+        if let Some(lists) = variables.and_then(|map| map.variables.as_mut()) {
             lists.tiles.truncate(200);
             lists.largest.truncate(200);
         }
     },
+    // All other ranges of layers: cuts cannot be moved.
     |report| report.what_if = None,
+    // The variables at each step.
     |report| report.live_steps = None,
+    // The contents of each tile.
     |report| report.memory.tile_map = None,
+    // What the framework and the application say about themselves.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 
-fn ends(split: &crate::report::Split) -> Vec<u32> {
-    split.stages.iter().map(|part| part.positions.end).collect()
-}
-
-fn halve(what_if: &mut Option<WhatIf>, split: Option<Vec<u32>>) {
-    if let (Some(heights), Some(split)) = (&what_if, split) {
-        *what_if = heights.narrowed(heights.bytes.len() / 2, &split);
-    }
-}
-
 /// Returns an element that contains the report.
-pub(super) fn data(report: &Report) -> String {
-    data_within(report, MAX_DATA)
+pub(super) fn element_of(report: &Report) -> String {
+    within(report, MAX_DATA)
 }
 
 /// Returns the element in at most `most` bytes, or as small as possible. Fast compression is tried
 /// first.
-pub(super) fn data_within(report: &Report, most: usize) -> String {
+pub(super) fn within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
     if text.len() <= most {
         return text;
     }
     text = element(report, Compression::best());
     let mut less = report.clone();
-    for step in LESS {
+    for leave_out in LEFT_OUT {
         if text.len() <= most {
             break;
         }
-        step(&mut less);
+        leave_out(&mut less);
         text = element(&less, Compression::best());
     }
     text

@@ -1,0 +1,261 @@
+//! Tables for people: aligned columns, with a bar beside each row if there is room.
+
+use super::text_style::{Severity, TextStyle};
+use crate::report::cell::Cell;
+use crate::report::table::{Form, Kind, RowBar, Table as Rows};
+use crate::report::text::{Units, displayed};
+use crate::wording::listed;
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use textwrap::core::display_width;
+
+/// Width of bars in columns. Narrower bars show nothing, and wider ones nothing more.
+const BAR: std::ops::RangeInclusive<usize> = 10..=40;
+
+/// Minimum width of the column of layers; other columns are removed to keep it.
+const MIN_LAYERS: usize = 24;
+
+/// Writes a table with aligned columns. If it is too wide for the screen, columns on the right are
+/// removed, but never the layers, which then take several lines.
+pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
+    let rows = rows.clone().shown_in(Form::Terminal);
+    let limits = rows.bars.iter().map(|&(_, limit)| limit);
+    if let Some(limit) = limits.max() {
+        return with_bars(&rows, look, limit);
+    }
+    let units = look.units.for_bytes(most_bytes(&rows));
+    let table = plain_table(&rows, units);
+    let widths: Vec<usize> = table
+        .column_max_content_widths()
+        .into_iter()
+        .map(usize::from)
+        .collect();
+    let Some(room) = look
+        .width()
+        .filter(|&room| taken(widths.iter().copied()) > room)
+    else {
+        return table.trim_fmt();
+    };
+    let least = |place: usize| match rows.columns[place].kind {
+        Kind::Layers => widths[place].min(MIN_LAYERS),
+        _ => widths[place],
+    };
+    let mut kept: Vec<usize> = (0..widths.len()).collect();
+    while taken(kept.iter().map(|&place| least(place))) > room && kept.len() > 2 {
+        let is_other = |&place: &usize| rows.columns[kept[place]].kind != Kind::Layers;
+        let last = (0..kept.len()).rev().find(is_other);
+        kept.remove(last.unwrap_or(kept.len() - 1));
+    }
+    let name = |place: usize| rows.columns[place].name.as_ref();
+    let names: Vec<&str> = kept.iter().map(|&place| name(place)).collect();
+    let mut table = plain_table(&rows.clone().only(&names), units);
+    wrap_layers(&mut table, &kept, &rows, room);
+    let left_out = (0..widths.len()).filter(|place| !kept.contains(place));
+    let left_out: Vec<String> = left_out.map(|place| displayed(name(place))).collect();
+    if left_out.is_empty() {
+        return table.trim_fmt();
+    }
+    let note = format!("Not shown: {}; --format tsv has all", listed(&left_out));
+    format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
+}
+
+/// Returns the width of a table whose columns have these widths.
+fn taken(widths: impl Iterator<Item = usize>) -> usize {
+    widths
+        .map(|width| width + 2)
+        .sum::<usize>()
+        .saturating_sub(1)
+}
+
+/// Lets the layers take several lines if they are too wide.
+fn wrap_layers(table: &mut Table, kept: &[usize], rows: &Rows, room: usize) {
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(room.try_into().unwrap_or(u16::MAX));
+    for (number, &place) in kept.iter().enumerate() {
+        if let Some(column) = table.column_mut(number)
+            && rows.columns[place].kind != Kind::Layers
+        {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+}
+
+/// Returns the highest number of bytes in any cell.
+fn most_bytes(rows: &Rows) -> u64 {
+    let cells = rows
+        .rows
+        .iter()
+        .flat_map(|row| rows.columns.iter().zip(&row.cells));
+    let bytes = cells.filter_map(|(column, cell)| match (column.kind, cell) {
+        (Kind::Bytes, Cell::Number(bytes)) => u64::try_from(*bytes).ok(),
+        _ => None,
+    });
+    bytes.max().unwrap_or(0)
+}
+
+fn largest(bars: &[RowBar]) -> u64 {
+    bars.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0)
+}
+
+/// Writes a table with amounts in the unit of `limit`. On a wide screen, each row has a bar.
+pub(super) fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
+    let mut table = plain_table(rows, look.units.for_bytes(limit));
+    let Some(screen) = look.screen else {
+        return table.trim_fmt();
+    };
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(screen.width.try_into().unwrap_or(u16::MAX));
+    let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
+    // Bars are only drawn if every row takes one line.
+    if lines.len() == rows.bars.len() + 1 {
+        add_bars(&mut lines, &rows.bars, look, screen.width);
+    }
+    lines.join("\n")
+}
+
+fn plain_table(rows: &Rows, units: Units) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(rows.columns.iter().map(|column| match column.kind {
+        Kind::Bytes if units != Units::Bytes => column.name.replace("Bytes", "Memory"),
+        _ => column.name.to_string(),
+    }));
+    for row in &rows.rows {
+        let cells = rows.columns.iter().zip(&row.cells);
+        table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
+            (Kind::Bytes, Cell::Number(bytes)) => units.short(u64::try_from(*bytes).unwrap_or(0)),
+            (Kind::Change | Kind::Free, Cell::Number(bytes)) => {
+                let sign = if *bytes < 0 { "-" } else { "" };
+                let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
+                format!("{sign}{}", units.short(bytes))
+            }
+            (Kind::Count, Cell::Number(number)) => number.to_string(),
+            (_, Cell::Layers(layers)) => rows.pseudo_layers.few(layers),
+            (_, cell) => cell.displayed(rows.pseudo_layers),
+        }));
+    }
+    for (number, column) in rows.columns.iter().enumerate() {
+        if let Some(column) = table.column_mut(number).filter(|_| column.is_number()) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// Adds a bar to each row of a table whose first line is its header, unless the bars would be too
+/// narrow.
+fn add_bars(lines: &mut [String], bars: &[RowBar], look: &TextStyle, width: usize) {
+    let taken = lines.iter().map(|line| display_width(line)).max();
+    let taken = taken.unwrap_or(0) + 2;
+    let room = width.saturating_sub(taken).min(*BAR.end());
+    if !BAR.contains(&room) {
+        return;
+    }
+    for (line, &(bytes, limit)) in lines.iter_mut().skip(1).zip(bars) {
+        let pad = " ".repeat(taken.saturating_sub(display_width(line)));
+        line.push_str(&pad);
+        line.push_str(&bar(look, bytes, limit, largest(bars), room));
+    }
+}
+
+/// A share of the limit above this, in per cent, is highlighted.
+const NOTABLE: u128 = 90;
+
+/// Draws `bytes` as a bar of `width` columns with a mark at `limit`. The whole width stands for
+/// `largest` or the limit, whichever is higher. A bar passes the mark if and only if the bytes are
+/// over the limit.
+fn bar(look: &TextStyle, bytes: u64, limit: u64, largest: u64, width: usize) -> String {
+    let [full, free, mark] = signs(look);
+    let cells = width.saturating_sub(1);
+    let whole = u128::from(largest.max(limit).max(1));
+    let scaled = |bytes: u64| ((u128::from(bytes) * cells as u128).div_ceil(whole)) as usize;
+    let over = bytes.saturating_sub(limit);
+    let beyond = scaled(largest.saturating_sub(limit)).min(cells);
+    let within = cells - beyond;
+    let limit_share = u128::from(bytes.min(limit)) * within as u128;
+    // Only a bar without free bytes is full, and only a bar without bytes is empty.
+    let filled = (limit_share / u128::from(limit.max(1))) as usize;
+    let filled = filled.clamp(usize::from(bytes > 0).min(within), within);
+    let drawn = format!(
+        "{}{}{mark}{}",
+        full.repeat(filled),
+        free.repeat(within - filled),
+        full.repeat(scaled(over).min(beyond))
+    );
+    look.toned(tone(bytes, limit), &drawn)
+}
+
+/// Returns the characters of bars: taken, free, and the limit.
+fn signs(look: &TextStyle) -> [&'static str; 3] {
+    if look.screen.is_some_and(|screen| screen.unicode) {
+        ["█", "·", "│"]
+    } else {
+        ["#", ".", "|"]
+    }
+}
+
+fn tone(bytes: u64, limit: u64) -> Severity {
+    if bytes > limit {
+        Severity::Bad
+    } else if u128::from(bytes) * 100 > u128::from(limit) * NOTABLE {
+        Severity::Notable
+    } else {
+        Severity::Good
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::terminal::Screen;
+
+    fn look(unicode: bool) -> TextStyle {
+        let screen = Screen {
+            width: 80,
+            colour: false,
+            unicode,
+        };
+        TextStyle {
+            units: Units::Bytes,
+            screen: Some(screen),
+            columns: None,
+        }
+    }
+
+    #[test]
+    fn a_bar_passes_the_mark_only_over_the_limit() {
+        let cases = [
+            (0, 100, "..........|"),
+            (1, 100, "#.........|"),
+            (50, 100, "#####.....|"),
+            (100, 100, "##########|"),
+            (100, 200, "#####|"),
+            (101, 200, "#####|#"),
+            (200, 200, "#####|#####"),
+            (0, 200, ".....|"),
+        ];
+        for (bytes, largest, expected) in cases {
+            assert_eq!(
+                bar(&look(false), bytes, 100, largest, 11),
+                expected,
+                "{bytes}"
+            );
+        }
+        assert_eq!(bar(&look(true), 60, 100, 100, 6), "███··│");
+    }
+
+    #[test]
+    fn no_bar_is_wider_than_it_may_be() {
+        let amounts = [0, 1, 99, 100, 101, 5_000, u64::MAX];
+        for width in 0..12 {
+            for bytes in amounts {
+                for limit in amounts {
+                    for largest in amounts.into_iter().filter(|&largest| largest >= bytes) {
+                        let drawn = bar(&look(true), bytes, limit, largest, width);
+                        let wide = drawn.chars().count();
+                        assert!(wide <= width.max(1), "{bytes} {limit} {largest} {width}");
+                    }
+                }
+            }
+        }
+    }
+}
