@@ -109,7 +109,7 @@ impl<'a> Layers<'a> {
     /// If the finer layers share variables in more ways than the memory model holds.
     pub(crate) fn finer(
         &self,
-        result: &SearchResult,
+        result: &SearchResult<'_>,
         request: &Request,
     ) -> Result<Option<Layers<'a>>> {
         let is_original = request.rules == Rules::Classic || request.solver == Solver::Greedy;

@@ -6,7 +6,7 @@ use crate::message::{Warning, refused};
 use crate::model::Model;
 use crate::progress::Progress;
 use crate::report::{Inputs, Peaks, Provenance, Report};
-use crate::search::{SearchError, SearchResult, search_states};
+use crate::search::{self, SearchError, SearchResult};
 use crate::solve::{Limits, SolveError};
 use anyhow::{Context, Error, Result};
 
@@ -53,15 +53,15 @@ impl<'a> Layers<'a> {
         memory: MemoryModel<'m>,
         request: &Request,
         progress: &Progress,
-    ) -> Result<(MemoryModel<'m>, Option<SearchResult>)> {
+    ) -> Result<(MemoryModel<'m>, Option<SearchResult<'m>>)> {
         let search = request.search(self)?;
         let memory = memory.in_pipeline(request.pipeline(self)?);
         let memory = memory.with_context(|| self.analysis.displayed())?;
         let Some(search) = search else {
             return Ok((memory, None));
         };
-        let found = search_states(&memory, &self.placement, search, progress);
-        let (memory, result) = found.map_err(|error| match error {
+        let result = search::search(&memory, &self.placement, search, progress);
+        let result = result.map_err(|error| match error {
             // Constraints or ties of weights that contradict each other are wrong usage.
             SearchError::Solve(
                 error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
@@ -69,7 +69,7 @@ impl<'a> Layers<'a> {
             SearchError::TooManyPlaces(_) => Error::from(error).context(self.analysis.displayed()),
             error => error.into(),
         })?;
-        Ok((memory, Some(result)))
+        Ok((result.costs.memory.clone(), Some(result)))
     }
 
     /// IPUs of the split to judge that run nothing, from 0.
@@ -85,7 +85,7 @@ impl<'a> Layers<'a> {
     pub(crate) fn report(
         &self,
         memory: &MemoryModel<'_>,
-        result: Option<&SearchResult>,
+        result: Option<&SearchResult<'_>>,
         request: &Request,
     ) -> Result<Report> {
         let Analysis { model, lookup, .. } = self.analysis;
@@ -133,7 +133,7 @@ impl<'a> Layers<'a> {
     }
 
     /// Returns all warnings of the report.
-    fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult>) -> Vec<Warning> {
+    fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult<'_>>) -> Vec<Warning> {
         let of_files = self.analysis.warnings.iter();
         let of_files = of_files.map(|(_, warning)| warning.clone());
         let of_search = found.map(|found| warnings_of_search(memory, found));
@@ -145,8 +145,8 @@ impl<'a> Layers<'a> {
 /// Warnings about the result of a search.
 pub(crate) fn warnings_of_search(
     memory: &MemoryModel<'_>,
-    found: &SearchResult,
+    found: &SearchResult<'_>,
 ) -> impl Iterator<Item = Warning> {
     let of_recording = memory.recording_warning().into_iter();
-    of_recording.chain(memory.update_warning(&found.stages))
+    of_recording.chain(memory.update_warning(&found.shown.stages))
 }

@@ -23,7 +23,7 @@ use crate::message::{UsageError, Warning, refused};
 use crate::parallel;
 use crate::progress::{Progress, Unit};
 use crate::report::{PipelineFacts, Report};
-use crate::search::{Outcome, SearchError, SearchResult};
+use crate::search::{Answer, SearchError, SearchResult};
 use crate::solve::Greedy;
 use crate::witnesses::judge;
 use crate::wording::counted;
@@ -226,7 +226,7 @@ impl Run {
         &self,
         layers: &Layers<'_>,
         memory: &MemoryModel<'_>,
-        result: Option<&SearchResult>,
+        result: Option<&SearchResult<'_>>,
     ) {
         let idle = layers.idle_ipus(&self.request);
         if !idle.is_empty() {
@@ -250,7 +250,7 @@ impl Run {
         &self,
         layers: &Layers<'_>,
         memory: &MemoryModel<'_>,
-        result: Option<&SearchResult>,
+        result: Option<&SearchResult<'_>>,
     ) -> Result<Report> {
         let mut report = self.messages.while_showing(|progress| {
             let _task = progress.begin("making the report", Unit::Rows, 0);
@@ -286,9 +286,9 @@ impl Run {
 }
 
 /// Returns the answer of the original tool's search.
-fn greedy(result: &SearchResult) -> Option<Greedy> {
-    match &result.outcome {
-        Outcome::Greedy(greedy) => Some(greedy.clone()),
+fn greedy(result: &SearchResult<'_>) -> Option<Greedy> {
+    match &result.answer {
+        Answer::Greedy(greedy) => Some(greedy.clone()),
         _ => None,
     }
 }

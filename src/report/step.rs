@@ -3,7 +3,7 @@
 use super::Report;
 use super::sentences::{Sentence, say};
 use super::text::grouped;
-use crate::search::{CostedRequest, SearchResult};
+use crate::search::{PipelineCosts, SearchResult};
 use crate::time::{StageTimes, StepTime, narrow};
 use crate::wording::counted;
 use schemars::JsonSchema;
@@ -60,22 +60,22 @@ pub struct StepFacts {
 
 impl StepFacts {
     /// Returns the step of the split; `None` without cycles, or if a layer is in no stage.
-    pub(super) fn new(found: &SearchResult) -> Option<Self> {
-        let costed = &found.costed;
-        let times = costed.times.as_ref()?;
-        let stages = &found.stages;
+    pub(super) fn new(found: &SearchResult<'_>) -> Option<Self> {
+        let costs = &found.costs;
+        let times = costs.times.as_ref()?;
+        let stages = &found.shown.stages;
         if stages.last()?.end != times.positions() {
             return None;
         }
         let step = times.step(stages)?;
-        let options = costed.request.step;
+        let options = costs.request().step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock));
         let seconds = nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e9);
         let samples = options
             .micro_batch
             .map(|samples| samples as f64 * step.micro_batches as f64 * options.replicas as f64);
-        let proof = match (&costed.request.given, found.outcome.best()) {
+        let proof = match (&costs.request().given, found.answer.best()) {
             (None, Some(best)) => best.step,
             _ => None,
         };
@@ -131,8 +131,8 @@ pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
 }
 
 /// Returns the milliseconds of a step; `None` if the step or the clock is unknown.
-pub(super) fn milliseconds(step: Option<StepTime>, costed: &CostedRequest) -> Option<f64> {
-    let clock = costed.times.as_ref()?.clock_hertz()?;
+pub(super) fn milliseconds(step: Option<StepTime>, costs: &PipelineCosts<'_>) -> Option<f64> {
+    let clock = costs.times.as_ref()?.clock_hertz()?;
     Some(nanoseconds(step?.cycles, clock) as f64 / 1e6)
 }
 

@@ -1,12 +1,11 @@
 //! Changes of the model if nothing fits (docs/model.md, "Advice").
 
-use super::alternatives::other_states;
-use super::{CostedRequest, SearchError, SearchResult, estimate};
+use super::{PipelineCosts, SearchError, ShownSplit};
 use crate::memory::{
     MemoryModel, MicroBatchScale, Pipeline, PlacedStage, Recompute, Schedule, StageMemory,
     StatePlace,
 };
-use crate::model::{Framework, Placement};
+use crate::model::Framework;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,49 +64,13 @@ pub struct AdviceFor {
 impl AdviceFor {
     /// Advice for a split that does not fit; `None` if no stage exceeds its limit.
     pub(super) fn new(
-        found: &SearchResult,
-        memory: &MemoryModel<'_>,
-        placement: &Placement,
+        costs: &PipelineCosts<'_>,
+        split: &ShownSplit,
     ) -> Result<Option<Self>, SearchError> {
-        let Some((stage, fullest)) = furthest_over(found) else {
+        let Some((stage, fullest)) = furthest_over(costs, split) else {
             return Ok(None);
         };
-        let stages = std::slice::from_ref(&stage);
-        let bytes = fullest.max_tile_bytes();
-        let mut advice = Vec::new();
-        let mut add = |change, weight, frees| {
-            advice.push(Advice {
-                change,
-                weight,
-                frees,
-                is_enough: false,
-            });
-        };
-        let less_in = |other: &MemoryModel<'_>| {
-            let left = other.peaks(stages).first().copied();
-            bytes.saturating_sub(left.unwrap_or(bytes))
-        };
-        for (change, pipeline) in pipelines(&found.costed, memory)? {
-            add(change, None, less_in(&memory.in_pipeline(pipeline)?));
-        }
-        let reducible = memory.reducible(&stage, fullest);
-        let (weight, of_weight) = reducible.by_weight.unzip();
-        add(Change::SerializedWeight, weight, of_weight.unwrap_or(0) / 2);
-        add(Change::MemoryProportion, None, reducible.temporaries);
-        let half = MicroBatchScale {
-            recorded: 2,
-            wanted: 1,
-        };
-        let at_half = memory.at_micro_batch(half);
-        add(Change::HalfMicroBatch, None, less_in(&at_half));
-        add(Change::HalfPrecision, None, reducible.wide / 2);
-        let may_halve = found.costed.request.at_micro_batch.is_none();
-        for item in &mut advice {
-            item.is_enough = may_halve
-                && item.change == Change::HalfMicroBatch
-                && estimate::fits(&at_half, placement, found)?;
-        }
-        advice.retain(|item| item.frees > bytes / MIN_SHARE);
+        let advice = changes(costs, &stage, fullest)?;
         Ok(Some(Self {
             fullest: fullest.clone(),
             stage,
@@ -118,45 +81,88 @@ impl AdviceFor {
 
 /// The layer that exceeds the limit most as a stage of its own, or, if each layer would fit, the
 /// stage that exceeds its limit most.
-fn furthest_over(found: &SearchResult) -> Option<(PlacedStage, &StageMemory)> {
-    let alone = found.too_large.iter();
+fn furthest_over<'m>(
+    costs: &PipelineCosts<'_>,
+    split: &'m ShownSplit,
+) -> Option<(PlacedStage, &'m StageMemory)> {
+    let alone = split.too_large.iter();
     let alone = alone.max_by_key(|(_, memory)| memory.max_tile_bytes());
     if let Some((position, memory)) = alone {
         return Some((PlacedStage::alone(*position..position + 1), memory));
     }
     let over = |ipu: usize| {
-        let bytes = found.memory[ipu].max_tile_bytes();
-        bytes.saturating_sub(found.costed.limit_of(ipu))
+        let bytes = split.memory[ipu].max_tile_bytes();
+        bytes.saturating_sub(costs.limit_of(ipu))
     };
-    let furthest = (0..found.memory.len()).rev().max_by_key(|&ipu| over(ipu))?;
-    let stage = PlacedStage::of_split(&found.stages)
+    let furthest = (0..split.memory.len()).rev().max_by_key(|&ipu| over(ipu))?;
+    let stages = PlacedStage::of_split(&split.stages);
+    let stage = stages.into_iter().nth(furthest)?;
+    (over(furthest) > 0).then(|| (stage, &split.memory[furthest]))
+}
+
+/// The changes that free memory in `stage`.
+fn changes(
+    costs: &PipelineCosts<'_>,
+    stage: &PlacedStage,
+    fullest: &StageMemory,
+) -> Result<Vec<Advice>, SearchError> {
+    let memory = &costs.memory;
+    let bytes = fullest.max_tile_bytes();
+    let less_in = |other: &MemoryModel<'_>| {
+        let left = other.peaks(std::slice::from_ref(stage)).first().copied();
+        bytes.saturating_sub(left.unwrap_or(bytes))
+    };
+    let mut all = Vec::new();
+    for (change, pipeline) in pipelines(costs)? {
+        all.push((change, less_in(&memory.in_pipeline(pipeline)?)));
+    }
+    let reducible = memory.reducible(stage, fullest);
+    let (weight, of_weight) = reducible.by_weight.unzip();
+    let half = MicroBatchScale {
+        recorded: 2,
+        wanted: 1,
+    };
+    let at_half = memory.at_micro_batch(half);
+    all.extend([
+        (Change::SerializedWeight, of_weight.unwrap_or(0) / 2),
+        (Change::MemoryProportion, reducible.temporaries),
+        (Change::HalfMicroBatch, less_in(&at_half)),
+        (Change::HalfPrecision, reducible.wide / 2),
+    ]);
+    let is_enough = costs.request().at_micro_batch.is_none() && costs.fits_in(at_half)?;
+    let worthwhile = all
         .into_iter()
-        .nth(furthest)?;
-    (over(furthest) > 0).then(|| (stage, &found.memory[furthest]))
+        .filter(|(_, frees)| *frees > bytes / MIN_SHARE);
+    let advice = worthwhile.map(|(change, frees)| Advice {
+        weight: weight
+            .clone()
+            .filter(|_| change == Change::SerializedWeight),
+        is_enough: is_enough && change == Change::HalfMicroBatch,
+        change,
+        frees,
+    });
+    Ok(advice.collect())
 }
 
 /// Pipelines that need less memory than the current one, with the change that leads to each.
-fn pipelines(
-    costed: &CostedRequest,
-    memory: &MemoryModel<'_>,
-) -> Result<Vec<(Change, Pipeline)>, SearchError> {
-    let current = memory.pipeline();
-    let state = current.with_state(StatePlace::OffChip, costed.request.pipeline.replicas);
-    let mut layer = current;
-    layer.recompute = Recompute::Layer;
-    let mut interleaved = current;
-    interleaved.schedule = Schedule::TfInterleaved;
-    let has_state = other_states(costed, memory)?.contains(&StatePlace::OffChip);
+fn pipelines(costs: &PipelineCosts<'_>) -> Result<Vec<(Change, Pipeline)>, SearchError> {
+    let current = costs.pipeline();
+    let state = current.with_state(StatePlace::OffChip, costs.request().pipeline.replicas);
+    let layer = Pipeline {
+        recompute: Recompute::Layer,
+        ..current
+    };
+    let interleaved = Pipeline {
+        schedule: Schedule::TfInterleaved,
+        ..current
+    };
+    let has_state = costs.other_states()?.contains(&StatePlace::OffChip);
     let is_grouped = current.schedule == Schedule::TfGrouped;
-    let is_tensorflow = memory.framework() == Framework::Tensorflow && is_grouped;
-    let is_on = current.is_on() && memory.is_training();
+    let is_tensorflow = costs.memory.framework() == Framework::Tensorflow && is_grouped;
+    let is_on = current.is_on() && costs.memory.is_training();
     let all = [
         (has_state, Change::StateOffChip, state),
-        (
-            is_on && current.recompute != Recompute::Layer,
-            Change::Checkpoints,
-            layer,
-        ),
+        (is_on && layer != current, Change::Checkpoints, layer),
         (is_on && is_tensorflow, Change::Interleaved, interleaved),
     ];
     let possible = all.into_iter().filter(|(is_possible, ..)| *is_possible);

@@ -4,175 +4,20 @@
 #[cfg(test)]
 mod tests;
 
-use super::alternatives::{OtherPipeline, in_each};
-use super::swept::{TRIED_IPUS, peaks, taken};
-use super::{CostedRequest, Outcome, SearchError, SearchResult};
-use crate::memory::{MemoryModel, Pipeline, StatePlace};
+use super::candidates::{Candidates, TRIED_IPUS, by_rate, in_each};
+use super::{Answer, Candidate, PipelineCosts, SearchError};
+use crate::memory::{Pipeline, StatePlace};
 use crate::model::Framework;
 use crate::progress::Progress;
-use crate::solve::{self, Effort, Fitting, Goal, Limits, Problem};
-use crate::time::StageTimes;
-
-/// A configuration that fits.
-#[derive(Debug, Clone)]
-pub struct Configuration {
-    /// The pipeline.
-    pub pipeline: Pipeline,
-    /// The split, with one stage for each IPU that is not left empty.
-    pub split: Fitting,
-    /// IPUs of one replica, in a number that the framework supports.
-    pub ipus: usize,
-    /// Times of stages in that pipeline; `None` if the profile has no cycles.
-    pub times: Option<StageTimes>,
-    /// Number of replicas for which there are IPUs.
-    pub replicas: usize,
-    /// Bytes on the fullest tile of each stage.
-    pub peaks: Vec<u64>,
-}
-
-/// Configurations that fit: first the answer `found`, then by time, or without cycles by number of
-/// IPUs. Configurations with the optimizer state in another place than the answer come last.
-/// `memory` is in the usual pipeline of the model.
-///
-/// # Errors
-/// As for a search.
-pub(super) fn front(
-    (found, pipeline): (&SearchResult, Pipeline),
-    memory: &MemoryModel<'_>,
-    progress: &Progress,
-) -> Result<Front, SearchError> {
-    let costed = &found.costed;
-    let answer = answer(found, pipeline, memory.framework());
-    let ipus = costed.ipus;
-    let numbers = numbers(memory.framework(), ipus);
-    let pipelines = pipelines(costed, memory, (&numbers, ipus))?;
-    let effort = Effort::for_each_of(pipelines.len() * stage_counts(&numbers).count());
-    let limit = costed.request.highest_limit();
-    let wanted = pipelines.iter().map(|&pipeline| (pipeline, limit));
-    let wanted: Vec<_> = wanted.collect();
-    let task = ("trying configurations", progress);
-    let of_pipeline =
-        |other: &mut OtherPipeline<'_>| of_costs(costed, other, (&numbers, ipus), effort);
-    let found = in_each(costed, memory, (&wanted, ipus), task, of_pipeline)?;
-    let found = found.into_iter().flatten();
-    // Configurations whose time is not completely known cannot be compared with the others.
-    let lacks_time =
-        |plan: &Configuration| plan.lacks_time(costed.request.step.streaming_bandwidth);
-    let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
-    let is_asked = |plan: &Configuration| plan.pipeline.state == pipeline.state;
-    let (asked, elsewhere): (Vec<_>, Vec<_>) = best_of(known).into_iter().partition(is_asked);
-    let others = asked.into_iter().chain(elsewhere).chain(best_of(lacking));
-    let is_beaten = |other: &Configuration| {
-        !lacks_time(other) && answer.iter().any(|answer| answer.is_no_worse_than(other))
-    };
-    let others: Vec<Configuration> = others.filter(|other| !is_beaten(other)).collect();
-    let is_sharded = costed
-        .request
-        .pipeline
-        .state
-        .is_some_and(StatePlace::is_sharded);
-    let has_answer = answer.is_some() || is_sharded && !others.is_empty();
-    let configurations = answer.into_iter().chain(others).collect();
-    Ok(Front {
-        has_answer,
-        configurations,
-        ipus,
-        numbers,
-        pipelines,
-    })
-}
-
-/// The best split of a search in `pipeline` as a configuration; `None` if nothing fits or a split
-/// was given.
-fn answer(found: &SearchResult, pipeline: Pipeline, framework: Framework) -> Option<Configuration> {
-    let costed = &found.costed;
-    let (Outcome::Best(best), None) = (&found.outcome, &costed.request.given) else {
-        return None;
-    };
-    // A plan shards state over as many replicas as the IPUs allow, which the search does not know.
-    if costed
-        .request
-        .pipeline
-        .state
-        .is_some_and(|asked| asked != pipeline.state)
-    {
-        return None;
-    }
-    let split = Fitting {
-        plan: best.plan.clone(),
-        score: best.score,
-        step: best.step,
-    };
-    let of_replica = taken(best.score.stages, framework);
-    Some(Configuration {
-        pipeline,
-        ipus: of_replica,
-        replicas: (costed.ipus / of_replica).max(1),
-        times: costed.times.clone(),
-        peaks: peaks(&costed.problem(), &split.plan),
-        split,
-    })
-}
-
-/// Numbers of stages that are possible in the pipeline of `memory`. Sharded state needs exactly the
-/// replicas for which there are IPUs.
-fn possible(memory: &MemoryModel<'_>, (numbers, ipus): (&[usize], usize)) -> Vec<usize> {
-    let pipeline = memory.pipeline();
-    let replicas = |stages: usize| (ipus / of_replica(memory, stages)) as u64;
-    let is_possible =
-        |stages: &usize| !pipeline.state.is_sharded() || replicas(*stages) == pipeline.replicas;
-    stage_counts(numbers).filter(is_possible).collect()
-}
-
-/// Numbers of stages that are tried on these numbers of IPUs.
-fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
-    let most = numbers.last().copied().unwrap_or(0);
-    (1..=most).filter(|stages| *stages <= TRIED_IPUS || numbers.contains(stages))
-}
-
-/// IPUs of a replica with `stages` stages.
-fn of_replica(memory: &MemoryModel<'_>, stages: usize) -> usize {
-    taken(stages, memory.framework())
-}
-
-/// Configurations of one pipeline.
-fn of_costs(
-    costed: &CostedRequest,
-    other: &OtherPipeline<'_>,
-    (numbers, ipus): (&[usize], usize),
-    effort: Effort,
-) -> Result<Vec<Configuration>, SearchError> {
-    let (pipeline, memory) = (other.pipeline(), other.wanted().0);
-    let problem = Problem {
-        ipus: ipus.min(costed.positions()),
-        limits: Limits::new(&costed.request.limits).first(ipus),
-        goal: match other.times() {
-            Some(_) => Goal::Time,
-            None => Goal::Peak,
-        },
-        ..other.problem(costed)
-    };
-    let numbers = possible(memory, (numbers, ipus));
-    let splits = solve::fitting(&problem, &numbers, effort)?.into_iter();
-    let configuration = |split: Fitting| {
-        let of_replica = of_replica(memory, split.plan.stages().len());
-        Configuration {
-            pipeline,
-            ipus: of_replica,
-            replicas: ipus / of_replica,
-            times: other.times().cloned(),
-            peaks: peaks(&problem, &split.plan),
-            split,
-        }
-    };
-    Ok(splits.map(configuration).collect())
-}
+use crate::solve::{self, Effort, Goal, Problem};
+use std::cmp::Ordering;
 
 /// The best configurations, and everything that was tried to find them.
 #[derive(Debug, Clone)]
 pub struct Front {
-    /// The configurations, the best first.
-    pub configurations: Vec<Configuration>,
+    /// The configurations, the best first. A split has a stage for each IPU that is not left empty;
+    /// `ipus` is the number of IPUs of a replica that the framework supports.
+    pub configurations: Vec<Candidate>,
     /// Is the first one recommended: the answer of the search, or the fastest one with the sharded
     /// state that was requested?
     pub has_answer: bool,
@@ -184,18 +29,130 @@ pub struct Front {
     pub pipelines: Vec<Pipeline>,
 }
 
+/// Configurations that fit: first the answer, which was computed with `costs`, then by time, or
+/// without cycles by number of IPUs. Configurations with the optimizer state in another place than
+/// the answer come last.
+///
+/// # Errors
+/// As for a search.
+pub(super) fn front(
+    table: &Candidates<'_>,
+    (costs, answer): (&PipelineCosts<'_>, &Answer),
+    progress: &Progress,
+) -> Result<Front, SearchError> {
+    let answer = configuration_of(costs, answer);
+    let (request, ipus) = (costs.request(), costs.ipus);
+    let (state, asked) = (costs.pipeline().state, request.pipeline.state);
+    let numbers = numbers(costs.memory.framework(), ipus);
+    let pipelines = pipelines(table, costs, &numbers)?;
+    let found = all(table, costs, (&pipelines, &numbers), progress)?.into_iter();
+    // Configurations whose time is not completely known cannot be compared with the others.
+    let lacks_time = |found: &Candidate| found.lacks_time(request.step.streaming_bandwidth);
+    let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
+    let in_state = best_of(known).into_iter();
+    let (there, elsewhere): (Vec<_>, Vec<_>) =
+        in_state.partition(|found| found.pipeline.state == state);
+    let others = there.into_iter().chain(elsewhere).chain(best_of(lacking));
+    let is_beaten = |other: &Candidate| {
+        !lacks_time(other) && answer.iter().any(|answer| answer.is_no_worse_than(other))
+    };
+    let others: Vec<Candidate> = others.filter(|other| !is_beaten(other)).collect();
+    let is_sharded = asked.is_some_and(StatePlace::is_sharded);
+    Ok(Front {
+        has_answer: answer.is_some() || is_sharded && !others.is_empty(),
+        configurations: answer.into_iter().chain(others).collect(),
+        ipus,
+        numbers,
+        pipelines,
+    })
+}
+
+/// The best split as a configuration; `None` if nothing fits or a split was given.
+fn configuration_of(costs: &PipelineCosts<'_>, answer: &Answer) -> Option<Candidate> {
+    let (request, state) = (costs.request(), costs.pipeline().state);
+    let (Answer::Best { solution, .. }, None) = (answer, &request.given) else {
+        return None;
+    };
+    // A plan shards state over as many replicas as the IPUs allow, which the search does not know.
+    if request.pipeline.state.is_some_and(|asked| asked != state) {
+        return None;
+    }
+    let ipus = costs.supported(solution.score.stages);
+    Some(Candidate::new(costs, ipus, true, (**solution).clone()))
+}
+
+/// All configurations that fit in `pipelines`, in the order of these.
+fn all(
+    table: &Candidates<'_>,
+    answered: &PipelineCosts<'_>,
+    (pipelines, numbers): (&[Pipeline], &[usize]),
+    progress: &Progress,
+) -> Result<Vec<Candidate>, SearchError> {
+    let effort = Effort::for_each_of(pipelines.len() * stage_counts(numbers).count());
+    let (ipus, limit) = (answered.ipus, answered.request().highest_limit());
+    let task = ("trying configurations", progress);
+    let mut found = Vec::new();
+    for some in pipelines.chunks(answered.at_once(ipus)) {
+        let some = some.iter().map(|&pipeline| table.in_pipeline(pipeline));
+        let mut some = some.collect::<Result<Vec<_>, _>>()?;
+        let of_each = in_each(&mut some, (ipus, &|_| limit), task, |costs| {
+            costs.configurations(numbers, ipus, effort)
+        })?;
+        found.extend(of_each.into_iter().flatten());
+    }
+    Ok(found)
+}
+
+impl PipelineCosts<'_> {
+    /// Configurations of the pipeline on at most `ipus` IPUs.
+    fn configurations(
+        &self,
+        numbers: &[usize],
+        ipus: usize,
+        effort: Effort,
+    ) -> Result<Vec<Candidate>, SearchError> {
+        let problem = Problem {
+            ipus: ipus.min(self.positions()),
+            goal: match self.times {
+                Some(_) => Goal::Time,
+                None => Goal::Peak,
+            },
+            ..self.problem_on(ipus)
+        };
+        let state = self.pipeline();
+        // Sharded state needs exactly the replicas for which there are IPUs.
+        let replicas = |stages: usize| (ipus / self.supported(stages)) as u64;
+        let is_possible =
+            |&stages: &usize| !state.state.is_sharded() || replicas(stages) == state.replicas;
+        let counts: Vec<usize> = stage_counts(numbers).filter(is_possible).collect();
+        let splits = solve::fitting(&problem, &counts, effort)?.into_iter();
+        let configuration = |split: solve::Solution| {
+            let ipus = self.supported(split.score.stages);
+            Candidate::new(self, ipus, true, split)
+        };
+        Ok(splits.map(configuration).collect())
+    }
+}
+
+/// Numbers of stages that are tried on these numbers of IPUs.
+fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
+    let most = numbers.last().copied().unwrap_or(0);
+    (1..=most).filter(|stages| *stages <= TRIED_IPUS || numbers.contains(stages))
+}
+
 /// Pipelines of the framework that keep to the options of the request.
 ///
 /// # Errors
 /// If layers share variables in more ways than in any real model.
 fn pipelines(
-    costed: &CostedRequest,
-    memory: &MemoryModel<'_>,
-    (numbers, ipus): (&[usize], usize),
+    table: &Candidates<'_>,
+    answered: &PipelineCosts<'_>,
+    numbers: &[usize],
 ) -> Result<Vec<Pipeline>, SearchError> {
-    let first = memory.pipeline();
-    let all = first.possible(costed.request.pipeline, memory.is_training());
-    let states = states(costed, memory, (numbers, ipus))?;
+    let usual = &table.usual().memory;
+    let asked = answered.request().pipeline;
+    let all = usual.pipeline().possible(asked, usual.is_training());
+    let states = states(table.usual(), numbers, answered.ipus)?;
     let mut distinct: Vec<Pipeline> = Vec::new();
     for &(state, replicas) in &states {
         for pipeline in all.iter().map(|plain| plain.with_state(state, replicas)) {
@@ -209,11 +166,11 @@ fn pipelines(
 
 /// Possible places of the optimizer state, with the number of replicas.
 fn states(
-    costed: &CostedRequest,
-    memory: &MemoryModel<'_>,
-    (numbers, ipus): (&[usize], usize),
+    usual: &PipelineCosts<'_>,
+    numbers: &[usize],
+    ipus: usize,
 ) -> Result<Vec<(StatePlace, u64)>, SearchError> {
-    let asked = costed.request.pipeline;
+    let (memory, asked) = (&usual.memory, usual.request().pipeline);
     let all = [
         StatePlace::OnChip,
         StatePlace::OffChip,
@@ -221,15 +178,15 @@ fn states(
         StatePlace::ShardedOffChip,
     ];
     let has_state = memory.is_training() && memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
-    let is_wanted = |state: &StatePlace| match asked.state {
-        Some(wanted) => *state == wanted,
+    let is_possible = |state: &StatePlace| match asked.state {
+        Some(asked) => *state == asked,
         None => has_state || *state == StatePlace::OnChip,
     };
     let mut replicas: Vec<u64> = numbers.iter().map(|&count| (ipus / count) as u64).collect();
     replicas.dedup();
     replicas.retain(|&number| number > 1);
     let mut found = Vec::new();
-    for state in all.into_iter().filter(is_wanted) {
+    for state in all.into_iter().filter(is_possible) {
         match state.is_sharded() {
             true => found.extend(replicas.iter().map(|&number| (state, number))),
             false => found.push((state, asked.replicas)),
@@ -250,9 +207,9 @@ fn numbers(framework: Framework, most: usize) -> Vec<usize> {
 
 /// Configurations that no other one dominates, with few for each number of IPUs (see
 /// [`leave_few`]).
-fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
+fn best_of(mut all: Vec<Candidate>) -> Vec<Candidate> {
     all.sort_by(|a, b| a.by_speed(b));
-    let mut kept: Vec<Configuration> = Vec::new();
+    let mut kept: Vec<Candidate> = Vec::new();
     for found in all {
         if !kept.iter().any(|other| other.is_no_worse_than(&found)) {
             kept.push(found);
@@ -269,20 +226,20 @@ fn best_of(mut all: Vec<Configuration>) -> Vec<Configuration> {
 
 /// Of the configurations on `ipus` IPUs, leaves some of the fastest, and the ones with the lowest
 /// peak.
-fn leave_few(kept: &mut Vec<Configuration>, ipus: usize) {
+fn leave_few(kept: &mut Vec<Candidate>, ipus: usize) {
     let of_number = kept.iter().filter(|found| found.ipus == ipus);
-    let lowest = of_number.map(|found| found.split.score.peak).min();
+    let lowest = of_number.map(|found| found.solution.score.peak).min();
     let mut count = 0;
     kept.retain(|found| {
         if found.ipus != ipus {
             return true;
         }
         count += 1;
-        count < Effort::MAX_SPLITS || Some(found.split.score.peak) == lowest
+        count < Effort::MAX_SPLITS || Some(found.solution.score.peak) == lowest
     });
 }
 
-impl Configuration {
+impl Candidate {
     /// Does its step lack time that is unknown: for state that is loaded from off the chip without
     /// a known bandwidth, or gathered from replicas?
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
@@ -291,17 +248,14 @@ impl Configuration {
     }
 
     /// Orders configurations by cycles of a micro-batch, then by IPUs, then by peak.
-    fn by_speed(&self, other: &Self) -> std::cmp::Ordering {
+    fn by_speed(&self, other: &Self) -> Ordering {
         self.by_rate(other)
             .then(self.ipus.cmp(&other.ipus))
-            .then(self.split.score.peak.cmp(&other.split.score.peak))
+            .then(self.solution.score.peak.cmp(&other.solution.score.peak))
     }
 
-    fn by_rate(&self, other: &Self) -> std::cmp::Ordering {
-        match (self.split.score.step, other.split.score.step) {
-            (Some(step), Some(theirs)) => step.by_rate(&theirs),
-            _ => std::cmp::Ordering::Equal,
-        }
+    fn by_rate(&self, other: &Self) -> Ordering {
+        by_rate(self.solution.score.step, other.solution.score.step)
     }
 
     /// Does it have at most as many IPUs, at most as many cycles of a micro-batch, and no higher
@@ -309,6 +263,6 @@ impl Configuration {
     fn is_no_worse_than(&self, other: &Self) -> bool {
         self.ipus <= other.ipus
             && self.by_rate(other).is_le()
-            && self.split.score.peak <= other.split.score.peak
+            && self.solution.score.peak <= other.solution.score.peak
     }
 }

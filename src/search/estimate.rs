@@ -1,11 +1,7 @@
 //! Estimates how many samples a micro-batch may have.
 
-use super::costed::Reach;
-use super::{CostedRequest, IpuCount, SearchError, SearchRequest, SearchResult};
-use crate::memory::{MemoryModel, MicroBatchScale, PlacedStage};
-use crate::model::Placement;
-use crate::progress::Progress;
-use crate::solve::{self, Goal};
+use super::{PipelineCosts, SearchError};
+use crate::memory::{MemoryModel, MicroBatchScale};
 
 /// Upper bound on the samples of a micro-batch that are tried.
 const MAX_SAMPLES: u64 = 1 << 20;
@@ -21,21 +17,25 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Estimate for the answer `found`. `memories` has the recorded micro-batch in each pipeline
-    /// that the request leaves open.
-    pub(super) fn new(
+    /// Estimate for an answer that was computed with `costs`; `memory` has the recorded micro-batch.
+    pub(super) fn new<'a>(
         scale: MicroBatchScale,
-        memories: &[MemoryModel<'_>],
-        placement: &Placement,
-        found: &SearchResult,
+        memory: &MemoryModel<'a>,
+        costs: &PipelineCosts<'a>,
     ) -> Result<Self, SearchError> {
+        let answered = costs.pipeline();
+        let usual = memory.pipeline();
+        let usual = usual.with_state(answered.state, answered.replicas);
+        let open = usual.open(costs.request().pipeline, memory.is_training());
+        let open = open.into_iter().map(|other| memory.in_pipeline(other));
+        let open = open.collect::<Result<Vec<_>, _>>()?;
         let fits = |samples: u64| -> Result<bool, SearchError> {
             let scale = MicroBatchScale {
                 wanted: samples,
                 ..scale
             };
-            for memory in memories {
-                if fits(&memory.at_micro_batch(scale), placement, found)? {
+            for memory in &open {
+                if costs.fits_in(memory.at_micro_batch(scale))? {
                     return Ok(true);
                 }
             }
@@ -68,34 +68,6 @@ fn largest<E>(start: u64, fits: impl Fn(u64) -> Result<bool, E>) -> Result<Optio
         }
     }
     Ok(Some(fitting).filter(|&count| count > 0))
-}
-
-/// Does the given split fit, or else any split on the IPUs of `found`?
-pub(super) fn fits(
-    memory: &MemoryModel<'_>,
-    placement: &Placement,
-    found: &SearchResult,
-) -> Result<bool, SearchError> {
-    let request = &found.costed.request;
-    if let Some(plan) = &request.given {
-        let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
-        let mut peaks = peaks.into_iter().enumerate();
-        return Ok(peaks.all(|(ipu, bytes)| bytes <= found.costed.limit_of(ipu)));
-    }
-    let question = SearchRequest {
-        ipus: IpuCount::Exactly(found.costed.ipus),
-        limits: request.limits.clone(),
-        constraints: request.constraints.clone(),
-        goal: Goal::Peak,
-        ..SearchRequest::default()
-    };
-    let mut costed = CostedRequest::new(memory, placement, question)?;
-    let reach = Reach {
-        limit: costed.request.highest_limit(),
-        stages: costed.ipus,
-    };
-    costed.compute_costs(memory, reach, &mut [], &Progress::new())?;
-    Ok(solve::fits(&costed.problem())?)
 }
 
 #[cfg(test)]

@@ -1,48 +1,43 @@
 //! Searches for a split: from a model and a request to the best split with its proof, or to the
 //! reason why there is none.
 //!
-//! [`SearchRequest`] is the request. The search computes the costs of the ranges of layers that can
-//! fit, calls the solver, and computes the stages of its split in full, once for everything that is
-//! shown of them.
+//! [`SearchRequest`] is the request. [`PipelineCosts`] has the bytes of the ranges of layers that
+//! can fit in one pipeline, from which the solver finds a [`Candidate`]: the best split of that
+//! pipeline on one number of IPUs. A search chooses among the candidates of all pipelines that the
+//! request leaves open (`candidates`), explains a refusal by other pipelines (`alternatives`) and
+//! by changes of the model (`advice`), and compares all candidates for a plan (`configurations`).
+//! The stages of its split are computed in full, once for everything that is shown of them.
 
 mod advice;
 mod alternatives;
+mod candidates;
 mod configurations;
-mod costed;
 mod estimate;
-mod open_pipelines;
+mod pipeline_costs;
 mod request;
+mod result;
 mod rough;
-mod states;
-mod swept;
 #[cfg(test)]
 mod testing;
 mod ties;
 
 pub use advice::{Advice, AdviceFor, Change};
-pub use alternatives::Alternative;
-pub use configurations::{Configuration, Front};
-pub use costed::CostedRequest;
+pub use candidates::{Candidate, free_bytes};
+pub use configurations::Front;
 pub use estimate::Estimate;
+pub use pipeline_costs::{PipelineCosts, Question};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
-pub(crate) use states::search_states;
-pub use swept::{SweepAnswer, free_bytes};
+pub use result::{Answer, Refused, SearchResult, ShownSplit};
 
-use crate::memory::{MemoryModel, PlacedStage, StageMemory};
+use crate::memory::{MemoryModel, PlacedStage};
 use crate::message::REPORT_THIS;
 use crate::model::{Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Constraint, Greedy, Infeasible, Solution, SolveError};
+use crate::solve::{self, SolveError};
+use candidates::Candidates;
+use result::Solved;
 use std::ops::Range;
 use thiserror::Error;
-
-/// Number of stages that are considered if more IPUs are needed, unless there are more IPUs than
-/// that.
-const MOST_STAGES: usize = 64;
-
-/// Other splits are not tried for more positions than this (400 layers with In and Out): computing
-/// all their ranges takes longer than the answer itself.
-const MAX_TRIED_POSITIONS: usize = 402;
 
 /// Reason why a search has no result.
 #[derive(Debug, Error)]
@@ -72,214 +67,140 @@ impl SearchError {
     }
 }
 
-/// The result of a search.
-#[derive(Debug)]
-pub struct SearchResult {
-    /// The request, with its costs.
-    pub costed: CostedRequest,
-    /// The answer of the solver.
-    pub outcome: Outcome,
-    /// The split to show: the given one, or else the best. Empty if there is none, or none was
-    /// requested.
-    pub stages: Vec<Range<usize>>,
-    /// Memory of these stages.
-    pub memory: Vec<StageMemory>,
-    /// Smallest sufficient number of IPUs that the framework supports; `None` if nothing fits, a
-    /// split was given, or the solver proves nothing.
-    pub fewest_ipus: Option<usize>,
-    /// If more IPUs are needed: the smallest sufficient number that the framework supports, and the
-    /// best split on them.
-    pub on_more_ipus: Option<(usize, Box<Solution>)>,
-    /// Constraints that a given split breaks.
-    pub broken: Vec<Constraint>,
-    /// The best split for each number of IPUs, if requested; for some more than there are if other
-    /// splits are to be tried.
-    pub sweep: Option<Vec<SweepAnswer>>,
-    /// The best split of all pipelines for each number of IPUs, if the request leaves the pipeline
-    /// open. `sweep` has the splits in the pipeline of this answer.
-    pub sweep_of_all: Option<Vec<SweepAnswer>>,
-    /// Ranges of the certificate if nothing fits, with their memory.
-    pub over_limit: Vec<(Range<usize>, StageMemory)>,
-    /// Positions that exceed the limit as stages of their own, with their memory, if the split does
-    /// not fit.
-    pub too_large: Vec<(usize, StageMemory)>,
-    /// Bytes on the fullest tile of the split without recomputation; `None` if its pipeline has
-    /// none.
-    pub without_recomputation: Option<u64>,
-    /// The best whole configurations, if requested.
-    pub plan: Option<Front>,
-    /// Best splits in other pipelines, if nothing fits or moves were requested.
-    pub alternatives: Vec<Alternative>,
-    /// Changes that would free memory, if nothing fits.
-    pub advice: Option<AdviceFor>,
-    /// The estimate that the answer rests on, if it is for another micro-batch than that of the
-    /// profile.
-    pub estimate: Option<Estimate>,
-}
-
-/// The answer of a solver.
-#[derive(Debug)]
-pub enum Outcome {
-    /// The best split, which fits.
-    Best(Box<Solution>),
-    /// Nothing fits.
-    Infeasible(Box<Infeasible>),
-    /// The split of the original tool's search, which proves nothing.
-    Greedy(Greedy),
-}
-
-impl Outcome {
-    /// The best split, or the split with the lowest peak if none fits.
-    pub fn best(&self) -> Option<&Solution> {
-        match self {
-            Outcome::Best(solution) => Some(solution),
-            Outcome::Infeasible(infeasible) => infeasible.lowest_peak.as_ref(),
-            Outcome::Greedy(_) => None,
-        }
-    }
-}
-
-/// Answers `request` in the pipeline of `memory`, and reports to `progress`.
+/// Answers `request` for the micro-batch that it asks for; `memory` is in the usual pipeline. The
+/// answer is in the best of the pipelines that the request leaves open.
 ///
 /// # Errors
 /// If the request contradicts itself, or the answer is uncertain.
-fn search_with(
-    memory: &MemoryModel<'_>,
+pub(crate) fn search<'a>(
+    memory: &MemoryModel<'a>,
     placement: &Placement,
     request: SearchRequest,
     progress: &Progress,
-) -> Result<SearchResult, SearchError> {
-    let mut costed = CostedRequest::new(memory, placement, request)?;
-    let reach = costed.first_reach(memory)?;
-    let mut others = Vec::new();
-    if costed.is_refused_at(reach.limit) {
-        others = alternatives::others(&costed, memory)?;
-    }
-    costed.compute_costs(memory, reach, &mut others, progress)?;
-    costed.count_ipus(memory.framework())?;
-    let outcome = costed.solve(memory, &mut others, progress)?;
-    let is_wanted = costed.request.moves || matches!(outcome, Outcome::Infeasible(_));
-    if is_wanted && others.is_empty() {
-        others = alternatives::others(&costed, memory)?;
-        alternatives::compute_costs(&mut others, costed.more_stages(), progress)?;
-    }
-    let is_refused = matches!(outcome, Outcome::Infeasible(_));
-    let refused = (memory.pipeline(), is_refused);
-    let alternatives = alternatives::find(others, &costed, refused, progress)?;
-    let sweep = costed.sweep(memory.pipeline())?;
-    let on_more_ipus = costed.on_more_ipus(&outcome, memory.framework())?;
-    let fewest_ipus = costed.fewest_beside(&outcome, sweep.as_deref(), memory.framework())?;
-    let _task = progress.begin("computing stages", Unit::Rows, 0);
-    let result = SearchResult::new(costed, outcome, memory)?;
-    let advice = match is_refused && result.costed.request.split {
-        true => AdviceFor::new(&result, memory, placement)?,
-        false => None,
+) -> Result<SearchResult<'a>, SearchError> {
+    let Some(scale) = request.scale() else {
+        return in_states(memory, placement, request, progress);
     };
+    let estimated = memory.at_micro_batch(scale);
+    let found = in_states(&estimated, placement, request.at(scale), progress)?;
     Ok(SearchResult {
-        advice,
-        alternatives,
-        fewest_ipus,
-        on_more_ipus,
-        sweep,
-        ..result
+        estimate: Some(Estimate::new(scale, memory, &found.costs)?),
+        ..found
     })
 }
 
-impl SearchResult {
-    /// Computes the memory of the stages to show.
-    fn new(
-        costed: CostedRequest,
-        outcome: Outcome,
-        memory: &MemoryModel<'_>,
-    ) -> Result<Self, SearchError> {
-        let request = &costed.request;
-        let broken = match &request.given {
-            Some(plan) => solve::evaluate(&costed.problem(), plan)?.broken,
-            None => Vec::new(),
-        };
-        let over_limit = match &outcome {
-            Outcome::Infeasible(infeasible) => infeasible.certificate.ranges.clone(),
-            _ => Vec::new(),
-        };
-        let stages = if request.split {
-            shown_stages(request, &outcome)
-        } else {
-            Vec::new()
-        };
-        let plain = alternatives::without_recomputation(memory)?;
-        let peak = |plain: MemoryModel<'_>| {
-            let peaks = plain.peaks(&PlacedStage::of_split(&stages));
-            peaks.into_iter().max()
-        };
-        let mut result = Self {
-            memory: memory.split(&stages),
-            without_recomputation: plain.and_then(peak),
-            stages,
-            fewest_ipus: None,
-            on_more_ipus: None,
-            over_limit: over_limit
-                .iter()
-                .cloned()
-                .zip(memory.stages(&over_limit))
-                .collect(),
-            costed,
-            outcome,
-            broken,
-            sweep: None,
-            sweep_of_all: None,
-            too_large: Vec::new(),
-            plan: None,
-            alternatives: Vec::new(),
-            advice: None,
-            estimate: None,
-        };
-        if result.costed.request.split && !result.fits() {
-            let alone = result.costed.positions_over_limit();
-            let positions = alone.iter().map(|range| range.start);
-            result.too_large = positions.zip(memory.stages(&alone)).collect();
+/// Answers `request` with the optimizer state in the first of the places that it leaves open in
+/// which the split fits, or else in the first place.
+fn in_states<'a>(
+    memory: &MemoryModel<'a>,
+    placement: &Placement,
+    request: SearchRequest,
+    progress: &Progress,
+) -> Result<SearchResult<'a>, SearchError> {
+    let search = |memory: &MemoryModel<'a>| {
+        let usual = PipelineCosts::new(memory, placement, request.clone())?;
+        in_pipelines(usual, progress)
+    };
+    let first = search(memory)?;
+    if first.shown.fits || !request.split {
+        return Ok(first);
+    }
+    for &state in request.pipeline.states().iter().skip(1) {
+        let pipeline = memory.pipeline();
+        let other = pipeline.with_state(state, request.pipeline.replicas);
+        let found = search(&memory.in_pipeline(other)?)?;
+        if found.shown.fits {
+            return Ok(found);
         }
-        Ok(result)
     }
-
-    /// Positions for which other cuts do not help, ascending: they exceed the limit as stages of
-    /// their own, or, if an IPU is left, are a stage of the best split that exceeds its limit.
-    pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
-        let by_themselves = self.costed.positions_over_limit().into_iter();
-        let stages = self.stages.iter().zip(&self.memory).enumerate();
-        let is_over = |(ipu, (stage, memory)): &(usize, (&Range<usize>, &StageMemory))| {
-            stage.len() == 1 && memory.max_tile_bytes() > self.costed.limit_of(*ipu)
-        };
-        let is_ipu_left = self.stages.len() < self.costed.ipus;
-        let stages = stages.filter(|stage| is_ipu_left && is_over(stage));
-        let stages = stages.map(|(_, (stage, _))| stage.clone());
-        let mut positions: Vec<usize> = by_themselves
-            .chain(stages)
-            .map(|range| range.start)
-            .collect();
-        positions.sort_unstable();
-        positions.dedup();
-        positions
-    }
-
-    /// Does the shown split keep to all limits and constraints, with every position in a stage?
-    pub fn fits(&self) -> bool {
-        let placed = self.stages.last().map_or(0, |last| last.end);
-        let mut stages = self.memory.iter().enumerate();
-        placed == self.costed.costs.layers()
-            && self.stages.len() <= self.costed.ipus
-            && self.broken.is_empty()
-            && stages.all(|(ipu, stage)| stage.max_tile_bytes() <= self.costed.limit_of(ipu))
-    }
+    Ok(first)
 }
 
-/// Stages of the given split, or else of the best one.
-fn shown_stages(request: &SearchRequest, outcome: &Outcome) -> Vec<Range<usize>> {
-    match (&request.given, outcome) {
-        (Some(plan), _) => plan.stages().to_vec(),
-        (None, Outcome::Greedy(greedy)) => greedy.stages.clone(),
-        (None, outcome) => {
-            let best = outcome.best();
-            best.map_or(Vec::new(), |best| best.plan.stages().to_vec())
+/// Answers a request in the best of the pipelines that it leaves open.
+fn in_pipelines<'a>(
+    usual: PipelineCosts<'a>,
+    progress: &Progress,
+) -> Result<SearchResult<'a>, SearchError> {
+    let mut table = Candidates::new(usual)?;
+    let choice = table.choose(progress)?;
+    let mut costs = table.take(choice.place);
+    let (solved, others) = costs.solve(choice.is_refused, progress)?;
+    let now = (costs.pipeline(), matches!(solved, Solved::Infeasible(_)));
+    let alternatives = alternatives::best_of(others, now, progress)?;
+    let (asks, is_one) = (costs.request(), table.is_one());
+    let sweep = match asks.what_if || asks.sweep && is_one {
+        true => costs.sweep(&costs.swept(costs.ranges.stages()))?,
+        false => Vec::new(),
+    };
+    let sweep_of_all = match asks.sweep && !is_one {
+        true => Some(table.sweep(&costs.swept(usize::MAX), progress)?),
+        false => None,
+    };
+    let task = progress.begin("computing stages", Unit::Rows, 0);
+    let shown = ShownSplit::new(&costs, &solved)?;
+    let answer = Answer::new(&costs, (solved, choice), &shown)?;
+    drop(task);
+    let plan = match asks.plan {
+        true => Some(configurations::front(&table, (&costs, &answer), progress)?),
+        false => None,
+    };
+    Ok(SearchResult {
+        without_recomputation: costs.peak_without_recomputation(&shown.stages)?,
+        answer,
+        shown,
+        alternatives,
+        sweep,
+        sweep_of_all,
+        plan,
+        estimate: None,
+        costs,
+    })
+}
+
+impl<'a> PipelineCosts<'a> {
+    /// Solves the request, and returns other pipelines to try, with their costs, if nothing fits or
+    /// moves were requested. `is_refused` says that nothing fits for certain.
+    fn solve(
+        &mut self,
+        is_refused: bool,
+        progress: &Progress,
+    ) -> Result<(Solved, Vec<Self>), SearchError> {
+        let mut others = match is_refused {
+            true => self.others()?,
+            false => Vec::new(),
+        };
+        self.compute_with(is_refused, &mut others, progress)?;
+        self.count_ipus()?;
+        let solved = match self.request().solver {
+            Solver::Greedy => Some(Solved::Greedy(solve::greedy(
+                &self.ranges,
+                self.request().highest_limit(),
+                self.ipus,
+            ))),
+            Solver::Ilp => {
+                let _task = progress.begin("solving", Unit::Rows, 0);
+                solve::solve(&self.problem())?.map(|best| Solved::Best(Box::new(best)))
+            }
+        };
+        if !is_refused && (solved.is_none() || self.request().moves) {
+            others = self.others()?;
+            self.compute_with(solved.is_none(), &mut others, progress)?;
         }
+        let solved = match solved {
+            Some(solved) => solved,
+            None => Solved::Infeasible(Box::new(self.explain(progress)?)),
+        };
+        Ok((solved, others))
+    }
+
+    /// Bytes on the fullest tile of these stages without recomputation; `None` if the pipeline has
+    /// none.
+    fn peak_without_recomputation(
+        &self,
+        stages: &[Range<usize>],
+    ) -> Result<Option<u64>, SearchError> {
+        let plain = self.without_recomputation()?;
+        let peaks = plain.map(|plain| plain.peaks(&PlacedStage::of_split(stages)));
+        Ok(peaks.and_then(|peaks| peaks.into_iter().max()))
     }
 }

@@ -98,11 +98,6 @@ impl SearchRequest {
             ..self
         }
     }
-
-    /// Does the request need the costs of ranges over the limit?
-    pub(super) fn needs_all_costs(&self) -> bool {
-        self.sweep || self.moves || self.what_if || self.given.is_some()
-    }
 }
 
 /// Number of IPUs.

@@ -5,11 +5,12 @@
 //! few of them, so a split that does not fit on a few does not fit; and a split is only considered
 //! the best if all ranges with no higher peak were computed.
 
-use super::{CostedRequest, SearchError};
-use crate::memory::{MemoryModel, RangeCosts};
+use super::{PipelineCosts, SearchError};
+use crate::memory::RangeCosts;
 use crate::solve::{self, Plan, Problem};
 
 /// Bytes of the split that is best on a few tiles.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Rough {
     /// Bytes on the fullest of these tiles.
     peak: u64,
@@ -21,15 +22,6 @@ impl Rough {
     /// Can a split fit in `limit`?
     pub(super) fn fits(&self, limit: u64) -> bool {
         self.peak <= limit
-    }
-
-    /// `limit`, or if nothing can fit in it, the limit for an explanation.
-    pub(super) fn limit(&self, limit: u64) -> u64 {
-        if self.peak > limit {
-            self.limit_beyond(limit)
-        } else {
-            limit
-        }
     }
 
     /// Limit for ranges whose costs explain why nothing fits in `limit`.
@@ -53,16 +45,13 @@ fn with_margin(bytes: u64) -> u64 {
 }
 
 /// Estimates the best split on a few tiles; `None` if there is no split whatever the limit.
-pub(super) fn peak(
-    memory: &MemoryModel<'_>,
-    costed: &CostedRequest,
-) -> Result<Option<Rough>, SearchError> {
-    let mut limit = costed.request.highest_limit().max(1);
+pub(super) fn peak(pipeline: &PipelineCosts<'_>) -> Result<Option<Rough>, SearchError> {
+    let mut limit = pipeline.request().highest_limit().max(1);
     loop {
-        let costs = &memory.costs_on_few_tiles(limit, costed.ipus)?;
+        let costs = &pipeline.memory.costs_on_few_tiles(limit, pipeline.ipus)?;
         let problem = Problem {
             costs,
-            ..costed.problem()
+            ..pipeline.problem()
         };
         if let Some(plan) = solve::plan_of_lowest_peak(&problem)? {
             let stages = plan.with_after();

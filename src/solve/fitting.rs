@@ -1,10 +1,11 @@
 //! Splits into several numbers of stages, each with the shortest step for its memory.
 
+use super::Solution;
 use super::checked_problem::CheckedProblem;
 use super::dynamic_program;
 use super::error::SolveError;
-use super::fastest::{Fastest, StepProof, fastest_of_number};
-use super::plan::{Plan, Score};
+use super::fastest::{Fastest, fastest_of_number};
+use super::plan::Score;
 use super::problem::{Limits, Problem};
 
 /// How many splits the search looks for, and how long.
@@ -37,20 +38,9 @@ impl Effort {
     }
 }
 
-/// A split that fits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fitting {
-    /// The split.
-    pub plan: Plan,
-    /// All numbers of the split.
-    pub score: Score,
-    /// Bounds on the shortest step of equally many stages; `None` without cycles.
-    pub step: Option<StepProof>,
-}
-
 /// Splits that fit, for each of `numbers` of stages up to the IPUs of `problem`: first the one with
 /// the shortest step, then repeatedly the one with the shortest step among those with a lower peak.
-/// Without cycles, the one with the lowest peak.
+/// Without cycles, the one with the lowest peak. Only the length of steps is proven.
 ///
 /// # Errors
 /// As [`solve`](super::solve).
@@ -58,7 +48,7 @@ pub fn fitting(
     problem: &Problem<'_>,
     numbers: &[usize],
     effort: Effort,
-) -> Result<Vec<Fitting>, SolveError> {
+) -> Result<Vec<Solution>, SolveError> {
     let mut found = Vec::new();
     for &stages in numbers.iter().filter(|&&stages| stages <= problem.ipus) {
         let mut limits: Vec<u64> = (0..stages)
@@ -87,7 +77,7 @@ fn best(
     stages: usize,
     limits: &[u64],
     max_slots: u64,
-) -> Result<Option<Fitting>, SolveError> {
+) -> Result<Option<Solution>, SolveError> {
     let same = limits.iter().min() == limits.iter().max();
     let problem = Problem {
         ipus: stages,
@@ -113,15 +103,15 @@ fn best(
         },
     };
     let score = Score::of(&problem, &plan);
-    Ok(score.map(|score| Fitting { plan, score, step }))
+    Ok(score.map(|score| Solution::unproven(plan, score, step)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::Goal;
     use crate::solve::fastest::tests::any_times;
     use crate::solve::testing::{any_case, obedient};
+    use crate::solve::{Goal, Plan};
     use proptest::prelude::*;
 
     /// Is the step no longer for each micro-batch, with no more memory?

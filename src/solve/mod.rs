@@ -58,7 +58,7 @@ pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
 pub use fastest::StepProof;
-pub use fitting::{Effort, Fitting, fitting};
+pub use fitting::{Effort, fitting};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,
@@ -127,6 +127,17 @@ fn answer(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> 
 }
 
 impl Solution {
+    /// A split that is not proven to be the best, except for bounds on its step.
+    fn unproven(plan: Plan, score: Score, step: Option<StepProof>) -> Self {
+        Self {
+            plan,
+            score,
+            proofs: Vec::new(),
+            bottlenecks: Vec::new(),
+            step,
+        }
+    }
+
     /// Replaces the split by the fastest one, which was found from it; the slowest stage of no
     /// split is faster than this one's.
     fn with_step(mut self, found: fastest::Fastest, score: Score) -> Self {
@@ -172,7 +183,7 @@ impl Solution {
 /// # Errors
 /// When the problem or its constraints contradict themselves, and when costs are too large for
 /// exact arithmetic.
-pub fn unproven(problem: &Problem<'_>) -> Result<Option<(Plan, Score)>, SolveError> {
+pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let Some(plan) = dynamic_program::solve(&checked) else {
         return Ok(None);
@@ -183,7 +194,7 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<(Plan, Score)>, SolveErr
     };
     let plan = fastest.map_or(plan, |found| found.plan);
     let score = score(&checked, &plan)?;
-    Ok(Some((plan, score)))
+    Ok(Some(Solution::unproven(plan, score, None)))
 }
 
 /// The answer of both programs by the objectives of the goal, one after the other.
@@ -228,11 +239,8 @@ fn compare(
         agree(Objective::EarliestCuts, number(integer), number(dynamic))?;
     }
     Ok(integer.zip(integer_score).map(|(plan, score)| Solution {
-        plan,
-        score,
         proofs,
-        bottlenecks: Vec::new(),
-        step: None,
+        ..Solution::unproven(plan, score, None)
     }))
 }
 

@@ -6,7 +6,7 @@ use crate::report::{
     AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, ProvenBottleneck,
     ProvenObjective, Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
 };
-use crate::search::{AdviceFor, IpuCount, Outcome, SearchResult, SweepAnswer};
+use crate::search::{AdviceFor, Answer, Candidate, IpuCount, SearchResult, free_bytes};
 use crate::solve::{
     Cause, Constraint, Infeasibility, Infeasible, Needed, Plan, Relaxation, Solution,
 };
@@ -17,13 +17,13 @@ const MAX_SHARED: usize = 100;
 
 /// Returns the proof that the split is the best. For a greedy search or a given split, it has only
 /// the name of the objective.
-pub(super) fn proof(found: &SearchResult) -> Proof {
-    let request = &found.costed.request;
+pub(super) fn proof(found: &SearchResult<'_>) -> Proof {
+    let request = &found.costs.request();
     let none = Proof {
         objective: request.goal.key().to_string(),
         ..Proof::default()
     };
-    let (Outcome::Best(solution), None) = (&found.outcome, &request.given) else {
+    let (Answer::Best { solution, .. }, None) = (&found.answer, &request.given) else {
         return none;
     };
     let objectives = solution.proofs.iter().map(|proof| ProvenObjective {
@@ -49,8 +49,8 @@ pub(super) fn proof(found: &SearchResult) -> Proof {
 }
 
 /// Returns the constraints on the split as options, without tied weights.
-pub(super) fn constraints(found: &SearchResult) -> Vec<String> {
-    found.costed.request.constraints.iter().map(text).collect()
+pub(super) fn constraints(found: &SearchResult<'_>) -> Vec<String> {
+    found.costs.request().constraints.iter().map(text).collect()
 }
 
 impl Inputs<'_> {
@@ -60,13 +60,13 @@ impl Inputs<'_> {
     }
 
     /// Returns the reason why nothing fits, and what would help; `None` if a split fits.
-    pub(super) fn refusal(&self, found: &SearchResult) -> Option<Refusal> {
-        let Outcome::Infeasible(infeasible) = &found.outcome else {
+    pub(super) fn refusal(&self, found: &SearchResult<'_>) -> Option<Refusal> {
+        let Answer::Refused(refused) = &found.answer else {
             return None;
         };
-        let Infeasible { certificate, .. } = &**infeasible;
-        let request = &found.costed.request;
-        let ranges = found.over_limit.iter().map(|(range, memory)| OverLimit {
+        let Infeasible { certificate, .. } = &refused.infeasible;
+        let (request, infeasible) = (found.costs.request(), &refused.infeasible);
+        let ranges = refused.over_limit.iter().map(|(range, memory)| OverLimit {
             layers: self.names(range.clone()),
             tile: memory.max_tile() as u32,
             step: memory.peak_step(),
@@ -93,15 +93,15 @@ impl Inputs<'_> {
             smallest_limit: lowest,
             smallest_tile_memory: lowest.map(|bytes| request.reserve.beside(bytes)),
             fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
-            on_more_ipus: found.on_more_ipus.as_ref().map(|(ipus, best)| OtherSplit {
-                options: format!("--num-ipus {ipus}"),
+            on_more_ipus: refused.on_more_ipus.as_ref().map(|best| OtherSplit {
+                options: format!("--num-ipus {}", best.ipus),
                 ..self.other_split(found, best, lowest.unwrap_or(0))
             }),
             kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
             relaxations: relaxations
                 .map(|relaxation| self.relaxation(relaxation))
                 .collect(),
-            advice: found.advice.as_ref().map(|advice| self.advice(advice)),
+            advice: refused.advice.as_ref().map(|advice| self.advice(advice)),
         })
     }
 
@@ -127,52 +127,52 @@ impl Inputs<'_> {
     }
 
     /// Compares the given split with the best one; `None` if no split was given.
-    pub(super) fn given(&self, found: &SearchResult) -> Option<GivenSplit> {
-        found.costed.request.given.as_ref()?;
-        let Solution { plan, score, .. } = found.outcome.best()?;
+    pub(super) fn given(&self, found: &SearchResult<'_>) -> Option<GivenSplit> {
+        found.costs.request().given.as_ref()?;
+        let Solution { plan, score, .. } = found.answer.best()?;
         Some(GivenSplit {
-            broken_constraints: found.broken.iter().map(broken).collect(),
-            best_fits: matches!(found.outcome, Outcome::Best(_)),
+            broken_constraints: found.shown.broken.iter().map(broken).collect(),
+            best_fits: matches!(found.answer, Answer::Best { .. }),
             best_stages: self.stages_of(plan),
             best_fullest_tile_bytes: score.peak,
             best_cut_bytes: narrow(score.cut_bytes),
             best_slowest_stage_cycles: score.slowest_cycles.map(narrow),
-            best_milliseconds: step::milliseconds(score.step, &found.costed),
+            best_milliseconds: step::milliseconds(score.step, &found.costs),
         })
     }
 
     /// Returns the best split for each number of IPUs, when a sweep was requested.
-    pub(super) fn sweep(&self, found: &SearchResult) -> Option<Sweep> {
-        let costed = &found.costed;
-        let answers = found.sweep_of_all.as_ref().or(found.sweep.as_ref());
-        let answers = answers.filter(|_| costed.request.sweep)?;
+    pub(super) fn sweep(&self, found: &SearchResult<'_>) -> Option<Sweep> {
+        let costs = &found.costs;
+        let request = costs.request();
         let is_open = found.sweep_of_all.is_some();
-        let max_ipus = match costed.request.ipus {
+        let candidates = found.sweep_of_all.as_ref().unwrap_or(&found.sweep);
+        let max_ipus = match request.ipus {
             IpuCount::Exactly(ipus) => ipus,
             IpuCount::UpTo(_) => usize::MAX,
         };
-        let rows = answers.iter().filter(|answer| answer.ipus <= max_ipus);
-        let row = |answer: &SweepAnswer| {
-            let score = &answer.solution.score;
+        let rows = candidates.iter().filter(|row| row.ipus <= max_ipus);
+        let row = |row: &Candidate| {
+            let score = &row.solution.score;
             SweepRow {
-                ipus: answer.ipus as u32,
-                schedule: is_open.then_some(answer.pipeline.schedule),
-                recompute: is_open.then_some(answer.pipeline.recompute),
-                fits: answer.fits,
+                ipus: row.ipus as u32,
+                schedule: is_open.then_some(row.pipeline.schedule),
+                recompute: is_open.then_some(row.pipeline.recompute),
+                fits: row.fits,
                 fullest_tile_bytes: score.peak,
-                free: answer.free,
+                free: free_of_stages(found, row).min().unwrap_or(0),
                 cut_bytes: narrow(score.cut_bytes),
                 slowest_stage_cycles: score.slowest_cycles.map(narrow),
                 step_cycles: step::cycles(score.step),
                 micro_batches: score.step.map(|step| step.micro_batches),
-                milliseconds: step::milliseconds(score.step, costed),
-                stage_bytes: answer.peaks.clone(),
-                stages: self.stages_of(&answer.solution.plan),
-                hint: hint(answer.ipus, score.stages),
+                milliseconds: step::milliseconds(score.step, costs),
+                stage_bytes: row.peaks.clone(),
+                stages: self.stages_of(&row.solution.plan),
+                hint: hint(row.ipus, score.stages),
             }
         };
-        Some(Sweep {
-            limit: costed.request.highest_limit(),
+        request.sweep.then(|| Sweep {
+            limit: request.highest_limit(),
             rows: rows.map(row).collect(),
         })
     }
@@ -186,6 +186,15 @@ impl Inputs<'_> {
         });
         groups.collect()
     }
+}
+
+/// Returns the bytes that each stage leaves free of its limit.
+pub(super) fn free_of_stages(
+    found: &SearchResult<'_>,
+    candidate: &Candidate,
+) -> impl Iterator<Item = i64> {
+    let peaks = candidate.peaks.iter().enumerate();
+    peaks.map(|(ipu, &peak)| free_bytes(found.costs.limit_of(ipu), peak))
 }
 
 fn text(constraint: &Constraint) -> String {

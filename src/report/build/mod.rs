@@ -35,7 +35,7 @@ pub struct Inputs<'a> {
     /// The memory of the model.
     pub memory: &'a MemoryModel<'a>,
     /// The result of a search, when one was requested.
-    pub search: Option<&'a SearchResult>,
+    pub search: Option<&'a SearchResult<'a>>,
     /// The live curves, from [`Peaks::new`].
     pub peaks: Peaks,
     /// Bytes that a stage may take on each tile: the highest limit of any IPU.
@@ -108,11 +108,11 @@ impl Report {
     fn with_search(
         self,
         inputs: &Inputs<'_>,
-        found: &SearchResult,
+        found: &SearchResult<'_>,
         stages: Vec<StageSections>,
         shared: Vec<(Vec<u32>, u64)>,
     ) -> Self {
-        let split = Some(found).filter(|found| found.costed.request.split);
+        let split = Some(found).filter(|found| found.costs.request().split);
         Self {
             cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
             pipeline: inputs.pipeline(found),
@@ -147,7 +147,7 @@ impl Inputs<'_> {
 
     /// Returns the half-open range of positions of each stage of the split.
     fn stages(&self) -> &[Range<usize>] {
-        self.search.map_or(&[], |found| &found.stages)
+        self.search.map_or(&[], |found| &found.shown.stages)
     }
 
     /// Returns the weights that several layers use, and the stages of the split that have them.

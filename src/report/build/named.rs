@@ -13,6 +13,7 @@ use crate::profile::ProfileError;
 use crate::report::{
     CategorySum, LayerNames, LiveSteps, LiveVariable, PeakVariables, StashedVariable, TileVariables,
 };
+use crate::search::{AdviceFor, Answer};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -134,7 +135,7 @@ impl Inputs<'_> {
     /// Returns the place where the most memory is lacking, the peak of the whole model, and the
     /// peak of each stage.
     fn places(&self) -> Vec<Place<'_>> {
-        let advice = self.search.and_then(|found| found.advice.as_ref());
+        let advice = self.advice_for();
         let lacking = advice.map(|advice| {
             let place = place_of_peak(&advice.fullest);
             (place, Some(&advice.stage.positions))
@@ -146,6 +147,14 @@ impl Inputs<'_> {
         lacking.into_iter().chain(whole).chain(of_stages).collect()
     }
 
+    /// Returns the advice, if nothing fits.
+    fn advice_for(&self) -> Option<&AdviceFor> {
+        match &self.search?.answer {
+            Answer::Refused(refused) => refused.advice.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Returns the stages of the split, if there are live curves.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let found = self
@@ -153,7 +162,7 @@ impl Inputs<'_> {
             .filter(|_| self.peaks.place_of_whole().is_some());
         found
             .into_iter()
-            .flat_map(|found| found.stages.iter().zip(&found.memory))
+            .flat_map(|found| found.shown.stages.iter().zip(&found.shown.memory))
     }
 
     /// Returns the sums of the variables that are live at a place, and the variables to name.
@@ -200,7 +209,7 @@ impl Inputs<'_> {
     /// Adds the variables that are live at the places of [`places`](Self::places), in that order.
     fn with_live(&self, named: NamedVariables, live: Vec<LiveAt>) -> NamedVariables {
         let mut live = live.into_iter();
-        let advice = self.search.and_then(|found| found.advice.as_ref());
+        let advice = self.advice_for();
         let lacking = advice.and_then(|_| live.next());
         let of_whole = self.peaks.place_of_whole().and_then(|_| live.next());
         let of_stages = live.zip(self.stages_with_steps());

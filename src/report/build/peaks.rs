@@ -40,7 +40,7 @@ impl Peaks {
     pub fn new(
         model: &Model,
         memory: &MemoryModel<'_>,
-        search: Option<&SearchResult>,
+        search: Option<&SearchResult<'_>>,
         detail: Detail,
     ) -> Self {
         let mut peaks = Self::default();
@@ -49,7 +49,7 @@ impl Peaks {
             peaks.whole = memory.whole_curves(tile).map(|curves| (tile, curves));
         }
         if let Some(found) = search.filter(|_| detail >= Detail::Full) {
-            let stages = found.stages.iter().zip(&found.memory);
+            let stages = found.shown.stages.iter().zip(&found.shown.memory);
             let stages = stages
                 .map(|(range, computed)| (range.clone(), computed, computed.max_tile() as u32));
             let stages: Vec<_> = stages.collect();

@@ -4,20 +4,20 @@ use super::Inputs;
 use crate::memory::{PlacedStage, StageMemory, StatePlace};
 use crate::report::step;
 use crate::report::{OtherSplit, PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate};
-use crate::search::{Alternative, SearchResult, Solver, free_bytes};
-use crate::solve::Solution;
+use crate::search::{Candidate, SearchResult, Solver, free_bytes};
 use crate::time::narrow;
 
 impl Inputs<'_> {
     /// Returns the facts about the pipeline; `None` if the solver or the memory model has no
     /// pipelines.
-    pub(super) fn pipeline(&self, found: &SearchResult) -> Option<PipelineFacts> {
-        let request = &found.costed.request;
+    pub(super) fn pipeline(&self, found: &SearchResult<'_>) -> Option<PipelineFacts> {
+        let request = &found.costs.request();
         let knows_pipelines =
             request.solver == Solver::Ilp && self.placement.rules == crate::model::Rules::Full;
         let pipeline = self.memory.pipeline();
         let recording = self.model.recording;
         let now = found
+            .shown
             .memory
             .iter()
             .map(|stage| stage.max_tile_bytes())
@@ -29,7 +29,7 @@ impl Inputs<'_> {
             accumulator: pipeline.accumulator,
             state: pipeline.state,
             replicas: pipeline.replicas,
-            state_is_first_fit: request.pipeline.tries_states && found.fits(),
+            state_is_first_fit: request.pipeline.tries_states && found.shown.fits,
             state_bytes: self.state_bytes(),
             recorded_state_off_chip: recording.loads_state,
             recorded_state_sharded: recording.gathers_state,
@@ -76,8 +76,8 @@ impl Inputs<'_> {
 
     fn alternative(
         &self,
-        found: &SearchResult,
-        alternative: &Alternative,
+        found: &SearchResult<'_>,
+        alternative: &Candidate,
         now: u64,
     ) -> PipelineAlternative {
         let pipeline = &alternative.pipeline;
@@ -87,30 +87,30 @@ impl Inputs<'_> {
             state: pipeline.state,
             split: OtherSplit {
                 options: pipeline.options_from(self.memory.pipeline()),
-                fits: alternative.fits,
-                ..self.other_split(found, &alternative.solution, now)
+                ..self.other_split(found, alternative, now)
             },
         }
     }
 
-    /// Describes a split that fits with changed options. `now` is the peak in bytes without the
+    /// Describes the best split with changed options. `now` is the peak in bytes without the
     /// change.
     pub(super) fn other_split(
         &self,
-        found: &SearchResult,
-        other: &Solution,
+        found: &SearchResult<'_>,
+        other: &Candidate,
         now: u64,
     ) -> OtherSplit {
-        let step = other.score.step;
-        let milliseconds = step::milliseconds(step, &found.costed);
-        let bandwidth = found.costed.request.step.streaming_bandwidth;
+        let score = &other.solution.score;
+        let step = score.step;
+        let milliseconds = step::milliseconds(step, &found.costs);
+        let bandwidth = found.costs.request().step.streaming_bandwidth;
         let streamed = step.map(|step| narrow(step.streamed));
         OtherSplit {
             options: String::new(),
-            fits: true,
-            fullest_tile_bytes: other.score.peak,
-            change: free_bytes(other.score.peak, now),
-            stages: self.stages_of(&other.plan),
+            fits: other.fits,
+            fullest_tile_bytes: score.peak,
+            change: free_bytes(score.peak, now),
+            stages: self.stages_of(&other.solution.plan),
             milliseconds,
             micro_batches: step
                 .filter(|_| milliseconds.is_some())

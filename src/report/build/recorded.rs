@@ -101,7 +101,7 @@ impl Inputs<'_> {
             passes: cycles.passes_by_layer[position],
         });
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
-        let times = self.search.and_then(|found| found.costed.times.as_ref());
+        let times = self.search.and_then(|found| found.costs.times.as_ref());
         let stages = self.stages().iter().enumerate();
         let stages = stages.map(|(stage, range)| {
             let after = self.stages().len() - 1 - stage;

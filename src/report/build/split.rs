@@ -8,33 +8,36 @@ use crate::report::split::histogram;
 use crate::report::{
     Cut, FullestTile, Fullness, LayerMemory, Move, OverheadCode, Split, Stage, StagePipeline,
 };
-use crate::search::{SearchResult, free_bytes};
+use crate::search::{Answer, SearchResult, free_bytes};
 use crate::solve::Limits;
 use std::ops::Range;
 
 impl Inputs<'_> {
-    pub(super) fn split(&self, found: &SearchResult, sections: Vec<StageSections>) -> Split {
-        let request = &found.costed.request;
-        let placed = found.stages.last().map_or(0, |last| last.end);
-        let placed_stages = PlacedStage::of_split(&found.stages).into_iter();
-        let stages = placed_stages.zip(&found.memory).zip(sections);
+    pub(super) fn split(&self, found: &SearchResult<'_>, sections: Vec<StageSections>) -> Split {
+        let request = &found.costs.request();
+        let placed = found.shown.stages.last().map_or(0, |last| last.end);
+        let placed_stages = PlacedStage::of_split(&found.shown.stages).into_iter();
+        let stages = placed_stages.zip(&found.shown.memory).zip(sections);
         let stages = stages.enumerate();
         let stages = stages.map(|(number, ((placed, memory), sections))| {
             self.stage(
                 number,
                 &placed,
                 memory,
-                found.costed.limit_of(number),
+                found.costs.limit_of(number),
                 sections,
             )
         });
-        let too_large = found.too_large.iter();
+        let too_large = found.shown.too_large.iter();
         Split {
-            fits: found.fits(),
+            fits: found.shown.fits,
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
-            max_stages: u32::try_from(found.costed.ipus).unwrap_or(u32::MAX),
-            fewest_ipus: found.fewest_ipus.map(|ipus| ipus as u32),
+            max_stages: u32::try_from(found.costs.ipus).unwrap_or(u32::MAX),
+            fewest_ipus: match found.answer {
+                Answer::Best { fewest_ipus, .. } => fewest_ipus.map(|ipus| ipus as u32),
+                _ => None,
+            },
             is_given: request.given.is_some(),
             modules: self.layering.module_calls(self.model),
             stages: stages.collect(),
@@ -132,7 +135,7 @@ impl Inputs<'_> {
 
     /// For each cut, returns the bytes that cross it and the shared bytes that it duplicates. If
     /// ranges over the limit were evaluated, also the effect of moving a layer across the cut.
-    pub(super) fn cuts(&self, found: &SearchResult, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
+    pub(super) fn cuts(&self, found: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let cut = |(number, sides): (usize, &[Range<usize>])| {
             let boundary = sides[0].end;
             let crosses = |layers: &[u32]| {
@@ -144,26 +147,26 @@ impl Inputs<'_> {
                 after_stage: number as u32,
                 layer_before: self.name(boundary - 1),
                 layer_after: self.name(boundary),
-                bytes: found.costed.cut_bytes[boundary - 1],
+                bytes: found.costs.question.cut_bytes[boundary - 1],
                 duplicated: crossing.map(|&(_, bytes)| bytes).sum(),
-                moves: if found.costed.goes_beyond_limits() && self.is_full() {
+                moves: if found.costs.goes_beyond_limits() && self.is_full() {
                     self.moves(found, number, sides)
                 } else {
                     Vec::new()
                 },
             }
         };
-        found.stages.windows(2).enumerate().map(cut).collect()
+        found.shown.stages.windows(2).enumerate().map(cut).collect()
     }
 
     /// Returns the effect of moving the last layer before a cut, or the first one after it, across
     /// it.
-    fn moves(&self, found: &SearchResult, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
+    fn moves(&self, found: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
-        let now = [0, 1].map(|side| found.memory[number + side].max_tile_bytes());
+        let now = [0, 1].map(|side| found.shown.memory[number + side].max_tile_bytes());
         let moved = |at: usize, layers: Range<usize>, to: usize| {
-            let costs = &found.costed.costs;
-            let after = found.stages.len() - 1 - number;
+            let costs = &found.costs.ranges;
+            let after = found.shown.stages.len() - 1 - number;
             let bytes = [
                 costs.peak(start..at, after)?,
                 costs.peak(at..end, after - 1)?,

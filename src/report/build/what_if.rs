@@ -14,12 +14,12 @@ const MAX_NUMBERS: usize = 150_000;
 impl Inputs<'_> {
     /// Returns the memory of other splits, if it was requested and there is a split to begin with.
     /// `None` if the bytes of any range are missing, since some splits would then be wrong.
-    pub(super) fn what_if(&self, found: &SearchResult) -> Option<WhatIf> {
-        let costed = &found.costed;
-        let costs = &costed.costs;
-        let split = ends(&found.stages);
+    pub(super) fn what_if(&self, found: &SearchResult<'_>) -> Option<WhatIf> {
+        let question = &found.costs.question;
+        let costs = &found.costs.ranges;
+        let split = ends(&found.shown.stages);
         let positions = costs.layers() as u32;
-        if !costed.request.what_if
+        if !question.request.what_if
             || split.last() != Some(&positions)
             || split.len() > costs.stages()
         {
@@ -32,13 +32,13 @@ impl Inputs<'_> {
             max_stages: max_stages as u32,
             by_stages_after: costs.is_by_depth(),
             best,
-            constraints: costed.constraints.iter().map(checked).collect(),
-            cycles: costed.times.as_ref().map(StageTimes::by_position),
+            constraints: question.constraints.iter().map(checked).collect(),
+            cycles: found.costs.times.as_ref().map(StageTimes::by_position),
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {
             let place = (at as usize).checked_sub(1)?;
-            costed.cut_bytes.get(place).copied()
+            question.cut_bytes.get(place).copied()
         };
         let all: Vec<u32> = (0..=positions).collect();
         without_numbers.between(
@@ -56,8 +56,8 @@ fn ends(stages: &[Range<usize>]) -> Vec<u32> {
     stages.iter().map(|stage| stage.end as u32).collect()
 }
 
-fn best(found: &SearchResult) -> Vec<BestSplit> {
-    let rows = found.sweep.iter().flatten();
+fn best(found: &SearchResult<'_>) -> Vec<BestSplit> {
+    let rows = found.sweep.iter();
     let rows = rows.map(|row| BestSplit {
         ipus: row.ipus as u32,
         fits: row.fits,

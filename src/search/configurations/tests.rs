@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{PlacedStage, Recompute, Schedule, StageMemory};
 use crate::search::testing::{Case, peaks, splits};
-use crate::search::{IpuCount, SearchRequest, search_states};
+use crate::search::{IpuCount, SearchRequest, search};
 use std::collections::BTreeSet;
 
 #[test]
@@ -44,7 +44,7 @@ fn all_pipelines(case: &Case) -> Vec<Pipeline> {
 }
 
 /// Every configuration that fits these limits by IPU.
-fn all_that_fit(case: &Case, costed: &CostedRequest, limits: &[u64]) -> Vec<Row> {
+fn all_that_fit(case: &Case, costs: &PipelineCosts<'_>, limits: &[u64]) -> Vec<Row> {
     let framework = case.model.recording.framework;
     let numbers = numbers(framework, IPUS);
     let pipelines = all_pipelines(case);
@@ -56,11 +56,11 @@ fn all_that_fit(case: &Case, costed: &CostedRequest, limits: &[u64]) -> Vec<Row>
         let peaks = peaks(memory);
         let lacks_time = pipeline.state != StatePlace::OnChip;
         for split in splits(memory.layers()) {
-            let ipus = taken(split.len(), framework);
+            let ipus = costs.supported(split.len());
             let replicas = (IPUS / ipus.min(IPUS)) as u64;
             let is_shared = !pipeline.state.is_sharded() || pipeline.replicas == replicas;
             let plan = solve::Plan::new(split.clone(), memory.layers()).expect("a split");
-            let judged = solve::evaluate(&costed.problem(), &plan).expect("a problem");
+            let judged = solve::evaluate(&costs.problem(), &plan).expect("a problem");
             if !numbers.contains(&ipus) || !is_shared || !judged.broken.is_empty() {
                 continue;
             }
@@ -98,10 +98,10 @@ fn undominated(all: &[Row]) -> BTreeSet<Row> {
 }
 
 /// Row of a configuration, computed from its split.
-fn row(case: &Case, found: &Configuration) -> Row {
+fn row(case: &Case, found: &Candidate) -> Row {
     let memory = case.memory(found.pipeline);
     let times = case.times(&memory);
-    let stages = found.split.plan.stages();
+    let stages = found.solution.plan.stages();
     let peaks = memory.placed_stages(&PlacedStage::of_split(stages));
     let peak = peaks.iter().map(StageMemory::max_tile_bytes).max();
     let step = times.step(stages).expect("a step");
@@ -155,16 +155,16 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
         split: false,
         ..SearchRequest::default()
     };
-    let found = search_states(&memory, &case.placement, request, &Progress::new());
-    let (_, found) = found.expect("an answer");
-    let all = all_that_fit(case, &found.costed, &by_ipu);
+    let found = search(&memory, &case.placement, request, &Progress::new());
+    let found = found.expect("an answer");
+    let all = all_that_fit(case, &found.costs, &by_ipu);
     let plan = found.plan.expect("a plan").configurations;
     let mut rows = BTreeSet::new();
     for found in &plan {
-        let step = found.split.score.step.expect("cycles");
+        let step = found.solution.score.step.expect("cycles");
         let own = row(case, found);
         assert_eq!(
-            (step.cycles, found.split.score.peak),
+            (step.cycles, found.solution.score.peak),
             (own.2, own.4),
             "{at}: {found:?}"
         );

@@ -1,0 +1,389 @@
+//! The model in one pipeline, with the bytes of its ranges of layers.
+
+use super::candidates::OfAll;
+use super::rough::{self, Rough};
+use super::{Candidate, IpuCount, SearchError, SearchRequest, Solver, ties};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
+use crate::model::{Framework, Placement};
+use crate::progress::{Progress, Unit};
+use crate::solve::{self, Constraint, Goal, Infeasible, Limits, Problem, Solution};
+use crate::time::StageTimes;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Number of stages that are considered if more IPUs are needed, unless there are more IPUs than
+/// that.
+const MOST_STAGES: usize = 64;
+
+/// Other splits are not tried for more positions than this (400 layers with In and Out): computing
+/// all their ranges takes longer than the answer itself.
+const MAX_TRIED_POSITIONS: usize = 402;
+
+/// A request, with the data that are the same in all pipelines.
+#[derive(Debug)]
+pub struct Question {
+    /// The request.
+    pub request: SearchRequest,
+    /// Constraints of the request and of weights that several positions use.
+    pub constraints: Vec<Constraint>,
+    /// Bytes over a cut after each position but the last.
+    pub cut_bytes: Vec<u64>,
+    /// Does the request need the costs of all ranges for the answer?
+    needs_all_ranges: bool,
+}
+
+/// The model in one pipeline, with the bytes of its ranges: all data for the solver.
+#[derive(Debug)]
+pub struct PipelineCosts<'a> {
+    /// The request.
+    pub question: Arc<Question>,
+    /// The model in the pipeline.
+    pub memory: MemoryModel<'a>,
+    /// Number of IPUs of the answer; with [`IpuCount::UpTo`], the number that the model needs.
+    pub ipus: usize,
+    /// Bytes on the fullest tile of every range of positions that was computed.
+    pub ranges: RangeCosts,
+    /// `ranges` has at least the ranges that need no more bytes than this. It exceeds the limits if
+    /// the request needs all ranges, or if nothing fits: then `ranges` has the ranges of the best
+    /// split, and of that split with a layer moved over a cut.
+    pub up_to: u64,
+    /// Maximum number of stages for which `ranges` were computed.
+    stages: usize,
+    /// Times of stages and steps in the pipeline; `None` if the profile has no cycles.
+    pub times: Option<StageTimes>,
+    /// The estimate from a few tiles; `None` if there is no split whatever the limit, or if it was
+    /// not computed.
+    pub(super) rough: Option<Rough>,
+}
+
+impl Question {
+    fn new(memory: &MemoryModel<'_>, placement: &Placement, mut request: SearchRequest) -> Self {
+        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
+        let mut constraints = request.constraints.clone();
+        if request.solver == Solver::Ilp {
+            constraints.extend(ties::constraints(placement));
+        }
+        let open = memory
+            .pipeline()
+            .open(request.pipeline, memory.is_training());
+        let sweeps_one = request.sweep && open.len() == 1;
+        Self {
+            constraints,
+            cut_bytes: memory.cut_bytes(),
+            needs_all_ranges: sweeps_one || request.moves || request.given.is_some(),
+            request,
+        }
+    }
+}
+
+/// Times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
+fn stage_times(
+    memory: &MemoryModel<'_>,
+    placement: &Placement,
+    request: &SearchRequest,
+) -> Result<Option<StageTimes>, SearchError> {
+    let Some(cycles) = &request.cycles else {
+        return Ok(None);
+    };
+    let times = StageTimes::new(
+        cycles,
+        &placement.positions,
+        (memory.pipeline(), memory.is_training()),
+        memory.cut_bytes_by_pass()?,
+        request.step,
+    );
+    Ok(Some(match memory.is_training() {
+        true => times.streaming(&memory.streamed_state()?),
+        false => times,
+    }))
+}
+
+impl<'a> PipelineCosts<'a> {
+    /// A request in the pipeline of `memory`, whose costs are still to be computed.
+    pub(super) fn new(
+        memory: &MemoryModel<'a>,
+        placement: &Placement,
+        request: SearchRequest,
+    ) -> Result<Self, SearchError> {
+        let question = Question::new(memory, placement, request);
+        Ok(Self {
+            times: stage_times(memory, placement, &question.request)?,
+            memory: memory.clone(),
+            ipus: question.request.ipus.highest(),
+            question: question.into(),
+            ranges: RangeCosts::default(),
+            up_to: 0,
+            stages: 0,
+            rough: None,
+        })
+    }
+
+    /// The same request for another model, without costs.
+    fn with(&self, memory: MemoryModel<'a>, times: Option<StageTimes>) -> Self {
+        Self {
+            memory,
+            times,
+            question: Arc::clone(&self.question),
+            ipus: self.ipus,
+            ranges: RangeCosts::default(),
+            up_to: 0,
+            stages: 0,
+            rough: None,
+        }
+    }
+
+    /// The same request in another pipeline, without costs.
+    pub(super) fn in_pipeline(&self, pipeline: Pipeline) -> Result<Self, SearchError> {
+        let times = self.times.as_ref();
+        let times = times.map(|times| times.in_pipeline(pipeline));
+        Ok(self.with(self.memory.in_pipeline(pipeline)?, times))
+    }
+
+    /// The same pipeline, without costs.
+    pub(super) fn without_costs(&self) -> Self {
+        Self {
+            rough: self.rough,
+            ..self.with(self.memory.clone(), self.times.clone())
+        }
+    }
+
+    /// The request.
+    pub fn request(&self) -> &SearchRequest {
+        &self.question.request
+    }
+
+    /// The pipeline.
+    pub fn pipeline(&self) -> Pipeline {
+        self.memory.pipeline()
+    }
+
+    /// Number of positions of the layer order, even if no costs are computed.
+    pub(super) fn positions(&self) -> usize {
+        self.question.cut_bytes.len() + 1
+    }
+
+    /// Number of stages for which costs are computed if more IPUs are considered.
+    pub(super) fn more_stages(&self) -> usize {
+        self.request().ipus.highest().max(MOST_STAGES)
+    }
+
+    /// Smallest number of IPUs that the framework supports and that is at least `stages`.
+    pub(super) fn supported(&self, stages: usize) -> usize {
+        match self.memory.framework() {
+            Framework::Poptorch => stages.next_power_of_two(),
+            _ => stages,
+        }
+    }
+
+    /// Problem for the solver.
+    pub fn problem(&self) -> Problem<'_> {
+        self.problem_on(self.ipus)
+    }
+
+    /// Problem for the solver on another number of IPUs.
+    pub(super) fn problem_on(&self, ipus: usize) -> Problem<'_> {
+        let request = self.request();
+        Problem {
+            costs: &self.ranges,
+            cut_bytes: &self.question.cut_bytes,
+            times: self.times.as_ref(),
+            ipus,
+            limits: Limits::new(&request.limits).first(ipus),
+            constraints: &self.question.constraints,
+            goal: request.goal,
+        }
+    }
+
+    /// Were costs computed beyond all limits?
+    pub fn goes_beyond_limits(&self) -> bool {
+        self.up_to > self.request().highest_limit()
+    }
+
+    /// Maximum bytes on each tile of the stage on this IPU.
+    pub fn limit_of(&self, ipu: usize) -> u64 {
+        let limit = self.problem().limits.of(ipu);
+        limit.unwrap_or(self.request().highest_limit())
+    }
+
+    /// Estimates the best split from a few tiles.
+    pub(super) fn estimate(&mut self) -> Result<(), SearchError> {
+        self.rough = rough::peak(self)?;
+        Ok(())
+    }
+
+    /// Does the estimate from a few tiles show that nothing fits?
+    pub(super) fn cannot_fit(&self) -> bool {
+        let request = self.request();
+        let fits = |rough: Rough| rough.fits(request.highest_limit());
+        request.solver == Solver::Ilp && !self.rough.is_some_and(fits)
+    }
+
+    /// Limit for ranges that include those of the best split.
+    pub(super) fn limit_of_best(&self) -> u64 {
+        let limit = self.request().highest_limit();
+        let rough = self.rough.as_ref();
+        rough.map_or(u64::MAX, |rough| rough.limit_of_best(limit))
+    }
+
+    /// Maximum bytes of ranges, and maximum number of stages, that the answer needs.
+    fn reach(&self, is_refused: bool) -> (u64, usize) {
+        let (request, needs_all) = (self.request(), self.question.needs_all_ranges);
+        let highest = request.highest_limit();
+        let rough = self.rough.as_ref();
+        let limit = match is_refused {
+            _ if needs_all || request.what_if => u64::MAX,
+            true => rough.map_or(u64::MAX, |rough| rough.limit_beyond(highest)),
+            false => highest,
+        };
+        let stages = match is_refused {
+            _ if needs_all => self.more_stages(),
+            true => self.more_stages(),
+            false if request.what_if => self.swept(usize::MAX).last().copied().unwrap_or(0),
+            false => request.ipus.highest(),
+        };
+        (limit, stages)
+    }
+
+    /// Computes the costs that the answer needs, and those of `others` in the same pass over the
+    /// tiles.
+    pub(super) fn compute_with(
+        &mut self,
+        is_refused: bool,
+        others: &mut [Self],
+        progress: &Progress,
+    ) -> Result<(), SearchError> {
+        let (limit, stages) = self.reach(is_refused);
+        let mut all: Vec<&mut Self> = others.iter_mut().collect();
+        if self.up_to < limit || self.stages < stages {
+            self.up_to = self.up_to.max(limit);
+            all.insert(0, self);
+        }
+        compute_costs(&mut all, stages, progress)
+    }
+
+    /// Doubles the limit of the computed ranges.
+    fn compute_more(&mut self, progress: &Progress) -> Result<(), SearchError> {
+        self.up_to = self.up_to.saturating_mul(2);
+        let stages = self.stages;
+        compute_costs(&mut [self], stages, progress)
+    }
+
+    /// Sets the number of IPUs to the number that the model needs, if the request asks for that.
+    pub(super) fn count_ipus(&mut self) -> Result<(), SearchError> {
+        if let IpuCount::UpTo(most) = self.request().ipus {
+            let fewest = solve::fewest_stages(&self.problem())?;
+            self.ipus = fewest.map_or(most, |stages| self.supported(stages).min(most));
+        }
+        Ok(())
+    }
+
+    /// The best split, or if none fits the one with the lowest peak. Computes more costs until they
+    /// suffice.
+    pub(super) fn best(&mut self, progress: &Progress) -> Result<Option<Candidate>, SearchError> {
+        loop {
+            let problem = self.problem();
+            if let Some(best) = solve::solve(&problem)? {
+                return Ok(Some(Candidate::new(self, self.ipus, true, best)));
+            }
+            let lowest = solve::best_effort(&problem)?;
+            let is_lowest = |best: &Solution| best.score.peak <= self.up_to;
+            if lowest.as_ref().is_some_and(is_lowest) || rough::has_all(&self.ranges) {
+                return Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)));
+            }
+            self.compute_more(progress)?;
+        }
+    }
+
+    /// Explains why nothing fits. Computes more costs until they suffice.
+    pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
+        loop {
+            let task = progress.begin("solving", Unit::Rows, 0);
+            // Both calls see the same costs up to the limit.
+            let infeasible = solve::explain(&self.problem())?.ok_or(SearchError::FoundLater)?;
+            drop(task);
+            if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
+                return Ok(infeasible);
+            }
+            self.compute_more(progress)?;
+        }
+    }
+
+    /// Is `best` certain to have the lowest peak, even if longer ranges were computed, and are the
+    /// costs of moving its layers over a cut computed?
+    fn is_enough_for(&self, best: Option<&Solution>) -> bool {
+        let is_best = |best: &Solution| {
+            best.score.peak <= self.up_to
+                && rough::least_when_moved(&self.ranges, &best.plan).is_some()
+        };
+        rough::has_all(&self.ranges) || best.is_some_and(is_best)
+    }
+
+    /// Smallest sufficient number of IPUs that the framework supports, if `best` fits.
+    pub(super) fn fewest_ipus(
+        &self,
+        best: &Solution,
+        of_all: Option<OfAll>,
+    ) -> Result<Option<usize>, SearchError> {
+        let fewest = match (of_all, self.request().ipus) {
+            (Some(all), _) => all.fewest,
+            (None, IpuCount::UpTo(_)) => return Ok(Some(self.ipus)),
+            (None, _) if best.score.stages == 1 => Some(1),
+            (None, _) => solve::fewest_stages(&self.problem())?,
+        };
+        Ok(fewest.map(|stages| self.supported(stages)))
+    }
+
+    /// The best split on the fewest IPUs that the framework supports and that `stages` need.
+    pub(super) fn on_more_ipus(
+        &self,
+        stages: Option<usize>,
+    ) -> Result<Option<Candidate>, SearchError> {
+        let Some(ipus) = stages.map(|stages| self.supported(stages)) else {
+            return Ok(None);
+        };
+        let best = solve::solve(&self.problem_on(ipus))?;
+        Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
+    }
+
+    /// Does the given split of the request, or else any split on its IPUs, fit in another model?
+    pub(super) fn fits_in(&self, memory: MemoryModel<'a>) -> Result<bool, SearchError> {
+        if let Some(plan) = &self.request().given {
+            let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
+            let mut peaks = peaks.into_iter().enumerate();
+            return Ok(peaks.all(|(ipu, bytes)| bytes <= self.limit_of(ipu)));
+        }
+        let mut other = self.with(memory, None);
+        other.up_to = self.request().highest_limit();
+        compute_costs(&mut [&mut other], self.ipus, &Progress::new())?;
+        Ok(solve::fits(&Problem {
+            goal: Goal::Peak,
+            ..other.problem()
+        })?)
+    }
+
+    /// Single positions that exceed the highest limit.
+    pub(super) fn positions_over_limit(&self) -> Vec<Range<usize>> {
+        let highest = self.request().highest_limit();
+        let alone = (0..self.ranges.layers()).map(|position| position..position + 1);
+        let is_over = |range: &Range<usize>| {
+            let peak = self.ranges.least(range.clone());
+            peak.is_none_or(|peak| peak > highest)
+        };
+        alone.filter(is_over).collect()
+    }
+}
+
+/// Computes the costs of `all` pipelines up to the limit of each, for at most `stages` stages, in
+/// one pass over the tiles.
+pub(super) fn compute_costs(
+    all: &mut [&mut PipelineCosts<'_>],
+    stages: usize,
+    progress: &Progress,
+) -> Result<(), SearchError> {
+    let pipelines: Vec<_> = all.iter().map(|one| (&one.memory, one.up_to)).collect();
+    let costs = MemoryModel::costs_in_all(&pipelines, stages, progress)?;
+    for (one, ranges) in all.iter_mut().zip(costs) {
+        (one.ranges, one.stages) = (ranges, stages);
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The result of a search.
+
+use super::candidates::Choice;
+use super::{AdviceFor, Candidate, Estimate, Front, PipelineCosts, SearchError};
+use crate::memory::StageMemory;
+use crate::solve::{self, Constraint, Greedy, Infeasible, Solution};
+use std::ops::Range;
+
+/// The result of a search.
+#[derive(Debug)]
+pub struct SearchResult<'a> {
+    /// The request in the pipeline of the answer, with its costs.
+    pub costs: PipelineCosts<'a>,
+    /// The answer of the solver.
+    pub answer: Answer,
+    /// The split to show.
+    pub shown: ShownSplit,
+    /// Bytes on the fullest tile of the split without recomputation; `None` if its pipeline has
+    /// none.
+    pub without_recomputation: Option<u64>,
+    /// Best splits in other pipelines, if nothing fits or moves were requested.
+    pub alternatives: Vec<Candidate>,
+    /// The best split in the pipeline of the answer for each number of IPUs, if a sweep in one
+    /// pipeline was requested; for some more than there are if other splits are to be tried.
+    pub sweep: Vec<Candidate>,
+    /// The best split of all pipelines for each number of IPUs, if a sweep was requested and the
+    /// request leaves the pipeline open.
+    pub sweep_of_all: Option<Vec<Candidate>>,
+    /// The best whole configurations, if requested.
+    pub plan: Option<Front>,
+    /// The estimate that the answer rests on, if it is for another micro-batch than that of the
+    /// profile.
+    pub estimate: Option<Estimate>,
+}
+
+/// The answer of a solver.
+#[derive(Debug)]
+pub enum Answer {
+    /// The best split, which fits.
+    Best {
+        /// The split.
+        solution: Box<Solution>,
+        /// Smallest sufficient number of IPUs that the framework supports; `None` if a split was
+        /// given, or none was requested.
+        fewest_ipus: Option<usize>,
+    },
+    /// Nothing fits.
+    Refused(Box<Refused>),
+    /// The split of the original tool's search, which proves nothing.
+    Greedy(Greedy),
+}
+
+/// Why nothing fits, and what would help.
+#[derive(Debug)]
+pub struct Refused {
+    /// The reasons, with the smallest sufficient number of IPUs in any open pipeline.
+    pub infeasible: Infeasible,
+    /// Ranges of the certificate, with their memory.
+    pub over_limit: Vec<(Range<usize>, StageMemory)>,
+    /// The best split on the smallest sufficient number of IPUs that the framework supports; `None`
+    /// if no number is sufficient.
+    pub on_more_ipus: Option<Candidate>,
+    /// Changes that would free memory; `None` if no split was requested.
+    pub advice: Option<AdviceFor>,
+}
+
+/// The split to show: the given one, or else the best, or the one with the lowest peak.
+#[derive(Debug, Default)]
+pub struct ShownSplit {
+    /// Half-open ranges of positions; empty if there is no split, or none was requested.
+    pub stages: Vec<Range<usize>>,
+    /// Memory of these stages.
+    pub memory: Vec<StageMemory>,
+    /// Does the split keep to all limits and constraints, with every position in a stage?
+    pub fits: bool,
+    /// Constraints that a given split breaks.
+    pub broken: Vec<Constraint>,
+    /// Positions that exceed the limit as stages of their own, with their memory, if a split was
+    /// requested and does not fit.
+    pub too_large: Vec<(usize, StageMemory)>,
+}
+
+impl Answer {
+    /// The best split, or the split with the lowest peak if none fits; `None` for a greedy search.
+    pub fn best(&self) -> Option<&Solution> {
+        match self {
+            Answer::Best { solution, .. } => Some(solution),
+            Answer::Refused(refused) => refused.infeasible.lowest_peak.as_ref(),
+            Answer::Greedy(_) => None,
+        }
+    }
+}
+
+/// The answer of the solver, before the memory of its stages is computed.
+pub(super) enum Solved {
+    Best(Box<Solution>),
+    Infeasible(Box<Infeasible>),
+    Greedy(Greedy),
+}
+
+impl ShownSplit {
+    /// Computes the memory of the split to show.
+    pub(super) fn new(costs: &PipelineCosts<'_>, solved: &Solved) -> Result<Self, SearchError> {
+        let request = costs.request();
+        let stages = match (&request.given, solved) {
+            _ if !request.split => Vec::new(),
+            (Some(plan), _) => plan.stages().to_vec(),
+            (None, Solved::Greedy(greedy)) => greedy.stages.clone(),
+            (None, Solved::Best(best)) => best.plan.stages().to_vec(),
+            (None, Solved::Infeasible(infeasible)) => {
+                let lowest = infeasible.lowest_peak.as_ref();
+                lowest.map_or(Vec::new(), |lowest| lowest.plan.stages().to_vec())
+            }
+        };
+        let broken = match &request.given {
+            Some(plan) => solve::evaluate(&costs.problem(), plan)?.broken,
+            None => Vec::new(),
+        };
+        let memory = costs.memory.split(&stages);
+        let mut by_ipu = memory.iter().enumerate();
+        let fits = stages.last().map_or(0, |last| last.end) == costs.ranges.layers()
+            && stages.len() <= costs.ipus
+            && broken.is_empty()
+            && by_ipu.all(|(ipu, stage)| stage.max_tile_bytes() <= costs.limit_of(ipu));
+        let alone = match request.split && !fits {
+            true => costs.positions_over_limit(),
+            false => Vec::new(),
+        };
+        let positions = alone.iter().map(|range| range.start);
+        Ok(Self {
+            too_large: positions.zip(costs.memory.stages(&alone)).collect(),
+            stages,
+            memory,
+            fits,
+            broken,
+        })
+    }
+}
+
+impl Answer {
+    pub(super) fn new(
+        costs: &PipelineCosts<'_>,
+        (solved, choice): (Solved, Choice),
+        shown: &ShownSplit,
+    ) -> Result<Self, SearchError> {
+        let request = costs.request();
+        Ok(match solved {
+            Solved::Greedy(greedy) => Answer::Greedy(greedy),
+            Solved::Best(solution) => Answer::Best {
+                fewest_ipus: match request.split && request.given.is_none() {
+                    true => costs.fewest_ipus(&solution, choice.of_all)?,
+                    false => None,
+                },
+                solution,
+            },
+            Solved::Infeasible(mut infeasible) => {
+                let on_more_ipus = match choice.of_all {
+                    Some(all) => {
+                        infeasible.fewest = all.fewest;
+                        all.on_more_ipus
+                    }
+                    None => costs.on_more_ipus(infeasible.fewest)?,
+                };
+                let ranges = infeasible.certificate.ranges.clone();
+                let memory = costs.memory.stages(&ranges);
+                Answer::Refused(Box::new(Refused {
+                    over_limit: ranges.into_iter().zip(memory).collect(),
+                    on_more_ipus,
+                    advice: match request.split {
+                        true => AdviceFor::new(costs, shown)?,
+                        false => None,
+                    },
+                    infeasible: *infeasible,
+                }))
+            }
+        })
+    }
+}
+
+impl SearchResult<'_> {
+    /// Positions for which other cuts do not help, ascending: they exceed the limit as stages of
+    /// their own, or, if an IPU is left, are a stage of the best split that exceeds its limit.
+    pub(crate) fn positions_over_limit(&self) -> Vec<usize> {
+        let by_themselves = self.costs.positions_over_limit().into_iter();
+        let ShownSplit { stages, memory, .. } = &self.shown;
+        let is_over = |(ipu, (stage, memory)): &(usize, (&Range<usize>, &StageMemory))| {
+            stage.len() == 1 && memory.max_tile_bytes() > self.costs.limit_of(*ipu)
+        };
+        let is_ipu_left = stages.len() < self.costs.ipus;
+        let stages = stages.iter().zip(memory).enumerate();
+        let stages = stages.filter(|stage| is_ipu_left && is_over(stage));
+        let stages = stages.map(|(_, (stage, _))| stage.clone());
+        let mut positions: Vec<usize> = by_themselves
+            .chain(stages)
+            .map(|range| range.start)
+            .collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions
+    }
+}
