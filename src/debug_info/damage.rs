@@ -173,7 +173,7 @@ impl Anomalies {
 
 impl Damage {
     /// Could the damage have changed or removed the name of any context?
-    pub(crate) fn bears_on_all(&self) -> bool {
+    pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Damage::Truncated(truncation) => truncation.string_table_lost,
             Damage::Missing { .. } | Damage::Orphans { .. } | Damage::Renamed { .. } => false,

@@ -4,6 +4,7 @@
 use super::LiveVariable;
 use crate::memory::{Recompute, Schedule};
 use crate::search::Advice;
+use crate::solve::{BottleneckProof, Cause, ObjectiveProof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,43 +25,16 @@ pub struct Proof {
     pub step_at_least: Option<u64>,
     /// The numbers by which splits are compared, the most important first. For `time`, only the
     /// cycles of the slowest stage, which are the fewest of any split.
-    pub objectives: Vec<ProvenObjective>,
+    pub objectives: Vec<ObjectiveProof>,
     /// Ranges of layers that prove that the highest number of any stage cannot be lower.
-    pub bottlenecks: Vec<ProvenBottleneck>,
-}
-
-/// One number of the best split, by both programs. Numbers are decimal text, since they can exceed
-/// 64 bits.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProvenObjective {
-    /// The name of the number: `peak` (bytes on the fullest tile of any stage),
-    /// `stages`, `squares` (the sum of the squared peaks of all stages),
-    /// `cut_bytes` or `cycles` (of the slowest stage).
-    pub objective: String,
-    /// The number that the integer program computes.
-    pub integer_program: String,
-    /// The number that the dynamic program computes.
-    pub dynamic_program: String,
-}
-
-/// The next lower value of a number, which no split reaches.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProvenBottleneck {
-    /// The name of the number: `peak` or `cycles`.
-    pub objective: String,
-    /// The highest number of any range of layers that is lower than the best split's, as decimal
-    /// text.
-    pub below: String,
-    /// The fewest stages if no stage may have more than `below`, which are more than there are
-    /// IPUs. `null` if no number of stages is enough.
-    pub stages_needed: Option<u32>,
+    pub bottlenecks: Vec<BottleneckProof>,
 }
 
 /// Why there is no split that fits, and what would help.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// The reason why there is no split.
-    pub reason: RefusalReason,
+    pub reason: Cause,
     /// Bytes that a stage may take on each tile: the highest limit of any IPU.
     pub limit: u64,
     /// Ranges of layers that are each over the limit and meet only at their end layers. Each range
@@ -143,22 +117,6 @@ pub struct RelaxationFacts {
     pub weights: Vec<String>,
     /// The layers of each stage of the best split without them.
     pub stages: Vec<LayerNames>,
-}
-
-/// The reason why there is no split.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RefusalReason {
-    /// A layer, or several that constraints or tied weights keep together, is over the limit by
-    /// itself.
-    TooLarge,
-    /// More IPUs are needed than are available.
-    #[default]
-    TooFewIpus,
-    /// There are enough IPUs, but not with these pins and the limits of single IPUs.
-    PinsOrLimits,
-    /// The layers fit, but not with the copies and buffers of the pipeline.
-    Pipeline,
 }
 
 /// Layers that are over the limit together.

@@ -50,14 +50,12 @@ mod text;
 mod what_if;
 
 pub use answer::{
-    AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, ProvenBottleneck,
-    ProvenObjective, Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
-    TiedWeightFacts,
+    AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, Refusal, RelaxationFacts,
+    SharedVariables, Sweep, SweepRow, TiedWeightFacts,
 };
 pub use breakdown::{affinity, communication, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
 pub use diagnosis::tables as diagnosis;
-pub use estimate::EstimateFacts;
 pub use fit::{
     Against, AgainstError, CutElsewhere, Fit, FitInputs, IpuFit, MatchedBy, NamedBytes,
     RecordedTileFacts, StageAgainst, TileParts,
@@ -89,7 +87,7 @@ pub use text::{Units, printable};
 pub use what_if::{BestSplit, CheckedConstraint, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
-pub use crate::search::{Advice, Change};
+pub use crate::search::{Advice, Change, Estimate};
 
 use crate::message::Warning;
 use crate::model::PseudoLayers;
@@ -139,7 +137,7 @@ pub struct Report {
     /// The micro-batch that all numbers of stages and steps are estimated for, if it is not the
     /// profile's (`--at-micro-batch`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimate: Option<EstimateFacts>,
+    pub estimate: Option<Estimate>,
     /// The proof that the split is the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
@@ -304,7 +302,7 @@ mod tests {
     #[test]
     fn a_report_with_all_sections_reads_back() {
         let report = Report {
-            estimate: Some(EstimateFacts::default()),
+            estimate: Some(Estimate::default()),
             ..testing::report()
         };
         let json = serde_json::to_value(&report).unwrap();

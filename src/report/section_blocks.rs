@@ -3,7 +3,7 @@
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Sentence, say};
 use super::table::{Form, Table};
-use super::{EstimateFacts, Report, plan, step, tables};
+use super::{Estimate, Report, plan, step, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub(super) fn categories(report: &Report, _: Form) -> Vec<Block> {
 }
 
 pub(super) fn estimate(report: &Report, _: Form) -> Vec<Block> {
-    lines(report.estimate.iter().flat_map(EstimateFacts::sentences))
+    lines(report.estimate.iter().flat_map(Estimate::sentences))
 }
 
 /// Says where the most memory is, how long a step takes, and whether fewer IPUs would be enough.

@@ -357,7 +357,7 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
 pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
     let numbers = proof.objectives.iter();
     let numbers: Vec<String> = numbers
-        .map(|number| format!("{} {}", number.objective, number.integer_program))
+        .map(|number| format!("{} {}", number.objective.key(), number.integer_program))
         .collect();
     let agree = match (proof.step_at_least, proof.optimal) {
         (None, _) => "optimal: the integer program and the dynamic program agree on ",
@@ -380,7 +380,11 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
             None => " is too little for any split".to_string(),
         };
         Sentence::default()
-            .name(format!("{} {}", bottleneck.objective, bottleneck.below))
+            .name(format!(
+                "{} {}",
+                bottleneck.objective.key(),
+                bottleneck.below
+            ))
             .text(needs)
     });
     let all = [optimal].into_iter().chain(lower);

@@ -152,7 +152,8 @@ impl<'a> Candidates<'a> {
         }
         let (limit, goal, ipus) = (request.highest_limit(), request.goal, request.ipus);
         let stages = self.usual().more_stages();
-        let may_fit = |costs: &PipelineCosts<'_>| costs.rough.is_some_and(|rough| rough.fits(limit));
+        let may_fit =
+            |costs: &PipelineCosts<'_>| costs.rough.is_some_and(|rough| rough.fits(limit));
         if self.pipelines.iter().any(may_fit) {
             let limit = |costs: &PipelineCosts<'a>| if may_fit(costs) { limit } else { 0 };
             let offers = self.in_each(ipus.highest(), limit, progress, |costs| costs.offer())?;
@@ -227,10 +228,7 @@ impl<'a> Candidates<'a> {
 }
 
 /// Index of the first of the best candidates of `offers`.
-fn first(
-    offers: &[Offer],
-    compare: impl Fn(&Candidate, &Candidate) -> Ordering,
-) -> Option<usize> {
+fn first(offers: &[Offer], compare: impl Fn(&Candidate, &Candidate) -> Ordering) -> Option<usize> {
     let best = offers.iter().map(|offer| offer.best.as_ref()).enumerate();
     let best = best.filter_map(|(place, best)| Some((place, best?)));
     let first = best.min_by(|one, other| compare(one.1, other.1));

@@ -2,18 +2,24 @@
 
 use super::{PipelineCosts, SearchError};
 use crate::memory::{MemoryModel, MicroBatchScale};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Upper bound on the samples of a micro-batch that are tried.
 const MAX_SAMPLES: u64 = 1 << 20;
 
-/// Micro-batch for which an answer was estimated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// All bytes and cycles of stages are estimates for another micro-batch than the profile's. Only a
+/// compilation can confirm them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "EstimateFacts")]
 pub struct Estimate {
-    /// Ratio of the micro-batch of the answer to the one of the profile.
-    pub scale: MicroBatchScale,
-    /// Largest number of samples of a micro-batch with which the given split fits, or else any
-    /// split on the same number of IPUs; at most 2^20. `None` if not even one sample fits.
-    pub largest: Option<u64>,
+    /// The samples of a micro-batch of the profile.
+    pub recorded_micro_batch: u64,
+    /// The samples that the numbers are estimated for.
+    pub micro_batch: u64,
+    /// The most samples, up to 1,048,576, with which the given split, or any split on as many IPUs
+    /// in this pipeline, fits by the same estimate; `null` if not even one sample fits.
+    pub largest_micro_batch: Option<u64>,
 }
 
 impl Estimate {
@@ -42,9 +48,18 @@ impl Estimate {
             Ok(false)
         };
         Ok(Self {
-            scale,
-            largest: largest(scale.wanted, fits)?,
+            recorded_micro_batch: scale.recorded,
+            micro_batch: scale.wanted,
+            largest_micro_batch: largest(scale.wanted, fits)?,
         })
+    }
+
+    /// Ratio of the micro-batch of the answer to the one of the profile.
+    pub fn scale(self) -> MicroBatchScale {
+        MicroBatchScale {
+            recorded: self.recorded_micro_batch,
+            wanted: self.micro_batch,
+        }
     }
 }
 

@@ -113,7 +113,7 @@ impl ShownSplit {
             }
         };
         let broken = match &request.given {
-            Some(plan) => solve::evaluate(&costs.problem(), plan)?.broken,
+            Some(plan) => solve::broken(&costs.problem(), plan)?,
             None => Vec::new(),
         };
         let memory = costs.memory.split(&stages);

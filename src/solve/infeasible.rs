@@ -8,6 +8,8 @@ use super::objectives::Goal;
 use super::plan::Plan;
 use super::problem::{Limits, Problem};
 use super::{Solution, dynamic_program, solve};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The reasons why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,19 +43,21 @@ pub struct Relaxation {
     pub solution: Solution,
 }
 
-/// Why there is no plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The reason why there is no split.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "RefusalReason")]
 pub enum Cause {
-    /// A single position, or several that constraints keep together, exceeds every limit: no number
-    /// of IPUs helps. It is the only range of the certificate.
+    /// A layer, or several that constraints or tied weights keep together, is over every limit by
+    /// itself, so no number of IPUs helps. It is the only range of the proof.
     TooLarge,
-    /// More stages are needed than there are IPUs, as the certificate shows.
+    /// More IPUs are needed than are available, as the proof shows.
+    #[default]
     TooFewIpus,
-    /// There are enough IPUs for the highest limit and the constraints on cuts: pins, or the lower
-    /// limits of some IPUs, prevent a plan.
+    /// There are enough IPUs for the highest limit and the constraints on cuts, but not with these
+    /// pins and the limits of single IPUs.
     PinsOrLimits,
-    /// The stages would fit with the lower bound on the bytes of each. The rest, such as tensors
-    /// that a pipeline keeps, prevents a plan.
+    /// The layers fit, but not with the copies and buffers of the pipeline.
     Pipeline,
 }
 

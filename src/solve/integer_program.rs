@@ -18,32 +18,32 @@
 //! path, edges into a node without a leaving edge must be 0 (`infeasible`).
 
 use super::checked_problem::CheckedProblem;
+use super::decimal;
 use super::error::SolveError;
 use super::formulation;
 use super::network::Network;
 use super::objectives::Objective;
 use super::plan::Plan;
 use super::potentials::Potentials;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Proof that no lower peak, or no fewer cycles of the slowest stage, are possible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The next lower value of a number, which no split reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ProvenBottleneck")]
 pub struct BottleneckProof {
-    /// Peak or cycles.
+    /// The name of the number: `peak` or `cycles`.
     pub objective: Objective,
-    /// The highest value of any range below the best.
-    pub threshold: u128,
-    /// Why no split exists if no stage may exceed the threshold.
-    pub infeasibility: Infeasibility,
-}
-
-/// How the integer program showed that there is no split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Infeasibility {
-    /// At least this number of stages is needed: more than there are IPUs.
-    TooManyStages(usize),
-    /// There is no split: some layer by itself is too much, or pins and limits by IPU leave no
-    /// split into at most as many stages as there are IPUs.
-    Infeasible,
+    /// The highest number of any range of layers that is lower than the best split's, as decimal
+    /// text.
+    #[serde(with = "decimal")]
+    #[schemars(with = "String")]
+    pub below: u128,
+    /// The fewest stages if no stage may have more than `below`, which are more than there are
+    /// IPUs. `null` if no number of stages is enough: some layer by itself is too much, or pins and
+    /// limits by IPU leave no split.
+    #[schemars(with = "Option<u32>")]
+    pub stages_needed: Option<usize>,
 }
 
 /// The best plan and the proofs of its bottlenecks.
@@ -131,29 +131,28 @@ fn lowest<'q>(
         return Err(unproven(objective, "no number is enough".to_owned()));
     };
     let below = index.checked_sub(1).map(|below| values[below]);
-    let proof = below.map(|threshold| {
-        let infeasibility = infeasible(&network.within(objective, threshold), objective)?;
+    let proof = below.map(|below| {
+        let stages_needed = infeasible(&network.within(objective, below), objective)?;
         Ok(BottleneckProof {
             objective,
-            threshold,
-            infeasibility,
+            below,
+            stages_needed,
         })
     });
     Ok((network.within(objective, best), proof.transpose()?))
 }
 
-/// Has the integer program show that `network` has no path of few enough edges.
-fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Infeasibility, SolveError> {
+/// Has the integer program show that `network` has no path of few enough edges; returns the number
+/// of edges that a path needs, or `None` if there is no path at all.
+fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usize>, SolveError> {
     let mut reachable = network.clone();
     reachable.close_unreachable();
     if network.fewest_edges(Objective::Peak, u128::MAX).is_none() {
         reachable.close_dead_ends(network.checked.max_edges);
     }
     match keep_best(&mut reachable, Objective::Stages)? {
-        None => Ok(Infeasibility::Infeasible),
-        Some(needed) if needed > network.checked.stages as u128 => {
-            Ok(Infeasibility::TooManyStages(needed as usize))
-        }
+        None => Ok(None),
+        Some(needed) if needed > network.checked.stages as u128 => Ok(Some(needed as usize)),
         Some(needed) => {
             let reason = format!("{needed} stages turned out to be enough");
             Err(unproven(objective, reason))
@@ -220,8 +219,8 @@ mod tests {
         assert_eq!(found.plan.stages(), [0..3, 3..5]);
         let proof = BottleneckProof {
             objective: Objective::Peak,
-            threshold: 6,
-            infeasibility: Infeasibility::TooManyStages(3),
+            below: 6,
+            stages_needed: Some(3),
         };
         assert_eq!(found.proofs, [proof]);
     }
@@ -231,8 +230,8 @@ mod tests {
         let proofs = answer(&additive(&[1, 9, 1], u64::MAX), 3, 99)
             .unwrap()
             .proofs;
-        assert_eq!(proofs[0].threshold, 1);
-        assert_eq!(proofs[0].infeasibility, Infeasibility::Infeasible);
+        assert_eq!(proofs[0].below, 1);
+        assert_eq!(proofs[0].stages_needed, None);
         let even = additive(&[0, 0], u64::MAX);
         assert_eq!(answer(&even, 2, 99).unwrap().proofs, []);
     }

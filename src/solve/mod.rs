@@ -27,13 +27,14 @@
 //! need more IPUs than there are. Then there is a binary for each range on each IPU.
 //!
 //! Beside [`solve`], [`sweep`] solves for each number of IPUs, [`explain`] says why there is no
-//! plan and what would help, with a [`Certificate`] that can be checked by hand, and [`evaluate`]
-//! judges a given plan. [`greedy`] is the original tool's search, for comparison.
+//! plan and what would help, with a [`Certificate`] that can be checked by hand, and [`broken`]
+//! has the constraints that a given plan breaks. [`greedy`] is the original tool's search, for comparison.
 
 mod certificate;
 mod checked_problem;
 mod conflict;
 mod constraints;
+mod decimal;
 mod dynamic_program;
 mod error;
 mod fastest;
@@ -53,7 +54,7 @@ mod sweep;
 #[cfg(test)]
 mod testing;
 
-pub use certificate::{Certificate, CertificateError, Needed, certificate};
+pub use certificate::{Certificate, Needed, certificate};
 pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use error::SolveError;
@@ -63,13 +64,15 @@ pub use greedy::{Greedy, greedy};
 pub use infeasible::{
     Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,
 };
-pub use integer_program::{BottleneckProof, Infeasibility};
+pub use integer_program::BottleneckProof;
 pub use objectives::{Goal, Objective};
-pub use plan::{Judgement, Plan, Score, evaluate};
+pub use plan::{Plan, Score, broken};
 pub use problem::{Limits, Problem};
 pub use sweep::sweep;
 
 use checked_problem::CheckedProblem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The best plan, and the proof that it is the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,15 +92,20 @@ pub struct Solution {
     pub step: Option<StepProof>,
 }
 
-/// The optimum of one objective by both programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One number of the best split, by both programs. Numbers are decimal text, since they can exceed
+/// 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ProvenObjective")]
 pub struct ObjectiveProof {
-    /// The objective.
+    /// The name of the number.
     pub objective: Objective,
-    /// Value of the objective in the plan that the integer program chose.
+    /// The number that the integer program computes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "String")]
     pub integer_program: u128,
-    /// Value of the objective in the plan that the dynamic program chose. It equals
-    /// `integer_program`, and is kept so that both can be shown.
+    /// The number that the dynamic program computes.
+    #[serde(with = "decimal")]
+    #[schemars(with = "String")]
     pub dynamic_program: u128,
 }
 

@@ -1,10 +1,13 @@
 //! The objectives that splits are compared by, and their order.
 
 use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A number that splits are compared by. Less is better in all objectives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Objective {
     /// Bytes on the fullest tile of any stage.
     Peak,

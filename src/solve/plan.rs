@@ -130,25 +130,12 @@ impl Score {
     }
 }
 
-/// The result of checking a given plan against a problem.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
-    /// All its numbers; `None` if the costs of a stage are missing.
-    pub score: Option<Score>,
-    /// The stages that exceed their limit, and the stages that have no IPU.
-    pub too_large: Vec<usize>,
-    /// Number of missing IPUs.
-    pub missing_ipus: usize,
-    /// The constraints that the plan breaks.
-    pub broken: Vec<Constraint>,
-}
-
-/// Judges `plan` without any search.
+/// The constraints that `plan` breaks.
 ///
 /// # Errors
 /// When the problem contradicts itself, or the plan has another layer order. If constraints
 /// contradict each other, the plan breaks some of them.
-pub fn evaluate(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveError> {
+pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, SolveError> {
     problem.check()?;
     let end = plan.stages.last().map_or(0, |stage| stage.end);
     let layers = problem.layers();
@@ -156,30 +143,17 @@ pub fn evaluate(problem: &Problem<'_>, plan: &Plan) -> Result<Judgement, SolveEr
         return Err(SolveError::OtherPlan { end, layers });
     }
     let stage_of = plan.stage_of();
-    let broken = problem.constraints.iter();
-    let broken = broken
-        .filter(|constraint| !constraint.is_obeyed(&stage_of))
-        .cloned();
-    let fits = |(stage, (range, after)): (usize, (&Range<usize>, usize))| {
-        let limit = problem.limits.of(stage)?;
-        let peak = problem.costs.peak(range.clone(), after);
-        peak.filter(|&peak| peak <= limit)
-    };
-    let stages = plan.with_after().enumerate();
-    let too_large = stages.filter(|&stage| fits(stage).is_none());
-    Ok(Judgement {
-        score: Score::of(problem, plan),
-        too_large: too_large.map(|(stage, _)| stage).collect(),
-        missing_ipus: plan.stages.len().saturating_sub(problem.ipus),
-        broken: broken.collect(),
-    })
+    let constraints = problem.constraints.iter();
+    let broken = constraints.filter(|constraint| !constraint.is_obeyed(&stage_of));
+    Ok(broken.cloned().collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
-    use crate::solve::{Limits, Rule};
+    use crate::solve::Rule;
+    use crate::time::StageTimes;
 
     #[test]
     fn a_plan_covers_every_position_once() {
@@ -225,27 +199,21 @@ mod tests {
     }
 
     #[test]
-    fn a_judgement_names_all_that_a_plan_breaks() {
+    fn a_plan_breaks_constraints() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
         let constraints = [
             Constraint::option(Rule::CutAfter { position: 1 }, "--cut-after b"),
             Constraint::option(Rule::NoCutAfter { position: 0 }, "--no-cut-after a"),
         ];
         let problem = Problem {
-            limits: Limits::ByIpu(&[2, 4]),
             constraints: &constraints,
             ..Problem::new(&costs, &[0, 0], 2, 0)
         };
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
-        let judged = evaluate(&problem, &plan).unwrap();
-        assert_eq!(judged.score.map(|score| score.peak), Some(4));
-        assert_eq!(
-            (judged.too_large.clone(), judged.missing_ipus),
-            (vec![0, 2], 1)
-        );
-        assert_eq!(judged.broken, [constraints[1].clone()]);
+        let expected = vec![constraints[1].clone()];
+        assert_eq!(broken(&problem, &plan), Ok(expected));
         let other = Plan::new(vec![0..1, 1..2], 2).unwrap();
         let error = SolveError::OtherPlan { end: 2, layers: 3 };
-        assert_eq!(evaluate(&problem, &other), Err(error));
+        assert_eq!(broken(&problem, &other), Err(error));
     }
 }

@@ -84,7 +84,7 @@ fn judged_damage(
 ) -> Result<(Option<Warning>, Option<Contradiction>)> {
     let texts: Vec<String> = damage.iter().map(ToString::to_string).collect();
     let found = profile.map(|profile| {
-        let all = damage.iter().any(Damage::bears_on_all);
+        let all = damage.iter().any(Damage::may_change_any_name);
         let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info, all));
         let fullest = profile.recorded.fullest().unwrap_or(0);
         let of_file = ("debug.cbor", texts.join("; "));

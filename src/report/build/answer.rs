@@ -3,13 +3,11 @@
 use super::Inputs;
 use crate::report::step;
 use crate::report::{
-    AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, ProvenBottleneck,
-    ProvenObjective, Refusal, RefusalReason, RelaxationFacts, SharedVariables, Sweep, SweepRow,
+    AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, Refusal, RelaxationFacts,
+    SharedVariables, Sweep, SweepRow,
 };
 use crate::search::{AdviceFor, Answer, Candidate, IpuCount, SearchResult, free_bytes};
-use crate::solve::{
-    Cause, Constraint, Infeasibility, Infeasible, Needed, Plan, Relaxation, Solution,
-};
+use crate::solve::{Constraint, Infeasible, Needed, Plan, Relaxation, Solution};
 use crate::time::narrow;
 
 /// Upper bound on the groups of layers that share variables in a report.
@@ -26,24 +24,11 @@ pub(super) fn proof(found: &SearchResult<'_>) -> Proof {
     let (Answer::Best { solution, .. }, None) = (&found.answer, &request.given) else {
         return none;
     };
-    let objectives = solution.proofs.iter().map(|proof| ProvenObjective {
-        objective: proof.objective.key().to_string(),
-        integer_program: proof.integer_program.to_string(),
-        dynamic_program: proof.dynamic_program.to_string(),
-    });
-    let bottlenecks = solution.bottlenecks.iter().map(|proof| ProvenBottleneck {
-        objective: proof.objective.key().to_string(),
-        below: proof.threshold.to_string(),
-        stages_needed: match proof.infeasibility {
-            Infeasibility::TooManyStages(stages) => Some(stages as u32),
-            Infeasibility::Infeasible => None,
-        },
-    });
     Proof {
         optimal: solution.step.is_none_or(|step| step.is_optimal),
         step_at_least: solution.step.map(|step| narrow(step.at_least)),
-        objectives: objectives.collect(),
-        bottlenecks: bottlenecks.collect(),
+        objectives: solution.proofs.clone(),
+        bottlenecks: solution.bottlenecks.clone(),
         ..none
     }
 }
@@ -75,12 +60,7 @@ impl Inputs<'_> {
         let lowest = infeasible.lowest_peak.as_ref().map(|best| best.score.peak);
         let relaxations = infeasible.relaxations.iter();
         Some(Refusal {
-            reason: match infeasible.cause {
-                Cause::TooLarge => RefusalReason::TooLarge,
-                Cause::TooFewIpus => RefusalReason::TooFewIpus,
-                Cause::PinsOrLimits => RefusalReason::PinsOrLimits,
-                Cause::Pipeline => RefusalReason::Pipeline,
-            },
+            reason: infeasible.cause,
             limit: request.highest_limit(),
             ranges: ranges.collect(),
             cuts_after: (certificate.cuts_after.iter())

@@ -19,7 +19,7 @@ use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, ProfileLookup, WeightTie};
 use crate::profile::ProfileError;
-use crate::report::{EstimateFacts, StepFacts};
+use crate::report::StepFacts;
 use crate::search::SearchResult;
 use std::ops::Range;
 
@@ -116,7 +116,7 @@ impl Report {
         Self {
             cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
             pipeline: inputs.pipeline(found),
-            estimate: found.estimate.map(EstimateFacts::from),
+            estimate: found.estimate,
             proof: split.map(answer::proof),
             split: split.map(|found| inputs.split(found, stages)),
             refusal: inputs.refusal(found),

@@ -1,6 +1,6 @@
 //! Curves of live bytes over steps, of the whole model and of stages.
 
-use super::live_steps::Whole;
+use super::live_steps::FullestTileOfModel;
 use super::named::NamedVariables;
 use super::recorded::first_highest;
 use super::{Detail, Inputs};
@@ -77,9 +77,9 @@ impl Peaks {
         model: &'a Model,
         memory: &'a MemoryModel<'a>,
         positions: &'a Positions,
-    ) -> Option<Whole<'a>> {
+    ) -> Option<FullestTileOfModel<'a>> {
         let (tile, curves) = self.whole.as_ref()?;
-        Some(Whole {
+        Some(FullestTileOfModel {
             model,
             memory,
             positions,

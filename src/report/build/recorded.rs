@@ -86,7 +86,7 @@ impl Inputs<'_> {
         let cycles = self.model.layer_cycles(self.placement)?;
         let estimate = self.search.and_then(|found| found.estimate);
         let cycles = match estimate {
-            Some(estimate) => estimate.scale.cycles(cycles),
+            Some(estimate) => estimate.scale().cycles(cycles),
             None => cycles,
         };
         let milliseconds = |count: u64| {

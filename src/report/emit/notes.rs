@@ -4,7 +4,7 @@ use super::lines::{FULLEST, Lines, SHORTFALL, STAGES};
 use super::pipeline::Pipeline;
 use crate::memory::Schedule;
 use crate::report::text::grouped;
-use crate::report::{EstimateFacts, NO_VERDICT, Units, sentences};
+use crate::report::{Estimate, NO_VERDICT, Units, sentences};
 
 /// Adds the notes that every form has. The first one warns of a split that does not fit.
 pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
@@ -19,7 +19,7 @@ pub(super) fn begin(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
         .report
         .estimate
         .iter()
-        .flat_map(EstimateFacts::sentences)
+        .flat_map(Estimate::sentences)
     {
         let text = sentence.capital();
         let text = text.plain(Units::Bytes, pipeline.report.pseudo_layers);

@@ -46,6 +46,7 @@ declare namespace Json {
   type ModuleCalls = { begin?: string | null; inside?: string | null; leaf?: string | null; operations_before?: number; output?: string | null; top?: string[]; };
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
+  type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles" | "earliest_cuts";
   type OtherSplit = { change: number; fits: boolean; fullest_tile_bytes: number; micro_batches?: number | null; milliseconds?: number | null; options: string; stages: ((string | null)[])[]; streamed_bytes?: number | null; };
   type OverLimit = { bytes: number; layers: (string | null)[]; step?: number | null; tile: number; };
   type OverheadCode = { control_code: number; exchange_code: number; global_exchange_code: number; host_exchange_code: number; vertex_code: number; vertex_state: number; };
@@ -61,8 +62,8 @@ declare namespace Json {
   type PlanRow = { command: string; cycles?: number | null; efficiency?: number | null; ends: number[]; free: number; fullest_stage: number; fullest_tile_bytes: number; ipus: number; is_shortest: boolean; is_within: boolean; lacks_time: boolean; limit: number; micro_batches?: number | null; milliseconds?: number | null; recompute: Recompute; replicas: number; samples_per_second?: number | null; schedule: Schedule; slowest_stage?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; streamed_bytes?: number | null; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
   type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
-  type ProvenBottleneck = { below: string; objective: string; stages_needed?: number | null; };
-  type ProvenObjective = { dynamic_program: string; integer_program: string; objective: string; };
+  type ProvenBottleneck = { below: string; objective: Objective; stages_needed?: number | null; };
+  type ProvenObjective = { dynamic_program: string; integer_program: string; objective: Objective; };
   type Provenance = { app?: any; arguments: string[]; compiled?: string | null; files: Files; framework?: any; layer_name_regex?: string | null; memory_model: string; options?: BuildOption[] | null; poplar?: string | null; popliner: string; target: TargetFacts; };
   type PseudoLayers = "none-first" | "in-and-out" | "out-with-in";
   type Range_of_uint32 = { end: number; start: number; };

@@ -4,9 +4,9 @@ use super::{Sentence, alternatives, other_split, say};
 use crate::report::step::three_digits;
 use crate::report::text::counted;
 use crate::report::{
-    Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RefusalReason, RelaxationFacts,
-    Report,
+    Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report,
 };
+use crate::solve::Cause;
 
 /// The reasons why there is no split.
 pub(in crate::report) struct Obstacles {
@@ -21,21 +21,18 @@ pub(in crate::report) struct Obstacles {
 /// Returns the reasons why no split fits.
 pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
-        (RefusalReason::TooFewIpus, Some(needed)) => too_few(refusal, needed),
-        (RefusalReason::PinsOrLimits, Some(needed)) => Sentence::default().count(needed).text(
+        (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
+        (Cause::PinsOrLimits, Some(needed)) => Sentence::default().count(needed).text(
             " IPUs would be enough with the highest limit and without pins: the pins, or the lower \
              limits of some IPUs, prevent it",
         ),
-        (RefusalReason::Pipeline, _) => say(
+        (Cause::Pipeline, _) => say(
             "the layers by themselves would fit, but not with what the pipeline keeps for the \
              micro-batches under way",
         ),
         _ => say("no number of IPUs is enough: these layers must stay together"),
     };
-    let is_proof = matches!(
-        refusal.reason,
-        RefusalReason::TooLarge | RefusalReason::TooFewIpus
-    );
+    let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
     let kept = refusal.kept_together.iter();
     let mut others: Vec<Sentence> = kept

@@ -1,20 +1,21 @@
 //! Answers of a search for tests: proofs, refusals, other splits, and the time of a step.
 
 use super::*;
+use crate::solve::{BottleneckProof, Cause, Objective, ObjectiveProof};
 
 pub(super) fn proof() -> Proof {
     Proof {
         step_at_least: None,
         objective: "peak".into(),
         optimal: true,
-        objectives: vec![ProvenObjective {
-            objective: "lowest memory on the fullest tile".into(),
-            integer_program: "700024".into(),
-            dynamic_program: "700024".into(),
+        objectives: vec![ObjectiveProof {
+            objective: Objective::Peak,
+            integer_program: 700_024,
+            dynamic_program: 700_024,
         }],
-        bottlenecks: vec![ProvenBottleneck {
-            objective: "lowest memory on the fullest tile".into(),
-            below: "600024".into(),
+        bottlenecks: vec![BottleneckProof {
+            objective: Objective::Peak,
+            below: 600_024,
             stages_needed: Some(3),
         }],
     }
@@ -29,7 +30,7 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         bytes,
     };
     Refusal {
-        reason: RefusalReason::TooFewIpus,
+        reason: Cause::TooFewIpus,
         limit,
         ranges: vec![
             range(vec![None, name("0"), name("1")], 0, limit + 1),

@@ -60,8 +60,8 @@ fn all_that_fit(case: &Case, costs: &PipelineCosts<'_>, limits: &[u64]) -> Vec<R
             let replicas = (IPUS / ipus.min(IPUS)) as u64;
             let is_shared = !pipeline.state.is_sharded() || pipeline.replicas == replicas;
             let plan = solve::Plan::new(split.clone(), memory.layers()).expect("a split");
-            let judged = solve::evaluate(&costs.problem(), &plan).expect("a problem");
-            if !numbers.contains(&ipus) || !is_shared || !judged.broken.is_empty() {
+            let broken = solve::broken(&costs.problem(), &plan).expect("a problem");
+            if !numbers.contains(&ipus) || !is_shared || !broken.is_empty() {
                 continue;
             }
             let after = (0..split.len()).rev();

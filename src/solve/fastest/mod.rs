@@ -200,16 +200,16 @@ struct StageSearch<'a> {
     at_least: Rate,
     best: Candidate,
     /// The stages so far.
-    begun: Vec<Range<usize>>,
+    placed: Vec<Range<usize>>,
     /// By number of stages so far: their costs.
-    taken: Vec<Begun>,
+    taken: Vec<CostsSoFar>,
     /// Number of slots that may still be evaluated.
     left: u64,
 }
 
 /// Costs of the stages so far.
 #[derive(Debug, Clone, Default)]
-struct Begun {
+struct CostsSoFar {
     /// By kind of slot: the cycles of the busiest IPU.
     busiest: Vec<u128>,
     /// Most bytes that an IPU sends or receives, in slots with an even and with an odd number.
@@ -235,16 +235,16 @@ impl<'a> StageSearch<'a> {
             kinds.map(|kind| WorkOfRest::new(kind, stage)).collect()
         };
         let whole = times.stage(&(0..checked.layers()), 0)?;
-        let none_begun = Begun {
+        let at_first = CostsSoFar {
             busiest: vec![0; slots.kinds.len()],
-            ..Begun::default()
+            ..CostsSoFar::default()
         };
         let mut search = Self {
             checked,
             times,
             stages,
-            begun: Vec::new(),
-            taken: vec![none_begun; stages + 1],
+            placed: Vec::new(),
+            taken: vec![at_first; stages + 1],
             micro_batches,
             slots: slots.count(),
             rests: (0..=stages).map(of_rest).collect(),
@@ -268,7 +268,7 @@ impl<'a> StageSearch<'a> {
         if !self.may_be_better() {
             return true;
         }
-        let (stage, start) = (self.begun.len(), self.end());
+        let (stage, start) = (self.placed.len(), self.end());
         if stage == self.stages {
             self.take();
             return true;
@@ -288,7 +288,7 @@ impl<'a> StageSearch<'a> {
                 continue;
             }
             let is_done = self.run();
-            self.begun.pop();
+            self.placed.pop();
             if !is_done {
                 return false;
             }
@@ -307,7 +307,7 @@ impl<'a> StageSearch<'a> {
 
     /// Adds one more stage; `None` if its times are unknown.
     fn begin(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
-        let stage = self.begun.len();
+        let stage = self.placed.len();
         let (parts, out) = self.times.parts(&range, self.stages - 1 - stage)?;
         let (taken, left) = self.taken.split_at_mut(stage + 1);
         let (before, next) = (taken.last()?, left.first_mut()?);
@@ -324,34 +324,34 @@ impl<'a> StageSearch<'a> {
         let update = parts.update + out.map_or(0, |out| out.update);
         next.update = before.update.max(update);
         next.peak = before.peak.max(peak);
-        self.begun.push(range);
+        self.placed.push(range);
         Some(())
     }
 
     /// Costs of the stages so far.
-    fn so_far(&self) -> &Begun {
-        &self.taken[self.begun.len()]
+    fn so_far(&self) -> &CostsSoFar {
+        &self.taken[self.placed.len()]
     }
 
     /// The position after the stages so far.
     fn end(&self) -> usize {
-        self.begun.last().map_or(0, |last| last.end)
+        self.placed.last().map_or(0, |last| last.end)
     }
 
     /// Lower bound on the cycles of a step with the current prefix.
     fn bound(&self) -> u128 {
-        let (stage, begun) = (self.begun.len(), self.so_far());
+        let (stage, placed) = (self.placed.len(), self.so_far());
         let rest = self.bounds.rest(stage, self.end());
         let slots = self.kinds.iter().zip(&self.rests[stage]);
-        let slots = slots.zip(&begun.busiest).map(|((kind, &work), &busiest)| {
+        let slots = slots.zip(&placed.busiest).map(|((kind, &work), &busiest)| {
             let slot = rest.map_or(busiest, |rest| busiest.max(rest.of(work)));
             slot.saturating_mul(kind.count.into())
         });
         let work = slots.fold(0u128, u128::saturating_add);
         let of_step = (self.slots, self.micro_batches);
-        let copies = self.times.copy_cycles(begun.sent, of_step).unwrap_or(0);
+        let copies = self.times.copy_cycles(placed.sent, of_step).unwrap_or(0);
         let update = if self.times.updates_side_by_side() {
-            begun.update
+            placed.update
         } else {
             self.update
         };
@@ -372,7 +372,7 @@ impl<'a> StageSearch<'a> {
 
     /// Takes the stages so far, which are a whole split, if they are better than the best.
     fn take(&mut self) {
-        let found = Candidate::new(self.checked, self.begun.clone());
+        let found = Candidate::new(self.checked, self.placed.clone());
         if let Some(found) = found.filter(|found| found.is_better_than(&self.best)) {
             self.best = found;
         }

@@ -9,9 +9,8 @@ use super::testing::{
     Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
 };
 use super::{
-    BottleneckProof, Conflict, Constraint, Goal, Infeasibility, Judgement, Limits, Objective, Plan,
-    Problem, Score, Solution, SolveError, compare, dynamic_program, evaluate, explain, greedy,
-    integer_program, solve, sweep,
+    BottleneckProof, Conflict, Constraint, Goal, Limits, Objective, Plan, Problem, Score, Solution,
+    SolveError, broken, compare, dynamic_program, explain, greedy, integer_program, solve, sweep,
 };
 use crate::memory::RangeCosts;
 use std::ops::Range;
@@ -59,7 +58,7 @@ fn assert_is_split(case: &Case, solution: &Solution) {
     assert_eq!(positions, (0..case.costs.layers()).collect::<Vec<_>>());
 }
 
-/// The case with stages of at most `threshold` in `objective`.
+/// The case with stages of at most the number of `proof`.
 fn capped(case: &Case, proof: &BottleneckProof) -> Case {
     let mut capped = case.clone();
     let cycles = case.cycles.clone().unwrap_or_default();
@@ -69,11 +68,7 @@ fn capped(case: &Case, proof: &BottleneckProof) -> Case {
             Objective::Cycles => cycles,
             _ => u128::from(peak),
         };
-        if value > proof.threshold {
-            u64::MAX
-        } else {
-            peak
-        }
+        if value > proof.below { u64::MAX } else { peak }
     };
     let least = super::testing::table(case.costs.layers(), u64::MAX - 1, |range| {
         let least = case.costs.least(range.clone()).unwrap_or(u64::MAX);
@@ -102,11 +97,6 @@ fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), T
     let dynamic = dynamic.and_then(|plan| rank(&problem, &plan));
     prop_assert_eq!(dynamic, best);
     Ok(())
-}
-
-/// Does the problem allow the judged plan?
-fn is_allowed(judged: &Judgement) -> bool {
-    judged.too_large.is_empty() && judged.missing_ipus == 0 && judged.broken.is_empty()
 }
 
 proptest! {
@@ -166,9 +156,9 @@ proptest! {
         };
         let problem = case.problem();
         assert_is_split(&case, &solution);
-        let judged = evaluate(&problem, &solution.plan).unwrap();
-        prop_assert!(is_allowed(&judged));
-        prop_assert_eq!(judged.score, Some(solution.score));
+        prop_assert_eq!(broken(&problem, &solution.plan), Ok(Vec::new()));
+        prop_assert!(CheckedProblem::new(&problem).unwrap().allows(&solution.plan));
+        prop_assert_eq!(Score::of(&problem, &solution.plan), Some(solution.score));
         for (proof, &objective) in solution.proofs.iter().zip(case.goal.order()) {
             prop_assert_eq!(proof.objective, objective);
             prop_assert_eq!(Some(proof.integer_program), solution.score.value(objective));
@@ -190,9 +180,9 @@ proptest! {
             return Ok(());
         };
         let mut capped = capped(&case, proof);
-        prop_assert!(proof.threshold < solution.proofs[0].integer_program);
+        prop_assert!(proof.below < solution.proofs[0].integer_program);
         prop_assert_eq!(brute_force(&capped), None);
-        if let Infeasibility::TooManyStages(needed) = proof.infeasibility {
+        if let Some(needed) = proof.stages_needed {
             prop_assert!(needed > case.ipus);
             if !case.limit_by_ipu {
                 capped.ipus = needed;
@@ -202,18 +192,21 @@ proptest! {
     }
 
     #[test]
-    fn a_judgement_is_what_trying_that_split_says(case in any_case(10), bits in any::<u32>()) {
+    fn a_judged_split_is_what_trying_that_split_says(case in any_case(10), bits in any::<u32>()) {
         let layers = case.costs.layers();
         let cuts: Vec<usize> = (1..layers).filter(|cut| bits >> cut & 1 == 1).collect();
         let bounds = [&[0], cuts.as_slice(), &[layers]].concat();
         let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
         let plan = Plan::new(stages, layers).unwrap();
-        let judged = evaluate(&case.problem(), &plan).unwrap();
+        let problem = case.problem();
+        let broken = broken(&problem, &plan).unwrap();
         let is_obedient = obedient(&case).any(|obedient| obedient == cuts);
-        prop_assert_eq!(judged.broken.is_empty() && judged.missing_ipus == 0, is_obedient);
+        let has_ipus = plan.stages().len() <= case.ipus;
+        prop_assert_eq!(broken.is_empty() && has_ipus, is_obedient);
         if is_obedient {
             let tried = super::testing::rank(&case, cuts);
-            prop_assert_eq!(is_allowed(&judged), tried.is_some());
+            let checked = CheckedProblem::new(&problem).unwrap();
+            prop_assert_eq!(checked.allows(&plan), tried.is_some());
             let found = tried.and(rank(&case.problem(), &plan));
             prop_assert_eq!(found, super::testing::rank(&case, plan.cuts().collect()));
         }

@@ -31,8 +31,8 @@ const MAX_SUMS: usize = 400_000;
 /// Upper bound on variables listed on the other tiles, divided equally among them.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// The whole model on its fullest tile, where steps are chosen.
-pub(super) struct Whole<'a> {
+/// The live variables of the whole model on its fullest tile, where steps are chosen.
+pub(super) struct FullestTileOfModel<'a> {
     pub(super) model: &'a Model,
     pub(super) memory: &'a MemoryModel<'a>,
     pub(super) positions: &'a Positions,
@@ -67,7 +67,7 @@ impl ChosenSteps {
     }
 }
 
-impl Whole<'_> {
+impl FullestTileOfModel<'_> {
     /// Returns the variables that are live at the chosen steps. `names` are the names of the listed
     /// variables, in order.
     pub(super) fn live_steps(

@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, Lit, Macro, Token};
 
 /// Types whose text is a part of other messages, after a colon.
-pub const REASONS: [&str; 3] = ["BlobError", "CertificateError", "Damage"];
+pub const REASONS: [&str; 2] = ["BlobError", "Damage"];
 /// Types that hold the text of `usage` and of `BadValue::new`.
 pub const HOLDERS: [&str; 2] = ["BadValue", "UsageError"];
 /// Functions and macros that make a message.

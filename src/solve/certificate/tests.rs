@@ -1,0 +1,185 @@
+//! Certificates are checked from the problem alone.
+
+use super::*;
+use crate::memory::RangeCosts;
+use crate::solve::testing::additive;
+use crate::solve::{Constraint, Rule};
+
+/// What may be wrong with a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::solve) enum CertificateError {
+    /// The limit or the required cuts are not the problem's.
+    #[error("it is about another limit or other constraints than the problem")]
+    OtherProblem,
+    /// A range is empty or beyond the last position.
+    #[error("{0:?} is not a range of positions")]
+    NoRange(Range<usize>),
+    /// A range is within the limit.
+    #[error("{0:?} is within the limit")]
+    WithinLimit(Range<usize>),
+    /// One cut would be inside two ranges, or is already counted as required.
+    #[error("a cut after position {0} counts twice")]
+    CountedTwice(usize),
+    /// The conclusion does not follow from the ranges and cuts.
+    #[error("it proves {0:?}")]
+    Proves(Needed),
+}
+
+impl Certificate {
+    /// Checks the proof only from the costs and constraints of `problem`.
+    ///
+    /// # Errors
+    /// The first defect.
+    pub(in crate::solve) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
+        let cuts = cuts_after(problem.constraints, problem.layers());
+        let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
+        if self.limit != problem.highest_limit()
+            || !self.cuts_after.iter().all(is_required)
+            || !self.cuts_after.is_sorted_by(|a, b| a < b)
+        {
+            return Err(CertificateError::OtherProblem);
+        }
+        let proven = self.proves(problem, &cuts)?;
+        if self.needed == proven {
+            Ok(())
+        } else {
+            Err(CertificateError::Proves(proven))
+        }
+    }
+
+    /// Checks each range, and returns the conclusion. `cuts_after` must be checked already.
+    fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
+        let mut counted = vec![false; cuts.len()];
+        for &position in &self.cuts_after {
+            counted[position] = true;
+        }
+        let mut proven = Needed::Stages(self.ranges.len() + self.cuts_after.len() + 1);
+        for range in &self.ranges {
+            check_over(problem, range, self.limit)?;
+            let mut may_cut = range.start..range.end - 1;
+            let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
+            if may_cut.clone().all(is_forbidden) {
+                proven = Needed::Unsplittable;
+            }
+            let twice = may_cut.find(|&position| {
+                !is_forbidden(position) && std::mem::replace(&mut counted[position], true)
+            });
+            if let Some(position) = twice {
+                return Err(CertificateError::CountedTwice(position));
+            }
+        }
+        Ok(proven)
+    }
+}
+
+/// Checks that `range` is a range of positions, and over `limit`.
+fn check_over(
+    problem: &Problem<'_>,
+    range: &Range<usize>,
+    limit: u64,
+) -> Result<(), CertificateError> {
+    if range.is_empty() || range.end > problem.layers() {
+        return Err(CertificateError::NoRange(range.clone()));
+    }
+    match problem.costs.least(range.clone()) {
+        Some(peak) if peak <= limit => Err(CertificateError::WithinLimit(range.clone())),
+        _ => Ok(()),
+    }
+}
+
+fn together(first: usize, last: usize) -> Constraint {
+    Constraint::option(Rule::Together { first, last }, "")
+}
+
+fn problem<'a>(costs: &'a RangeCosts, constraints: &'a [Constraint]) -> Problem<'a> {
+    Problem {
+        constraints,
+        ..Problem::new(costs, &[0; 4], 2, 5)
+    }
+}
+
+fn proof(problem: &Problem<'_>) -> (Vec<Range<usize>>, Vec<usize>, Needed) {
+    let certificate = certificate(problem).unwrap();
+    assert_eq!(certificate.check(problem), Ok(()));
+    let Certificate {
+        ranges, cuts_after, ..
+    } = certificate;
+    (ranges, cuts_after, certificate.needed)
+}
+
+#[test]
+fn ranges_over_the_limit_meet_only_at_their_end_positions() {
+    let costs = additive(&[3, 2, 1, 5, 4], u64::MAX);
+    let stages = Needed::Stages(4);
+    let expected = (vec![0..3, 2..4, 3..5], vec![], stages);
+    assert_eq!(proof(&problem(&costs, &[])), expected);
+}
+
+#[test]
+fn a_position_over_the_limit_is_enough_alone() {
+    let costs = additive(&[3, 3, 6, 1, 1], u64::MAX);
+    let expected = (
+        std::iter::once(2..3).collect(),
+        vec![],
+        Needed::Unsplittable,
+    );
+    assert_eq!(proof(&problem(&costs, &[])), expected);
+    let even = additive(&[3, 3, 2, 1, 1], u64::MAX);
+    let constraints = [
+        together(0, 1),
+        Constraint::option(Rule::CutAfter { position: 3 }, ""),
+    ];
+    let expected = (
+        std::iter::once(0..2).collect(),
+        vec![],
+        Needed::Unsplittable,
+    );
+    assert_eq!(proof(&problem(&even, &constraints)), expected);
+}
+
+#[test]
+fn required_cuts_count_by_themselves() {
+    let costs = additive(&[1, 1, 5, 1, 1], u64::MAX);
+    let constraints = [
+        Constraint::option(Rule::CutAfter { position: 0 }, ""),
+        together(3, 4),
+    ];
+    // 0 | 1, 2, 3 and 4 | : cuts after 0, inside 1..3, inside 2..5.
+    let expected = (vec![1..3, 2..5], vec![0], Needed::Stages(4));
+    assert_eq!(proof(&problem(&costs, &constraints)), expected);
+}
+
+#[test]
+fn what_proves_nothing_is_refused() {
+    let costs = additive(&[3, 2, 1, 5, 4], u64::MAX);
+    let problem = problem(&costs, &[]);
+    let good = certificate(&problem).unwrap();
+    let with = |ranges: &[Range<usize>], needed| {
+        let changed = Certificate {
+            ranges: ranges.to_vec(),
+            needed,
+            ..good.clone()
+        };
+        changed.check(&problem)
+    };
+    let stages = Needed::Stages;
+    assert_eq!(with(&[0..3, 2..4], stages(3)), Ok(()));
+    let error = CertificateError::Proves(stages(3));
+    assert_eq!(with(&[0..3, 2..4], stages(4)), Err(error));
+    let error = CertificateError::CountedTwice(1);
+    assert_eq!(with(&[0..3, 1..4], stages(3)), Err(error));
+    let error = CertificateError::WithinLimit(0..2);
+    assert_eq!(with(&[0..2, 1..4], stages(3)), Err(error));
+    for range in [3..3, 3..6] {
+        let error = CertificateError::NoRange(range.clone());
+        assert_eq!(with(&[range], stages(2)), Err(error));
+    }
+    let other = Certificate {
+        limit: 4,
+        ..good.clone()
+    };
+    assert_eq!(other.check(&problem), Err(CertificateError::OtherProblem));
+    let cuts_after = vec![2];
+    let other = Certificate { cuts_after, ..good };
+    assert_eq!(other.check(&problem), Err(CertificateError::OtherProblem));
+}
