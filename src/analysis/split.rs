@@ -133,7 +133,11 @@ impl<'a> Layers<'a> {
     }
 
     /// Returns all warnings of the report.
-    fn warnings_of(&self, memory: &MemoryModel<'_>, found: Option<&SearchResult<'_>>) -> Vec<Warning> {
+    fn warnings_of(
+        &self,
+        memory: &MemoryModel<'_>,
+        found: Option<&SearchResult<'_>>,
+    ) -> Vec<Warning> {
         let of_files = self.analysis.warnings.iter();
         let of_files = of_files.map(|(_, warning)| warning.clone());
         let of_search = found.map(|found| warnings_of_search(memory, found));

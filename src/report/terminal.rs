@@ -258,7 +258,7 @@ mod tests {
             "{line}"
         );
         assert!(
-            line.ends_with("fullest tile 600024 needs 3 stages"),
+            line.ends_with("peak 600024 needs 3 stages"),
             "{line}"
         );
         report.proof.as_mut().unwrap().optimal = false;

@@ -78,8 +78,9 @@ const RUNS: [(&str, &[&str]); 6] = [
     ("training-pipelined", &["--fit"]),
 ];
 
-/// Fields with a fixed set of texts, or with texts that decide which sentences there are.
-const FIXED: [&str; 13] = [
+/// Fields with a fixed set of texts, with numbers as texts, or with texts that decide which sentences
+/// there are.
+const FIXED: [&str; 17] = [
     "format",
     "pseudo_layers",
     "schedule",
@@ -93,6 +94,10 @@ const FIXED: [&str; 13] = [
     "options",
     "matched_by",
     "change",
+    "objective",
+    "integer_program",
+    "dynamic_program",
+    "below",
 ];
 
 /// Replaces every text except those of [`FIXED`] fields.
