@@ -257,10 +257,7 @@ mod tests {
             line.starts_with("Optimal: the integer program and the"),
             "{line}"
         );
-        assert!(
-            line.ends_with("peak 600024 needs 3 stages"),
-            "{line}"
-        );
+        assert!(line.ends_with("peak 600024 needs 3 stages"), "{line}");
         report.proof.as_mut().unwrap().optimal = false;
         assert_eq!(section(&report, "proof", &PLAIN), "");
     }

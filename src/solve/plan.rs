@@ -153,7 +153,6 @@ mod tests {
     use super::*;
     use crate::memory::RangeCosts;
     use crate::solve::Rule;
-    use crate::time::StageTimes;
 
     #[test]
     fn a_plan_covers_every_position_once() {
