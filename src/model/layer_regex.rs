@@ -2,7 +2,7 @@
 //! else the operation that follows decides (docs/model.md, "Layers").
 
 use super::Operation;
-use super::layer_options::LayerOrder;
+use super::layers::LayerOrder;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;

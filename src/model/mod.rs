@@ -6,7 +6,6 @@
 //! [`Layering`]s ("Layers").
 
 mod belonging;
-mod call_sites;
 mod code;
 mod contexts;
 mod cycles;
@@ -14,7 +13,6 @@ mod error;
 mod flow;
 mod labels;
 mod layer_cycles;
-mod layer_options;
 mod layer_regex;
 mod layer_warnings;
 mod layers;
@@ -30,10 +28,8 @@ mod placement;
 mod profile_lookup;
 mod recording;
 mod refine;
-mod step_programs;
 #[cfg(test)]
 pub(crate) mod testing;
-mod updates;
 mod use_set_index;
 mod use_sets;
 mod variable_groups;
@@ -43,8 +39,6 @@ mod walk;
 mod windows;
 
 pub use belonging::Belonging;
-use call_sites::CallSites;
-pub use call_sites::NO_CALL;
 pub use code::{CodeKind, GroupCode, ProgramCluster};
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
 pub use error::{ModelError, NoClock, NoCycles};
@@ -52,11 +46,10 @@ use flow::FlowUses;
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use labels::{Label, TensorKind};
 pub use layer_cycles::{CyclesByLayer, PassCycles};
-pub use layer_options::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource,
-};
 pub use layer_regex::{NO_LAYER, Note};
-pub use layers::Layering;
+pub use layers::{
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
+};
 pub use layers_by_ipu::LayersByIpu;
 pub use memory_peak::{MemoryPeak, NamedVariable};
 pub use modules::ModuleCalls;
@@ -71,14 +64,16 @@ pub use placement::{
 };
 pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileLists, TileVariable};
 pub use recording::{Framework, Recording};
-pub use step_programs::{StepProgram, StepPrograms};
 use use_set_index::UseSetIndex;
 use use_sets::Users;
 pub use use_sets::{NO_USERS, UseSets};
 pub use variable_groups::{VariableGroup, VariableGroups};
 pub use variable_uses::{TileUse, VariableUse};
 pub(crate) use variables::members as variables_of;
+use walk::CallSites;
+pub use walk::NO_CALL;
 use windows::StepIndex;
+pub use windows::{StepProgram, StepPrograms};
 
 use crate::debug_info::DebugInfo;
 use crate::message::Warning;
@@ -256,7 +251,7 @@ impl Model {
         if let Some(backward_start) = backward_start {
             let groups = (&operation_groups[..], &use_sets, &named.labels[..]);
             let live = (&collected.data, &profile.classes);
-            updates::mark(groups, live, backward_start, &mut operations);
+            passes::mark_updates(groups, live, backward_start, &mut operations);
         }
         let mut memory_peak =
             with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));

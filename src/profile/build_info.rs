@@ -1,11 +1,14 @@
-//! Origin of a profile: version of Poplar, time, machine and options.
+//! Origin of a profile (version of Poplar, time, machine and options), and a summary of a profile for
+//! users who have several.
 
-use super::ProfileError;
 use super::cells::Cells;
 use super::cycles::or_warn;
 use super::database::Database;
+use super::{FormatVersion, ProfileError, Target};
 use crate::message::Warning;
+use crate::progress::Progress;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Origin of a profile, for reports only. Nothing is computed from it, so a field is `None` or
 /// empty when the profile lacks it. Every table read here occurs in a real profile (report format
@@ -96,4 +99,43 @@ fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>,
     })?;
     options.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(options)
+}
+
+/// Summary of a profile that is made without reading all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// IPUs that the model was compiled for (`target_info.num_ipus`).
+    pub ipus: u64,
+    /// Replicas that the model was compiled for.
+    pub replicas: u64,
+    /// Does the profile have lowered variables?
+    pub has_variables: bool,
+    /// Does the profile have executed steps?
+    pub is_executed: bool,
+}
+
+impl Outline {
+    /// Reads the summary of the profile at `path`.
+    ///
+    /// # Errors
+    /// [`ProfileError`] if the file is no profile, or its target cannot be understood.
+    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+        let mut database = Database::open(path, &Progress::new())?;
+        database.version = FormatVersion::read(&database)?;
+        let target = Target::read(&database)?;
+        let has_rows = |table| -> Result<bool, ProfileError> {
+            Ok(database.has_table(table) && database.has_rows(table)?)
+        };
+        Ok(Self {
+            ipus: target.num_ipus,
+            replicas: target.num_replicas,
+            has_variables: has_rows("vars_info")?,
+            is_executed: has_rows("steps")?,
+        })
+    }
+
+    /// Can the model be split: was it compiled for one IPU, and does the profile have variables?
+    pub fn can_be_split(&self) -> bool {
+        self.ipus == 1 && self.has_variables
+    }
 }

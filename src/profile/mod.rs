@@ -12,24 +12,19 @@ mod database;
 pub mod encoding;
 mod error;
 mod ids;
-mod labels;
 mod liveness;
-mod members;
 mod names;
 mod open;
-mod outline;
 mod program_types;
 mod programs;
-mod read_programs;
 mod recorded;
-mod schema;
 mod target;
 mod tile_bytes;
 mod variable_lists;
 mod variables;
 mod vertices;
 
-pub use build_info::{BuildInfo, ChosenOption};
+pub use build_info::{BuildInfo, ChosenOption, Outline};
 pub use compiled::{
     CompiledProfile, Ipus, LiveByIpu, LiveOnTile, Named, PipelineName, VariableSums,
 };
@@ -38,11 +33,9 @@ use cycles::or_warn;
 pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
 pub use ids::Ids;
-pub use labels::VariableLabel;
 pub use liveness::{LiveClasses, Step};
-pub use names::VariableNames;
+pub use names::{VariableLabel, VariableNames};
 pub(crate) use open::companions;
-pub use outline::Outline;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub(crate) use recorded::{CATEGORIES, TILES};
 pub use recorded::{Recorded, RecordedCategory, RecordedTile, Regions};
@@ -141,8 +134,8 @@ impl Profile {
         let of_classes = (&classes, &class_ids);
         let variables = Variables::read(&database, &target, of_classes)?;
         let (regions, compute_sets) = rayon::join(
-            || members::read_regions(&database, &variables),
-            || members::read_compute_sets(&database, &variables),
+            || variable_lists::read_regions(&database, &variables),
+            || variable_lists::read_compute_sets(&database, &variables),
         );
         let (region_variables, outside) = regions?;
         let compute_set_variables = compute_sets?;

@@ -3,7 +3,7 @@
 use super::cells::Cells;
 use super::database::Database;
 use super::ids::{IdColumn, Ids};
-use super::labels::{LabelKeys, VariableLabel};
+use super::names::{LabelKeys, VariableLabel};
 use super::{LiveClasses, ProfileError, Target};
 use crate::parallel::concatenated;
 use std::mem::take;

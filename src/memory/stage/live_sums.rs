@@ -1,6 +1,8 @@
-//! The live bytes of each stage, step by step, and their highest sum.
+//! The steps at which variables of uses begin and cease to be live, the live bytes of each stage, step
+//! by step, and their highest sum.
 
 use crate::memory::lanes::{self, ByLane, Bytes};
+use crate::memory::neighbours::LiveRanges;
 use crate::memory::pipeline::PHASES;
 
 /// The live bytes of some stages at one step, and the highest so far, by lane.
@@ -77,5 +79,80 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     /// The highest live bytes of a stage in a phase.
     pub(super) fn highest(&self, stage: usize, phase: usize) -> &Highest<B, N> {
         &self.highest[stage][phase]
+    }
+}
+
+/// The rows that change at each step; reused for the next tiles.
+#[derive(Debug, Default)]
+pub(super) struct LiveChanges {
+    /// Starts in `rows` of two lists for each step: rows that end before it, and rows that begin at
+    /// it. One more start marks the end.
+    starts: Vec<u32>,
+    /// Rows of the uses.
+    rows: Vec<u32>,
+}
+
+impl LiveChanges {
+    /// Loads the ranges of all rows but those that are live on every step; there are `steps` steps.
+    pub(super) fn load(&mut self, steps: u32, live: &LiveRanges) {
+        self.starts.clear();
+        self.starts.resize(2 * (steps as usize + 1) + 1, 0);
+        each_change(live, |place, _| self.starts[place] += 1);
+        let mut end = 0;
+        for start in &mut self.starts {
+            end += std::mem::replace(start, end);
+        }
+        self.rows.resize(end as usize, 0);
+        each_change(live, |place, row| {
+            let start = &mut self.starts[place];
+            self.rows[*start as usize] = row;
+            *start += 1;
+        });
+        // Each start has become the start of the next list.
+        self.starts.rotate_right(1);
+        self.starts[0] = 0;
+    }
+
+    /// Rows that cease to be live before a step.
+    pub(super) fn ends(&self, step: u32) -> &[u32] {
+        self.at(2 * step as usize)
+    }
+
+    /// Rows that begin to be live at a step.
+    pub(super) fn begins(&self, step: u32) -> &[u32] {
+        self.at(2 * step as usize + 1)
+    }
+
+    fn at(&self, place: usize) -> &[u32] {
+        &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
+    }
+}
+
+/// Calls `visit` with the index of the list and with the row of each change.
+fn each_change(live: &LiveRanges, mut visit: impl FnMut(usize, u32)) {
+    for row in 0..live.len() as u32 {
+        for &(from, to) in live.of(row as usize).unwrap_or_default() {
+            visit(2 * from as usize + 1, row);
+            visit(2 * to as usize, row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_comes_before_what_begins() {
+        let mut live = LiveRanges::default();
+        for ranges in [Some(&[(0, 2), (3, 4)][..]), None, Some(&[(2, 4)])] {
+            live.push(ranges);
+        }
+        let mut changes = LiveChanges::default();
+        changes.load(4, &live);
+        let ends: Vec<_> = (0..=4).map(|step| changes.ends(step)).collect();
+        let begins: Vec<_> = (0..=4).map(|step| changes.begins(step)).collect();
+        assert_eq!(ends, [&[][..], &[], &[0], &[], &[0, 2]]);
+        assert_eq!(begins, [&[0][..], &[], &[2], &[0], &[]]);
     }
 }

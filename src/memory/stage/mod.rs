@@ -8,7 +8,6 @@
 //! count otherwise. So both share only the preparation (uses of neighbours, lanes, flows, updates),
 //! and tests compare them with each other and with a reference model.
 
-mod live_changes;
 mod live_sums;
 mod parts;
 mod peaks;
@@ -20,7 +19,7 @@ use super::pipeline::{Additions, Flows, PHASES, PlacedStage};
 use super::update::Updating;
 use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
-use live_changes::LiveChanges;
+use live_sums::LiveChanges;
 use peaks::StagePeak;
 use plan::{StagesToCompute, Wanted};
 use rayon::prelude::*;

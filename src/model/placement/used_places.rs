@@ -2,7 +2,7 @@
 
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
 use crate::limits;
-use crate::model::updates::NUMBER_BYTES;
+use crate::model::passes::NUMBER_BYTES;
 use crate::model::{Model, TensorKind};
 use rustc_hash::FxHashSet;
 

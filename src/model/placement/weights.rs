@@ -3,7 +3,7 @@
 use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::used_places::SetBytes;
-use crate::model::updates::NUMBER_BYTES;
+use crate::model::passes::NUMBER_BYTES;
 use crate::model::{Model, TensorKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

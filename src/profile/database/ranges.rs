@@ -7,8 +7,7 @@
 
 use super::super::cells::Cells;
 use super::super::error::ProfileError;
-use super::super::schema::Schema;
-use super::{Database, select};
+use super::{Database, Schema, select};
 use crate::progress::Rows;
 use rayon::prelude::*;
 use rusqlite::Connection;

@@ -61,18 +61,19 @@ fn split(stages: &[&[&str]], max_stages: u32) -> Report {
     report_of(PseudoLayers::InAndOut, stages, max_stages)
 }
 
-/// Gives no module a name.
-const NAMELESS: Modules<'_> = Modules {
-    root: None,
-    layer: None,
-    before: None,
-    after: None,
-};
-
 /// Returns the notes and the text of a form.
 fn emit(form: Form, report: &Report, modules: &Modules<'_>) -> Result<String, EmitError> {
     let emitted = super::emit(form, report, modules)?;
     Ok(emitted.notes + &emitted.text)
+}
+
+/// Returns the notes and the text of a form in which no module has a name.
+fn nameless(form: Form, report: &Report) -> String {
+    emit(form, report, &Modules::default()).unwrap()
+}
+
+fn has(text: &str, part: &str) {
+    assert!(text.contains(part), "{part} in {text}");
 }
 
 fn name(text: &str) -> ModuleName {
@@ -83,7 +84,7 @@ fn name(text: &str) -> ModuleName {
 fn of_layers(template: &ModuleTemplate) -> Modules<'_> {
     Modules {
         layer: Some(template),
-        ..NAMELESS
+        ..Modules::default()
     }
 }
 
@@ -99,7 +100,7 @@ fn code(text: &str) -> String {
 
 #[test]
 fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
-    let text = emit(Form::Examples, &split(&[&["0"], &["2", "3"]], 4), &NAMELESS).unwrap();
+    let text = nameless(Form::Examples, &split(&[&["0"], &["2", "3"]], 4));
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
     for part in [
         "Layers between 0 and 3 are missing from the profile.",
@@ -107,9 +108,9 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
         "proportion of the profile on all IPUs.",
         "belongs on IPU 0, Out (head, loss) on IPU 1:",
     ] {
-        assert!(text.contains(part), "{part} in {text}");
+        has(&text, part);
     }
-    let text = emit(Form::Examples, &split(&[&["1"], &["2"]], 2), &NAMELESS).unwrap();
+    let text = nameless(Form::Examples, &split(&[&["1"], &["2"]], 2));
     assert!(
         !text.contains("missing") && !text.contains("Unused"),
         "{text}"
@@ -118,15 +119,12 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
 
 #[test]
 fn layers_without_numbers_are_counted_in_their_order() {
-    let text = emit(Form::Examples, &split(&[&["10"], &["9"]], 2), &NAMELESS).unwrap();
-    assert!(text.contains("order: 10 9\n"), "{text}");
+    let text = nameless(Form::Examples, &split(&[&["10"], &["9"]], 2));
+    has(&text, "order: 10 9\n");
     let split = split(&[&["encoder0"], &["decoder0\n", "decoder1"]], 2);
-    let text = emit(Form::Examples, &split, &NAMELESS).unwrap();
+    let text = nameless(Form::Examples, &split);
     assert_eq!(code(&text), "layers_per_ipu: [1, 2]\nipus_per_replica: 2\n");
-    assert!(
-        text.contains("order: encoder0 decoder0\\n decoder1\n"),
-        "{text}"
-    );
+    has(&text, "order: encoder0 decoder0\\n decoder1\n");
 }
 
 #[test]
@@ -156,15 +154,10 @@ fn returning(stages: &[&[&str]]) -> Report {
 fn written(form: Form, split: &Report, named: bool) -> String {
     let layer = template("model.layer[{}]");
     let (before, after) = (name("model.embedding"), name("model.head"));
-    let modules = if named {
-        Modules {
-            root: None,
-            layer: Some(&layer),
-            before: Some(&before),
-            after: Some(&after),
-        }
-    } else {
-        of_layers(&layer)
+    let modules = Modules {
+        before: Some(&before).filter(|_| named),
+        after: Some(&after).filter(|_| named),
+        ..of_layers(&layer)
     };
     emit(form, split, &modules).unwrap()
 }
@@ -205,10 +198,7 @@ fn modules_without_a_name_have_a_placeholder() {
     assert_eq!(code(&text).matches("BeginBlock").count(), 3, "{text}");
     assert!(code(&text).lines().last().unwrap().starts_with(head));
     let text = written(Form::PipelineSplits, &split, false);
-    assert!(
-        text.contains("- \"<Out>\"  # write its first module (--module"),
-        "{text}"
-    );
+    has(&text, "- \"<Out>\"  # write its first module (--module");
     let text = written(Form::Keras, &split, false);
     for part in ["of In are unknown. Name", "of Out are unknown. Name"] {
         assert!(
@@ -232,18 +222,15 @@ fn out_returns_to_the_first_ipu() {
     let split = returning(&[&["0"], &["1"]]);
     let text = written(Form::Examples, &split, false);
     assert_eq!(code(&text), "layers_per_ipu: [1, 1]\nipus_per_replica: 2\n");
-    assert!(
-        text.contains("Out (head, loss) on IPU 0: make sure"),
-        "{text}"
-    );
+    has(&text, "Out (head, loss) on IPU 0: make sure");
     let text = written(Form::Poptorch, &split, true);
     let expected = "\npoptorch.BeginBlock(model.embedding, ipu_id=0)\n\
                     poptorch.BeginBlock(model.layer[1], ipu_id=1)\n\
                     poptorch.BeginBlock(model.head, ipu_id=0)\n";
     assert!(code(&text).ends_with(expected), "{text}");
     // Two IPUs run three pipeline stages.
-    assert!(text.contains("AutoStage.AutoIncrement"), "{text}");
-    assert!(text.contains("at least 3 for inference"), "{text}");
+    has(&text, "AutoStage.AutoIncrement");
+    has(&text, "at least 3 for inference");
     assert!(!text.contains("after the last block"), "{text}");
     let text = written(Form::Poptorch, &split, false);
     assert!(code(&text).contains("BeginBlock(..., ipu_id=0)  # replace ... with"));
@@ -253,7 +240,7 @@ fn out_returns_to_the_first_ipu() {
     assert!(text.contains("virtualGraph(0), builder.pipelineStage(2):\n"));
     let text = written(Form::PipelineSplits, &split, true);
     assert_eq!(code(&text), "");
-    assert!(text.contains("cannot say that Out is on IPU 0"), "{text}");
+    has(&text, "cannot say that Out is on IPU 0");
     for &form in Form::value_variants() {
         let text = written(form, &returning(&[&["0", "1"]]), false);
         assert!(
@@ -362,7 +349,7 @@ fn with_modules() -> Report {
 #[test]
 fn modules_of_the_profile_begin_blocks() {
     let report = with_modules();
-    let text = emit(Form::Poptorch, &report, &NAMELESS).unwrap();
+    let text = nameless(Form::Poptorch, &report);
     for part in [
         "poptorch.BeginBlock(model.net.embed, ipu_id=0)\npoptorch.BeginBlock(model.net.h[1], ipu_id=1)\n",
         "# WARNING: 2 operations before model.net.h[1] in its stage belong to no module that begins there",
@@ -370,19 +357,16 @@ fn modules_of_the_profile_begin_blocks() {
         "# WARNING: no module begins where IPU 2 does, or it runs several times.",
         "poptorch.BeginBlock(..., ipu_id=2)",
     ] {
-        assert!(text.contains(part), "{part} in {text}");
+        has(&text, part);
     }
     let root = name("bert");
     let modules = Modules {
         root: Some(&root),
-        ..NAMELESS
+        ..Modules::default()
     };
     let text = emit(Form::Poptorch, &report, &modules).unwrap();
-    assert!(
-        text.contains("BeginBlock(bert.net.h[1], ipu_id=1)"),
-        "{text}"
-    );
-    let text = emit(Form::PipelineSplits, &report, &NAMELESS).unwrap();
+    has(&text, "BeginBlock(bert.net.h[1], ipu_id=1)");
+    let text = nameless(Form::PipelineSplits, &report);
     let expected = "pipeline_splits:\n- \"net/h/1/a\"\n- \"<2>\"  # write";
     assert!(code(&text).starts_with(expected), "{text}");
     // Names from the user take precedence over names from the profile.
@@ -400,7 +384,7 @@ fn modules_of_the_profile_begin_blocks() {
 fn the_end_of_the_encoder_is_a_cut_of_generation() {
     let text = |stages: &[&[&str]]| {
         let report = split(stages, stages.len() as u32);
-        emit(Form::Optimum, &report, &NAMELESS).unwrap()
+        nameless(Form::Optimum, &report)
     };
     let [e0, e1, d0, d1] = ["encoder.0", "encoder.1", "decoder.0", "decoder.1"];
     let right = text(&[&[e0], &[e1], &[d0, d1]]);

@@ -2,7 +2,7 @@
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::NO_NODE;
-use crate::model::updates::NUMBER_BYTES;
+use crate::model::passes::NUMBER_BYTES;
 
 impl Levels<'_> {
     /// Puts an operation after the backward pass of the layers where the parameters are whose
