@@ -99,6 +99,14 @@ def keras_resnet50():
     return of_keras("ResNet50", 224)
 
 
+def keras_inceptionv3():
+    return of_keras("InceptionV3", 299)
+
+
+def keras_nasnet():
+    return of_keras("NASNetMobile", 224)
+
+
 def tf_bert():
     import tensorflow as tf
     import transformers
@@ -119,6 +127,8 @@ MODELS = {
     "resnet50": (resnet50, r"^(layer\d\.\d+)"),
     "t5": (t5, r"(encoder|decoder)\.block\.(\d+)"),
     "unet_sd": (unet_sd, r"^((?:\w+_blocks\.\d+|mid_block)\.(?:resnets|attentions)\.\d+)"),
+    "keras_inceptionv3": (keras_inceptionv3, None),
+    "keras_nasnet": (keras_nasnet, None),
     "keras_resnet50": (keras_resnet50, r"/(conv\d_block\d+)"),
     "keras_xception": (keras_xception, r"/(block\d+)"),
     "tf_bert": (tf_bert, r"layer_\._(\d+)"),
