@@ -17,18 +17,17 @@ pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
-pub(crate) use split::warnings_of_search;
+pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;
 pub(crate) use crate::message::{FileWarnings, displayed};
 use crate::model::{Model, ProfileLookup};
 use crate::profile::Profile;
 use crate::progress::{Progress, Unit};
-use crate::report::{Files, printable};
+use crate::report::{Files, Provenance, printable};
 use crate::saved;
 use crate::witnesses::{Witness, check_debug, judge, one_stage};
 use anyhow::{Context, Result};
-use serde_json::Value;
 use std::path::Path;
 
 /// A model, with information about the files that it was read from.
@@ -38,12 +37,8 @@ pub struct Analysis {
     pub model: Model,
     /// Finds variables by name; `None` for a saved model.
     lookup: Option<ProfileLookup>,
-    /// The files.
-    pub files: Files,
-    /// `framework.json` from the folder of the profile, if it was read.
-    pub framework: Option<Value>,
-    /// `app.json` from the folder of the profile, if it was read.
-    pub app: Option<Value>,
+    /// The files, the compilation, and the files beside the profile if they were read.
+    pub provenance: Provenance,
     /// Number of lowered variables and of contexts read; `None` for a saved model.
     pub counts: Option<(usize, usize)>,
     /// Warnings about the files, each with the path of its file.
@@ -107,16 +102,10 @@ impl Analysis {
         model.warnings.splice(0..0, of_contexts);
         Ok(Self {
             warnings: [of_debug, of_model].concat(),
-            model,
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
-            framework: None,
-            app: None,
-            files: Files {
-                profile: profile.to_string_lossy().into_owned(),
-                debug: Some(debug.to_string_lossy().into_owned()),
-                saved_model: false,
-            },
+            provenance: provenance(&model, Files::of(profile, Some(debug))),
+            model,
         })
     }
 
@@ -127,18 +116,16 @@ impl Analysis {
     /// contradicts itself and `allow_incomplete` is false.
     pub fn load(file: &Path, allow_incomplete: bool) -> Result<Self> {
         let model = saved::load(file).with_context(|| displayed(file))?;
+        let files = Files {
+            saved_model: true,
+            ..Files::of(file, None)
+        };
         Ok(Self {
             warnings: warnings_of(&model, (file, file), allow_incomplete)?,
-            model,
             lookup: None,
             counts: None,
-            framework: None,
-            app: None,
-            files: Files {
-                profile: file.to_string_lossy().into_owned(),
-                debug: None,
-                saved_model: true,
-            },
+            provenance: provenance(&model, files),
+            model,
         })
     }
 
@@ -152,8 +139,13 @@ impl Analysis {
 
     /// Returns the path of the profile for a message.
     fn displayed(&self) -> String {
-        printable(&self.files.profile)
+        printable(&self.provenance.files.profile)
     }
+}
+
+/// Returns where a model comes from.
+fn provenance(model: &Model, files: Files) -> Provenance {
+    Provenance::new(&model.target, &model.made, files)
 }
 
 /// Warnings about a model, each with the path of the file that it is about.

@@ -10,7 +10,6 @@ use crate::report::{Files, FitInputs, Provenance, Report};
 use crate::witnesses::{check_debug, judge};
 use crate::wording::counted;
 use anyhow::{Context, Result};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A compiled model, with information about the files that it was read from.
@@ -20,12 +19,8 @@ pub struct Compilation {
     pub profile: CompiledProfile,
     /// Layers of each IPU; `None` if their names are unknown.
     layers: Option<LayersByIpu>,
-    /// The files.
-    pub files: Files,
-    /// `framework.json` from the folder of the profile, if it was read.
-    pub framework: Option<Value>,
-    /// `app.json` from the folder of the profile, if it was read.
-    pub app: Option<Value>,
+    /// The files, the compilation, and the files beside the profile if they were read.
+    pub provenance: Provenance,
     /// Warnings about the files, each with the path of its file.
     pub warnings: FileWarnings,
 }
@@ -98,16 +93,14 @@ impl Compilation {
         let found = layers_by_ipu(&profile, of_debug, layers, contexts.is_trusted);
         let (layers, of_layers) = found.unwrap_or_else(|error| (None, vec![left_out(error)]));
         warnings.extend(of_layers);
+        let files = Files::of(path, of_debug.map(|(debug, _)| debug));
         Ok(Self {
             layers: layers.filter(|layers| !layers.names.is_empty()),
-            files: Files {
-                profile: path.to_string_lossy().into_owned(),
-                debug: of_debug.map(|(debug, _)| debug.to_string_lossy().into_owned()),
-                saved_model: false,
+            provenance: Provenance {
+                memory_model: "recorded".to_owned(),
+                ..Provenance::new(&profile.target, &profile.made, files)
             },
             profile,
-            framework: None,
-            app: None,
             warnings,
         })
     }
@@ -118,8 +111,7 @@ impl Compilation {
     /// If the reserve leaves nothing of a tile, or there are several limits, but not one for each
     /// IPU.
     pub fn fit(&self, request: &Request) -> Result<Report> {
-        let CompiledProfile { target, made, .. } = &self.profile;
-        let limits = request.limits(target.bytes_per_tile)?;
+        let limits = request.limits(self.profile.target.bytes_per_tile)?;
         let ipus = self.profile.ipus.count as usize;
         if limits.len() > 1 && limits.len() != ipus {
             return Err(usage(format!(
@@ -137,9 +129,7 @@ impl Compilation {
             detail: request.detail,
             provenance: Provenance {
                 arguments: request.arguments.clone(),
-                framework: self.framework.clone(),
-                app: self.app.clone(),
-                ..Provenance::new(target, made, self.files.clone(), "recorded")
+                ..self.provenance.clone()
             },
             warnings: warnings.collect(),
         }))

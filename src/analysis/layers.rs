@@ -101,13 +101,20 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
+    /// IPUs of the split to judge that run nothing, from 0.
+    pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
+        let judged = request.judged.iter();
+        let idle = judged.flat_map(|judged| judged.idle_ipus(&self.placement.positions));
+        idle.collect()
+    }
+
     /// Replaces layers that are over the limit by finer ones: by their parts, or by modules if the
     /// default regex found the layers. `None` if no layer is over the limit, or there are no finer
     /// modules.
     ///
     /// # Errors
     /// If the finer layers share variables in more ways than the memory model holds.
-    pub(crate) fn finer(
+    pub(super) fn finer(
         &self,
         result: &SearchResult<'_>,
         request: &Request,
@@ -151,7 +158,7 @@ impl<'a> Layers<'a> {
     fn finer_modules(&self, too_large: &[usize], request: &Request) -> Option<Layering> {
         let (model, layering) = (self.model(), &self.layering);
         let is_default = matches!(request.layers.source, LayerSource::Best);
-        if !(is_default && request.may_switch_to_modules) || layering.modules().is_some() {
+        if !is_default || request.keeps_layers || layering.modules().is_some() {
             return None;
         }
         let modules = Layering::new(model, &LayerOptions::modules());

@@ -20,14 +20,15 @@ use anyhow::Result;
 
 /// The layers of a model, the limits of a stage, and the answers about splits. The default is the
 /// best split of the layers that describe the model best, on the fewest IPUs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The memory that counts, and the rules by which operations belong to layers.
     pub rules: Rules,
     /// How layers are found.
     pub layers: LayerOptions,
-    /// May layers of the default regex be replaced by modules if one is over the limit by itself?
-    pub may_switch_to_modules: bool,
+    /// Must layers of the default regex stay, even if one is over the limit by itself? Otherwise
+    /// modules replace them.
+    pub keeps_layers: bool,
     /// How operations and variables are placed in layers.
     pub placement: PlacementOptions,
     /// Bytes of memory of each tile: one amount for all IPUs, or one for each. If empty, the memory
@@ -53,7 +54,7 @@ pub struct Request {
     pub constraints: Vec<LayerConstraint>,
     /// A split to judge besides the best one.
     pub judged: Option<JudgedSplit>,
-    /// Is a split requested?
+    /// Is a split requested? [`Layers::split`] always finds one.
     pub split: bool,
     /// Is the best split for each number of IPUs requested?
     pub sweep: bool,
@@ -71,34 +72,6 @@ pub struct Request {
 
 /// Number of IPUs that the original tool assumed without an option.
 const ORIGINAL_IPUS: usize = 16;
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            rules: Rules::Full,
-            layers: LayerOptions::default(),
-            may_switch_to_modules: true,
-            placement: PlacementOptions::default(),
-            memory_per_tile: Vec::new(),
-            reserve: Reserve::Bytes(0),
-            ipus: None,
-            solver: Solver::Ilp,
-            pipeline: PipelineOptions::default(),
-            step: StepOptions::default(),
-            at_micro_batch: None,
-            goal: None,
-            constraints: Vec::new(),
-            judged: None,
-            split: true,
-            sweep: false,
-            plan: false,
-            moves: false,
-            what_if: false,
-            detail: Detail::Full,
-            arguments: Vec::new(),
-        }
-    }
-}
 
 impl Request {
     /// Returns the memory of a tile in bytes, if a tile of the target has `bytes_per_tile`: one

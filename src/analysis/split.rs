@@ -38,75 +38,126 @@ impl<'a> Layers<'a> {
     /// If the request contradicts itself or the layers, the profile cannot be read again for the
     /// names of variables, or data are too uncertain for an answer.
     pub fn split(&self, request: &Request) -> Result<Report> {
-        let (memory, result) = self.search(self.memory()?, request, &Progress::new())?;
-        let finer = result.as_ref().map(|result| self.finer(result, request));
-        match finer.transpose()?.flatten() {
+        let request = &Request {
+            split: true,
+            ..request.clone()
+        };
+        let searched = self.search(&self.memory()?, request, &Progress::new())?;
+        match searched.finer(request)? {
             Some(finer) => finer.split(request),
-            None => self.report(&memory, result.as_ref(), request),
+            None => searched.report(request),
         }
     }
 
-    /// Runs the search that `request` needs, if any. The returned model has the pipeline of the
-    /// answer, with the optimizer state where the answer has it.
-    pub(crate) fn search<'m>(
-        &self,
-        memory: MemoryModel<'m>,
+    /// Runs the search that `request` needs, if any, in the requested pipeline.
+    pub(crate) fn search<'l>(
+        &'l self,
+        memory: &MemoryModel<'l>,
         request: &Request,
         progress: &Progress,
-    ) -> Result<(MemoryModel<'m>, Option<SearchResult<'m>>)> {
+    ) -> Result<SearchedLayers<'l>> {
         let search = request.search(self)?;
         let memory = memory.in_pipeline(request.pipeline(self)?);
         let memory = memory.with_context(|| self.analysis.displayed())?;
-        let Some(search) = search else {
-            return Ok((memory, None));
+        let (memory, result) = match search {
+            None => (memory, None),
+            Some(search) => {
+                let result = search::search(&memory, &self.placement, search, progress);
+                let result = result.map_err(|error| self.refused(error))?;
+                (result.costs.memory.clone(), Some(result))
+            }
         };
-        let result = search::search(&memory, &self.placement, search, progress);
-        let result = result.map_err(|error| match error {
-            // Constraints or ties of weights that contradict each other are wrong usage.
+        let layers = self;
+        Ok(SearchedLayers {
+            layers,
+            memory,
+            result,
+        })
+    }
+
+    /// Returns the error of a search. Constraints or ties of weights that contradict each other are
+    /// wrong usage.
+    fn refused(&self, error: SearchError) -> Error {
+        match error {
             SearchError::Solve(
                 error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
             ) => refused(&error),
             SearchError::TooManyPlaces(_) => Error::from(error).context(self.analysis.displayed()),
             error => error.into(),
-        })?;
-        Ok((result.costs.memory.clone(), Some(result)))
+        }
     }
 
-    /// IPUs of the split to judge that run nothing, from 0.
-    pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
-        let judged = request.judged.as_ref();
-        judged.map_or(Vec::new(), |judged| {
-            judged.idle_ipus(&self.placement.positions)
-        })
+    /// Returns how the report is made.
+    fn provenance(&self, request: &Request) -> Provenance {
+        Provenance {
+            arguments: request.arguments.clone(),
+            layer_name_regex: self.layering.regex().map(ToString::to_string),
+            memory_model: request.rules.name().to_owned(),
+            ..self.analysis.provenance.clone()
+        }
+    }
+}
+
+/// Layers after a search.
+#[derive(Debug)]
+pub(crate) struct SearchedLayers<'l> {
+    pub(crate) layers: &'l Layers<'l>,
+    /// The model in the pipeline of the split, with the optimizer state where the split has it.
+    memory: MemoryModel<'l>,
+    /// The result of the search; `None` if none was requested.
+    pub(crate) result: Option<SearchResult<'l>>,
+}
+
+impl<'l> SearchedLayers<'l> {
+    /// Returns finer layers, as [`Layers::finer`] finds them.
+    pub(crate) fn finer(&self, request: &Request) -> Result<Option<Layers<'l>>> {
+        let finer = self.result.as_ref();
+        let finer = finer.map(|result| self.layers.finer(result, request));
+        Ok(finer.transpose()?.flatten())
+    }
+
+    /// Returns warnings about the search.
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let Some(result) = &self.result else {
+            return Vec::new();
+        };
+        let of_recording = self.memory.recording_warning().into_iter();
+        let of_update = self.memory.update_warning(&result.shown.stages);
+        of_recording.chain(of_update).collect()
     }
 
     /// Builds the report. Names of variables are fetched from the profile, which must not have
     /// changed.
-    pub(crate) fn report(
-        &self,
-        memory: &MemoryModel<'_>,
-        result: Option<&SearchResult<'_>>,
-        request: &Request,
-    ) -> Result<Report> {
-        let Analysis { model, lookup, .. } = self.analysis;
+    pub(crate) fn report(&self, request: &Request) -> Result<Report> {
+        let Self {
+            layers,
+            memory,
+            result,
+        } = self;
+        let result = result.as_ref();
+        let Analysis { model, lookup, .. } = layers.analysis;
         let bytes_per_tile = model.target.bytes_per_tile;
         // Names come with the bytes in the profile, not with bytes estimated for another
         // micro-batch.
         let is_recorded = result.is_none_or(|result| result.estimate.is_none());
         let lookup = lookup.as_ref().filter(|_| is_recorded);
+        let of_files = layers.analysis.warnings.iter();
+        let warnings = of_files.map(|(_, warning)| warning);
+        let warnings = warnings.chain(&layers.warnings).cloned();
         let inputs = Inputs {
             model,
-            layering: &self.layering,
-            placement: &self.placement,
+            layering: &layers.layering,
+            placement: &layers.placement,
             memory,
             search: result,
             peaks: Peaks::new(model, memory, result, request.detail),
             limit: Limits::new(&request.limits(bytes_per_tile)?).highest(),
             detail: request.detail,
-            provenance: self.provenance(request),
-            warnings: self.warnings_of(memory, result),
+            provenance: layers.provenance(request),
+            warnings: warnings.chain(self.warnings()).collect(),
         };
-        let mut report = Report::new(inputs, lookup).with_context(|| self.analysis.displayed())?;
+        let report = Report::new(inputs, lookup);
+        let mut report = report.with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             what_if.memories = request.memories(bytes_per_tile);
             let reserve = |&memory: &u64| request.reserve.of(memory);
@@ -114,43 +165,4 @@ impl<'a> Layers<'a> {
         }
         Ok(report)
     }
-
-    /// Returns how the report is made.
-    fn provenance(&self, request: &Request) -> Provenance {
-        let Analysis { model, files, .. } = self.analysis;
-        Provenance {
-            arguments: request.arguments.clone(),
-            framework: self.analysis.framework.clone(),
-            app: self.analysis.app.clone(),
-            layer_name_regex: self.layering.regex().map(|regex| regex.to_string()),
-            ..Provenance::new(
-                &model.target,
-                &model.made,
-                files.clone(),
-                request.rules.name(),
-            )
-        }
-    }
-
-    /// Returns all warnings of the report.
-    fn warnings_of(
-        &self,
-        memory: &MemoryModel<'_>,
-        found: Option<&SearchResult<'_>>,
-    ) -> Vec<Warning> {
-        let of_files = self.analysis.warnings.iter();
-        let of_files = of_files.map(|(_, warning)| warning.clone());
-        let of_search = found.map(|found| warnings_of_search(memory, found));
-        let all = of_files.chain(self.warnings.iter().cloned());
-        all.chain(of_search.into_iter().flatten()).collect()
-    }
-}
-
-/// Warnings about the result of a search.
-pub(crate) fn warnings_of_search(
-    memory: &MemoryModel<'_>,
-    found: &SearchResult<'_>,
-) -> impl Iterator<Item = Warning> {
-    let of_recording = memory.recording_warning().into_iter();
-    of_recording.chain(memory.update_warning(&found.shown.stages))
 }

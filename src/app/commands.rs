@@ -109,14 +109,12 @@ impl<'a> Commands<'a> {
     /// Returns the command that gives a configuration.
     fn of_row(&self, row: &PlanRow, positions: &Positions) -> Command {
         let is_on_chip = row.state == StatePlace::OnChip;
+        let own = ["--objective", "--optimizer-state", "--replicas"];
         // State on the chip is not streamed.
-        let streaming: &[&str] = match is_on_chip {
-            true => &["--streaming-bandwidth"],
-            false => &[],
-        };
+        let streaming = is_on_chip.then_some("--streaming-bandwidth");
+        let own: Vec<&str> = own.into_iter().chain(streaming).collect();
         let command = Command(self.repeated.clone())
-            .without(&["--objective", "--optimizer-state", "--replicas"])
-            .without(streaming)
+            .without(&own)
             .with("--num-ipus", row.ipus)
             .with("--schedule", row.schedule)
             .with("--recompute", row.recompute)

@@ -12,46 +12,30 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The forms of a report that can be exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ExportForm {
-    /// `--export-json`
-    Json,
-    /// `--export-csv`
-    Csv,
-    /// `--export-markdown`
-    Markdown,
-    /// `--export-html`
-    Html,
-}
+/// Writes a report in one form.
+type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
 
-impl ExportForm {
-    fn option(self) -> &'static str {
-        match self {
-            ExportForm::Json => "--export-json",
-            ExportForm::Csv => "--export-csv",
-            ExportForm::Markdown => "--export-markdown",
-            ExportForm::Html => "--export-html",
-        }
-    }
-
-    /// Returns the form's name, for when several results are printed.
-    fn name(self) -> &'static str {
-        self.option().trim_start_matches('-')
-    }
-}
-
-/// Returns the requested forms, each with its file.
-fn exports(options: &Options) -> impl Iterator<Item = (ExportForm, &Path)> {
-    let exports = [
-        (ExportForm::Json, &options.exports.export_json),
-        (ExportForm::Csv, &options.exports.export_csv),
-        (ExportForm::Markdown, &options.exports.export_markdown),
-        (ExportForm::Html, &options.exports.export_html),
+/// Returns the option, file and writer of each requested form.
+fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
+    let exports = &options.exports;
+    let forms: [(_, _, Writer); 4] = [
+        ("--export-json", &exports.export_json, |report, out| {
+            write_json(report, out)
+        }),
+        ("--export-csv", &exports.export_csv, |report, out| {
+            write_csv(report, out)
+        }),
+        (
+            "--export-markdown",
+            &exports.export_markdown,
+            |report, out| out.write_all(markdown(report).as_bytes()),
+        ),
+        ("--export-html", &exports.export_html, |report, out| {
+            out.write_all(html(report).as_bytes())
+        }),
     ];
-    exports
-        .into_iter()
-        .filter_map(|(form, file)| Some((form, file.as_deref()?)))
+    let forms = forms.into_iter();
+    forms.filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
 /// Does the path mean standard output?
@@ -62,20 +46,20 @@ fn is_standard_output(path: &Path) -> bool {
 /// Returns the number of forms that go to standard output.
 pub(super) fn to_standard_output(options: &Options) -> usize {
     exports(options)
-        .filter(|(_, path)| is_standard_output(path))
+        .filter(|(_, path, _)| is_standard_output(path))
         .count()
 }
 
 /// Refuses to overwrite a file that is also read or written by this run. Checked before any work,
 /// so that no profile is lost. Only a saved model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
-    let mut taken = inputs(options);
+    let mut used = inputs(options);
     for (option, path) in outputs(options)? {
         let written = target(path);
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
         };
-        let mut same = taken.iter().filter(|(_, taken)| *taken == written);
+        let mut same = used.iter().filter(|(_, path)| *path == written);
         let same = same.find(|(other, _)| !is_itself(*other));
         refuse_companion(option, &written, &options.input.profile)?;
         let printed = stdout::is_file(&written).then_some("standard output");
@@ -88,23 +72,21 @@ pub(super) fn check(options: &Options) -> Result<()> {
         if !is_standard_output(path) {
             atomic::check_folder(path).with_context(|| displayed(path))?;
         }
-        taken.push((option, written));
+        used.push((option, written));
     }
     Ok(())
 }
 
 /// Refuses the names of files that SQLite would read as changes to the profile.
 fn refuse_companion(option: &str, written: &Path, profile: &Path) -> Result<()> {
-    match companions(&target(profile))
-        .iter()
-        .any(|other| other == written)
-    {
-        true => Err(usage(format!(
+    let mut companions = companions(&target(profile)).into_iter();
+    if companions.any(|companion| companion == written) {
+        return Err(usage(format!(
             "{option} names {}, which SQLite would read as changes to the profile; give another name",
             displayed(written)
-        ))),
-        false => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 /// Returns all files that are read, or may be, with the option that names each.
@@ -136,8 +118,8 @@ fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
         ));
     }
     let saved = saved.map(|path| ("--save-to-file", path));
-    let forms = exports(options).filter(|(_, path)| !is_standard_output(path));
-    let forms = forms.map(|(form, path)| (form.option(), path));
+    let forms = exports(options).map(|(option, path, _)| (option, path));
+    let forms = forms.filter(|(_, path)| !is_standard_output(path));
     Ok(saved.into_iter().chain(forms).collect())
 }
 
@@ -150,10 +132,11 @@ pub(super) fn write(
     messages: Messages,
 ) -> Result<()> {
     let mut files = Vec::new();
-    for (form, path) in exports(options) {
-        let bytes = rendered(report, form)?;
+    for (option, path, write) in exports(options) {
+        let mut bytes = Vec::new();
+        write(report, &mut bytes)?;
         if is_standard_output(path) {
-            sections.text(form.name(), &bytes)?;
+            sections.text(option.trim_start_matches('-'), &bytes)?;
         } else {
             files.push((path, bytes));
         }
@@ -163,15 +146,4 @@ pub(super) fn write(
         messages.info(format_args!("the report is in {}", displayed(path)));
     }
     Ok(())
-}
-
-fn rendered(report: &Report, form: ExportForm) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match form {
-        ExportForm::Json => write_json(report, &mut bytes)?,
-        ExportForm::Csv => write_csv(report, &mut bytes)?,
-        ExportForm::Markdown => bytes.extend(markdown(report).into_bytes()),
-        ExportForm::Html => bytes.extend(html(report).into_bytes()),
-    }
-    Ok(bytes)
 }

@@ -1,8 +1,8 @@
 //! `--fit`: whether a recorded compilation fits, and how far it is from the prediction.
 
-use super::input::{Beside, debug_path};
+use super::input::{debug_path, read_beside};
 use super::output::{Outputs, read_report_at};
-use super::{Exit, Options, Run};
+use super::{Commands, Exit, Options, Run};
 use crate::analysis::{Compilation, ContextsOf, displayed};
 use crate::report::{Against, Form, Format, Report, Table, tables_of};
 use anyhow::{Context, Result};
@@ -23,7 +23,7 @@ pub(super) fn run(run: &Run, out: &mut impl Write) -> Result<Exit> {
     }
     let outputs = Outputs {
         tables: tables(&run.options, &report),
-        ..Outputs::new(run, report)
+        ..Outputs::new(run, report, Commands::new(&run.options, false))
     };
     outputs.print(out)
 }
@@ -57,9 +57,8 @@ fn read(run: &Run) -> Result<Compilation> {
         messages.warning(Some(file), warning);
     }
     if options.wants_report() {
-        let beside = Beside::read(options, messages);
-        compilation.warnings.extend(beside.warnings);
-        (compilation.framework, compilation.app) = beside.files;
+        let ignored = read_beside(options, messages, &mut compilation.provenance);
+        compilation.warnings.extend(ignored);
     }
     Ok(compilation)
 }

@@ -7,7 +7,7 @@ use crate::limits;
 use crate::message::{Unreadable, Warning, usage};
 use crate::profile::Outline;
 use crate::progress::Unit;
-use crate::report::printable;
+use crate::report::{Provenance, printable};
 use crate::witnesses::Witness;
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -39,9 +39,8 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Analysis> {
         messages.info(format_args!("the model is saved in {}", displayed(file)));
     }
     if options.wants_report() {
-        let beside = Beside::read(options, messages);
-        analysis.warnings.extend(beside.warnings);
-        (analysis.framework, analysis.app) = beside.files;
+        let ignored = read_beside(options, messages, &mut analysis.provenance);
+        analysis.warnings.extend(ignored);
     }
     Ok(analysis)
 }
@@ -84,31 +83,26 @@ pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// The contents of the files beside a profile.
-pub(super) struct Beside {
-    /// `framework.json` and `app.json`.
-    pub(super) files: (Option<Value>, Option<Value>),
-    /// Warnings about files that could not be read.
-    pub(super) warnings: FileWarnings,
-}
-
-impl Beside {
-    /// Reads both files. A file that cannot be read becomes a warning.
-    pub(super) fn read(options: &Options, messages: Messages) -> Self {
-        let mut warnings = Vec::new();
-        let mut read = |name: &str| {
-            json_beside(&options.input.profile, name).unwrap_or_else(|error| {
-                let error = printable(&error.to_string());
-                let warning =
-                    Warning::new(format!("{name} beside the profile is ignored: {error}"));
-                messages.warning(None, &warning);
-                warnings.push((displayed(&options.input.profile), warning));
-                None
-            })
-        };
-        let files = BESIDE.map(&mut read).into();
-        Self { files, warnings }
-    }
+/// Reads the files beside the profile into `provenance`. Returns a warning for each file that cannot
+/// be read.
+pub(super) fn read_beside(
+    options: &Options,
+    messages: Messages,
+    provenance: &mut Provenance,
+) -> FileWarnings {
+    let profile = &options.input.profile;
+    let mut warnings = Vec::new();
+    let mut read = |name: &str| {
+        json_beside(profile, name).unwrap_or_else(|error| {
+            let error = printable(&error.to_string());
+            let warning = Warning::new(format!("{name} beside the profile is ignored: {error}"));
+            messages.warning(None, &warning);
+            warnings.push((displayed(profile), warning));
+            None
+        })
+    };
+    [provenance.framework, provenance.app] = BESIDE.map(&mut read);
+    warnings
 }
 
 /// Reads a small JSON file beside the profile; `None` if there is no file.

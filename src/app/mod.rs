@@ -16,9 +16,8 @@ mod tables;
 
 pub use options::{Effect, NoEffect, Options};
 
-use crate::analysis::{Layers, Request, displayed, warnings_of_search};
+use crate::analysis::{Layers, Request, SearchedLayers, displayed};
 use crate::interrupt;
-use crate::memory::MemoryModel;
 use crate::message::{UsageError, Warning, refused};
 use crate::parallel;
 use crate::progress::{Progress, Unit};
@@ -199,36 +198,28 @@ impl Run {
     /// itself.
     fn outputs(&self, layers: &Layers<'_>) -> Result<Outputs<'_>> {
         let memory = layers.memory()?;
-        let search = |progress: &Progress| layers.search(memory.clone(), &self.request, progress);
-        let (searched, result) = self.messages.while_showing(search)?;
-        if let Some(result) = &result
-            && let Some(finer) = layers.finer(result, &self.request)?
-        {
+        let search = |progress: &Progress| layers.search(&memory, &self.request, progress);
+        let searched = self.messages.while_showing(search)?;
+        if let Some(finer) = searched.finer(&self.request)? {
             self.describe_source(&finer);
             return self.outputs(&finer);
         }
+        let searched = ManuallyDrop::new(searched);
         let tables = tables::tables(&self.options, layers, &memory)?;
         let diagnosis = tables::diagnosis(&self.options, layers.model(), &memory);
-        let (memory, result) = (ManuallyDrop::new(searched), ManuallyDrop::new(result));
-        self.describe_search(layers, &memory, result.as_ref());
-        let report = self.report(layers, &memory, result.as_ref())?;
+        self.describe_search(&searched);
+        let commands = Commands::new(&self.options, layers.are_switched);
         Ok(Outputs {
             tables,
             diagnosis,
-            greedy: result.as_ref().and_then(greedy),
-            commands: self.commands(layers.are_switched),
-            ..Outputs::new(self, report)
+            greedy: searched.result.as_ref().and_then(greedy),
+            ..Outputs::new(self, self.report(&searched, &commands)?, commands)
         })
     }
 
     /// Says which IPUs are idle, and warns of what the search found.
-    fn describe_search(
-        &self,
-        layers: &Layers<'_>,
-        memory: &MemoryModel<'_>,
-        result: Option<&SearchResult<'_>>,
-    ) {
-        let idle = layers.idle_ipus(&self.request);
+    fn describe_search(&self, searched: &SearchedLayers<'_>) {
+        let idle = searched.layers.idle_ipus(&self.request);
         if !idle.is_empty() {
             let names: Vec<String> = idle.iter().map(usize::to_string).collect();
             self.messages.summary(format_args!(
@@ -237,43 +228,27 @@ impl Run {
                 names.join(", ")
             ));
         }
-        let warnings = result
-            .into_iter()
-            .flat_map(|result| warnings_of_search(memory, result));
-        for warning in warnings {
+        for warning in searched.warnings() {
             self.messages.warning(None, &warning);
         }
     }
 
     /// Makes the report, with the commands that only the command line can write.
-    fn report(
-        &self,
-        layers: &Layers<'_>,
-        memory: &MemoryModel<'_>,
-        result: Option<&SearchResult<'_>>,
-    ) -> Result<Report> {
+    fn report(&self, searched: &SearchedLayers<'_>, commands: &Commands<'_>) -> Result<Report> {
         let mut report = self.messages.while_showing(|progress| {
             let _task = progress.begin("making the report", Unit::Rows, 0);
-            layers.report(memory, result, &self.request)
+            searched.report(&self.request)
         })?;
         self.check_verdict(&report)?;
-        let commands = self.commands(layers.are_switched);
         if let Some(what_if) = &mut report.what_if {
-            let chosen = report
-                .pipeline
-                .iter()
-                .flat_map(PipelineFacts::chosen_options);
+            let pipeline = report.pipeline.iter();
+            let chosen = pipeline.flat_map(PipelineFacts::chosen_options);
             what_if.arguments = commands.repeated.iter().cloned().chain(chosen).collect();
         }
         if let Some(plan) = &mut report.plan {
-            commands.add_to(plan, &layers.placement.positions);
+            commands.add_to(plan, &searched.layers.placement.positions);
         }
         Ok(report)
-    }
-
-    /// Returns the writer of suggested commands.
-    fn commands(&self, by_modules: bool) -> Commands<'_> {
-        Commands::new(&self.options, by_modules)
     }
 
     /// Refuses a verdict that missing or contradictory data could change, unless that is allowed.
@@ -296,21 +271,18 @@ fn greedy(result: &SearchResult<'_>) -> Option<Greedy> {
 /// Refuses an option that affects no requested result. If the original tool would have accepted the
 /// command line, only warns.
 fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
-    match &options.no_effect {
-        None => Ok(()),
-        Some(NoEffect {
-            option,
-            on,
-            is_original: true,
-        }) => {
-            let warning = Warning::new(format!(
-                "{option} changes none of these results; give it with {on}, or leave it out"
-            ));
-            messages.warning(None, &warning);
-            Ok(())
-        }
-        Some(no_effect) => Err(refused(no_effect)),
+    let Some(no_effect) = &options.no_effect else {
+        return Ok(());
+    };
+    if !no_effect.is_original {
+        return Err(refused(no_effect));
     }
+    let NoEffect { option, on, .. } = no_effect;
+    let warning = Warning::new(format!(
+        "{option} changes none of these results; give it with {on}, or leave it out"
+    ));
+    messages.warning(None, &warning);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! IPU?
 
 use super::messages::Messages;
-use super::{Options, Run};
+use super::{Commands, Options, Run};
 use crate::message::Warning;
 use crate::model::Model;
 use crate::profile::{Outline, RecordedTile};
@@ -60,7 +60,7 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
     ));
     let is_answered = run.request.ipus.is_none();
     if is_answered && !run.options.wants_report() {
-        messages.lines(&run.commands(false).after_one_ipu());
+        messages.lines(&Commands::new(&run.options, false).after_one_ipu());
     }
     Ok(is_answered)
 }

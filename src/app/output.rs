@@ -6,9 +6,9 @@ use super::{Commands, Exit, Options, Run, export};
 use crate::limits;
 use crate::message::{Warning, displayed, refused};
 use crate::report::compare::{Comparison, read as read_report};
-use crate::report::emit::{self, Emitted, Modules};
+use crate::report::emit::{self, EmitError, Modules};
 use crate::report::{
-    Form, Format, Part, PlanFacts, Report, Section, Table, plan_table, sweep_table, terminal,
+    Form, Format, Part, PlanFacts, Report, Section, Split, Table, plan_table, sweep_table, terminal,
 };
 use crate::solve::Greedy;
 use crate::wording::counted;
@@ -27,7 +27,6 @@ pub(super) struct Outputs<'a> {
     /// The answer of the search of the original tool.
     pub(super) greedy: Option<Greedy>,
     pub(super) report: Report,
-    /// Suggests commands.
     pub(super) commands: Commands<'a>,
     /// The earlier report of `--compare`.
     pub(super) earlier: Option<Report>,
@@ -65,7 +64,7 @@ fn modules(options: &Options) -> Modules<'_> {
 
 impl<'a> Outputs<'a> {
     /// Returns outputs that have only a report.
-    pub(super) fn new(run: &'a Run, report: Report) -> Self {
+    pub(super) fn new(run: &'a Run, report: Report, commands: Commands<'a>) -> Self {
         Self {
             options: &run.options,
             messages: run.messages,
@@ -73,7 +72,7 @@ impl<'a> Outputs<'a> {
             diagnosis: Vec::new(),
             greedy: None,
             report,
-            commands: run.commands(false),
+            commands,
             earlier: None,
         }
     }
@@ -90,8 +89,7 @@ impl<'a> Outputs<'a> {
 
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
-            let verdict = |section: &Section| section.part == Part::Verdict;
-            self.messages.sections(&self.report, verdict);
+            self.print_parts(&[Part::Verdict]);
         }
         for table in &self.tables {
             sections.table(table)?;
@@ -102,12 +100,11 @@ impl<'a> Outputs<'a> {
         }
         export::write(self.options, &self.report, sections, self.messages)?;
         if self.options.results.explain {
-            let explained = |section: &Section| section.part == Part::Explanation;
-            self.messages.sections(&self.report, explained);
+            self.print_parts(&[Part::Explanation]);
         }
         if let Some(fit) = &self.report.fit {
             sections.flush()?;
-            self.print_rest(self.options.results.format == Format::Table);
+            self.print_rest(true);
             return Ok(exit_of(fit.fits));
         }
         if self.compare(sections)? {
@@ -119,84 +116,83 @@ impl<'a> Outputs<'a> {
 
     /// Returns the number of results on standard output.
     fn count(&self) -> usize {
-        let options = self.options;
-        let search = [
-            options.results.solve,
-            options.results.sweep,
-            options.results.plan,
-        ];
-        let search = search.into_iter().filter(|is_wanted| *is_wanted).count();
+        let results = &self.options.results;
+        let search = [results.solve, results.sweep, results.plan].map(usize::from);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
-        let exports = export::to_standard_output(options);
-        tables + search + options.results.forms().len() + exports + compared
+        let exports = export::to_standard_output(self.options);
+        tables + search.iter().sum::<usize>() + results.forms().len() + exports + compared
     }
 
     /// Prints the results of the search. The exit code says whether the model fits.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
-        let report = &self.report;
-        if report.sweep.is_some() {
-            let table = sweep_table(report);
-            sections.table(&self.for_readers(table))?;
-        }
-        if let Some(plan) = &report.plan {
-            let recommended = |section: &Section| section.part == Part::Recommendation;
-            if plan.has_recommendation {
-                self.messages.sections(report, recommended);
-            }
-            let table = plan_table(report);
-            if !(table.rows.is_empty() && self.options.results.format == Format::Table) {
-                sections.table(&self.for_readers(table))?;
-            }
-        }
+        let (report, results) = (&self.report, &self.options.results);
+        self.print_sweep_and_plan(sections)?;
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
         };
-        let is_planned = self.options.results.plan && !self.options.results.wants_verdict();
+        let is_planned = results.plan && !results.wants_verdict();
         if !is_planned {
             self.print_verdict();
         }
-        let forms = self.options.results.forms();
-        let emit = |form| emit::emit(form, report, &modules(self.options));
-        let emitted: Result<Vec<Emitted>, _> = forms.iter().copied().map(emit).collect();
-        let emitted = emitted.map_err(|error| refused(&error))?;
-        if self.options.results.solve {
-            sections.stages(report, split)?;
+        self.print_split(split, sections)?;
+        if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
+            return Ok(self.print_plan(plan));
         }
-        for (form, emitted) in forms.iter().zip(&emitted) {
+        self.print_rest(results.solve);
+        self.print_parts(&[Part::Plan]);
+        self.messages.lines(&self.commands.after_split(report));
+        let is_good = split.fits && report.is_in_time();
+        Ok(exit_of(is_good || !results.wants_verdict()))
+    }
+
+    /// Prints a table of the best splits by number of IPUs, and one of the plan.
+    fn print_sweep_and_plan(&self, sections: &mut Sections<'_, impl Write>) -> Result<()> {
+        let is_aligned = self.options.results.format == Format::Table;
+        let for_readers = |table: Table| match is_aligned {
+            true => table,
+            false => table.shown_in(Form::Csv),
+        };
+        if self.report.sweep.is_some() {
+            sections.table(&for_readers(sweep_table(&self.report)))?;
+        }
+        if let Some(plan) = &self.report.plan {
+            if plan.has_recommendation {
+                self.print_parts(&[Part::Recommendation]);
+            }
+            let table = plan_table(&self.report);
+            if !(table.rows.is_empty() && is_aligned) {
+                sections.table(&for_readers(table))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the split for programs: its stages, and as configuration.
+    fn print_split(&self, split: &Split, sections: &mut Sections<'_, impl Write>) -> Result<()> {
+        let results = &self.options.results;
+        let modules = modules(self.options);
+        let forms = results.forms().into_iter();
+        let emitted = forms.map(|form| Ok((form, emit::emit(form, &self.report, &modules)?)));
+        let emitted: Result<Vec<_>, EmitError> = emitted.collect();
+        let emitted = emitted.map_err(|error| refused(&error))?;
+        if results.solve {
+            sections.stages(&self.report, split)?;
+        }
+        for (form, emitted) in &emitted {
             if !emitted.notes.is_empty() {
                 self.messages.whole(emitted.notes.trim_end());
             }
             sections.text(&form.section(), emitted.text.as_bytes())?;
         }
-        sections.flush()?;
-        if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
-            return Ok(self.print_plan(plan));
-        }
-        self.print_rest(self.options.results.solve && self.options.results.format == Format::Table);
-        self.messages
-            .sections(report, |section| section.part == Part::Plan);
-        self.messages.lines(&self.commands.after_split(report));
-        Ok(exit_of(
-            split.fits && report.is_in_time() || !self.options.results.wants_verdict(),
-        ))
-    }
-
-    /// Reduces a table to the columns for programs, unless it is aligned for people.
-    fn for_readers(&self, table: Table) -> Table {
-        match self.options.results.format {
-            Format::Table => table,
-            _ => table.shown_in(Form::Csv),
-        }
+        Ok(sections.flush()?)
     }
 
     /// Says which configuration is recommended, or why nothing fits.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if !plan.has_recommendation {
             self.print_verdict();
-            self.print_rest(
-                self.options.results.solve && self.options.results.format == Format::Table,
-            );
+            self.print_rest(self.options.results.solve);
         }
         let of_plan = |section: &Section| section.part == Part::Plan || section.id == "tried";
         self.messages.sections(&self.report, of_plan);
@@ -210,26 +206,32 @@ impl<'a> Outputs<'a> {
 
     /// Says whether the split fits, before anything else about it.
     fn print_verdict(&self) {
-        let (report, messages) = (&self.report, self.messages);
         if let Some(greedy) = &self.greedy {
-            messages.summary(format_args!(
+            self.messages.summary(format_args!(
                 "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
                 if greedy.fits { "settled" } else { "gave up" },
                 greedy.proportion,
                 counted(greedy.min_layers, "layer")
             ));
         }
-        messages.sections(report, |section| section.part == Part::Verdict);
+        self.print_parts(&[Part::Verdict]);
+    }
+
+    /// Prints parts of the report for people.
+    fn print_parts(&self, parts: &[Part]) {
+        let is_wanted = |section: &Section| parts.contains(&section.part);
+        self.messages.sections(&self.report, is_wanted);
     }
 
     /// Prints the sentences about the split for people, and its table unless standard output has it
-    /// (`is_printed`).
+    /// as a table for people (`is_printed`).
     fn print_rest(&self, is_printed: bool) {
-        self.messages
-            .sections(&self.report, |section| match section.part {
-                Part::Table => !is_printed,
-                part => [Part::Answer, Part::Proof].contains(&part),
-            });
+        let has_table = is_printed && self.options.results.format == Format::Table;
+        let is_wanted = |section: &Section| match section.part {
+            Part::Table => !has_table,
+            part => [Part::Answer, Part::Proof].contains(&part),
+        };
+        self.messages.sections(&self.report, is_wanted);
     }
 
     /// Prints the changes since the earlier report. True if the model no longer fits, but did

@@ -4,6 +4,7 @@ use crate::profile::{BuildInfo, ChosenOption, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::path::Path;
 
 /// The files and options that a report was made from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,9 +69,21 @@ pub struct BuildOption {
     pub value: String,
 }
 
+impl Files {
+    /// Returns the files that were read.
+    pub fn of(profile: &Path, debug: Option<&Path>) -> Self {
+        Self {
+            profile: profile.to_string_lossy().into_owned(),
+            debug: debug.map(|debug| debug.to_string_lossy().into_owned()),
+            saved_model: false,
+        }
+    }
+}
+
 impl Provenance {
-    /// Returns the provenance of a profile and its files, without the arguments.
-    pub fn new(target: &Target, made: &BuildInfo, files: Files, memory_model: &str) -> Self {
+    /// Returns the provenance of a profile and its files, without the arguments and the memory
+    /// model.
+    pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
         let option = |of: &str, option: &ChosenOption| BuildOption {
             of: of.to_string(),
             name: option.name.clone(),
@@ -83,7 +96,6 @@ impl Provenance {
         Self {
             popliner: env!("CARGO_PKG_VERSION").to_string(),
             files,
-            memory_model: memory_model.to_string(),
             target: TargetFacts {
                 architecture: target.architecture.clone(),
                 tiles: target.num_tiles,

@@ -141,9 +141,10 @@ impl FromStr for IpuCount {
 }
 
 /// How to search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Solver {
     /// The integer program.
+    #[default]
     Ilp,
     /// The search of the original tool, without objectives, constraints and tied weights.
     Greedy,
@@ -156,6 +157,12 @@ pub enum Reserve {
     Bytes(u64),
     /// Thousandths of a per cent.
     PerCent(u64),
+}
+
+impl Default for Reserve {
+    fn default() -> Self {
+        Self::Bytes(0)
+    }
 }
 
 impl Reserve {

@@ -49,11 +49,12 @@ pub struct Inputs<'a> {
 }
 
 /// How much a report has beside the split. More detail takes more time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Detail {
     /// The split, its proof or refusal, and the recorded memory.
     Split,
     /// Everything except data that only a page shows.
+    #[default]
     Full,
     /// Everything.
     Page,

@@ -218,7 +218,10 @@ fn the_compilation_is_judged_by_what_poplar_recorded() {
         layers: None,
         limits: vec![target.bytes_per_tile],
         detail: Detail::Page,
-        provenance: Provenance::new(target, &profile.made, files, "recorded"),
+        provenance: Provenance {
+            memory_model: "recorded".to_owned(),
+            ..Provenance::new(target, &profile.made, files)
+        },
         warnings: Vec::new(),
     });
     let memory = report.memory;

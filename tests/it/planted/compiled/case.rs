@@ -228,7 +228,10 @@ impl Compiled {
             layers: Some(&self.layers),
             limits: vec![target.bytes_per_tile],
             detail: Detail::Full,
-            provenance: Provenance::new(target, &self.profile.made, files, "recorded"),
+            provenance: Provenance {
+                memory_model: "recorded".to_owned(),
+                ..Provenance::new(target, &self.profile.made, files)
+            },
             warnings: Vec::new(),
         });
         report.fit.expect("whether it fits")
