@@ -22,8 +22,9 @@
 //!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If
 //!   nothing fits, it returns a certificate.
 //! * [`time`] computes the cycles of a stage in each pass, and of a step of the pipeline.
-//! * [`search`] computes the costs of ranges, calls the solver, and computes its splits in full: in
-//!   one pipeline, in others if nothing fits, and over all configurations (`--plan`).
+//! * [`search`] computes the costs of ranges in each pipeline, and has the solver find the
+//!   [`Candidate`](search::Candidate)s: the best split of a pipeline on a number of IPUs. It answers
+//!   with the best one, or says why none fits, and computes the stages of its split in full.
 //! * [`report`] builds one [`Report`](report::Report) from all results, and writes it in the forms
 //!   that people and programs read: JSON, tables, Markdown, a page for the browser, configuration,
 //!   and a comparison with an earlier report. A [`CompiledProfile`](profile::CompiledProfile) of

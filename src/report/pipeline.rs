@@ -59,6 +59,11 @@ pub struct PipelineFacts {
 }
 
 impl PipelineFacts {
+    /// Returns the best splits in other pipelines.
+    pub fn other_splits(&self) -> impl Iterator<Item = &OtherSplit> {
+        self.alternatives.iter().map(|other| &other.split)
+    }
+
     /// Returns the options that request the schedule and the recomputation, if the tool chose them.
     pub fn chosen_options(&self) -> Vec<String> {
         let schedule = self.schedule_by_default && self.schedule != Schedule::None;

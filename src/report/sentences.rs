@@ -9,7 +9,7 @@ mod pipeline;
 mod refusal;
 
 pub(super) use explain::explain;
-pub(super) use pipeline::{alternatives, beside_what_fits, named, other_split, pipeline};
+pub(super) use pipeline::{beside_what_fits, named, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, in_the_way, refusal};
 
 use super::text::{self, counted, grouped, share};
@@ -114,6 +114,12 @@ impl Sentence {
         self.phrase(Phrase::Stages(stages.to_vec()))
     }
 
+    /// Adds the phrases of another sentence.
+    fn and(mut self, other: Sentence) -> Self {
+        self.phrases.extend(other.phrases);
+        self
+    }
+
     /// Joins sentences into one, with `between` between them.
     pub(super) fn join(sentences: impl IntoIterator<Item = Sentence>, between: &str) -> Sentence {
         let mut all = Sentence::default();
@@ -121,7 +127,7 @@ impl Sentence {
             if !all.phrases.is_empty() {
                 all = all.text(between);
             }
-            all.phrases.extend(sentence.phrases);
+            all = all.and(sentence);
         }
         all
     }

@@ -69,8 +69,7 @@ impl StepFacts {
         }
         let step = times.step(stages)?;
         let options = costs.request().step;
-        let clock = times.clock_hertz();
-        let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock));
+        let nanoseconds = nanoseconds_of(Some(step), costs);
         let seconds = nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e9);
         let samples = options
             .micro_batch
@@ -92,7 +91,7 @@ impl StepFacts {
             copy_cycles: step.copies.map(narrow),
             streamed_bytes: streamed,
             streaming_is_counted: streamed
-                .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
+                .map(|_| options.streaming_bandwidth.is_some() && nanoseconds.is_some()),
             slowest_stage: slowest(times, stages) as u32,
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time as f64 / 1e6),
@@ -130,10 +129,15 @@ pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     slowest.map_or(0, |(_, stage)| stage)
 }
 
+/// Returns the nanoseconds of a step; `None` if the step or the clock is unknown.
+pub(super) fn nanoseconds_of(step: Option<StepTime>, costs: &PipelineCosts<'_>) -> Option<u128> {
+    let clock = costs.times.as_ref()?.clock_hertz()?;
+    Some(nanoseconds(step?.cycles, clock))
+}
+
 /// Returns the milliseconds of a step; `None` if the step or the clock is unknown.
 pub(super) fn milliseconds(step: Option<StepTime>, costs: &PipelineCosts<'_>) -> Option<f64> {
-    let clock = costs.times.as_ref()?.clock_hertz()?;
-    Some(nanoseconds(step?.cycles, clock) as f64 / 1e6)
+    nanoseconds_of(step, costs).map(|time| time as f64 / 1e6)
 }
 
 /// Returns the cycles of a step, for a table that compares splits.

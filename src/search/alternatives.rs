@@ -1,10 +1,11 @@
 //! Other pipelines that a user could choose (`--recompute`, `--schedule`, `--optimizer-state`).
 
 use super::{Candidate, PipelineCosts, SearchError};
-use crate::memory::{MemoryModel, Pipeline, Recompute, StatePlace};
+use crate::memory::{Pipeline, PlacedStage, Recompute, StatePlace};
 use crate::progress::Progress;
+use std::ops::Range;
 
-impl<'a> PipelineCosts<'a> {
+impl PipelineCosts<'_> {
     /// The other pipelines, still without costs, with the limits up to which costs must be computed
     /// to find the best split of each.
     pub(super) fn others(&self) -> Result<Vec<Self>, SearchError> {
@@ -46,17 +47,22 @@ impl<'a> PipelineCosts<'a> {
         })
     }
 
-    /// The model without recomputation; `None` if its pipeline has none.
-    pub(super) fn without_recomputation(&self) -> Result<Option<MemoryModel<'a>>, SearchError> {
-        let pipeline = self.pipeline();
+    /// Bytes on the fullest tile of these stages without recomputation; `None` if the pipeline has
+    /// none.
+    pub(super) fn peak_without_recomputation(
+        &self,
+        stages: &[Range<usize>],
+    ) -> Result<Option<u64>, SearchError> {
         let plain = Pipeline {
             recompute: Recompute::None,
-            ..pipeline
+            ..self.pipeline()
         };
-        let recomputes = pipeline.recompute != Recompute::None;
-        Ok(recomputes
-            .then(|| self.memory.in_pipeline(plain))
-            .transpose()?)
+        if plain == self.pipeline() {
+            return Ok(None);
+        }
+        let plain = self.memory.in_pipeline(plain)?;
+        let peaks = plain.peaks(&PlacedStage::of_split(stages));
+        Ok(peaks.into_iter().max())
     }
 }
 

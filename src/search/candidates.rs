@@ -4,7 +4,7 @@
 //! whose split is best by the goal of the request, or has the lowest peak if none fits.
 
 use super::pipeline_costs::compute_costs;
-use super::{IpuCount, PipelineCosts, SearchError};
+use super::{IpuCount, PipelineCosts, SearchError, Solver};
 use crate::memory::{Pipeline, PlacedStage};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Goal, Limits, Plan, Problem, Solution};
@@ -73,28 +73,20 @@ pub(super) struct Candidates<'a> {
 pub(super) struct Choice {
     /// Index of the pipeline.
     pub(super) place: usize,
-    /// Is it certain that nothing fits?
+    /// Is it certain that nothing fits, so that the answer explains why?
     pub(super) is_refused: bool,
     /// Results over all pipelines; `None` if they were not compared.
-    pub(super) of_all: Option<OfAll>,
+    pub(super) of_all: Option<Offer>,
 }
 
-/// Results over all open pipelines.
-pub(super) struct OfAll {
-    /// Smallest number of stages that fit in any of the pipelines.
+/// Results in one pipeline, by which pipelines are compared, or the best ones of all.
+pub(super) struct Offer {
+    /// The best split, which fits or has the lowest peak.
+    best: Option<Candidate>,
+    /// Smallest number of stages that fit.
     pub(super) fewest: Option<usize>,
     /// If nothing fits: the best split on the smallest sufficient number of IPUs.
     pub(super) on_more_ipus: Option<Candidate>,
-}
-
-/// Results in one pipeline, by which pipelines are compared.
-struct Offer {
-    /// Smallest number of stages that fit.
-    fewest: Option<usize>,
-    /// The best split, which fits or has the lowest peak.
-    best: Option<Candidate>,
-    /// If nothing fits: the best split on the smallest sufficient number of IPUs.
-    on_more_ipus: Option<Candidate>,
 }
 
 impl<'a> Candidates<'a> {
@@ -152,20 +144,27 @@ impl<'a> Candidates<'a> {
         }
         let (limit, goal, ipus) = (request.highest_limit(), request.goal, request.ipus);
         let stages = self.usual().more_stages();
+        let is_refused = request.solver == Solver::Ilp;
         let may_fit =
             |costs: &PipelineCosts<'_>| costs.rough.is_some_and(|rough| rough.fits(limit));
         if self.pipelines.iter().any(may_fit) {
             let limit = |costs: &PipelineCosts<'a>| if may_fit(costs) { limit } else { 0 };
             let offers = self.in_each(ipus.highest(), limit, progress, |costs| costs.offer())?;
-            if let Some(place) = first(&offers, |one, other| one.compare(other, goal)) {
-                return Ok(Choice::new(place, false, offers, goal));
+            let by_goal = |one: &Candidate, other: &Candidate| one.compare(other, goal);
+            if let Some(choice) = Choice::of(offers, false, (by_goal, goal)) {
+                return Ok(choice);
             }
         }
         let limit = PipelineCosts::limit_of_best;
         let offers = self.in_each(stages, limit, progress, |costs| costs.refused(progress))?;
         let peak = |candidate: &Candidate| candidate.solution.score.peak;
-        let place = first(&offers, |one, other| peak(one).cmp(&peak(other)));
-        Ok(Choice::new(place.unwrap_or(0), true, offers, goal))
+        let by_peak = |one: &Candidate, other: &Candidate| peak(one).cmp(&peak(other));
+        let choice = Choice::of(offers, is_refused, (by_peak, goal));
+        Ok(choice.unwrap_or(Choice {
+            place: 0,
+            is_refused,
+            of_all: None,
+        }))
     }
 
     /// The pipeline in which the given split is fastest, among those in which it fits; or has the
@@ -227,26 +226,27 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Index of the first of the best candidates of `offers`.
-fn first(offers: &[Offer], compare: impl Fn(&Candidate, &Candidate) -> Ordering) -> Option<usize> {
-    let best = offers.iter().map(|offer| offer.best.as_ref()).enumerate();
-    let best = best.filter_map(|(place, best)| Some((place, best?)));
-    let first = best.min_by(|one, other| compare(one.1, other.1));
-    first.map(|(place, _)| place)
-}
-
 impl Choice {
-    fn new(place: usize, is_refused: bool, offers: Vec<Offer>, goal: Goal) -> Self {
+    /// The first of the pipelines with the best offer; `None` if there is none.
+    fn of(
+        mut offers: Vec<Offer>,
+        is_refused: bool,
+        (compare, goal): (impl Fn(&Candidate, &Candidate) -> Ordering, Goal),
+    ) -> Option<Self> {
+        let best = offers.iter_mut().map(|offer| offer.best.take()).enumerate();
+        let best = best.filter_map(|(place, best)| Some((place, best?)));
+        let (place, best) = best.min_by(|(_, one), (_, other)| compare(one, other))?;
         let fewest = offers.iter().filter_map(|offer| offer.fewest).min();
         let on_more = offers.into_iter().filter_map(|offer| offer.on_more_ipus);
-        Self {
+        Some(Self {
             place,
             is_refused,
-            of_all: Some(OfAll {
+            of_all: Some(Offer {
+                best: Some(best),
                 fewest,
                 on_more_ipus: on_more.min_by(|one, other| one.compare(other, goal)),
             }),
-        }
+        })
     }
 }
 

@@ -152,16 +152,12 @@ fn pipelines(
     let usual = &table.usual().memory;
     let asked = answered.request().pipeline;
     let all = usual.pipeline().possible(asked, usual.is_training());
-    let states = states(table.usual(), numbers, answered.ipus)?;
-    let mut distinct: Vec<Pipeline> = Vec::new();
-    for &(state, replicas) in &states {
-        for pipeline in all.iter().map(|plain| plain.with_state(state, replicas)) {
-            if !distinct.contains(&pipeline) {
-                distinct.push(pipeline);
-            }
-        }
-    }
-    Ok(distinct)
+    let states = states(table.usual(), numbers, answered.ipus)?.into_iter();
+    let in_state = |(state, replicas)| {
+        let all = all.iter();
+        all.map(move |pipeline| pipeline.with_state(state, replicas))
+    };
+    Ok(states.flat_map(in_state).collect())
 }
 
 /// Possible places of the optimizer state, with the number of replicas.

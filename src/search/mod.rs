@@ -29,14 +29,13 @@ pub use pipeline_costs::{PipelineCosts, Question};
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 pub use result::{Answer, Refused, SearchResult, ShownSplit};
 
-use crate::memory::{MemoryModel, PlacedStage};
+use crate::memory::MemoryModel;
 use crate::message::REPORT_THIS;
 use crate::model::{Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, SolveError};
 use candidates::Candidates;
 use result::Solved;
-use std::ops::Range;
 use thiserror::Error;
 
 /// Reason why a search has no result.
@@ -157,7 +156,7 @@ fn in_pipelines<'a>(
     })
 }
 
-impl<'a> PipelineCosts<'a> {
+impl PipelineCosts<'_> {
     /// Solves the request, and returns other pipelines to try, with their costs, if nothing fits or
     /// moves were requested. `is_refused` says that nothing fits for certain.
     fn solve(
@@ -191,16 +190,5 @@ impl<'a> PipelineCosts<'a> {
             None => Solved::Infeasible(Box::new(self.explain(progress)?)),
         };
         Ok((solved, others))
-    }
-
-    /// Bytes on the fullest tile of these stages without recomputation; `None` if the pipeline has
-    /// none.
-    fn peak_without_recomputation(
-        &self,
-        stages: &[Range<usize>],
-    ) -> Result<Option<u64>, SearchError> {
-        let plain = self.without_recomputation()?;
-        let peaks = plain.map(|plain| plain.peaks(&PlacedStage::of_split(stages)));
-        Ok(peaks.and_then(|peaks| peaks.into_iter().max()))
     }
 }

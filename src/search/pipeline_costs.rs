@@ -1,6 +1,6 @@
 //! The model in one pipeline, with the bytes of its ranges of layers.
 
-use super::candidates::OfAll;
+use super::candidates::Offer;
 use super::rough::{self, Rough};
 use super::{Candidate, IpuCount, SearchError, SearchRequest, Solver, ties};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
@@ -322,7 +322,7 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn fewest_ipus(
         &self,
         best: &Solution,
-        of_all: Option<OfAll>,
+        of_all: Option<Offer>,
     ) -> Result<Option<usize>, SearchError> {
         let fewest = match (of_all, self.request().ipus) {
             (Some(all), _) => all.fewest,

@@ -2,7 +2,7 @@
 
 use super::Inputs;
 use super::answer::free_of_stages;
-use crate::report::step::{is_within, nanoseconds, slowest};
+use crate::report::step::{is_within, nanoseconds_of, slowest};
 use crate::report::{PlanFacts, PlanRow};
 use crate::search::{Candidate, SearchResult, free_bytes};
 use crate::time::narrow;
@@ -32,9 +32,7 @@ impl Inputs<'_> {
         let fullest = free.min_by_key(|&(_, free)| free);
         let times = costs.times.as_ref();
         let times = times.map(|times| times.in_pipeline(row.pipeline));
-        let clock = times.as_ref().and_then(|times| times.clock_hertz());
-        let time = score.step.zip(clock);
-        let time = time.map(|(step, clock)| nanoseconds(step.cycles, clock));
+        let time = nanoseconds_of(score.step, costs);
         let options = costs.request().step;
         let replicas = (all_ipus / row.ipus).max(1);
         let samples = options.micro_batch.zip(score.step).zip(time);

@@ -48,7 +48,7 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
             .text(format!(": tile {}{step} is fullest with ", full.tile))
             .amount(full.bytes)
             .text(format!(", {}", of_limit(full.bytes, full.limit))),
-        say("  there: ").join_parts(&full.parts),
+        say("  there: ").and(parts(&full.parts)),
     ];
     lines.extend(of_pipeline(stage, pseudo_layers));
     if let Some(live) = &stage.peak_variables {
@@ -129,14 +129,12 @@ fn accumulation(report: &Report) -> Option<Sentence> {
     )
 }
 
-impl Sentence {
-    fn join_parts(mut self, parts: &Parts) -> Self {
-        let named = Parts::NAMES.into_iter().zip(parts.bytes());
-        let some = named.filter(|&(_, bytes)| bytes > 0);
-        let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes));
-        self.phrases.extend(Sentence::join(some, ", ").phrases);
-        self
-    }
+/// Names the parts that take memory.
+fn parts(parts: &Parts) -> Sentence {
+    let named = Parts::NAMES.into_iter().zip(parts.bytes());
+    let some = named.filter(|&(_, bytes)| bytes > 0);
+    let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes));
+    Sentence::join(some, ", ")
 }
 
 fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
@@ -147,10 +145,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence>
             let name = Sentence::default().name(&category.name);
             name.text(" ").bytes(category.bytes)
         });
-        let mut line = say("  live then by category: ");
-        line.phrases
-            .extend(Sentence::join(categories, ", ").phrases);
-        lines.push(line);
+        lines.push(say("  live then by category: ").and(Sentence::join(categories, ", ")));
     }
     let variable = |variable: &LiveVariable| {
         let line = say("    ")
@@ -198,10 +193,7 @@ fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> Sentenc
         _ => say("  with ").layers(&layer_move.layers),
     };
     let moved = moved.text(format!(" in stage {}: ", layer_move.to_stage));
-    let mut line = moved;
-    line.phrases
-        .extend(Sentence::join([side(0), side(1)], ", ").phrases);
-    line
+    moved.and(Sentence::join([side(0), side(1)], ", "))
 }
 
 fn shared(groups: &[SharedVariables]) -> Vec<Sentence> {

@@ -177,26 +177,13 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
     )
 }
 
-/// Returns a line for each other pipeline that `is_wanted`, if nothing fits in the chosen one.
-pub(in crate::report) fn alternatives(
-    facts: &PipelineFacts,
-    is_wanted: impl Fn(&OtherSplit) -> bool,
-) -> Vec<Sentence> {
-    let others = facts.alternatives.iter().map(|other| &other.split);
-    others
-        .filter(|other| is_wanted(other))
-        .map(other_split)
-        .collect()
-}
-
 /// Returns a line for each other pipeline, if the split fits in the chosen one.
 pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<Sentence> {
-    let others = facts.alternatives.iter().map(|other| &other.split);
     let line = |other: &OtherSplit| match other.fits {
         true => needing(other, " the best split "),
         false => other_split(other),
     };
-    others.map(line).collect()
+    facts.other_splits().map(line).collect()
 }
 
 /// Says whether the best split with changed options fits, its memory, and the time of a step.

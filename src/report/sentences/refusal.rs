@@ -1,10 +1,11 @@
 //! Why nothing fits and what would help, and how a given split compares.
 
-use super::{Sentence, alternatives, other_split, say};
+use super::{Sentence, other_split, say};
 use crate::report::step::three_digits;
 use crate::report::text::counted;
 use crate::report::{
-    Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report,
+    Advice, AdviceFacts, Change, GivenSplit, OverLimit, PipelineFacts, Refusal, RelaxationFacts,
+    Report,
 };
 use crate::solve::Cause;
 
@@ -78,9 +79,8 @@ fn over_limit(range: &OverLimit) -> Sentence {
 /// Returns ways out, each with the option to type.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentence> {
     let mut lines = Vec::new();
-    if let Some(pipeline) = &report.pipeline {
-        lines.extend(alternatives(pipeline, |split| split.fits));
-    }
+    let others = || report.pipeline.iter().flat_map(PipelineFacts::other_splits);
+    lines.extend(others().filter(|other| other.fits).map(other_split));
     let split = report.split.as_ref();
     match &refusal.on_more_ipus {
         Some(split) => lines.push(other_split(split)),
@@ -122,9 +122,7 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
             .text(" it fits: ")
             .stages(&relaxation.stages)
     }));
-    if let Some(pipeline) = &report.pipeline {
-        lines.extend(alternatives(pipeline, |split| !split.fits));
-    }
+    lines.extend(others().filter(|other| !other.fits).map(other_split));
     lines
 }
 
@@ -136,12 +134,11 @@ pub(in crate::report) fn in_the_way(report: &Report) -> Option<Sentence> {
         .text(": ")
         .amount(advice.bytes)
         .text(format!(" on tile {}", advice.tile));
-    let mut head = match report.split.as_ref() {
+    let head = match report.split.as_ref() {
         Some(split) => head.text(" of ").bytes(split.limit),
         None => head,
     };
-    head.phrases.extend(largest(report, advice).phrases);
-    Some(head)
+    Some(head.and(largest(report, advice)))
 }
 
 /// Lists changes that free memory there, and that were not tried or are not enough by themselves.
@@ -150,11 +147,8 @@ pub(in crate::report) fn advice(report: &Report) -> Vec<Sentence> {
         .refusal
         .as_ref()
         .and_then(|refusal| refusal.advice.as_ref());
-    let tried = report
-        .pipeline
-        .iter()
-        .flat_map(|pipeline| &pipeline.alternatives);
-    let tried: Vec<&str> = tried.map(|other| &*other.split.options).collect();
+    let tried = report.pipeline.iter().flat_map(PipelineFacts::other_splits);
+    let tried: Vec<&str> = tried.map(|other| &*other.options).collect();
     let is_news = |change: &&Advice| {
         let option = match change.change {
             Change::StateOffChip => "--optimizer-state off-chip",
@@ -182,11 +176,7 @@ fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
     match (advice.largest.is_empty(), report.liveness.is_some()) {
         (true, true) => all,
         (true, false) => say(" (run on the profile to see the names of the variables)"),
-        (false, _) => {
-            let mut line = say("; the largest variables are ");
-            line.phrases.extend(all.phrases);
-            line
-        }
+        (false, _) => say("; the largest variables are ").and(all),
     }
 }
 
