@@ -50,8 +50,8 @@ const READY: &str = "new Promise((resolve) => {
     look();
 })";
 
-/// Browsers that no test uses at the moment. Starting one takes longer than most tests, so tests
-/// reuse them.
+/// Browsers that no test uses at the moment, each with one page. Starting one takes longer than
+/// most tests, and so does opening a page, so tests reuse both.
 static IDLE: Mutex<Vec<Program>> = Mutex::new(Vec::new());
 
 /// A running browser.
@@ -60,6 +60,8 @@ struct Program {
     commands: File,
     answers: Receiver<Value>,
     number: u64,
+    /// The session of its page.
+    session: Value,
 }
 
 impl Program {
@@ -76,6 +78,12 @@ impl Program {
             .arg(path)
             .args(["--headless", "--no-sandbox", "--disable-gpu"])
             .args(["--disable-dev-shm-usage", "--remote-debugging-pipe"])
+            .args(["--no-first-run", "--disable-extensions", "--disable-sync"])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+            ])
+            .arg("--disable-features=SpareRendererForSitePerProcess")
             .arg(format!(
                 "--user-data-dir={}",
                 folder.join("profile").display()
@@ -93,6 +101,7 @@ impl Program {
             commands: commands.expect("a pipe"),
             answers: listen(answers),
             number: 0,
+            session: Value::Null,
         }
     }
 
@@ -102,12 +111,10 @@ impl Program {
     }
 }
 
-/// A page in a browser, isolated from the pages of other tests.
+/// A page in a browser, which no other test uses at the same time.
 pub struct Browser {
-    /// The browser, until the page is closed.
+    /// The browser, until the test ends.
     program: Option<Program>,
-    context: Value,
-    session: Value,
     /// Messages to this page that answer no command.
     events: Vec<Value>,
 }
@@ -118,29 +125,29 @@ impl Browser {
     pub fn find() -> Option<Self> {
         let path = find()?;
         let idle = IDLE.lock().expect("the browsers").pop();
+        let is_new = idle.is_none();
         let mut browser = Self {
             program: Some(idle.unwrap_or_else(|| Program::start(&path))),
-            context: Value::Null,
-            session: Value::Null,
             events: Vec::new(),
         };
-        browser.open_page();
+        if is_new {
+            browser.open_page();
+        }
+        browser.navigate("about:blank");
+        // A scroll in progress would move the element that is about to be clicked.
+        let still = json!([{"name": "prefers-reduced-motion", "value": "reduce"}]);
+        let media = json!({"media": "", "features": still});
+        browser.send("Emulation.setEmulatedMedia", media);
         Some(browser)
     }
 
     fn open_page(&mut self) {
-        self.context =
-            self.send("Target.createBrowserContext", json!({}))["browserContextId"].take();
-        let page = json!({"url": "about:blank", "browserContextId": self.context});
-        let target = self.send("Target.createTarget", page);
+        let target = self.send("Target.createTarget", json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
-        self.session = self.send("Target.attachToTarget", attach)["sessionId"].take();
+        self.program().session = self.send("Target.attachToTarget", attach)["sessionId"].take();
         for domain in ["Page", "Runtime", "Log", "Network"] {
             self.send(&format!("{domain}.enable"), json!({}));
         }
-        // A scroll in progress would move the element that is about to be clicked.
-        let still = json!([{"name": "prefers-reduced-motion", "value": "reduce"}]);
-        self.send("Emulation.setEmulatedMedia", json!({"features": still}));
     }
 
     fn program(&mut self) -> &mut Program {
@@ -149,13 +156,12 @@ impl Browser {
 
     /// Sends a command and waits for its answer.
     pub fn send(&mut self, method: &str, params: Value) -> Value {
-        let session = self.session.clone();
         let program = self.program();
         program.number += 1;
         let number = program.number;
         let mut command = json!({"id": number, "method": method, "params": params});
-        if !session.is_null() {
-            command["sessionId"] = session;
+        if !program.session.is_null() {
+            command["sessionId"] = program.session.clone();
         }
         let mut bytes = command.to_string().into_bytes();
         bytes.push(0);
@@ -173,7 +179,7 @@ impl Browser {
     }
 
     fn keep(&mut self, event: Value) {
-        if event["sessionId"] == self.session {
+        if event["sessionId"] == self.program().session {
             self.events.push(event);
         }
     }
@@ -256,9 +262,6 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // A failed test may leave a browser in any state.
         if !std::thread::panicking() {
-            self.session = Value::Null;
-            let context = json!({"browserContextId": self.context});
-            self.send("Target.disposeBrowserContext", context);
             let program = self.program.take();
             IDLE.lock().expect("the browsers").extend(program);
         }
