@@ -41,10 +41,12 @@ macro_rules! signed_bytes {
                 bytes as Self
             }
 
+            #[inline(always)]
             fn plus(self, other: Self) -> Self {
                 self.wrapping_add(other)
             }
 
+            #[inline(always)]
             fn minus(self, other: Self) -> Self {
                 self.wrapping_sub(other)
             }
@@ -83,42 +85,60 @@ impl<T, const N: usize> DerefMut for ByLane<T, N> {
     }
 }
 
+/// Sets each lane of `to` to what `of` makes of it and of the same lane of `by`. A loop over
+/// numbers: it is as fast as one over iterators where code is optimised, and five times as fast in
+/// the builds that tests run.
+#[inline(always)]
+fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl Fn(T, T) -> T) {
+    let mut lane = 0;
+    while lane < N {
+        to[lane] = of(to[lane], by[lane]);
+        lane += 1;
+    }
+}
+
 /// Adds `bytes` to `sums`.
 #[inline]
 pub(super) fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
-    for (sum, &bytes) in sums.iter_mut().zip(bytes) {
-        *sum = sum.plus(bytes);
-    }
+    change_lanes(sums, bytes, B::plus);
 }
 
 /// Takes `bytes` from `sums`.
 #[inline]
 pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
-    for (sum, &bytes) in sums.iter_mut().zip(bytes) {
-        *sum = sum.minus(bytes);
-    }
+    change_lanes(sums, bytes, B::minus);
 }
 
 /// Raises each lane of `highest` to `bytes` where that is more.
 #[inline]
 pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
-    for (highest, &bytes) in highest.iter_mut().zip(bytes) {
-        *highest = bytes.max(*highest);
+    change_lanes(highest, bytes, |a, b| if a > b { a } else { b });
+}
+
+/// Is `bytes` more than `known` in any lane?
+#[inline]
+pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T; N]) -> bool {
+    let mut is_above = false;
+    let mut lane = 0;
+    while lane < N {
+        is_above |= bytes[lane] > known[lane];
+        lane += 1;
     }
+    is_above
 }
 
 /// Adds bytes in 64 bits, which no sum of real bytes exceeds.
 #[inline]
 pub(super) fn add_up<const N: usize>(sums: &mut [u64; N], bytes: &[u64; N]) {
-    for (sum, bytes) in sums.iter_mut().zip(bytes) {
-        *sum += bytes;
-    }
+    change_lanes(sums, bytes, |a, b| a + b);
 }
 
 /// The sum of `a` and `b` by lane, as [`add_up`] adds.
 #[inline]
 pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
-    std::array::from_fn(|lane| a[lane] + b[lane])
+    let mut sums = *a;
+    add_up(&mut sums, b);
+    sums
 }
 
 /// The sum of all, by lane.

@@ -140,9 +140,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         // The block that was highest for a shorter range probably has a high sum again.
         let first = Some(self.range.highest).filter(|first| blocks.contains(first));
         for block in first.into_iter().chain(blocks) {
-            if is_above(&self.range.bounds[block], &highest) {
+            if lanes::is_above(&self.range.bounds[block], &highest) {
                 let found = self.look(block, window);
-                if is_above(&found, &highest) {
+                if lanes::is_above(&found, &highest) {
                     lanes::raise(&mut highest, &found);
                     self.range.highest = block;
                 }
@@ -196,11 +196,6 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
         *seen = range.end;
     }
-}
-
-fn is_above<B: Bytes, const N: usize>(bytes: &[B; N], known: &[B; N]) -> bool {
-    let pairs = bytes.iter().zip(known);
-    pairs.fold(false, |is_above, (bytes, known)| is_above | (bytes > known))
 }
 
 fn renew<T: Copy>(values: &mut Vec<T>, count: usize, value: T) {
