@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::support::each;
-use crate::support::models::{every_kind, generate};
+use crate::support::models::{every_kind, generate, share};
 use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root, sample_pair};
 use popliner::debug_info::DebugInfo;
 use popliner::model::Belonging;
@@ -51,7 +51,7 @@ fn the_contexts_of_another_fixture_are_refused() {
 fn contexts_that_were_cut_off_are_not_those_of_another_compilation() {
     for fixture in ONE_IPU_FIXTURES {
         let contexts = fs::read(root().join(debug(fixture))).expect("a file");
-        for part in 1..=20 {
+        for part in (1..=20).step_by(share(4)) {
             let cut = &contexts[..contexts.len() * part / 20];
             let belonging = belonging(&root().join(profile(fixture)), cut);
             assert!(
@@ -64,7 +64,7 @@ fn contexts_that_were_cut_off_are_not_those_of_another_compilation() {
 
 #[test]
 fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
-    each(&every_kind(4), |options| {
+    each(&every_kind(4 / share(4) as u64), |options| {
         let folder = TempDir::new().expect("a folder");
         let [profile, debug] = generate(folder.path(), options);
         let contexts = fs::read(debug).expect("a file");

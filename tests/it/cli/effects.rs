@@ -155,7 +155,7 @@ fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
     });
     let pairs: Vec<_> = options
         .flat_map(|(option, on)| results().map(move |result| (option, on, result)))
-        .step_by(share(7))
+        .step_by(share(13))
         .collect();
     let wrong = each(&pairs, |(option, on, result)| {
         let what = what_is_wrong(&files, option, on.contains(result), result)?;

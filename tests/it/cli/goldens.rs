@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{FIXTURES, Run, each, root, run_fixture};
+use crate::support::{FIXTURES, Run, command, each, finish, profile, root};
 
 /// The fixtures that run with all of [`OPTIONS`]: inference and training.
 const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training"];
@@ -345,7 +345,11 @@ fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
 #[test]
 fn outputs_are_the_goldens() {
     let differences = each(&cases(), |(path, fixture, options)| {
-        let found = golden(&run_fixture(fixture, options));
+        let profile = [profile(fixture).display().to_string()];
+        let options = options.iter().map(ToString::to_string);
+        let mut command = command(profile.into_iter().chain(options));
+        // With all threads.
+        let found = golden(&finish(command.env_remove("RAYON_NUM_THREADS")));
         difference(path, &found)
     });
     let differences: Vec<String> = differences.into_iter().flatten().collect();

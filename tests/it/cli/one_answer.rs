@@ -150,7 +150,7 @@ fn all_forms_have_the_same_answer() {
     let cases: Vec<_> = ONE_IPU_FIXTURES
         .iter()
         .flat_map(|fixture| questions.iter().map(move |question| (*fixture, *question)))
-        .step_by(share(2))
+        .step_by(share(5))
         .collect();
     let fit = each(&cases, |&(fixture, question)| {
         // Finer layers are not tried, since the regex is given.

@@ -319,7 +319,7 @@ fn cells_of_another_type() {
     let columns = columns.iter();
     let columns = columns.flat_map(|(table, all)| all.iter().map(move |column| (table, column)));
     let columns: Vec<_> = columns.collect();
-    let cells: Vec<_> = pairs(&columns, &values, 5).collect();
+    let cells: Vec<_> = pairs(&columns, &values, 11).collect();
     each(&cells, |((table, column), value)| {
         let sql = format!(
             "UPDATE {table} SET {column} = {value}

@@ -14,7 +14,7 @@ fn contexts_cut_at_any_byte() {
     let case = Case::new();
     let whole = fs::read(&case.debug).unwrap();
     let all = DebugInfo::from_reader(&*whole).unwrap().len();
-    let lengths: Vec<usize> = (1..whole.len()).step_by(share(7)).collect();
+    let lengths: Vec<usize> = (1..whole.len()).step_by(share(20)).collect();
     each(&lengths, |&length| {
         let info = DebugInfo::from_reader(&whole[..length]).unwrap();
         let cut = info.truncation().expect("cut off");

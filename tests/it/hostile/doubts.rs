@@ -147,7 +147,7 @@ fn peak(run: &Run) -> i64 {
 fn a_little_damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
     let counts = Counts::default();
     let fixtures: Vec<&str> = ONE_IPU_FIXTURES.into_iter().chain([COMPILED]).collect();
-    let pairs: Vec<_> = pairs(&fixtures, &DAMAGES, 16).collect();
+    let pairs: Vec<_> = pairs(&fixtures, &DAMAGES, 25).collect();
     each(&pairs, |&(&name, &(what, accept, damage))| {
         let whole = Case::of(name);
         let fullest = number(&whole.profile, "SELECT max(total) FROM memory_by_tile");

@@ -166,7 +166,7 @@ fn comparisons_with_reports_that_were_changed() {
     ];
     let mut accepted = 0;
     let keys: Vec<&String> = good.as_object().unwrap().keys().collect();
-    for (&key, value) in pairs(&keys, &values, 3) {
+    for (&key, value) in pairs(&keys, &values, 7) {
         let mut changed = good.clone();
         replace(&mut changed[key], value);
         fs::write(&path, changed.to_string()).unwrap();

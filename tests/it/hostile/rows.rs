@@ -4,6 +4,7 @@ use popliner::profile::encoding::push_varint;
 
 use crate::hostile::cases::{Case, set};
 use crate::support::each;
+use crate::support::models::share;
 
 /// Tables that every analysis needs, each with its required columns.
 const NEEDED: [(&str, &str); 16] = [
@@ -68,8 +69,9 @@ fn cells_of_another_type() {
         _ => false,
     };
     each(&NEEDED, |&(table, columns)| {
-        for column in columns.split(' ') {
-            for value in values {
+        // By default each column has some of the values.
+        for (number, column) in columns.split(' ').enumerate() {
+            for value in values.iter().skip(number % share(3)).step_by(share(3)) {
                 // Some programs have no row in the table of their type.
                 let sql = match column {
                     "variant_index" => format!(

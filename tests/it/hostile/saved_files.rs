@@ -10,6 +10,7 @@ use popliner::profile::{LiveClasses, TileBytes};
 use popliner::saved::to_bytes;
 
 use crate::hostile::cases::{Case, limited, new_folder};
+use crate::support::models::share;
 use crate::support::{Run, finish, model};
 
 fn load(bytes: &[u8]) -> Run {
@@ -191,7 +192,7 @@ fn saved_variables_of_all_layers() {
 
 #[test]
 fn saved_code_of_many_groups_on_many_tiles() {
-    let (layers, tiles) = (100, 1000);
+    let (layers, tiles) = (100 / share(2), 1000);
     let run = changed(|model| {
         model.target.num_tiles = tiles;
         model.target.tiles_per_ipu = tiles;

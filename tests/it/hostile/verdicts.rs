@@ -269,7 +269,7 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
     let names = ONE_IPU_FIXTURES.into_iter().chain([COMPILED]);
     let subjects: Vec<Subject> = names.map(Subject::new).collect();
     let counts = Mutex::new(Counts::default());
-    let all: Vec<u64> = seeds(50).collect();
+    let all: Vec<u64> = seeds(40).collect();
     each(&all, |&seed| {
         let subject = &subjects[seed as usize % subjects.len()];
         let mut random = Random(seed);

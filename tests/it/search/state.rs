@@ -2,7 +2,7 @@
 //! used.
 
 use crate::support::models::generate;
-use crate::support::{Run, change_texts, popliner, run_fixture};
+use crate::support::{DEFAULT_REGEX, Run, change_texts, popliner, run_fixture};
 use serde_json::Value;
 
 const TRAINING: &str = "training-pipeline";
@@ -58,7 +58,13 @@ fn parts_and_the_update_add_up() {
 #[test]
 fn auto_takes_the_first_place_that_fits() {
     let state = |limit: &str, more: &[&str]| {
-        let options = ["--num-ipus=4", "--optimizer-state=auto", limit];
+        // Finer layers are not tried, since the regex is given.
+        let options = [
+            "--num-ipus=4",
+            "--optimizer-state=auto",
+            DEFAULT_REGEX,
+            limit,
+        ];
         let (run, report) = solve(TRAINING, &[&options, more].concat());
         let state = report["pipeline"]["state"].as_str().unwrap_or("on-chip");
         (run.code, state.to_string())

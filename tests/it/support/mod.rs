@@ -8,12 +8,13 @@ mod skipped;
 pub mod vary;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
 use std::thread;
 
 use finish::try_finish_with;
@@ -165,10 +166,12 @@ pub fn python(script: &str, input: &str) -> Option<String> {
     Some(run.out)
 }
 
-/// Returns a command that runs the tool in the root of the repository.
+/// Returns a command that runs the tool in the root of the repository, with one thread: tests run
+/// side by side, and models are small. Goldens, `hostile` and some others have several threads.
 pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = piped(env!("CARGO_BIN_EXE_popliner"));
     command.args(arguments).current_dir(root());
+    command.env("RAYON_NUM_THREADS", "1");
     command
 }
 
@@ -186,6 +189,19 @@ pub fn run_fixture(fixture: &str, options: &[&str]) -> Run {
     let profile = profile(fixture);
     let fixed = [profile.to_str().expect("a plain path")];
     popliner(fixed.iter().chain(options))
+}
+
+/// Runs the tool on a fixture, or returns the run of an earlier test with the same options.
+pub fn run_once(fixture: &str, options: &[&str]) -> Run {
+    static RUNS: Mutex<BTreeMap<Vec<String>, Run>> = Mutex::new(BTreeMap::new());
+    let key = [&[fixture], options].concat();
+    let key: Vec<String> = key.into_iter().map(String::from).collect();
+    let earlier = RUNS.lock().expect("no panic").get(&key).cloned();
+    earlier.unwrap_or_else(|| {
+        let run = run_fixture(fixture, options);
+        RUNS.lock().expect("no panic").insert(key, run.clone());
+        run
+    })
 }
 
 /// Checks that a run ends with a code and only one line on standard error, and returns the line.

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::each;
-use crate::support::models::{every_kind, generate};
+use crate::support::models::{every_kind, generate, share};
 use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root};
 use files::Files;
 use popliner::analysis::{Analysis, Request};
@@ -118,7 +118,7 @@ fn sound_models_are_not_warned_of() {
         let files = [profile(name), debug(name)].map(|file| root().join(file));
         silent(&files, name);
     }
-    each(&every_kind(2), |options| {
+    each(&every_kind(2 / share(2) as u64), |options| {
         let folder = TempDir::new().expect("a folder");
         let files = generate(folder.path(), options);
         silent(&files, &format!("{options:?}"));

@@ -13,7 +13,7 @@ use popliner::report::{Fit, MatchedBy, Report, TileParts};
 use synthesize::pipeline::{LoweredVariables, ProfileForm, StageTruth};
 
 /// Number of models to draw. Models whose backward pass is unknown are left out.
-const MODELS: u64 = 8;
+const MODELS: u64 = 5;
 
 /// Each model is written, compiled and read once for all checks.
 #[test]
@@ -26,7 +26,7 @@ fn compiled_pipelines_are_read_and_compared() {
         cases.len()
     };
     let cases: usize = each(&seeds, of_seed).into_iter().sum();
-    assert!(cases >= 6 || is_chosen, "{cases} cases");
+    assert!(cases >= 4 || is_chosen, "{cases} cases");
 }
 
 fn check(case: &Case) {

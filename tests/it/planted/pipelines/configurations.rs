@@ -20,7 +20,7 @@ use crate::support::models::{Random, seeds};
 use crate::support::{each, model_in};
 
 /// Number of models to draw.
-const MODELS: u64 = 24;
+const MODELS: u64 = 16;
 /// Largest relative error by which the fullest tile of any IPU may be too low.
 const MOST_UNDER: f64 = 0.01;
 /// Largest relative error by which the fullest tile may be too high in 95 of 100 IPUs: of models

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::drawn::{self, Drawn};
 
 /// Number of models that are checked.
-pub const MODELS: u64 = 24;
+pub const MODELS: u64 = 16;
 
 /// A generated model.
 pub struct Planted {

@@ -6,8 +6,8 @@ mod graphs;
 mod modules;
 mod pipelines;
 
-use crate::support::models::share;
-use crate::support::{DEFAULT_REGEX, Run, python, run_fixture, sections};
+use crate::support::models::{pairs, share};
+use crate::support::{DEFAULT_REGEX, FORMS, python, run_fixture, run_once, sections};
 use serde_json::{Value, json};
 
 /// Splits of every fixture into few and many stages, with idle IPUs, and one that does not fit.
@@ -29,40 +29,59 @@ fn emitted(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String) 
     (stages, text)
 }
 
-/// Also returns standard error. Training uses the pipeline of its framework, not the fastest one.
-fn with_notes(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String, String) {
-    let form = format!("--emit={emit}");
-    let wanted: [&str; 2] = ["--solve", &form];
+/// Adds the regex, and for training the pipeline of its framework, which may not be the fastest.
+fn usual<'a>(fixture: &str, options: &[&'a str]) -> Vec<&'a str> {
     let usual = match fixture {
         "tensorflow-cnn" => ["--schedule=tf-grouped", "--recompute=stage"],
         _ => ["--schedule=popart", "--recompute=stage"],
     };
     let is_free = |usual: &&str| {
         let name = usual.split('=').next().expect("a name");
-        trains(fixture) && !options.iter().any(|option| option.starts_with(name))
+        let is_given = options.iter().any(|option| option.starts_with(name));
+        trains(fixture) && !is_given && !options.contains(&"--schedule=none")
     };
     let usual: Vec<&str> = usual.into_iter().filter(is_free).collect();
-    let is_none = options.contains(&"--schedule=none");
-    let usual = if is_none { Vec::new() } else { usual };
-    let options = &[options, &usual, &[DEFAULT_REGEX]].concat()[..];
-    let run = run_fixture(fixture, &[&wanted, options].concat());
+    [options, &usual, &[DEFAULT_REGEX]].concat()
+}
+
+/// Also returns standard error. One run prints all forms, unless its modules have names that only
+/// some forms allow.
+fn with_notes(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, String, String) {
+    let is_odd = |option: &&str| option.starts_with("--module") && !option.contains("=model.");
+    let names_modules = options.iter().any(is_odd);
+    let is_wanted = |form: &&str| !names_modules || *form == emit;
+    let forms = FORMS.into_iter().filter(is_wanted);
+    let forms: Vec<String> = forms.map(|form| format!("--emit={form}")).collect();
+    let mut all = usual(fixture, options);
+    all.push("--solve");
+    all.extend(forms.iter().map(String::as_str));
+    let run = run_once(fixture, &all);
     assert!(run.code == 0 || run.code == 1, "{run:?}");
-    let [(solve, stages), (name, text)] = <[_; 2]>::try_from(sections(&run.out)).expect("two");
-    assert_eq!((solve.as_str(), name), ("solve", format!("emit-{emit}")));
-    let stages = serde_json::from_str(&stages).expect("JSON");
-    check_alone(fixture, &[options, &[&form]].concat(), &run, &text);
+    let mut found = sections(&run.out);
+    assert_eq!(found.len(), forms.len() + 1, "{run:?}");
+    let stages = serde_json::from_str(&found[0].1).expect("JSON");
+    let name = format!("emit-{emit}");
+    let place = found.iter().position(|(section, _)| *section == name);
+    let (_, text) = found.swap_remove(place.expect("the form"));
+    let is_warning = |line: &str| line.starts_with("WARNING: the model does not fit.");
+    let mut lines = text.lines().map(|line| line.trim_start_matches("# "));
+    let warns = lines.next().is_some_and(is_warning) || run.err.lines().any(is_warning);
+    assert_eq!(warns, run.code == 1, "{text}");
     (stages, text, run.err)
 }
 
-/// Checks that without `--solve` only the configuration is printed, with the same verdict.
-fn check_alone(fixture: &str, options: &[&str], with_solve: &Run, text: &str) {
-    let alone = run_fixture(fixture, options);
-    assert_eq!(alone.out, text);
-    assert_eq!((alone.code, &alone.err), (with_solve.code, &with_solve.err));
-    let is_warning = |line: &str| line.starts_with("WARNING: the model does not fit.");
-    let mut lines = text.lines().map(|line| line.trim_start_matches("# "));
-    let warns = lines.next().is_some_and(is_warning) || alone.err.lines().any(is_warning);
-    assert_eq!(warns, alone.code == 1, "{text}");
+/// Without `--solve` only the configuration is printed, with the same verdict.
+#[test]
+fn a_form_is_the_same_without_the_stages() {
+    for (&(fixture, ipus), form) in pairs(&CASES, &FORMS, 5) {
+        let form = format!("--emit={form}");
+        let options = [&usual(fixture, &[ipus])[..], &[&form]].concat();
+        let alone = run_fixture(fixture, &options);
+        let beside = run_fixture(fixture, &[&options[..], &["--solve"]].concat());
+        let [_, (_, text)] = <[_; 2]>::try_from(sections(&beside.out)).expect("two");
+        assert_eq!(alone.out, text, "{fixture} {form}");
+        assert_eq!((alone.code, alone.err), (beside.code, beside.err));
+    }
 }
 
 /// Returns the layers of each stage, without In and Out.
