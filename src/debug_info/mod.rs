@@ -11,7 +11,6 @@ mod error;
 mod index;
 mod keys;
 mod reader;
-mod source;
 mod strings;
 mod take;
 #[cfg(test)]

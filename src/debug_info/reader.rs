@@ -1,16 +1,13 @@
-//! Reads a whole file: checks its kind, and determines where its document ends.
-
-use std::io::{BufRead, BufReader, Read};
-
-use rayon::prelude::*;
+//! Reads a whole file: checks its kind, determines where its document ends, and records errors.
 
 use super::context::{ContextRecord, NO_NAME};
 use super::damage::Truncation;
 use super::document::Collected;
 use super::error::{DebugInfoError, looks_like};
-use super::source::Source;
 use super::{DebugInfo, index};
 use crate::limits;
+use rayon::prelude::*;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 /// CBOR's tag for "this is CBOR".
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
@@ -151,4 +148,52 @@ fn names_outside(records: &[ContextRecord], names: usize) -> usize {
 fn layers(records: &[ContextRecord]) -> u16 {
     let bits = records.par_iter().map(|record| record.layer.bit());
     bits.reduce(|| 0, |all, bit| all | bit)
+}
+
+/// A reader that stores how many bytes it read and why it stopped, since the errors of the decoder
+/// do not say.
+#[derive(Debug)]
+pub(super) struct Source<R> {
+    reader: R,
+    /// Bytes read so far; at the end of the stream, its length.
+    pub received: u64,
+    /// Was the end of the stream reached?
+    pub ended: bool,
+    /// Error of the reader, if it failed.
+    pub failure: Option<io::Error>,
+}
+
+impl<R> Source<R> {
+    /// Reads from `reader`.
+    pub fn new(reader: R) -> Self {
+        Self {
+            reader,
+            received: 0,
+            ended: false,
+            failure: None,
+        }
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = loop {
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        match read {
+            Ok(count) => {
+                self.received += count as u64;
+                self.ended = count == 0;
+                Ok(count)
+            }
+            Err(error) => {
+                let kind = error.kind();
+                self.failure = Some(error);
+                Err(kind.into())
+            }
+        }
+    }
 }

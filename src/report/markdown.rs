@@ -3,7 +3,7 @@
 use super::Report;
 use super::cell::Cell;
 use super::section_blocks::Block;
-use super::sections::SECTIONS;
+use super::sections::blocks;
 use super::sentences::{Phrase, Sentence};
 use super::table::{Form, Table};
 use super::text::{displayed, grouped};
@@ -11,22 +11,18 @@ use crate::escape::markdown;
 
 /// Writes the heading, then all sections that the Markdown form has.
 pub fn text(report: &Report) -> String {
-    let blocks = SECTIONS.iter().flat_map(|section| {
-        let blocks = section.blocks(report, Form::Markdown).into_iter();
-        blocks.map(move |block| (section.id, block))
-    });
     let mut text = heading(report);
     // The section of the last list item, and whether its list is still open.
     let (mut list, mut in_list) = ("", false);
     let mut marks = ['-', '*'];
-    for (section, block) in blocks {
+    for (section, block) in blocks(report, Form::Markdown, |_| true) {
         let is_item = matches!(block, Block::Line(_) | Block::Under(_));
-        if is_item && (!in_list || list != section) {
+        if is_item && (!in_list || list != section.id) {
             // Markdown joins adjacent lists with the same mark into one.
             if in_list {
                 marks.reverse();
             }
-            list = section;
+            list = section.id;
             text.push('\n');
         }
         in_list = is_item;

@@ -27,7 +27,6 @@ mod fields;
 mod fit;
 mod html;
 mod json;
-mod layer_list;
 mod layer_names;
 mod liveness;
 mod markdown;
@@ -53,7 +52,7 @@ pub use answer::{
     AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, Refusal, RelaxationFacts,
     SharedVariables, Sweep, SweepRow, TiedWeightFacts,
 };
-pub use breakdown::{affinity, communication, layers, operations, totals};
+pub use breakdown::{affinity, communication, layer_list, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
 pub use diagnosis::tables as diagnosis;
 pub use fit::{
@@ -62,7 +61,6 @@ pub use fit::{
 };
 pub use html::{text as html, viewer};
 pub use json::{write_report as write_json, write_stages};
-pub use layer_list::layer_list;
 pub use liveness::{
     Band, CategoryAtSteps, CategorySum, Curve, LayerAtSteps, LiveSteps, LiveVariable, Liveness,
     Peak, PeakVariables, TileAtSteps, VariableAtSteps,

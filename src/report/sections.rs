@@ -167,11 +167,22 @@ pub(super) fn for_page(report: &Report) -> Vec<SectionData> {
         .collect()
 }
 
+/// Returns the blocks of the wanted sections that a form has, in order, each with its section.
+pub(super) fn blocks(
+    report: &Report,
+    form: Form,
+    is_wanted: impl Fn(&Section) -> bool,
+) -> impl Iterator<Item = (&'static Section, Block)> {
+    let wanted = SECTIONS.iter().filter(move |section| is_wanted(section));
+    wanted.flat_map(move |section| {
+        let blocks = section.blocks(report, form).into_iter();
+        blocks.map(move |block| (section, block))
+    })
+}
+
 /// Returns the tables that a form has, in order.
 pub fn tables_of(report: &Report, form: Form) -> Vec<Table> {
-    let sections = SECTIONS.iter();
-    let blocks = sections.flat_map(|section| section.blocks(report, form));
-    let tables = blocks.filter_map(|block| match block {
+    let tables = blocks(report, form, |_| true).filter_map(|(_, block)| match block {
         Block::Table(table) => Some(table),
         _ => None,
     });

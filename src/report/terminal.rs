@@ -7,7 +7,7 @@ pub use aligned::for_people;
 pub use text_style::{Screen, Severity, TextStyle};
 
 use super::section_blocks::Block;
-use super::sections::{Part, SECTIONS, Section};
+use super::sections::{Part, Section, blocks};
 use super::sentences::Sentence;
 use super::table::Form;
 use super::text::Units;
@@ -21,13 +21,8 @@ pub fn sections<'a>(
     is_wanted: impl Fn(&Section) -> bool,
 ) -> Vec<(&'static Section, String)> {
     let words = Words::new(report, look);
-    let wanted = SECTIONS.iter().filter(|section| is_wanted(section));
-    let lines = wanted.flat_map(|section| {
-        let blocks = section.blocks(report, Form::Terminal).into_iter();
-        blocks
-            .filter_map(|block| Some((section, words.block(block)?)))
-            .collect::<Vec<_>>()
-    });
+    let blocks = blocks(report, Form::Terminal, is_wanted);
+    let lines = blocks.filter_map(|(section, block)| Some((section, words.block(block)?)));
     lines.collect()
 }
 
