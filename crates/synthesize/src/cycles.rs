@@ -7,6 +7,7 @@
 use crate::encoding::{encode_list, encode_rle};
 use rusqlite::Connection;
 
+use super::places::Places;
 use super::plan::Plan;
 use super::random::topic;
 use super::schema::insert;
@@ -164,6 +165,19 @@ fn descend(
             }
         }
     }
+}
+
+/// The operation that a program runs for, below a call that of the outermost one; and its places:
+/// what an outlined body does is done for the layer of the call.
+pub fn owner(plan: &Plan, program: u32, call: Option<u32>) -> Option<(usize, Places)> {
+    let program = &plan.tree.programs[program as usize];
+    let caller = call.and_then(|call| plan.tree.programs[call as usize].op);
+    let called = caller.and_then(|op| plan.model.ops[op].call);
+    let places = match called {
+        Some(site) => Places::layer(plan.model.calls[site].layer),
+        None => program.places.unwrap_or(Places::NONE),
+    };
+    Some((caller.or(program.op)?, places))
 }
 
 /// Is a program a step when it is executed?

@@ -1,6 +1,6 @@
 //! Equivalence classes of liveness.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::groups::{Group, Role};
 use super::random::topic;
@@ -22,6 +22,29 @@ pub struct Variable {
     pub class: u32,
     /// Bytes.
     pub bytes: u64,
+}
+
+/// Changes of the live bytes of a tile, by step.
+#[derive(Debug, Default)]
+pub struct Changes(BTreeMap<u32, i64>);
+
+impl Changes {
+    /// Adds bytes that are live at these steps.
+    pub fn add(&mut self, lives: impl IntoIterator<Item = Steps>, bytes: u64) {
+        for (from, to) in lives {
+            *self.0.entry(from).or_default() += bytes as i64;
+            *self.0.entry(to).or_default() -= bytes as i64;
+        }
+    }
+
+    /// The most bytes that are live at any step.
+    pub fn peak(&self) -> u64 {
+        let live = self.0.values().scan(0, |live, change| {
+            *live += change;
+            Some(*live)
+        });
+        live.max().unwrap_or(0) as u64
+    }
 }
 
 /// The class of variables that are never allocated; it has no row anywhere.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use clap::{Args, Parser};
 
 use super::graph_file::ForwardPass;
-use super::pipeline::{PipelineOptions, PlantedCode, ProfileForm, Recompute, Schedule};
+use super::pipeline::{PipelineOptions, ProfileForm, Recompute, Schedule};
 use super::settings::{Outlined, Settings};
 
 /// Writes a synthetic `profile.pop` and `debug.cbor`.
@@ -93,10 +93,7 @@ impl PipelinedOptions {
     /// layer, each IPU goes through the steps of the others too.
     fn settle(self, settings: &Settings) -> Option<Pipelined> {
         let form = ProfileForm {
-            planted: match self.planted_codes {
-                true => PlantedCode::SMALL,
-                false => PlantedCode::NONE,
-            },
+            planted: self.planted_codes,
             execution: settings.execution,
             ..ProfileForm::PLAIN
         };

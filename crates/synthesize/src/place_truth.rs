@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::liveness::{Ranges, Variable};
+use super::liveness::{Changes, Ranges, Variable};
 use super::operation_truth::{Home, OperationTruth, operations};
 use super::overhead::{self, CATEGORIES, category};
 use super::places::Places;
@@ -147,19 +147,12 @@ impl PlaceTruth {
     }
 
     fn explained(&self, tile: &Tile, places: Places) -> u64 {
-        let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
+        let mut changes = Changes::default();
         let not_always_live = tile.not_always_live.iter();
         for (&(_, class), &bytes) in not_always_live.filter(|((users, _), _)| users.meets(places)) {
-            for &(from, to) in &self.ranges[class as usize] {
-                *changes.entry(from).or_default() += bytes as i64;
-                *changes.entry(to).or_default() -= bytes as i64;
-            }
+            changes.add(self.ranges[class as usize].iter().copied(), bytes);
         }
-        let live = changes.values().scan(0, |live, change| {
-            *live += change;
-            Some(*live)
-        });
-        tile.fixed(places) + live.max().unwrap_or(0) as u64
+        tile.fixed(places) + changes.peak()
     }
 }
 

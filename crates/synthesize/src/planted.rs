@@ -143,14 +143,15 @@ fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
         positions: vec![0; plan.settings.layers as usize + 2],
         nowhere: 0,
     };
-    let mut add = |program, call, cycles: u64| match places_of(plan, program, call) {
-        Some(places) => {
-            let positions = places.in_order(plan.settings.layers);
-            let part = cycles / positions.len() as u64;
-            sums.nowhere += cycles % positions.len() as u64;
-            (positions.iter()).for_each(|&position| sums.positions[position as usize] += part);
+    let mut add = |program, call, cycles: u64| {
+        let places = cycles::owner(plan, program, call).map(|(_, places)| places);
+        let places = places.filter(|&places| places != Places::EVERY);
+        let positions = places.map_or(Vec::new(), |places| places.in_order(plan.settings.layers));
+        let part = cycles.checked_div(positions.len() as u64).unwrap_or(0);
+        sums.nowhere += cycles - part * positions.len() as u64;
+        for position in positions {
+            sums.positions[position as usize] += part;
         }
-        None => sums.nowhere += cycles,
     };
     if plan.settings.execution {
         for branch in cycles::RUNS {
@@ -167,20 +168,6 @@ fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
         return None;
     }
     Some(sums)
-}
-
-/// The places that a program runs for: what an outlined body does is done for the
-/// layer of the outermost call. None of what every IPU does.
-fn places_of(plan: &Plan, program: u32, call: Option<u32>) -> Option<Places> {
-    let op_of = |program: u32| plan.tree.programs[program as usize].op;
-    let site = call.and_then(op_of);
-    let site = site.and_then(|op| plan.model.ops[op].call);
-    if let Some(site) = site {
-        return Some(Places::layer(plan.model.calls[site].layer));
-    }
-    op_of(program)?;
-    let places = plan.tree.programs[program as usize].places;
-    places.filter(|&place| place != Places::EVERY)
 }
 
 fn passes(plan: &Plan) -> BTreeMap<u32, &'static str> {

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::graph::{Graph, Pass};
-use super::keep::{Kind, Reruns};
-use super::stages::Stages;
+use super::compilation::Compilation;
+use super::graph::Pass;
+use super::keep::Kind;
+use super::options::Recompute;
 use super::walk::{Part, Run};
 use crate::liveness::Steps;
 
@@ -38,19 +39,9 @@ pub(super) struct Axis {
 
 /// The inputs of an axis.
 pub(super) struct Layout<'a> {
-    pub graph: &'a Graph,
-    pub stages: &'a Stages,
-    pub reruns: &'a Reruns,
+    pub compiled: &'a Compilation<'a>,
     /// By run: the number of FIFOs at its end (forward) or start (backward).
     pub fifos: &'a HashMap<Run, u32>,
-    /// Whether they run at the end of the run.
-    pub early_fifo: bool,
-    /// Whether what runs again does so at the end of the forward run before.
-    pub early_reruns: bool,
-    /// Whether what runs again are whole stages, with all steps that they have.
-    pub whole_stages: bool,
-    /// Whether an IPU goes through the steps of the others too.
-    pub all_steps: bool,
 }
 
 impl Axis {
@@ -166,13 +157,13 @@ impl Layout<'_> {
             Pass::Forward => run_steps.push((Kind::Forward, self.forward(stage))),
             Pass::Backward => self.add_backward(&mut run_steps, stage),
         }
-        match (fifos, self.early_fifo) {
+        match (fifos, self.compiled.options.early_fifo) {
             (Some(fifos), true) => run_steps.push(fifos),
             (Some(fifos), false) => run_steps.insert(0, fifos),
             _ => {}
         }
-        if self.early_reruns && pass == Pass::Forward {
-            for (number, positions) in self.reruns.of(stage).iter().enumerate() {
+        if self.compiled.options.early_reruns() && pass == Pass::Forward {
+            for (number, positions) in self.compiled.reruns.of(stage).iter().enumerate() {
                 let again = self.again(stage, positions.clone());
                 run_steps.push((Kind::Rerun(number), again));
             }
@@ -182,7 +173,7 @@ impl Layout<'_> {
 
     /// The forward steps of a stage: up to those of the next one.
     fn forward(&self, stage: u32) -> Steps {
-        let graph = self.graph;
+        let graph = self.compiled.graph;
         let end = graph.forward_end();
         let first = |stage: u32| first_step(&graph.forward, self.positions(stage)).unwrap_or(end);
         (
@@ -193,7 +184,7 @@ impl Layout<'_> {
 
     /// The backward steps of a stage: up to those of the one before it.
     fn backward(&self, stage: u32) -> Steps {
-        let graph = self.graph;
+        let graph = self.compiled.graph;
         let end = graph.update;
         let first = |stage: u32| first_step(&graph.backward, self.positions(stage)).unwrap_or(end);
         (
@@ -211,25 +202,26 @@ impl Layout<'_> {
 
     /// The stage whose steps come after those of this one.
     fn after(&self, stage: u32) -> Option<u32> {
-        let mut after = stage + 1..self.stages.count();
+        let mut after = stage + 1..self.compiled.stages.count();
         after.find(|&other| self.divides_steps(stage, other))
     }
 
     /// Whether two stages have no steps in common.
     fn divides_steps(&self, stage: u32, other: u32) -> bool {
-        !self.all_steps || self.stages.ipu(stage) == self.stages.ipu(other)
+        !self.compiled.options.all_steps
+            || self.compiled.stages.ipu(stage) == self.compiled.stages.ipu(other)
     }
 
     /// The backward steps of a stage with what it runs again in between.
     fn add_backward(&self, run_steps: &mut Vec<(Kind, Steps)>, stage: u32) {
         let (mut at, end) = self.backward(stage);
-        let first_of_all = first_step(&self.graph.backward, self.positions(stage));
-        let reruns = match self.early_reruns {
+        let first_of_all = first_step(&self.compiled.graph.backward, self.positions(stage));
+        let reruns = match self.compiled.options.early_reruns() {
             true => &[],
-            false => self.reruns.of(stage),
+            false => self.compiled.reruns.of(stage),
         };
         for (number, positions) in reruns.iter().enumerate().rev() {
-            let Some(first) = first_step(&self.graph.backward, positions.clone()) else {
+            let Some(first) = first_step(&self.compiled.graph.backward, positions.clone()) else {
                 continue;
             };
             if first > at && Some(first) != first_of_all {
@@ -244,17 +236,17 @@ impl Layout<'_> {
 
     /// The forward steps that run again: of a whole stage all that it has.
     fn again(&self, stage: u32, positions: Range<u32>) -> Steps {
-        if self.whole_stages {
+        if self.compiled.options.recompute == Recompute::Stage {
             return self.forward(stage);
         }
-        let steps = steps_of(&self.graph.forward, positions);
+        let steps = steps_of(&self.compiled.graph.forward, positions);
         let first = steps.clone().map(|steps| steps.0).min();
         let end = steps.map(|steps| steps.1).max();
         first.zip(end).unwrap_or((0, 0))
     }
 
     fn positions(&self, stage: u32) -> Range<u32> {
-        self.stages.positions[stage as usize].clone()
+        self.compiled.stages.positions[stage as usize].clone()
     }
 }
 

@@ -1,11 +1,12 @@
 //! From when to when the copies of a tensor live on an IPU.
 
 use super::axis::Axis;
+use super::compilation::Compilation;
 use super::graph::{Pass, Use};
 use super::keep::{Kept, Kind};
-use super::options::{PipelineOptions, Schedule};
+use super::options::Schedule;
 use super::route::Route;
-use super::walk::{Pipeline, Run};
+use super::walk::Run;
 
 /// The kind of a copy of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +37,7 @@ pub(super) struct Copy {
 /// The inputs of the copies of a tensor.
 pub(super) struct Copies<'a> {
     pub axis: &'a Axis,
-    pub pipeline: Pipeline,
-    pub options: &'a PipelineOptions,
+    pub compiled: &'a Compilation<'a>,
     pub route: &'a Route<'a>,
     pub kept: &'a Kept,
     /// The number of its FIFO among those that run together.
@@ -80,7 +80,7 @@ impl Copies<'_> {
             None => used?.from,
             Some(sender) => self
                 .axis
-                .after_time(self.pipeline.time(sender, micro_batch)),
+                .after_time(self.compiled.pipeline.time(sender, micro_batch)),
         };
         let mut copy = Copy {
             what: sender.map_or(What::Made, |_| What::Received),
@@ -89,7 +89,7 @@ impl Copies<'_> {
             tail: used.and_then(|used| used.tail),
         };
         if self.route.sends(home.0) {
-            let time = self.pipeline.time(home, micro_batch);
+            let time = self.compiled.pipeline.time(home, micro_batch);
             copy.to = copy.to.max(self.axis.after_time(time));
         }
         self.keep(&mut copy, part, micro_batch);
@@ -107,7 +107,7 @@ impl Copies<'_> {
                 copy.to = copy.to.max(used.to);
                 copy.tail = used.tail;
             }
-        } else if self.pipeline.schedule.has_fifo() {
+        } else if self.compiled.pipeline.schedule.has_fifo() {
             copy.to = copy.to.max(self.taken_in(part, *last));
         }
     }
@@ -115,7 +115,7 @@ impl Copies<'_> {
     /// The moment after the FIFO has taken in what a part has made.
     fn taken_in(&self, part: usize, last: Run) -> u32 {
         let runs = [self.kept.home, last];
-        let at = match self.options.early_fifo {
+        let at = match self.compiled.options.early_fifo {
             true => Some(part),
             false => self.axis.next(part, runs),
         };
@@ -125,7 +125,7 @@ impl Copies<'_> {
 
     /// The moment when a FIFO gives out what a part needs.
     fn given_out(&self, part: usize) -> Option<u32> {
-        let at = match self.options.early_fifo {
+        let at = match self.compiled.options.early_fifo {
             true => self.axis.before(part, self.kept.home)?,
             false => part,
         };
@@ -143,10 +143,10 @@ impl Copies<'_> {
     ) -> Option<Copy> {
         let part = self.axis.part(run, micro_batch)?;
         let used = self.used(run, uses, micro_batch)?;
-        let restored = match self.pipeline.schedule {
+        let restored = match self.compiled.pipeline.schedule {
             Schedule::TfGrouped | Schedule::TfInterleaved if is_last => self.given_out(part),
             Schedule::TfGrouped | Schedule::TfInterleaved => Some(self.axis.start(part)),
-            _ if self.options.early_restore => Some(self.axis.start(part)),
+            _ if self.compiled.options.early_restore => Some(self.axis.start(part)),
             _ => None,
         };
         let from = restored.unwrap_or(used.from).min(used.from);

@@ -1,14 +1,14 @@
 //! How the profile of a pipelined compilation is written, and what it has that
 //! nothing in the compilation for one IPU tells.
 
-use super::options::Schedule;
 use crate::random::{Random, topic};
 
 /// How a profile is written, and what is planted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProfileForm {
-    /// Code that a prediction from one IPU cannot know.
-    pub planted: PlantedCode,
+    /// Whether there is code that a prediction from one IPU cannot know, in a pipeline of
+    /// several.
+    pub planted: bool,
     /// Whether the variables are there.
     pub lowered: LoweredVariables,
     /// Replicas that the model was compiled for, at least 1.
@@ -25,7 +25,7 @@ pub struct ProfileForm {
 impl ProfileForm {
     /// One replica with its variables, and nothing else.
     pub const PLAIN: Self = Self {
-        planted: PlantedCode::NONE,
+        planted: false,
         lowered: LoweredVariables::Listed,
         replicas: 1,
         lists_replicas: false,
@@ -44,72 +44,6 @@ pub enum LoweredVariables {
     Missing,
 }
 
-/// Code of a pipeline that is no operation's: always live, by IPU. A pipeline of
-/// one IPU has none of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlantedCode {
-    /// Exchanges between IPUs, of category `globalExchangeCode`.
-    pub global_exchange: PlantedBytes,
-    /// Host exchanges that each IPU repeats, of category `hostExchangeCode`.
-    pub host_exchange: PlantedBytes,
-    /// Code that takes tensors out of the stash, of category
-    /// `internalExchangeCode`: only with PopART's schedule, on IPUs with a
-    /// stash.
-    pub restore: PlantedBytes,
-}
-
-impl PlantedCode {
-    /// None.
-    pub const NONE: Self = Self {
-        global_exchange: PlantedBytes::NONE,
-        host_exchange: PlantedBytes::NONE,
-        restore: PlantedBytes::NONE,
-    };
-
-    /// Small beside what a layer has, and different for each IPU.
-    pub const SMALL: Self = Self {
-        global_exchange: PlantedBytes::new([640, 1120, 560], 96),
-        host_exchange: PlantedBytes::new([192, 48, 128], 16),
-        restore: PlantedBytes::new([320, 256, 0], 48),
-    };
-}
-
-/// Bytes on each tile of an IPU, by where it stands in the pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlantedBytes {
-    /// Of the first IPU, of each one between, and of the last one.
-    by_place: [u64; 3],
-    /// Some tiles have up to so many more, where there are any.
-    varying: u64,
-}
-
-impl PlantedBytes {
-    const NONE: Self = Self::new([0; 3], 0);
-
-    const fn new(by_place: [u64; 3], varying: u64) -> Self {
-        Self { by_place, varying }
-    }
-
-    fn on(&self, random: Random, place: Place, what: u64) -> Vec<u64> {
-        let [first, middle, last] = self.by_place;
-        let base = match place.ipu {
-            _ if place.ipus == 1 => 0,
-            0 => first,
-            ipu if ipu + 1 == place.ipus => last,
-            _ => middle,
-        };
-        let more = |tile: u32| {
-            let about = [topic::TILE, tile.into(), 50 + what, place.ipu.into()];
-            4 * random.below(self.varying / 4 + 1, about)
-        };
-        let tiles = 0..place.tiles;
-        match base {
-            0 => vec![0; place.tiles as usize],
-            _ => tiles.map(|tile| base + more(tile)).collect(),
-        }
-    }
-}
-
 /// An IPU in its pipeline.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
@@ -118,34 +52,39 @@ pub(super) struct Place {
     pub tiles: u32,
 }
 
-/// Planted code of an IPU, by tile.
+/// Planted code of an IPU, by tile: always live, and no operation's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlantedTruth {
-    /// Bytes of category `globalExchangeCode`.
+    /// Exchanges between IPUs: bytes of category `globalExchangeCode`.
     pub global_exchange: Vec<u64>,
-    /// Bytes of category `hostExchangeCode`, beside what one IPU has.
+    /// Host exchanges that each IPU repeats: bytes of category `hostExchangeCode`, beside what
+    /// one IPU has.
     pub host_exchange: Vec<u64>,
-    /// Bytes of category `internalExchangeCode`, beside what one IPU has.
+    /// Code that takes tensors out of a stash of PopART: bytes of category
+    /// `internalExchangeCode`, beside what one IPU has.
     pub restore: Vec<u64>,
 }
 
+/// Bytes of code on the first IPU, on each one between, and on the last one, and up to how many
+/// more some tiles have.
+type Planted = ([u64; 3], u64);
+
+/// Small beside what a layer has, and different for each IPU.
+const GLOBAL_EXCHANGE: Planted = ([640, 1120, 560], 96);
+const HOST_EXCHANGE: Planted = ([192, 48, 128], 16);
+const RESTORE: Planted = ([320, 256, 0], 48);
+
 impl PlantedTruth {
-    /// The planted code of an IPU whose largest ring has so many slots.
-    pub(super) fn new(
-        code: &PlantedCode,
-        random: Random,
-        place: Place,
-        (schedule, slots): (Schedule, u32),
-    ) -> Self {
-        let restores = schedule == Schedule::Popart && slots > 0;
-        let restore = match restores {
-            true => code.restore,
-            false => PlantedBytes::NONE,
+    /// The code of an IPU, or none of a kind.
+    pub(super) fn new(random: Random, place: Place, has_code: bool, has_restores: bool) -> Self {
+        let on = |what, code, is_there: bool| match is_there {
+            true => on_tiles(random, place, what, code),
+            false => vec![0; place.tiles as usize],
         };
         Self {
-            global_exchange: code.global_exchange.on(random, place, 0),
-            host_exchange: code.host_exchange.on(random, place, 1),
-            restore: restore.on(random, place, 2),
+            global_exchange: on(0, GLOBAL_EXCHANGE, has_code),
+            host_exchange: on(1, HOST_EXCHANGE, has_code),
+            restore: on(2, RESTORE, has_code && has_restores),
         }
     }
 
@@ -153,4 +92,22 @@ impl PlantedTruth {
     pub fn bytes(&self, tile: usize) -> u64 {
         self.global_exchange[tile] + self.host_exchange[tile] + self.restore[tile]
     }
+}
+
+fn on_tiles(random: Random, place: Place, what: u64, (by_place, more): Planted) -> Vec<u64> {
+    let [first, middle, last] = by_place;
+    let base = match place.ipu {
+        _ if place.ipus == 1 => 0,
+        0 => first,
+        ipu if ipu + 1 == place.ipus => last,
+        _ => middle,
+    };
+    let on_tile = |tile: u32| {
+        let about = [topic::TILE, tile.into(), 50 + what, place.ipu.into()];
+        match base {
+            0 => 0,
+            _ => base + 4 * random.below(more / 4 + 1, about),
+        }
+    };
+    (0..place.tiles).map(on_tile).collect()
 }

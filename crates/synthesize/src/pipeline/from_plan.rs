@@ -73,23 +73,14 @@ fn cycles(plan: &Plan) -> Cycles {
         update: vec![0; positions],
     };
     cycles::run(plan, None, &mut |program, call| {
-        let node = &plan.tree.programs[program as usize];
-        let caller = call.and_then(|call| plan.tree.programs[call as usize].op);
-        let Some(op) = caller.or(node.op).map(|op| &plan.model.ops[op]) else {
+        let Some((op, places)) = cycles::owner(plan, program, call) else {
             return;
         };
-        let pass = match op.phase {
+        let pass = match plan.model.ops[op].phase {
             Phase::Embedding | Phase::Forward | Phase::Head => &mut sums.forward,
             Phase::Backward => &mut sums.backward,
             Phase::Optimiser => &mut sums.update,
             Phase::Compiler => return,
-        };
-        let called = op
-            .call
-            .map(|site| Places::layer(plan.model.calls[site].layer));
-        let places = match called.filter(|_| call.is_some()) {
-            Some(places) => places,
-            None => node.places.unwrap_or(Places::NONE),
         };
         let places = places.in_order(plan.settings.layers);
         let all = cycles::estimated(plan, program);

@@ -5,23 +5,19 @@ use std::ops::Range;
 use std::slice::from_ref;
 
 use super::axis::{Axis, Layout};
+use super::compilation::Compilation;
 use super::copies::{Copies, Copy, What};
-use super::graph::{Graph, Local, Pass};
-use super::keep::{Kept, Reruns, kept};
-use super::options::{PipelineOptions, Recompute};
+use super::graph::{Local, Pass};
+use super::keep::{Kept, kept};
 use super::route::Route;
-use super::stages::Stages;
 use super::sum::{Moments, Sum};
-use super::walk::{Part, Pipeline, Run};
+use super::walk::{Part, Run};
 use crate::liveness::Steps;
+use crate::places::Places;
 
 /// One IPU of a pipeline.
 pub(super) struct Ipu<'a> {
-    pub graph: &'a Graph,
-    pub stages: &'a Stages,
-    pub reruns: &'a Reruns,
-    pub options: &'a PipelineOptions,
-    pub pipeline: Pipeline,
+    pub compiled: &'a Compilation<'a>,
     pub number: u32,
 }
 
@@ -55,31 +51,40 @@ struct Present<'a> {
 }
 
 impl Ipu<'_> {
+    /// Its places.
+    pub fn places(&self) -> Places {
+        let Compilation { graph, stages, .. } = self.compiled;
+        stages.places(graph, self.number)
+    }
+
     /// Goes through everything that the IPU has beside what is live at all times
     /// in the one-IPU compilation too. Gives the most copies of a tensor in a ring.
-    pub fn visit(&self, routes: &[Route], mut each: impl FnMut(Variable)) -> u32 {
-        let stages = self.stages.on_ipu(self.number);
+    pub fn visit(&self, mut each: impl FnMut(Variable)) -> u32 {
+        let stages = self.compiled.stages.on_ipu(self.number);
         // So many that runs of all kinds follow those of the window.
-        let parts = self.pipeline.parts(&stages, 2 * self.steady());
+        let parts = self.compiled.pipeline.parts(&stages, 2 * self.steady());
+        let Compilation {
+            reruns, pipeline, ..
+        } = self.compiled;
+        let routes = self.compiled.routes.iter();
         let mut present: Vec<Present> = routes
-            .iter()
             .filter_map(|route| {
-                let kept = kept(route, (&stages, &parts), self.reruns, &self.pipeline)?;
+                let kept = kept(route, (&stages, &parts), reruns, pipeline)?;
                 let fifo = 0;
                 Some(Present { route, kept, fifo })
             })
             .collect();
         let axis = self.axis(&mut present, parts);
         let sum = Sum::new(
-            self.graph,
+            self.compiled.graph,
             &axis,
             self.window(&axis, &stages),
             self.steps(&stages),
-            self.options.elsewhere.is_any(),
+            self.compiled.options.elsewhere.is_any(),
         );
         self.locals(&sum, &mut each);
         self.accumulators(&mut each);
-        if self.options.elsewhere.is_any() {
+        if self.compiled.options.elsewhere.is_any() {
             self.updates(&sum, &mut each);
         }
         for tensor in &present {
@@ -93,8 +98,8 @@ impl Ipu<'_> {
     fn steps(&self, stages: &[u32]) -> Vec<Steps> {
         let positions = stages
             .iter()
-            .flat_map(|&stage| self.stages.positions[stage as usize].clone());
-        let passes = [&self.graph.forward, &self.graph.backward];
+            .flat_map(|&stage| self.compiled.stages.positions[stage as usize].clone());
+        let passes = [&self.compiled.graph.forward, &self.compiled.graph.backward];
         positions
             .flat_map(|position| passes.map(|pass| pass[position as usize]))
             .flatten()
@@ -103,14 +108,8 @@ impl Ipu<'_> {
 
     fn axis(&self, present: &mut [Present], parts: Vec<Part>) -> Axis {
         let layout = Layout {
-            graph: self.graph,
-            stages: self.stages,
-            reruns: self.reruns,
+            compiled: self.compiled,
             fifos: &self.fifos(present),
-            early_fifo: self.options.early_fifo,
-            early_reruns: self.options.early_reruns(),
-            whole_stages: self.options.recompute == Recompute::Stage,
-            all_steps: self.options.all_steps,
         };
         Axis::new(&layout, parts)
     }
@@ -118,11 +117,11 @@ impl Ipu<'_> {
     /// Numbers the FIFOs that run together; gives how many these are, by run.
     fn fifos(&self, present: &mut [Present]) -> HashMap<Run, u32> {
         let mut fifos = HashMap::new();
-        if !self.pipeline.schedule.has_fifo() {
+        if !self.compiled.pipeline.schedule.has_fifo() {
             return fifos;
         }
         for tensor in present.iter_mut().filter(|tensor| tensor.kept.slots > 0) {
-            let run = match self.options.early_fifo {
+            let run = match self.compiled.options.early_fifo {
                 true => Some(tensor.kept.home),
                 false => tensor.kept.last(),
             };
@@ -135,14 +134,14 @@ impl Ipu<'_> {
 
     /// A micro-batch that starts when all stages run.
     fn steady(&self) -> u32 {
-        2 * self.stages.count() + 2
+        2 * self.compiled.stages.count() + 2
     }
 
     /// A period in which all stages run.
     fn window(&self, axis: &Axis, stages: &[u32]) -> Range<u32> {
         let run = (stages[0], Pass::Forward);
         let start = |micro_batch| {
-            let time = self.pipeline.time(run, micro_batch);
+            let time = self.compiled.pipeline.time(run, micro_batch);
             time.checked_sub(1)
                 .map_or(0, |before| axis.after_time(before))
         };
@@ -177,8 +176,7 @@ impl Ipu<'_> {
     fn copies(&self, present: &Present, axis: &Axis) -> Vec<Copy> {
         let copies = Copies {
             axis,
-            pipeline: self.pipeline,
-            options: self.options,
+            compiled: self.compiled,
             route: present.route,
             kept: &present.kept,
             fifo: present.fifo,
@@ -189,9 +187,9 @@ impl Ipu<'_> {
 
     /// Variables that live at the same steps as in the one-IPU compilation.
     fn locals(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
-        let places = self.stages.places(self.graph, self.number);
+        let places = self.places();
         let mut lives = HashMap::new();
-        for (tile, locals) in self.graph.locals.iter().enumerate() {
+        for (tile, locals) in self.compiled.graph.locals.iter().enumerate() {
             let locals = locals
                 .iter()
                 .filter(|(local, _)| local.places.meets(places));
@@ -214,8 +212,8 @@ impl Ipu<'_> {
     /// up when the passes end at the latest. Where state is elsewhere, replicas share out what
     /// an update makes.
     fn shared_out(&self, (tile, local): (usize, &Local), bytes: u64) -> (u64, u64) {
-        let elsewhere = self.options.elsewhere;
-        let updates = &self.graph.updates;
+        let elsewhere = self.compiled.options.elsewhere;
+        let updates = &self.compiled.graph.updates;
         let summed = updates.gradients[tile].get(local).copied().unwrap_or(0);
         let mut rest = bytes - summed;
         for &(update, made) in updates.made[tile].get(local).into_iter().flatten() {
@@ -228,8 +226,8 @@ impl Ipu<'_> {
 
     /// State that comes and goes, and what replicas gather.
     fn updates(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
-        let places = self.stages.places(self.graph, self.number);
-        let updates = &self.graph.updates;
+        let places = self.places();
+        let updates = &self.compiled.graph.updates;
         for update in &updates.all {
             let Moments {
                 load,
@@ -238,8 +236,8 @@ impl Ipu<'_> {
                 store,
             } = sum.update(update.steps);
             let (there, pads) = (load.start..store.end, [load, store]);
-            for tile in 0..self.graph.tiles as usize {
-                let taken = updates.taken(update, (tile, places), self.options);
+            for tile in 0..self.compiled.graph.tiles as usize {
+                let taken = updates.taken(update, (tile, places), self.compiled.options);
                 for (bytes, lives) in [
                     (taken.loaded, from_ref(&there)),
                     // A load and a store have pads for all of it.
@@ -256,9 +254,9 @@ impl Ipu<'_> {
 
     /// The accumulators of the weights of these places.
     fn accumulators(&self, each: &mut impl FnMut(Variable)) {
-        let places = self.stages.places(self.graph, self.number);
-        let is_needed = self.graph.backward_start.is_some();
-        let weights = self.graph.weights.iter();
+        let places = self.places();
+        let is_needed = self.compiled.graph.backward_start.is_some();
+        let weights = self.compiled.graph.weights.iter();
         for weight in weights.filter(|weight| is_needed && weight.places.meets(places)) {
             for &(tile, bytes) in &weight.on_tiles {
                 each(Variable {

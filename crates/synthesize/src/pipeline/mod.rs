@@ -21,6 +21,7 @@
 //! No formula says how many copies there are.
 
 mod axis;
+mod compilation;
 mod copies;
 mod execution;
 mod form;
@@ -34,7 +35,6 @@ mod options;
 mod profile;
 mod programs;
 mod route;
-mod simulate;
 mod stages;
 mod step;
 mod sum;
@@ -42,7 +42,7 @@ mod updates;
 mod variables;
 mod walk;
 
-pub use form::{LoweredVariables, PlantedCode, PlantedTruth, ProfileForm};
+pub use form::{LoweredVariables, PlantedTruth, ProfileForm};
 pub use model::{PipelineModel, PipelineTruth, StageTruth, TileContent};
 pub use options::{Elsewhere, PipelineOptions, Recompute, Schedule};
 pub use step::StepForm;

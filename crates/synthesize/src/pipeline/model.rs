@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::compilation::Compilation;
 use super::form::PlantedTruth;
 use super::from_plan;
 use super::graph::Graph;
+use super::ipu::{Ipu, Of, Variable};
 use super::options::PipelineOptions;
-use super::simulate::{IpuMemory, simulate};
-use super::stages::Stages;
+use crate::liveness::Changes;
 use crate::place_truth::PlaceTruth;
-use crate::places::Places;
 use crate::plan::Plan;
 
 /// A planted model that can be compiled for several IPUs.
@@ -88,22 +88,37 @@ impl PipelineModel {
     /// that leave a stage empty do not count, nor does one before Out where it
     /// goes to the first IPU.
     pub fn simulate(&self, cuts: &[u32], options: &PipelineOptions) -> PipelineTruth {
-        let graph = &self.graph;
-        let stages = Stages::new(graph.positions(), cuts, options.out_on_first);
-        let memory = simulate(graph, cuts, options).into_iter().zip(0..);
+        let compiled = Compilation::new(&self.graph, cuts, options);
+        let ipus = 0..compiled.stages.ipus();
+        let ipus = ipus.map(|number| Ipu {
+            compiled: &compiled,
+            number,
+        });
         PipelineTruth {
-            stages: memory
-                .map(|(memory, ipu)| self.stage(memory, stages.places(graph, ipu)))
-                .collect(),
+            stages: ipus.map(|ipu| self.stage(&ipu)).collect(),
         }
     }
 
-    fn stage(&self, memory: IpuMemory, places: Places) -> StageTruth {
-        let moved = |tile: usize| memory.moved.get(tile).copied().unwrap_or_default();
-        let numbered = memory.not_always_live.iter().enumerate();
-        let layers = numbered.map(|(tile, live)| {
+    /// Sums what an IPU has.
+    fn stage(&self, ipu: &Ipu) -> StageTruth {
+        let tiles = self.graph.tiles as usize;
+        let mut changes: Vec<Changes> = (0..tiles).map(|_| Changes::default()).collect();
+        let (mut stash, mut accumulators) = (vec![0; tiles], vec![0; tiles]);
+        let slots = ipu.visit(|Variable { tile, of, bytes }| match of {
+            Of::Local(_, lives) | Of::Copy(_, _, lives) | Of::State(lives) => {
+                changes[tile].add(lives.iter().map(|live| (live.start, live.end)), bytes);
+            }
+            Of::Ring(_) => stash[tile] += bytes,
+            Of::Accumulator(_) => accumulators[tile] += bytes,
+        });
+        let (places, elsewhere) = (ipu.places(), ipu.compiled.options.elsewhere);
+        // State of the optimizer that is always live on one IPU and has left, and the shares of
+        // it that stay.
+        let moved = |tile: usize| self.graph.updates.moved(tile, places, elsewhere);
+        let numbered = changes.iter().enumerate();
+        let layers = numbered.map(|(tile, changes)| {
             let (left, shares) = moved(tile);
-            self.places.fixed(tile, places) - left + shares + live
+            self.places.fixed(tile, places) - left + shares + changes.peak()
         });
         let layers: Vec<u64> = layers.collect();
         // Gaps come with the places: with no buffers for other stages, and not with what the
@@ -113,15 +128,13 @@ impl PipelineModel {
             self.places.gap(tile, alone.min(bytes))
         };
         let gaps: Vec<u64> = layers.iter().enumerate().map(gap).collect();
-        let bytes = |tile: usize| {
-            layers[tile] + gaps[tile] + memory.stash[tile] + memory.accumulators[tile]
-        };
+        let bytes = |tile: usize| layers[tile] + gaps[tile] + stash[tile] + accumulators[tile];
         StageTruth {
-            tiles: (0..layers.len()).map(bytes).collect(),
+            tiles: (0..tiles).map(bytes).collect(),
             gaps,
-            slots: memory.slots,
-            stash: memory.stash,
-            accumulators: memory.accumulators,
+            slots,
+            stash,
+            accumulators,
             planted: PlantedTruth::default(),
             contents: Vec::new(),
             cycles: 0,

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use super::form::{LoweredVariables, Place, PlantedTruth, ProfileForm};
 use super::listing::Listing;
-use super::options::PipelineOptions;
+use super::options::{PipelineOptions, Schedule};
 use super::programs::Programs;
 use super::variables::{self, IpuVariables, Row, Variables};
 use super::{PipelineModel, PipelineTruth, TileContent, execution};
@@ -63,9 +63,9 @@ impl PipelineModel {
                 ipus,
                 tiles: self.graph.tiles,
             };
-            let kept = (options.schedule, stage.slots);
-            stage.planted =
-                PlantedTruth::new(&form.planted, self.plan.settings.random, place, kept);
+            let random = self.plan.settings.random;
+            let restores = options.schedule == Schedule::Popart && stage.slots > 0;
+            stage.planted = PlantedTruth::new(random, place, form.planted, restores);
             let tiles = stage.tiles.iter_mut().enumerate();
             tiles.for_each(|(tile, bytes)| *bytes += stage.planted.bytes(tile));
             variables.plant(ipu as usize, &stage.planted);

@@ -7,13 +7,11 @@
 //! Weights are updated when the last micro-batch is through: one IPU after the other in
 //! PopART, side by side in TensorFlow.
 
-use super::graph::{Graph, Pass};
-use super::keep::Reruns;
+use super::compilation::Compilation;
+use super::graph::Pass;
 use super::model::PipelineModel;
 use super::options::{PipelineOptions, Schedule};
-use super::route::Route;
-use super::stages::Stages;
-use super::walk::{Part, Pipeline, Run};
+use super::walk::{Part, Run};
 
 /// What a step depends on beside the pipeline.
 #[derive(Debug, Clone, Copy)]
@@ -37,39 +35,25 @@ impl StepForm {
 impl PipelineModel {
     /// The cycles of a step with these cuts.
     pub fn step(&self, cuts: &[u32], options: &PipelineOptions, form: &StepForm) -> u64 {
-        let graph = &self.graph;
-        let stages = Stages::new(graph.positions(), cuts, options.out_on_first);
-        let tensors = graph.tensors.iter();
-        let pipeline = Pipeline {
-            schedule: options.schedule,
-            stages: stages.count(),
-            is_training: self.is_training(),
-        };
+        let compiled = Compilation::new(&self.graph, cuts, options);
+        let Compilation {
+            stages, pipeline, ..
+        } = &compiled;
         let step = Step {
-            graph,
-            pipeline,
-            reruns: &Reruns::new(graph, &stages, options),
-            routes: &tensors
-                .map(|tensor| Route::new(graph, &stages, tensor))
-                .collect::<Vec<_>>(),
-            stages: &stages,
+            compiled: &compiled,
             form,
         };
         let parts = |ipu| pipeline.parts(&stages.on_ipu(ipu), form.micro_batches);
         let parts: Vec<Vec<Part>> = (0..stages.ipus()).map(parts).collect();
         let last = parts.iter().flatten().map(|part| part.time).max();
         let times = (0..=last.unwrap_or(0)).map(|time| step.time(&parts, time));
-        times.sum::<u64>() + step.updates(options)
+        times.sum::<u64>() + step.updates()
     }
 }
 
 /// A step while it runs.
 struct Step<'a> {
-    graph: &'a Graph,
-    pipeline: Pipeline,
-    stages: &'a Stages,
-    reruns: &'a Reruns,
-    routes: &'a [Route<'a>],
+    compiled: &'a Compilation<'a>,
     form: &'a StepForm,
 }
 
@@ -86,7 +70,7 @@ impl Step<'_> {
             .map(|parts| parts.iter().map(|part| self.part(part)).sum());
         let slowest: u64 = work.max().unwrap_or(0);
         let mut bytes = vec![[0u64; 2]; active.len()];
-        for run in self.pipeline.copied(time) {
+        for run in self.compiled.pipeline.copied(time) {
             self.send(run, &mut bytes);
         }
         let most = bytes.iter().flatten().max().copied().unwrap_or(0);
@@ -102,15 +86,15 @@ impl Step<'_> {
                 .map(|position| cycles[position as usize])
                 .sum()
         };
-        let positions = &self.stages.positions[stage as usize];
+        let positions = &self.compiled.stages.positions[stage as usize];
         match pass {
-            Pass::Forward => sum(&self.graph.cycles.forward, positions),
+            Pass::Forward => sum(&self.compiled.graph.cycles.forward, positions),
             Pass::Backward => {
-                let again = self.reruns.of(stage).iter();
+                let again = self.compiled.reruns.of(stage).iter();
                 let again: u64 = again
-                    .map(|part| sum(&self.graph.cycles.forward, part))
+                    .map(|part| sum(&self.compiled.graph.cycles.forward, part))
                     .sum();
-                sum(&self.graph.cycles.backward, positions) + again
+                sum(&self.compiled.graph.cycles.backward, positions) + again
             }
         }
     }
@@ -118,38 +102,40 @@ impl Step<'_> {
     /// Adds the bytes that a run sends to its neighbour, by IPU: sent and received.
     fn send(&self, (stage, pass): Run, bytes: &mut [[u64; 2]]) {
         let next = match pass {
-            Pass::Forward => Some(stage + 1).filter(|&next| next < self.stages.count()),
+            Pass::Forward => Some(stage + 1).filter(|&next| next < self.compiled.stages.count()),
             Pass::Backward => stage.checked_sub(1),
         };
         let Some(next) = next else { return };
-        let sent = self.routes.iter().filter(|route| {
+        let sent = self.compiled.routes.iter().filter(|route| {
             let is_held = |stage| route.home(&[stage]).is_some();
             route.made.1 == pass && is_held(stage) && is_held(next)
         });
         let on_tiles = sent.flat_map(|route| &route.tensor.on_tiles);
         let sum: u64 = on_tiles.map(|part| part.variable.bytes).sum();
-        bytes[self.stages.ipu(stage) as usize][0] += sum;
-        bytes[self.stages.ipu(next) as usize][1] += sum;
+        bytes[self.compiled.stages.ipu(stage) as usize][0] += sum;
+        bytes[self.compiled.stages.ipu(next) as usize][1] += sum;
     }
 
     /// The cycles of all updates, with loads and stores.
-    fn updates(&self, options: &PipelineOptions) -> u64 {
+    fn updates(&self) -> u64 {
+        let options = self.compiled.options;
         let of_ipu = |ipu| {
-            let places = self.stages.places(self.graph, ipu);
-            let stages = self.stages.on_ipu(ipu).into_iter();
-            let positions = stages.flat_map(|stage| self.stages.positions[stage as usize].clone());
+            let places = self.compiled.stages.places(self.compiled.graph, ipu);
+            let stages = self.compiled.stages.on_ipu(ipu).into_iter();
+            let positions =
+                stages.flat_map(|stage| self.compiled.stages.positions[stage as usize].clone());
             let work: u64 = positions
-                .map(|position| self.graph.cycles.update[position as usize])
+                .map(|position| self.compiled.graph.cycles.update[position as usize])
                 .sum();
-            let updates = &self.graph.updates;
+            let updates = &self.compiled.graph.updates;
             let loaded = updates.all.iter().map(|update| {
-                let tiles = 0..self.graph.tiles as usize;
+                let tiles = 0..self.compiled.graph.tiles as usize;
                 let taken = tiles.map(|tile| updates.taken(update, (tile, places), options).loaded);
                 StepForm::cycles(taken.sum(), self.form.streaming, self.form.clock)
             });
             work + 2 * loaded.sum::<u64>()
         };
-        let ipus = (0..self.stages.ipus()).map(of_ipu);
+        let ipus = (0..self.compiled.stages.ipus()).map(of_ipu);
         match options.schedule {
             Schedule::TfGrouped | Schedule::TfInterleaved => ipus.max().unwrap_or(0),
             Schedule::Popart | Schedule::Sequential => ipus.sum(),

@@ -1,6 +1,5 @@
 //! The moments of an IPU that count, and what is live at them.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::axis::Axis;
@@ -8,27 +7,6 @@ use super::copies::Copy;
 use super::graph::{Graph, Tensor};
 use super::keep::Kind;
 use crate::liveness::Steps;
-
-/// Changes of the live bytes of a tile, by moment.
-#[derive(Debug, Default)]
-pub(super) struct Changes(BTreeMap<u32, i64>);
-
-impl Changes {
-    pub fn add(&mut self, lives: &[Range<u32>], bytes: u64) {
-        for live in lives {
-            *self.0.entry(live.start).or_default() += bytes as i64;
-            *self.0.entry(live.end).or_default() -= bytes as i64;
-        }
-    }
-
-    pub fn peak(&self) -> u64 {
-        let live = self.0.values().scan(0, |live, change| {
-            *live += change;
-            Some(*live)
-        });
-        live.max().unwrap_or(0) as u64
-    }
-}
 
 /// The moments that count: those of the period, then the steps before the first
 /// micro-batch, then those after the last one.

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::compilation::Compilation;
 use super::copies::What;
 use super::form::PlantedTruth;
-use super::ipu::{Of, Variable};
+use super::ipu::{Ipu, Of, Variable};
 use super::model::{PipelineModel, TileContent};
 use super::options::PipelineOptions;
-use super::simulate::walk;
 use crate::liveness::Ranges;
 use crate::liveness::Variable as Lowered;
 use crate::overhead::{CATEGORIES, category};
@@ -46,8 +46,6 @@ pub(super) struct Name {
 #[derive(Debug, Default)]
 pub(super) struct IpuVariables {
     pub places: Places,
-    /// The most copies of a tensor in a ring.
-    pub slots: u32,
     /// By tile.
     pub tiles: Vec<Vec<Row>>,
 }
@@ -66,18 +64,22 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
         classes: vec![Vec::new(), vec![(0, 0)]],
         ..Variables::default()
     };
-    walk(&model.graph, cuts, options, |ipu, routes| {
-        let places = ipu.stages.places(&model.graph, ipu.number);
+    let compiled = Compilation::new(&model.graph, cuts, options);
+    for number in 0..compiled.stages.ipus() {
+        let ipu = Ipu {
+            compiled: &compiled,
+            number,
+        };
+        let places = ipu.places();
         let mut ipu_variables = IpuVariables {
             places,
-            slots: 0,
             tiles: variables.fixed(model, places),
         };
-        ipu_variables.slots = ipu.visit(routes, |variable| {
+        ipu.visit(|variable| {
             variables.add(&mut ipu_variables, &variable, options.schedule.has_fifo());
         });
         variables.ipus.push(ipu_variables);
-    });
+    }
     let ends = variables.classes.iter().flatten().map(|range| range.1);
     variables.steps = ends.max().unwrap_or(0).max(1);
     variables

@@ -10,7 +10,7 @@ use popliner::profile::CompiledProfile;
 use popliner::report::{self, Against, Detail, Fit, FitInputs, Provenance, Report};
 use popliner::solve::Goal;
 use std::fmt;
-use synthesize::pipeline::{PipelineModel, PipelineTruth, PlantedCode, ProfileForm};
+use synthesize::pipeline::{PipelineModel, PipelineTruth, ProfileForm};
 use tempfile::TempDir;
 
 /// A model, and one of its pipelines.
@@ -48,7 +48,7 @@ impl fmt::Display for Case {
 
 /// With code that no prediction contains.
 const FORM: ProfileForm = ProfileForm {
-    planted: PlantedCode::SMALL,
+    planted: true,
     ..ProfileForm::PLAIN
 };
 
@@ -109,7 +109,7 @@ impl Case {
     /// Returns this compilation, written in another form.
     pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
         let form = ProfileForm {
-            planted: PlantedCode::SMALL,
+            planted: true,
             ..form
         };
         self.files
