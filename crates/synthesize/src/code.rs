@@ -10,7 +10,6 @@ use super::tree::{Share, Tree, Window};
 /// One vertex type.
 #[derive(Debug, Clone)]
 pub struct VertexType {
-    /// Its name.
     pub name: String,
     /// `c++` or `asm`.
     pub source: &'static str,
@@ -305,13 +304,10 @@ impl Code {
 /// Bytes of one compute set on one tile.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SetBytes {
-    /// Vertex data.
     pub data: u64,
     /// Edge pointers, field data included.
     pub edge: u64,
-    /// Copy pointers.
     pub copy: u64,
-    /// Copy descriptors.
     pub descriptor: u64,
     /// Variable-sized field data.
     pub field: u64,

@@ -62,7 +62,6 @@ pub struct Context {
     pub parent: u32,
     /// Index into the string table.
     pub name: u32,
-    /// Its object.
     pub body: Body,
     /// The operation that it belongs to; `u32::MAX` for none.
     pub op: u32,

@@ -81,18 +81,6 @@ fn estimate_of(plan: &Plan, program: u32) -> Option<usize> {
     }
 }
 
-/// Estimated cycles of one execution of a compute set or an exchange; 0 for
-/// all other programs.
-pub fn estimated(plan: &Plan, program: u32) -> u64 {
-    match plan.tree.programs[program as usize].kind {
-        Type::OnTileExecute | Type::DoExchange => {
-            let by_tile = estimate_of(plan, program).map(|id| estimate(plan, id));
-            by_tile.into_iter().flatten().max().unwrap_or(0)
-        }
-        _ => 0,
-    }
-}
-
 /// Measured cycles by tile: around the estimate, and more for the host.
 fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
     let id = estimate_of(plan, program);
@@ -112,16 +100,18 @@ fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
     measured.collect()
 }
 
-/// Measured cycles of one execution of a compute set or an exchange; 0 for all
-/// other programs.
-pub fn measured(plan: &Plan, program: u32) -> u64 {
-    match plan.tree.programs[program as usize].kind {
-        Type::OnTileExecute | Type::DoExchange => {
-            let by_tile = measured_by_tile(plan, program).into_iter();
-            by_tile.max().unwrap_or(0)
-        }
-        _ => 0,
+/// Cycles of one execution of a compute set or an exchange, as measured or as estimated; 0 for
+/// all other programs.
+pub fn of_program(plan: &Plan, program: u32, is_measured: bool) -> u64 {
+    let kind = plan.tree.programs[program as usize].kind;
+    if !matches!(kind, Type::OnTileExecute | Type::DoExchange) {
+        return 0;
     }
+    let by_tile = match is_measured {
+        true => measured_by_tile(plan, program),
+        false => estimate_of(plan, program).map_or(Vec::new(), |id| estimate(plan, id)),
+    };
+    by_tile.into_iter().max().unwrap_or(0)
 }
 
 /// Runs the control program with one branch of its switch, or with all of them
@@ -215,20 +205,22 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    fn run(&mut self, run: usize, branch: usize) -> rusqlite::Result<()> {
-        let (mut programs, first, start) = (Vec::new(), self.steps, self.cycles);
-        let tree = &self.plan.tree;
-        steps_of_run(self.plan, branch, &mut programs);
-        for &program in &programs {
+    fn run(&mut self, number: usize, branch: usize) -> rusqlite::Result<()> {
+        let (first, start) = (self.steps, self.cycles);
+        let kind = |program: u32| self.plan.tree.programs[program as usize].kind;
+        let mut programs = Vec::new();
+        run(self.plan, Some(branch), &mut |program, _| {
+            if is_step(kind(program)) {
+                programs.push(program);
+            }
+        });
+        let explicit = programs.iter().filter(|&&p| !is_implicit(kind(p))).count();
+        for program in programs {
             self.step(program)?;
         }
-        let implicit = programs
-            .iter()
-            .filter(|&&p| is_implicit(tree.programs[p as usize].kind));
-        let explicit = programs.len() - implicit.count();
         let run = Run {
-            number: run,
-            name: ["weights up", "main", "main", "weights down"][run],
+            number,
+            name: ["weights up", "main", "main", "weights down"][number],
             programs: explicit,
             steps: self.steps - first,
             cycles: [vec![start], vec![self.cycles]],
@@ -257,13 +249,9 @@ impl Execution<'_> {
 
 /// A run of an execution.
 pub struct Run {
-    /// Its number.
     pub number: usize,
-    /// Its name.
     pub name: &'static str,
-    /// Programs that it runs.
     pub programs: usize,
-    /// Steps of it.
     pub steps: usize,
     /// By IPU: cycles at its start and at its end.
     pub cycles: [Vec<u64>; 2],
@@ -319,13 +307,4 @@ pub fn write_step_of_ipu(
 
 fn is_implicit(kind: Type) -> bool {
     matches!(kind, Type::Sync | Type::Sans | Type::SyncAns)
-}
-
-/// The programs that a run executes as steps, in order.
-fn steps_of_run(plan: &Plan, branch: usize, programs: &mut Vec<u32>) {
-    run(plan, Some(branch), &mut |program, _| {
-        if is_step(plan.tree.programs[program as usize].kind) {
-            programs.push(program);
-        }
-    });
 }

@@ -22,7 +22,6 @@ pub fn write(plan: &Plan, path: &Path) -> io::Result<()> {
     let mut writer = Writer {
         plan,
         file: BufWriter::with_capacity(1 << 20, File::create(path)?),
-        places: Places::new(plan),
     };
     writer.file.write_all(&[MAP_OF_TWO])?;
     writer.value("contexts")?;
@@ -33,44 +32,29 @@ pub fn write(plan: &Plan, path: &Path) -> io::Result<()> {
     writer.file.flush()
 }
 
-/// Indices of source locations, behind the names in the string table.
-struct Places {
-    strings: Vec<&'static str>,
-    first: u64,
-}
+/// Files and functions of source locations, which follow the names in the string table.
+const LOCATIONS: [&str; 6] = [
+    "/opt/src/poplibs/lib/poplin/MatMul.cpp",
+    "matMulGrouped",
+    "/opt/src/poplibs/lib/popops/ElementWise.cpp",
+    "generateMappedOperations",
+    "/opt/src/model/build.cpp",
+    "growOp",
+];
 
-impl Places {
-    fn new(plan: &Plan) -> Self {
-        Self {
-            strings: vec![
-                "/opt/src/poplibs/lib/poplin/MatMul.cpp",
-                "matMulGrouped",
-                "/opt/src/poplibs/lib/popops/ElementWise.cpp",
-                "generateMappedOperations",
-                "/opt/src/model/build.cpp",
-                "growOp",
-            ],
-            first: plan.contexts.strings.len() as u64,
-        }
-    }
-
-    fn location(&self, context: &Context) -> Value {
-        let pair = u64::from(context.op.wrapping_add(context.name) % 3);
-        map(vec![
-            ("fileName", Value::from(self.first + 2 * pair)),
-            ("functionName", Value::from(self.first + 2 * pair + 1)),
-            (
-                "lineNumber",
-                Value::from(20 + u64::from(context.name % 900)),
-            ),
-        ])
-    }
+fn location(plan: &Plan, context: &Context) -> Value {
+    let pair: u64 = (context.op.wrapping_add(context.name) % 3).into();
+    let file = plan.contexts.strings.len() as u64 + 2 * pair;
+    map(vec![
+        ("fileName", Value::from(file)),
+        ("functionName", Value::from(file + 1)),
+        ("lineNumber", Value::from(20 + context.name % 900)),
+    ])
 }
 
 struct Writer<'a> {
     plan: &'a Plan,
     file: BufWriter<File>,
-    places: Places,
 }
 
 impl Writer<'_> {
@@ -104,7 +88,7 @@ impl Writer<'_> {
         let plan = self.plan;
         let context = &plan.contexts.list[index];
         let mut fields = fields(plan, context, index as u32 + 1);
-        fields.push(("location", self.places.location(context)));
+        fields.push(("location", location(plan, context)));
         self.value(&map(fields))
     }
 
@@ -114,7 +98,7 @@ impl Writer<'_> {
 
     fn string_table(&mut self) -> io::Result<()> {
         let names = self.plan.contexts.strings.iter().map(String::as_str);
-        let strings: Vec<&str> = names.chain(self.places.strings.iter().copied()).collect();
+        let strings: Vec<&str> = names.chain(LOCATIONS).collect();
         self.value("stringTable")?;
         self.value(&strings)
     }

@@ -39,9 +39,7 @@ pub enum Access {
 /// One unlowered variable.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Its name.
     pub name: String,
-    /// Its purpose.
     pub role: Role,
     /// Tiles that hold a part of it.
     pub window: Window,

@@ -18,9 +18,7 @@ pub type Ranges = Vec<Steps>;
 pub struct Variable {
     /// Position in [`CATEGORIES`](super::overhead::CATEGORIES).
     pub category: usize,
-    /// Equivalence class.
     pub class: u32,
-    /// Bytes.
     pub bytes: u64,
 }
 

@@ -34,9 +34,7 @@ impl Phase {
 pub struct Op {
     /// Its name in the framework; empty when the framework's compiler made it.
     pub name: String,
-    /// The framework's operator.
     pub op_type: String,
-    /// Its computation.
     pub kind: Kind,
     /// Which part of the model it is.
     pub phase: Phase,
@@ -84,7 +82,6 @@ pub struct Op {
 pub struct Read {
     /// The operation that makes it.
     pub from: usize,
-    /// Which of its outputs.
     pub part: usize,
     /// Whether the gradient of the operation takes it too.
     pub is_saved: bool,
@@ -123,7 +120,6 @@ impl Read {
 /// What the host sends for each micro-batch.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// Its name.
     pub name: String,
     /// Operations of the forward pass that read it.
     pub users: Vec<usize>,
@@ -134,11 +130,8 @@ pub struct Input {
 /// The programs of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A compute set.
     Compute,
-    /// An exchange and a compute set.
     Exchanged,
-    /// An exchange.
     Copy,
 }
 
@@ -155,14 +148,12 @@ impl Shape {
 /// An outlined body.
 #[derive(Debug, Clone, Default)]
 pub struct Function {
-    /// Its operations.
     pub ops: Vec<usize>,
 }
 
 /// A call of a function.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The function called.
     pub function: usize,
     /// The layer it stands in; the first for a call inside a body.
     pub layer: u32,
@@ -178,14 +169,12 @@ pub struct Model {
     pub ops: Vec<Op>,
     /// Execution order of what stands in the main program.
     pub order: Vec<usize>,
-    /// Outlined bodies.
     pub functions: Vec<Function>,
     /// Call sites, in execution order.
     pub calls: Vec<Call>,
     /// Forward operations by layer and template; an outlined one is the same
     /// in every layer.
     pub forward: Vec<Vec<usize>>,
-    /// Weights.
     pub weights: Vec<Weight>,
     /// Constants that several places use.
     pub constants: Vec<Constant>,

@@ -83,7 +83,6 @@ pub struct Extra {
     pub name: usize,
     /// Number at the end of the name.
     pub suffix: Option<u32>,
-    /// Its category, class and bytes.
     pub variable: Variable,
 }
 

@@ -72,9 +72,9 @@ impl PlaceTruth {
         };
         for tile in 0..plan.settings.tiles {
             let mut sums = Tile::default();
-            sums.groups(plan, tile);
             sums.code(plan, tile);
             sums.unexplained(plan, tile);
+            sums.groups(plan, tile);
             sums.all = truth.explained(&sums, Places::EVERY);
             sums.gap = plan.gap(tile, sums.all);
             truth.tiles.push(sums);
@@ -284,10 +284,13 @@ impl Tile {
         }
     }
 
-    /// Bytes of a tile's variables that no operation explains: in each category
-    /// so many bytes less. Those of operations come last in it.
+    /// Bytes of a tile's variables that no operation explains: in each category so many bytes
+    /// less than there are of code and vertex state of operations. Those come last in it.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
-        let mut explained = self.code_alone(plan, tile);
+        let mut explained = [0; CATEGORIES.len()];
+        for ((_, kind), bytes) in &self.kinds {
+            explained[kind.category] += bytes;
+        }
         let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile);
         for extra in extras.into_iter().rev() {
             let Variable {
@@ -305,16 +308,5 @@ impl Tile {
             self.always(Places::EVERY, kind, bytes - here);
         }
         assert!(explained.iter().all(|&bytes| bytes == 0), "{explained:?}");
-    }
-
-    /// By category: bytes of code and vertex state of all operations.
-    fn code_alone(&self, plan: &Plan, tile: u32) -> [u64; CATEGORIES.len()] {
-        let mut tile_sums = Self::default();
-        tile_sums.code(plan, tile);
-        let mut sums = [0; CATEGORIES.len()];
-        for ((_, kind), bytes) in tile_sums.kinds {
-            sums[kind.category] += bytes;
-        }
-        sums
     }
 }

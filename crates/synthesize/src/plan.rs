@@ -20,19 +20,14 @@ use super::tree::{Mark, Tree, Type};
 /// contexts and 4 bytes for each variable.
 #[derive(Debug)]
 pub struct Plan {
-    /// The settings.
     pub settings: Settings,
-    /// Operations.
     pub model: Model,
-    /// Debug contexts.
     pub contexts: Contexts,
     /// Programs, compute sets, exchanges, steps.
     pub tree: Tree,
     /// Variables of user data.
     pub groups: Vec<Group>,
-    /// Liveness.
     pub classes: Classes,
-    /// Vertices and code.
     pub code: Code,
     /// Per group: var ids by tile of its window.
     pub var_ids: Vec<Vec<u32>>,

@@ -156,13 +156,13 @@ fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
     if plan.settings.execution {
         for branch in cycles::RUNS {
             cycles::run(plan, Some(branch), &mut |program, call| {
-                add(program, call, cycles::measured(plan, program));
+                add(program, call, cycles::of_program(plan, program, true));
             });
         }
         (sums.source, sums.runs) = ("executed", cycles::RUNS.len());
     } else if !plan.settings.no_cycle_estimates {
         cycles::run(plan, None, &mut |program, call| {
-            add(program, call, cycles::estimated(plan, program));
+            add(program, call, cycles::of_program(plan, program, false));
         });
     } else {
         return None;

@@ -55,7 +55,6 @@ pub fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
 pub struct Device {
     /// IPUs of a replica.
     pub ipus: u32,
-    /// Replicas.
     pub replicas: u32,
     /// `IPU` or `IPU_MODEL`.
     pub kind: &'static str,

@@ -47,9 +47,7 @@ impl Kind {
 pub struct Template {
     /// Its name; in a layer, below that of the layer.
     pub path: String,
-    /// The framework's operator.
     pub op_type: String,
-    /// Its computation.
     pub kind: Kind,
     /// Its share of the weights of its part of the model; 0 = it has none.
     #[serde(default)]
@@ -97,7 +95,6 @@ pub fn named(pattern: &str, of: impl Display) -> String {
 /// The model of a framework.
 #[derive(Debug, Deserialize)]
 pub struct Templates {
-    /// Names.
     pub names: Names,
     /// Operations before the layers, in execution order.
     pub embedding: Vec<Template>,

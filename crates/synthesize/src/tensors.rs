@@ -9,7 +9,6 @@ use super::templates::{self, named};
 pub enum Part {
     /// Before the layers.
     In,
-    /// A layer.
     Layer(u32),
     /// After the layers.
     Out,
@@ -37,7 +36,6 @@ impl Part {
 /// A weight.
 #[derive(Debug, Clone)]
 pub struct Weight {
-    /// Its name.
     pub name: String,
     /// The part that it was made for.
     pub part: Part,
@@ -57,10 +55,16 @@ pub struct Weight {
     pub bytes: Option<u64>,
 }
 
+impl Weight {
+    /// Whether an operation of the forward pass computes with it, and training changes it.
+    pub fn is_trained_for(&self, op: usize) -> bool {
+        self.is_trained && self.users.contains(&op)
+    }
+}
+
 /// A constant that several places use.
 #[derive(Debug, Clone)]
 pub struct Constant {
-    /// Its name.
     pub name: String,
     /// Operations that compute with it.
     pub users: Vec<usize>,
@@ -71,7 +75,6 @@ pub struct Constant {
 /// The parts of a weight that the host copies, each as a tensor of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// The weight itself.
     Value,
     /// The optimiser's first moment.
     First,
@@ -113,9 +116,7 @@ pub enum TensorOf {
     Weight(usize, State),
     /// A constant of several places.
     Constant(usize),
-    /// The learning rate.
     LearningRate,
-    /// The random state.
     Seed,
 }
 

@@ -28,9 +28,7 @@ pub enum Type {
 /// Tiles from `first`, `count` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Lowest tile.
     pub first: u32,
-    /// Number of tiles.
     pub count: u32,
 }
 
@@ -65,7 +63,6 @@ impl Window {
 /// One program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Its type.
     pub kind: Type,
     /// Its row in the table of its type.
     pub index: Option<usize>,
@@ -73,7 +70,6 @@ pub struct Program {
     pub children: Vec<u32>,
     /// Its name, where it has one.
     pub name: Option<String>,
-    /// Its debug context.
     pub debug_id: u32,
     /// Its own control code: bytes on each tile of the window.
     pub code: (u64, Window),
@@ -86,15 +82,11 @@ pub struct Program {
 /// A step of an operation: an exchange, a compute set, or both.
 #[derive(Debug, Clone)]
 pub struct Stage {
-    /// The operation.
     pub op: usize,
-    /// Its exchange.
     pub exchange: Option<usize>,
-    /// Its compute set.
     pub compute_set: Option<usize>,
     /// First and last of its programs.
     pub programs: (u32, u32),
-    /// Its share of the data.
     pub share: Share,
 }
 
@@ -111,7 +103,6 @@ pub struct Share {
 /// A compute set.
 #[derive(Debug, Clone)]
 pub struct ComputeSet {
-    /// Its name.
     pub name: String,
     /// The operation that runs it.
     pub op: usize,
@@ -119,7 +110,6 @@ pub struct ComputeSet {
     pub window: Window,
     /// Its own context.
     pub debug_id: u32,
-    /// Its share of the data.
     pub share: Share,
 }
 
@@ -134,14 +124,12 @@ pub struct Exchange {
     pub targets: (u32, u32),
     /// An earlier exchange whose code it uses.
     pub shares: Option<usize>,
-    /// Its share of the data.
     pub share: Share,
 }
 
 /// The data that is copied from or to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// The control id.
     Control,
     /// The groups with this mark.
     Marked(Mark),
@@ -152,9 +140,7 @@ pub enum Content {
 /// A mark of variables that are copied from or to the host on their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The input of the model.
     Input,
-    /// The loss.
     Loss,
     /// A weight, optimiser state or constant.
     Tensor(TensorOf),
@@ -163,7 +149,6 @@ pub enum Mark {
 /// A copy from or to the host.
 #[derive(Debug, Clone)]
 pub struct Stream {
-    /// Name of the stream.
     pub name: String,
     /// Whether the host sends.
     pub from_host: bool,
@@ -182,15 +167,11 @@ pub struct Tree {
     pub roots: Vec<u32>,
     /// Root of each function.
     pub functions: Vec<u32>,
-    /// All stages.
     pub stages: Vec<Stage>,
     /// Per operation: its stages.
     pub op_stages: Vec<Vec<usize>>,
-    /// All compute sets.
     pub compute_sets: Vec<ComputeSet>,
-    /// All exchanges between tiles.
     pub exchanges: Vec<Exchange>,
-    /// All copies from and to the host.
     pub streams: Vec<Stream>,
     /// Repeat counts, by row of their table.
     pub repeats: Vec<u64>,

@@ -35,7 +35,6 @@ pub struct TileRow {
     pub regions: [u64; 3],
     /// Those bytes with the gaps that alignment leaves.
     pub with_gaps: [u64; 3],
-    /// Always-live bytes.
     pub always: u64,
     /// Most bytes of the rest at any step.
     pub peak: u64,
@@ -77,8 +76,13 @@ impl Truth {
         }
     }
 
-    /// Adds the next tile.
-    pub fn add(&mut self, classes: &Classes, variables: &[Variable], gap: impl FnOnce(u64) -> u64) {
+    /// Adds the next tile, and gives its row.
+    pub fn add(
+        &mut self,
+        classes: &Classes,
+        variables: &[Variable],
+        gap: impl FnOnce(u64) -> u64,
+    ) -> TileRow {
         let mut deltas = vec![0i64; self.deltas.len()];
         let mut always = 0;
         for variable in variables {
@@ -107,6 +111,7 @@ impl Truth {
         blocks[category::VARIABLE].at_peak += row.gap;
         self.place(&mut row, &blocks);
         self.tiles.push(row);
+        row
     }
 
     /// Gives out addresses block by block.

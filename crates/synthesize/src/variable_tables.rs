@@ -41,13 +41,9 @@ pub struct Row {
     pub suffix: String,
     /// Whether it is of user data.
     pub is_user: bool,
-    /// Its unlowered variable.
     pub unlowered: Option<usize>,
-    /// The id of its category.
     pub category: usize,
-    /// Whether it is always live.
     pub is_always: bool,
-    /// Its category, class and bytes.
     pub variable: Variable,
 }
 

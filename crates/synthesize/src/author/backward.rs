@@ -122,7 +122,7 @@ impl Builder<'_> {
     fn trains(&self, layer: u32, slot: usize, main: usize) -> bool {
         let weight = self.weight_of.get(&(Part::Layer(layer), slot));
         let weight = weight.map(|&weight| &self.model.weights[weight]);
-        weight.is_some_and(|weight| weight.is_trained && weight.users.contains(&main))
+        weight.is_some_and(|weight| weight.is_trained_for(main))
     }
 
     /// PopART's gradients have no names. Those of element-wise operations take
@@ -222,31 +222,33 @@ impl Builder<'_> {
         })
     }
 
-    pub(super) fn outside_gradients(&mut self, phase: Phase) {
+    /// The gradients of operations of the forward pass that are in no layer of a template, the
+    /// last first: each of its inputs and of its weights.
+    pub(super) fn gradients(&mut self, phases: impl Fn(Phase) -> bool) {
         for of in (0..self.model.ops.len()).rev() {
-            if self.model.ops[of].phase == phase {
-                self.gradient_outside(of);
+            if !phases(self.model.ops[of].phase) || !self.needs_gradient(of) {
+                continue;
             }
+            let op = match self.settings.graph.is_some() {
+                true => self.gradient_in_graph(of),
+                false => self.gradient_outside(of),
+            };
+            let reads = self.gradient_into(of);
+            let op = self.run(Op { reads, ..op });
+            let weights = self.model.weights.iter_mut();
+            for weight in weights.filter(|weight| weight.is_trained_for(of)) {
+                weight.gradients.push(op);
+            }
+            self.hand_back(of, op, op);
         }
     }
 
-    /// The gradient of an operation outside the layers: of its input and of its weight.
-    fn gradient_outside(&mut self, of: usize) {
-        if !self.needs_gradient(of) {
-            return;
-        }
-        let forward = &self.model.ops[of];
+    fn gradient_outside(&self, of: usize) -> Op {
         let mut op = self.gradient(of, "Grad", None);
         if self.nameless_gradients() {
             op.name.clear();
-            op.inputs.extend(forward.inputs.clone());
+            op.inputs.extend(self.model.ops[of].inputs.clone());
         }
-        op.reads = self.gradient_into(of);
-        let op = self.run(op);
-        let weights = self.model.weights.iter_mut();
-        for weight in weights.filter(|weight| weight.is_trained && weight.users.contains(&of)) {
-            weight.gradients.push(op);
-        }
-        self.hand_back(of, op, op);
+        op
     }
 }

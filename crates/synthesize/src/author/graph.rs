@@ -161,10 +161,10 @@ impl Builder<'_> {
 
     /// Notes what an operation writes; what it writes in place is no tensor of its own.
     fn hand_on(&mut self, operation: &Operation, op: usize, planted: &mut Planted) {
-        let weights = self.model.weights.iter();
-        let mut trained = weights.filter(|weight| weight.is_trained && weight.users.contains(&op));
+        let mut weights = self.model.weights.iter();
         let mut reads = self.model.ops[op].reads.iter();
-        let is_needed = trained.next().is_some() || reads.any(|read| planted.needed[read.from]);
+        let is_needed = weights.any(|weight| weight.is_trained_for(op))
+            || reads.any(|read| planted.needed[read.from]);
         planted.needed.resize(op, false);
         planted.needed.push(is_needed);
         for &tensor in &operation.5 {
@@ -199,35 +199,23 @@ impl Builder<'_> {
         self.run(op);
     }
 
-    /// The gradients of all operations, the last first.
-    pub(super) fn gradients_of_graph(&mut self) {
-        for of in (0..self.model.ops.len()).rev() {
-            if self.model.ops[of].phase != Phase::Compiler && self.needs_gradient(of) {
-                self.gradient_of_operation(of);
-            }
-        }
-    }
-
     /// One operation makes the gradients of all that an operation has read, and of its
     /// weights.
-    fn gradient_of_operation(&mut self, of: usize) {
+    pub(super) fn gradient_in_graph(&self, of: usize) -> Op {
         let forward = self.model.ops[of].clone();
         let passed_back: Vec<Read> = self.passed_back(of).collect();
         let name = match self.nameless_gradients() {
             true => String::new(),
             false => named(&self.templates.names.gradient, &forward.name) + "/Grad",
         };
-        let weights = self.model.weights.iter().enumerate();
-        let trained = weights.filter(|(_, weight)| weight.is_trained && weight.users.contains(&of));
-        let trained: Vec<(usize, String)> = trained
-            .map(|(number, weight)| (number, weight.name.clone()))
-            .collect();
         let op = self.model.ops.len();
         let edges = passed_back
             .iter()
             .enumerate()
             .map(|(edge, read)| self.edge(op, edge, read));
-        let of_weights = trained.iter().map(|(_, name)| name.clone());
+        let of_weights = self.model.weights.iter();
+        let of_weights = of_weights.filter(|weight| weight.is_trained_for(of));
+        let of_weights = of_weights.map(|weight| weight.name.clone());
         let outputs = edges.chain(of_weights);
         let outputs = outputs.map(|name| format!("Gradient___{name}")).collect();
         let into = self.gradient_into(of);
@@ -235,7 +223,7 @@ impl Builder<'_> {
             .iter()
             .map(|read| self.model.ops[read.from].sizes[read.part]);
         let sizes: Vec<u64> = sizes.collect();
-        let op = self.run(Op {
+        Op {
             inputs: [self.names_of(&into), forward.inputs].concat(),
             outputs,
             op_type: format!("{}Grad", forward.op_type),
@@ -249,13 +237,8 @@ impl Builder<'_> {
             } else {
                 sizes
             },
-            reads: into,
             ..self.outside(Phase::Backward, &name, forward.kind, 0)
-        });
-        for (weight, _) in trained {
-            self.model.weights[weight].gradients.push(op);
         }
-        self.hand_back(of, op, op);
     }
 
     /// What PopART calls the gradient that flows back along an edge: after the tensor, or

@@ -92,13 +92,13 @@ impl Builder<'_> {
 
     fn backward_pass(&mut self) {
         if self.settings.graph.is_some() {
-            return self.gradients_of_graph();
+            return self.gradients(Phase::is_forward);
         }
-        self.outside_gradients(Phase::Head);
+        self.gradients(|phase| phase == Phase::Head);
         for layer in (0..self.settings.layers).rev() {
             self.backward(layer);
         }
-        self.outside_gradients(Phase::Embedding);
+        self.gradients(|phase| phase == Phase::Embedding);
     }
 
     pub(super) fn framework(&self) -> Framework {

@@ -104,49 +104,33 @@ impl Execution<'_> {
 
     /// A step has a row for each IPU, also for those that do nothing in it.
     fn step(&mut self, position: usize) -> rusqlite::Result<()> {
-        let program = self.programs.list[position];
-        let max = self.by_tile[position].iter().copied().max().unwrap_or(0);
-        let (name, ipus) = match program {
-            Program::Execute { ipu, .. } => ("OnTileExecute", [ipu, ipu]),
+        let (programs, by_tile) = (self.programs, &self.by_tile[position]);
+        let max = by_tile.iter().copied().max().unwrap_or(0);
+        let active = by_tile.iter().filter(|&&cycles| cycles > 0).count();
+        let (name, busy) = match programs.list[position] {
+            Program::Execute { ipu, .. } => ("OnTileExecute", vec![ipu]),
             Program::Exchange { from, to } => {
                 let latest = self.clocks.iter().copied().max().unwrap_or(0);
                 self.clocks.fill(latest);
-                ("GlobalExchange", [from, to])
+                ("GlobalExchange", vec![from, to])
             }
         };
-        let id = self.programs.id(position);
+        let id = programs.id(position);
         write_step(self.steps, name, (Some(id), None), self.connection)?;
-        for ipu in 0..self.programs.listing.all_ipus() {
-            let of_replica = ipu % self.programs.listing.ipus;
-            let cycles = if ipus.contains(&of_replica) { max } else { 0 };
-            self.by_ipu(position, ipu, cycles)?;
+        for ipu in 0..programs.listing.all_ipus() {
+            let of_replica = ipu % programs.listing.ipus;
+            let clock = self.clocks[of_replica as usize];
+            let times = match busy.contains(&of_replica) && max > 0 {
+                true => (clock, max, active, 1.0),
+                false => (clock, 0, 0, 0.0),
+            };
+            write_step_of_ipu((self.steps, ipu, id), times, self.connection)?;
         }
-        self.count(program, max);
+        for ipu in busy {
+            self.clocks[ipu as usize] += max;
+            self.cycles[ipu as usize] += max;
+        }
         self.steps += 1;
         Ok(())
-    }
-
-    fn by_ipu(&self, position: usize, ipu: u32, cycles: u64) -> rusqlite::Result<()> {
-        let clock = self.clocks[(ipu % self.programs.listing.ipus) as usize];
-        let tiles = self.by_tile[position].iter();
-        let active = match cycles {
-            0 => 0,
-            _ => tiles.filter(|&&cycles| cycles > 0).count(),
-        };
-        let balance = if cycles > 0 { 1.0 } else { 0.0 };
-        let id = self.programs.id(position);
-        let times = (clock, cycles, active, balance);
-        write_step_of_ipu((self.steps, ipu, id), times, self.connection)
-    }
-
-    fn count(&mut self, program: Program, cycles: u64) {
-        let ipus = match program {
-            Program::Execute { ipu, .. } => vec![ipu],
-            Program::Exchange { from, to } => vec![from, to],
-        };
-        for ipu in ipus {
-            self.clocks[ipu as usize] += cycles;
-            self.cycles[ipu as usize] += cycles;
-        }
     }
 }

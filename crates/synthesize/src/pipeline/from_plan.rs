@@ -83,7 +83,7 @@ fn cycles(plan: &Plan) -> Cycles {
             Phase::Compiler => return,
         };
         let places = places.in_order(plan.settings.layers);
-        let all = cycles::estimated(plan, program);
+        let all = cycles::of_program(plan, program, false);
         for &position in &places {
             pass[position as usize] += all / places.len() as u64;
         }

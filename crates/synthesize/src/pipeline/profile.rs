@@ -24,7 +24,7 @@ use crate::plan::Plan;
 use crate::profile_writer::{self, Device};
 use crate::schema::{self, insert};
 use crate::settings::Settings;
-use crate::truth::{TileRow, Truth};
+use crate::truth::Truth;
 use crate::variable_tables::{categories, class_ranges, variables_of_tile};
 use crate::{memory_tables, variable_tables};
 
@@ -182,32 +182,22 @@ impl PipelineModel {
         let mut all = Truth::new(steps, plain, bytes);
         let mut by_ipu: Vec<Vec<i64>> = Vec::new();
         for (number, ipu) in listed(programs) {
-            let (before, first) = (all.deltas.clone(), all.tiles.len());
-            add_tiles((&mut all, classes), ipu, &truth.stages[number].gaps);
+            let stage = &mut truth.stages[number];
+            let before = all.deltas.clone();
+            stage.contents.clear();
+            for (rows, &gap) in ipu.tiles.iter().zip(&stage.gaps) {
+                let lowered: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
+                let step = all.add(classes, &lowered, |_| gap).peak_step;
+                let content = TileContent::new(programs.variables, rows, step, gap);
+                stage.contents.push(content);
+            }
             let deltas = all.deltas.iter().zip(&before).take(steps);
             by_ipu.push(deltas.map(|(after, before)| after - before).collect());
-            let sums = &all.tiles[first..];
-            truth.stages[number].contents = contents(programs.variables, ipu, sums);
         }
         memory_tables::by_tile(&all, connection)?;
         memory_tables::by_category(&all, connection)?;
         Ok(by_ipu)
     }
-}
-
-fn add_tiles((truth, classes): (&mut Truth, &Classes), ipu: &IpuVariables, gaps: &[u64]) {
-    for (rows, &gap) in ipu.tiles.iter().zip(gaps) {
-        let rows: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
-        truth.add(classes, &rows, |_| gap);
-    }
-}
-
-/// The content of the tiles of an IPU at their peaks.
-fn contents(variables: &Variables, ipu: &IpuVariables, sums: &[TileRow]) -> Vec<TileContent> {
-    let tiles = ipu.tiles.iter().zip(sums);
-    tiles
-        .map(|(rows, sum)| TileContent::new(variables, rows, sum.peak_step, sum.gap))
-        .collect()
 }
 
 /// The IPUs that the profile lists: number in the replica, and variables.

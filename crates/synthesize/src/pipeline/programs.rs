@@ -102,20 +102,28 @@ impl<'a> Programs<'a> {
     /// Writes programs and what they run.
     pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         types(connection)?;
-        self.steps_of_liveness(connection)?;
+        for id in 0..u64::from(self.variables.steps) {
+            match id {
+                0 => self.program(0, (SEQUENCE, None, 0), connection)?,
+                _ => self.program(id, (WRITE_UNDEF, None, 0), connection)?,
+            }
+        }
+        insert(connection, "control_programs (id, program)", [(0, 0)])?;
         vertex_types(&self.plan.code.types, connection)?;
         let contexts = self.program_contexts();
         let (mut sets, mut exchanges) = (0, 0);
         for (position, program) in self.list.iter().enumerate() {
+            let id = self.id(position);
             match *program {
                 Program::Execute { set, ipu } => {
-                    let row = (ON_TILE_EXECUTE, sets, contexts[set]);
-                    self.program(position, row, connection)?;
+                    let row = (ON_TILE_EXECUTE, Some(sets), contexts[set]);
+                    self.program(id, row, connection)?;
                     self.compute_set(sets, (set, ipu), connection)?;
                     sets += 1;
                 }
                 Program::Exchange { from, to } => {
-                    self.program(position, (GLOBAL_EXCHANGE, exchanges, 0), connection)?;
+                    let row = (GLOBAL_EXCHANGE, Some(exchanges), 0);
+                    self.program(id, row, connection)?;
                     self.exchange(exchanges, (from, to), connection)?;
                     exchanges += 1;
                 }
@@ -136,40 +144,24 @@ impl<'a> Programs<'a> {
         contexts
     }
 
-    /// No control code, by tile.
-    fn no_code(&self) -> Vec<u8> {
-        let tiles = self.listing.tiles * self.listing.all_ipus();
-        encode_rle(&vec![0; tiles as usize])
-    }
-
-    /// A sequence of one program for each step after its own, then of the list.
-    fn steps_of_liveness(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let none = self.no_code();
-        for id in 0..u64::from(self.variables.steps) {
-            let (kind, children): (_, Vec<u64>) = match id {
-                0 => (SEQUENCE, (1..u64::from(self.steps())).collect()),
-                _ => (WRITE_UNDEF, Vec::new()),
-            };
-            let row = (id, kind, None::<u64>, encode_list(&children), 0, &none);
-            insert(connection, PROGRAMS, [row])?;
-            let step = (id, id, (id > 0).then_some(0));
-            insert(connection, "depth_first_steps", [step])?;
-        }
-        insert(connection, "control_programs (id, program)", [(0, 0)])
-    }
-
-    /// A program of the list: its type, the row that it refers to, its context.
+    /// A program with its step: its type, the row that it refers to, its context. The first is
+    /// the sequence of all others.
     fn program(
         &self,
-        position: usize,
-        (kind, row, context): (u32, usize, u32),
+        id: u64,
+        (kind, row, context): (u32, Option<usize>, u32),
         connection: &Connection,
     ) -> rusqlite::Result<()> {
-        let id = self.id(position);
-        let children = encode_list(&[]);
-        let row = (id, kind, row, children, context, self.no_code());
+        let children: Vec<u64> = match id {
+            0 => (1..u64::from(self.steps())).collect(),
+            _ => Vec::new(),
+        };
+        let tiles = self.listing.tiles * self.listing.all_ipus();
+        let no_code = encode_rle(&vec![0; tiles as usize]);
+        let row = (id, kind, row, encode_list(&children), context, no_code);
         insert(connection, PROGRAMS, [row])?;
-        insert(connection, "depth_first_steps", [(id, id, 0)])
+        let step = (id, id, (id > 0).then_some(0));
+        insert(connection, "depth_first_steps", [step])
     }
 
     /// A compute set on an IPU: its vertices are on tiles of that one alone.
