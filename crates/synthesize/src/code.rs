@@ -133,21 +133,15 @@ fn vertex_types(settings: &Settings, variants: usize) -> Vec<VertexType> {
         for variant in 0..variants {
             let about = [topic::VERTEX, pool as u64, variant as u64, 1];
             let hash = settings.random.hash(about);
-            let copies = pool == COPY_POOL;
+            let [edge, copy] = match pool == COPY_POOL {
+                true => [0, 8],
+                false => [4 + 4 * ((hash >> 20) % 4), 0],
+            };
             types.push(VertexType {
                 name: format!("{name}_v{variant}"),
                 source,
                 code: 40 + 4 * (hash % 250),
-                state: [
-                    4 + 4 * (hash >> 10) % 12,
-                    if copies {
-                        0
-                    } else {
-                        4 + 4 * ((hash >> 20) % 4)
-                    },
-                    if copies { 8 } else { 0 },
-                ]
-                .map(|bytes| bytes / 4 * 4),
+                state: [4 + 4 * (hash >> 10) % 12, edge, copy],
             });
         }
     }

@@ -31,42 +31,36 @@ pub fn fields(plan: &Plan, context: &Context, id: u32) -> Fields {
         fields.push(("replacedDebugContextIds", id_list(replaced)));
     }
     fields.push(("id", Value::from(id)));
-    fields.push(("layer", layer(context.body).into()));
+    let (layer, category) = origin(context.body);
+    fields.push(("layer", layer.into()));
     fields.push(("name", Value::from(context.name)));
     if context.parent > 0 {
         fields.push(("parentId", Value::from(context.parent)));
     }
-    if let Some(category) = category(context.body) {
+    if let Some(category) = category {
         fields.push(("category", category.into()));
     }
     fields
 }
 
-fn layer(body: Body) -> &'static str {
+/// The layer of software that writes a context, and the category that it gives it.
+fn origin(body: Body) -> (&'static str, Option<&'static str>) {
     match body {
-        Body::Poptorch => "poptorch",
-        Body::Builder | Body::BareBuilder => "popartbuilder",
-        Body::Onnx => "onnx",
-        Body::Popart | Body::Tensor => "popart",
-        Body::Xla => "xla_op",
-        Body::Hlo => "hloinstruction",
-        Body::Driver => "poplar_driver",
-        Body::Poplibs | Body::PoplibsCall => "poplibs",
-        _ => "poplar",
-    }
-}
-
-fn category(body: Body) -> Option<&'static str> {
-    match body {
-        Body::Poptorch | Body::BareBuilder | Body::Poplibs | Body::PoplibsCall => None,
-        Body::Builder => Some("api"),
-        Body::Onnx | Body::Popart | Body::Xla | Body::Hlo | Body::Driver => Some("op"),
-        Body::Tensor => Some("tensor"),
-        Body::Var => Some("var"),
-        Body::VarConst => Some("varConst"),
-        Body::ComputeSet => Some("computeSet"),
-        Body::Program(_) => Some("program"),
-        Body::Compilation => Some("compilation"),
+        Body::Poptorch => ("poptorch", None),
+        Body::Builder => ("popartbuilder", Some("api")),
+        Body::BareBuilder => ("popartbuilder", None),
+        Body::Onnx => ("onnx", Some("op")),
+        Body::Popart => ("popart", Some("op")),
+        Body::Tensor => ("popart", Some("tensor")),
+        Body::Xla => ("xla_op", Some("op")),
+        Body::Hlo => ("hloinstruction", Some("op")),
+        Body::Driver => ("poplar_driver", Some("op")),
+        Body::Poplibs | Body::PoplibsCall => ("poplibs", None),
+        Body::Var => ("poplar", Some("var")),
+        Body::VarConst => ("poplar", Some("varConst")),
+        Body::ComputeSet => ("poplar", Some("computeSet")),
+        Body::Program(_) => ("poplar", Some("program")),
+        Body::Compilation => ("poplar", Some("compilation")),
     }
 }
 
@@ -145,47 +139,37 @@ fn library_call(context: &Context) -> Fields {
 
 fn framework_content(plan: &Plan, context: &Context, op: &Op) -> Fields {
     let name = name_in(plan, context, op);
+    let op_type = op.op_type.as_str();
     match context.body {
-        Body::Poptorch => poptorch(&name, op),
-        Body::Builder => builder(op),
-        Body::Onnx => onnx(onnx_name(plan, &name), op),
-        Body::Popart => popart_op(plan, context, op),
-        Body::Tensor => tensor(op),
-        Body::Xla => vec![
-            ("op_name", name.as_str().into()),
-            ("op_type", op.op_type.as_str().into()),
+        Body::Poptorch => vec![
+            ("op_name", name.into()),
+            ("op_type", op_type.into()),
+            ("torch_schema", "(Tensor a, Tensor b) -> Tensor".into()),
         ],
-        Body::Hlo => instruction(context),
+        Body::Builder => vec![
+            ("api", op_type.into()),
+            ("inputs", texts(&op.inputs)),
+            ("outputs", texts(&op.outputs)),
+            ("attributes", map(Vec::new())),
+        ],
+        Body::Onnx => vec![
+            ("opName", onnx_name(plan, &name).into()),
+            ("opType", op_type.into()),
+            ("domain", "ai.onnx".into()),
+            ("input", texts(&op.inputs)),
+            ("output", texts(&op.outputs)),
+        ],
+        Body::Popart => popart_op(plan, context, op),
+        Body::Xla => vec![("op_name", name.into()), ("op_type", op_type.into())],
+        Body::Hlo => vec![
+            ("hlo_name", format!("fusion.{}", context.op).into()),
+            ("hlo_id", Value::from(context.op)),
+            ("opcode", "custom-call".into()),
+            ("operands", map(Vec::new())),
+        ],
         Body::Driver => vec![("class", "ConvOp".into())],
         _ => Vec::new(),
     }
-}
-
-fn poptorch(name: &str, op: &Op) -> Fields {
-    vec![
-        ("op_name", name.into()),
-        ("op_type", op.op_type.as_str().into()),
-        ("torch_schema", "(Tensor a, Tensor b) -> Tensor".into()),
-    ]
-}
-
-fn builder(op: &Op) -> Fields {
-    vec![
-        ("api", op.op_type.as_str().into()),
-        ("inputs", texts(&op.inputs)),
-        ("outputs", texts(&op.outputs)),
-        ("attributes", map(Vec::new())),
-    ]
-}
-
-fn onnx(name: &str, op: &Op) -> Fields {
-    vec![
-        ("opName", name.into()),
-        ("opType", op.op_type.as_str().into()),
-        ("domain", "ai.onnx".into()),
-        ("input", texts(&op.inputs)),
-        ("output", texts(&op.outputs)),
-    ]
 }
 
 fn planted_tensor(tensor: &Tensor) -> Fields {
@@ -194,25 +178,6 @@ fn planted_tensor(tensor: &Tensor) -> Fields {
         ("shape", "[64 1024]".into()),
         ("elementType", tensor.element.into()),
         ("type", tensor.kind.into()),
-    ]
-}
-
-fn tensor(op: &Op) -> Fields {
-    let id = op.inputs.last().map_or("weight", String::as_str);
-    vec![
-        ("tensorId", id.into()),
-        ("shape", "[64 1024]".into()),
-        ("elementType", "FLOAT16".into()),
-        ("type", "Variable".into()),
-    ]
-}
-
-fn instruction(context: &Context) -> Fields {
-    vec![
-        ("hlo_name", format!("fusion.{}", context.op).as_str().into()),
-        ("hlo_id", Value::from(context.op)),
-        ("opcode", "custom-call".into()),
-        ("operands", map(Vec::new())),
     ]
 }
 
@@ -265,7 +230,7 @@ fn onnx_name<'a>(plan: &Plan, name: &'a str) -> &'a str {
 
 fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
     let instance = match context.layer {
-        NONE => format!("{}", context.op),
+        NONE => context.op.to_string(),
         layer => format!("{}{layer:03}", context.op),
     };
     let domain = match op.op_type.as_str() {
@@ -273,8 +238,8 @@ fn popart_op(plan: &Plan, context: &Context, op: &Op) -> Fields {
         _ => "ai.onnx",
     };
     vec![
-        ("opid", format!("{domain}.{}:1", op.op_type).as_str().into()),
-        ("instanceId", instance.as_str().into()),
+        ("opid", format!("{domain}.{}:1", op.op_type).into()),
+        ("instanceId", instance.into()),
         ("inputs", texts(&inputs(plan, context, op))),
         ("outputs", texts(&in_layer(plan, context, op, &op.outputs))),
         ("attributes", attributes(plan, op)),

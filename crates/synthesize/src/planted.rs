@@ -96,26 +96,21 @@ fn places(plan: &Plan) -> PlantedPlaces {
     let truth = PlaceTruth::new(plan);
     let layers = truth.layers();
     let last = layers + 1;
-    let has_ranges = layers + 2 <= MAX_POSITIONS;
     let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
-    let ranges = ranges.filter(|_| has_ranges);
+    let ranges = ranges.filter(|_| layers + 2 <= MAX_POSITIONS);
+    let ranges = ranges.map(|(from, to)| PlaceRange {
+        from,
+        to,
+        bytes: truth.bytes(Places::positions(layers, from..=to)),
+    });
     let ties = truth.ties().iter();
+    let operations = truth.operations().iter();
     PlantedPlaces {
-        ranges: ranges
-            .map(|(from, to)| PlaceRange {
-                from,
-                to,
-                bytes: truth.bytes(Places::positions(layers, from..=to)),
-            })
-            .collect(),
+        ranges: ranges.collect(),
         ties: ties
             .map(|(name, tied)| (name.clone(), tied.in_order(layers)))
             .collect(),
-        operations: truth
-            .operations()
-            .iter()
-            .map(|operation| placed(operation, layers))
-            .collect(),
+        operations: operations.map(|op| placed(op, layers)).collect(),
     }
 }
 
@@ -181,5 +176,5 @@ fn passes(plan: &Plan) -> BTreeMap<u32, &'static str> {
         };
         Some((contexts.op, pass))
     });
-    passes.filter(|&(context, _)| context > 0).collect()
+    passes.collect()
 }

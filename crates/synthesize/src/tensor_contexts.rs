@@ -13,44 +13,35 @@ impl Contexts {
         let framework = settings.framework;
         for (index, weight) in model.weights.iter().enumerate() {
             for state in State::of(settings, weight) {
-                let tensor = Tensor {
-                    id: state.name(framework, &weight.name),
-                    kind: "Variable",
-                    element: match state {
-                        State::Value | State::Accumulator => "FLOAT16",
-                        State::First | State::Second => "FLOAT",
-                    },
+                let element = match state {
+                    State::Value | State::Accumulator => "FLOAT16",
+                    State::First | State::Second => "FLOAT",
                 };
-                self.plant_tensor(settings, TensorOf::Weight(index, state), tensor);
+                let name = state.name(framework, &weight.name);
+                let of = TensorOf::Weight(index, state);
+                self.plant_tensor(settings, of, (&name, "Variable", element));
             }
         }
         for (index, constant) in model.constants.iter().enumerate() {
-            let tensor = Tensor {
-                id: constant.name.clone(),
-                kind: "Const",
-                element: "FLOAT16",
-            };
+            let tensor = (constant.name.as_str(), "Const", "FLOAT16");
             self.plant_tensor(settings, TensorOf::Constant(index), tensor);
         }
         if settings.training() {
-            let tensor = Tensor {
-                id: templates::of(framework).names.learning_rate.clone(),
-                kind: "Stream",
-                element: "FLOAT",
-            };
-            self.plant_tensor(settings, TensorOf::LearningRate, tensor);
+            let name = templates::of(framework).names.learning_rate.as_str();
+            self.plant_tensor(settings, TensorOf::LearningRate, (name, "Stream", "FLOAT"));
         }
         if model.advances_seed.is_some() {
-            let tensor = Tensor {
-                id: SEED.to_owned(),
-                kind: "Stream",
-                element: "UINT32",
-            };
-            self.plant_tensor(settings, TensorOf::Seed, tensor);
+            self.plant_tensor(settings, TensorOf::Seed, (SEED, "Stream", "UINT32"));
         }
     }
 
-    fn plant_tensor(&mut self, settings: &Settings, of: TensorOf, tensor: Tensor) {
+    /// Plants a tensor: its name, type and type of elements.
+    fn plant_tensor(
+        &mut self,
+        settings: &Settings,
+        of: TensorOf,
+        (name, kind, element): (&str, &'static str, &'static str),
+    ) {
         let parent = if is_popart(settings) {
             self.push(0, "", Body::Tensor, NONE)
         } else {
@@ -59,20 +50,21 @@ impl Contexts {
         let variable = match (of, is_popart(settings)) {
             // Some variables have the tensor's own context, others one below.
             (TensorOf::Weight(index, _), true) if index % 2 == 1 => parent,
-            _ => self.push(parent, &tensor.id, Body::Var, NONE),
+            _ => self.push(parent, name, Body::Var, NONE),
         };
-        if tensor.element == "FLOAT" {
+        if element == "FLOAT" {
             self.floats.insert(variable);
         }
         let upload = self.push(parent, "weights", Body::Program("StreamCopy"), NONE);
         let contexts = TensorContexts {
-            name: tensor.id.clone(),
+            name: name.to_owned(),
             variable,
             upload,
         };
         self.of_tensor.insert(of, contexts);
         if parent > 0 {
-            self.tensors.insert(parent, tensor);
+            let id = name.to_owned();
+            self.tensors.insert(parent, Tensor { id, kind, element });
         }
     }
 
