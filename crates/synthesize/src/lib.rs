@@ -34,7 +34,6 @@ mod placed;
 pub mod places;
 mod plan;
 mod planted;
-mod planter;
 mod profile_writer;
 mod program_builder;
 mod program_tables;

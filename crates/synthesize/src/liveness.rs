@@ -126,13 +126,15 @@ fn control_end(tree: &Tree) -> u32 {
 }
 
 impl Classes {
-    fn push(&mut self, ranges: Ranges, always: bool) -> u32 {
+    /// Adds a class.
+    pub fn push(&mut self, ranges: Ranges, always: bool) -> u32 {
         self.ranges.push(ranges);
         self.always.push(always);
         self.ranges.len() as u32 - 1
     }
 
-    fn intern(&mut self, ranges: Ranges) -> u32 {
+    /// The class with these ranges, of those that are not always live.
+    pub fn intern(&mut self, ranges: Ranges) -> u32 {
         if let Some(&class) = self.index.get(&ranges) {
             return class;
         }

@@ -9,7 +9,7 @@ use super::groups::{Group, Role};
 use super::liveness::{self, Classes, Steps, Variable};
 use super::model::Model;
 use super::overhead::{self, category};
-use super::planter::{self, NEEDED};
+use super::placed::{self, NEEDED};
 use super::program_builder;
 use super::random::topic;
 use super::settings::{Framework, Settings};
@@ -72,7 +72,7 @@ pub fn build(settings: Settings) -> Plan {
 /// Plants groups: as many as make the number of variables that is wanted, but
 /// none less than what the model needs where a number by layer is.
 fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> Vec<Group> {
-    let planted = |density| planter::build(settings, model, tree, density);
+    let planted = |density| placed::build(settings, model, tree, density);
     let needed = planted(NEEDED);
     let count = |groups: &[Group]| -> u64 {
         let windows = groups.iter().map(|group| u64::from(group.window.count));

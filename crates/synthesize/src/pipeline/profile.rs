@@ -79,7 +79,7 @@ impl PipelineModel {
                 1
             },
         };
-        let programs = Programs::new(&self.plan, &variables, listing);
+        let programs = Programs::new(&self.plan, variables, listing);
         let mut connection = profile_writer::create(path, self.plan.settings.page_size)?;
         let transaction = connection.transaction()?;
         self.tables(&programs, form, &mut truth, &transaction)?;
@@ -146,15 +146,14 @@ impl PipelineModel {
         truth: &mut PipelineTruth,
         connection: &Connection,
     ) -> rusqlite::Result<()> {
-        let variables = programs.variables;
+        let variables = &programs.variables;
         categories(|category| category, connection)?;
-        let classes = classes(variables, programs.steps());
         if has_variables {
             names(variables, &self.plan, connection)?;
-            write_classes(&classes, connection)?;
+            write_classes(&variables.classes, connection)?;
             rows(programs, connection)?;
         }
-        let by_ipu = self.sums(programs, &classes, truth, connection)?;
+        let by_ipu = self.sums(programs, truth, connection)?;
         let all = by_ipu.iter().fold(Vec::new(), |all, ipu| match all.len() {
             0 => ipu.clone(),
             _ => all.iter().zip(ipu).map(|(all, ipu)| all + ipu).collect(),
@@ -170,7 +169,6 @@ impl PipelineModel {
     fn sums(
         &self,
         programs: &Programs,
-        classes: &Classes,
         truth: &mut PipelineTruth,
         connection: &Connection,
     ) -> rusqlite::Result<Vec<Vec<i64>>> {
@@ -187,8 +185,10 @@ impl PipelineModel {
             stage.contents.clear();
             for (rows, &gap) in ipu.tiles.iter().zip(&stage.gaps) {
                 let lowered: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
-                let step = all.add(classes, &lowered, |_| gap).peak_step;
-                let content = TileContent::new(programs.variables, rows, step, gap);
+                let step = all
+                    .add(&programs.variables.classes, &lowered, |_| gap)
+                    .peak_step;
+                let content = TileContent::new(&programs.variables, rows, step, gap);
                 stage.contents.push(content);
             }
             let deltas = all.deltas.iter().zip(&before).take(steps);
@@ -239,19 +239,6 @@ fn names(variables: &Variables, plan: &Plan, connection: &Connection) -> rusqlit
         }
     }
     Ok(())
-}
-
-fn classes(variables: &Variables, steps: u32) -> Classes {
-    let mut classes = Classes::default();
-    for (id, ranges) in variables.classes.iter().enumerate() {
-        let is_always = id == variables::ALWAYS as usize;
-        classes.ranges.push(match is_always {
-            true => vec![(0, steps)],
-            false => ranges.clone(),
-        });
-        classes.always.push(is_always);
-    }
-    classes
 }
 
 fn write_classes(classes: &Classes, connection: &Connection) -> rusqlite::Result<()> {

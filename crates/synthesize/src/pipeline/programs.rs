@@ -6,7 +6,7 @@ use crate::encoding::{encode_list, encode_rle};
 use rusqlite::Connection;
 
 use super::listing::Listing;
-use super::variables::Variables;
+use super::variables::{ALWAYS, Variables};
 use crate::places::Places;
 use crate::plan::Plan;
 use crate::schema::insert;
@@ -40,14 +40,14 @@ pub(super) enum Program {
 #[derive(Debug)]
 pub(super) struct Programs<'a> {
     pub plan: &'a Plan,
-    pub variables: &'a Variables,
+    pub variables: Variables,
     pub listing: Listing,
     /// In the order of their ids and steps.
     pub list: Vec<Program>,
 }
 
 impl<'a> Programs<'a> {
-    pub fn new(plan: &'a Plan, variables: &'a Variables, listing: Listing) -> Self {
+    pub fn new(plan: &'a Plan, mut variables: Variables, listing: Listing) -> Self {
         let mut list = Vec::new();
         // As they come in the compilation for one IPU.
         for (set, compute_set) in plan.tree.compute_sets.iter().enumerate() {
@@ -62,6 +62,8 @@ impl<'a> Programs<'a> {
                 list.push(Program::Exchange { from: to, to: from });
             }
         }
+        let steps = variables.steps + list.len() as u32;
+        variables.classes.ranges[ALWAYS as usize] = vec![(0, steps)];
         Self {
             plan,
             variables,

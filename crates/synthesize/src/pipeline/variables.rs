@@ -10,8 +10,8 @@ use super::form::PlantedTruth;
 use super::ipu::{Ipu, Of, Variable};
 use super::model::{PipelineModel, TileContent};
 use super::options::PipelineOptions;
-use crate::liveness::Ranges;
 use crate::liveness::Variable as Lowered;
+use crate::liveness::{Classes, Ranges};
 use crate::overhead::{CATEGORIES, category};
 use crate::place_truth::Kind;
 use crate::places::Places;
@@ -26,12 +26,11 @@ pub(super) struct Variables {
     pub steps: u32,
     /// Names by number.
     pub names: Vec<Name>,
-    /// By class: its live ranges.
-    pub classes: Vec<Ranges>,
+    /// That of what is always live has the steps of the profile only when all programs are known.
+    pub classes: Classes,
     /// By IPU.
     pub ipus: Vec<IpuVariables>,
     name_ids: HashMap<Name, usize>,
-    class_ids: HashMap<Ranges, u32>,
 }
 
 /// The name of a variable.
@@ -60,10 +59,9 @@ pub(super) struct Row {
 
 /// The variables of a pipelined compilation.
 pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions) -> Variables {
-    let mut variables = Variables {
-        classes: vec![Vec::new(), vec![(0, 0)]],
-        ..Variables::default()
-    };
+    let mut variables = Variables::default();
+    variables.classes.push(Vec::new(), false);
+    variables.classes.push(Vec::new(), true);
     let compiled = Compilation::new(&model.graph, cuts, options);
     for number in 0..compiled.stages.ipus() {
         let ipu = Ipu {
@@ -80,7 +78,12 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
         });
         variables.ipus.push(ipu_variables);
     }
-    let ends = variables.classes.iter().flatten().map(|range| range.1);
+    let ends = variables
+        .classes
+        .ranges
+        .iter()
+        .flatten()
+        .map(|range| range.1);
     variables.steps = ends.max().unwrap_or(0).max(1);
     variables
 }
@@ -150,7 +153,7 @@ impl Variables {
         for ranges in without_overlap(lives) {
             let variable = Lowered {
                 category,
-                class: self.class(ranges),
+                class: self.classes.intern(ranges),
                 bytes,
             };
             rows.push(Row { name, variable });
@@ -161,14 +164,6 @@ impl Variables {
         let next = self.names.len();
         *self.name_ids.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
-            next
-        })
-    }
-
-    fn class(&mut self, ranges: Ranges) -> u32 {
-        let next = self.classes.len() as u32;
-        *self.class_ids.entry(ranges).or_insert_with_key(|ranges| {
-            self.classes.push(ranges.clone());
             next
         })
     }
@@ -232,7 +227,7 @@ impl TileContent {
         };
         let is_live = |row: &&Row| {
             let class = row.variable.class;
-            let mut ranges = variables.classes[class as usize].iter();
+            let mut ranges = variables.classes.ranges[class as usize].iter();
             class == ALWAYS || ranges.any(|range| (range.0..range.1).contains(&step))
         };
         for row in rows.iter().filter(is_live) {

@@ -1,8 +1,8 @@
 //! Variables of outlined bodies: arguments, work memory, results. Every layer
 //! that calls a body needs them.
 
+use super::Planter;
 use crate::groups::{Access, Group, Role};
-use crate::planter::Planter;
 use crate::templates;
 use crate::tensors::Part;
 

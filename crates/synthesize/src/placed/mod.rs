@@ -11,16 +11,62 @@ mod outputs;
 mod reaching;
 mod weights;
 
+use std::collections::HashMap;
+
 use super::groups::{Access, Group, Role};
-use super::model::{Op, Phase};
-use super::planter::Planter;
-use super::sizes::budget;
+use super::model::{Model, Op, Phase};
+use super::random::topic;
+use super::settings::Settings;
+use super::sizes::{budget, window_of};
 use super::tensors::Part;
-use super::tree::Window;
+use super::tree::{Tree, Window};
+
+/// As many variables as the model needs: one for the work of each operation.
+pub const NEEDED: u64 = 1000;
+
+/// Plants all groups. With a `density` above [`NEEDED`] the work memory of an
+/// operation consists of so many thousandths of a variable, each used by a stage
+/// of it; with one below, so many thousandths of the tiles hold what is not a
+/// weight.
+pub fn build(settings: &Settings, model: &Model, tree: &Tree, density: u64) -> Vec<Group> {
+    let mut planter = Planter {
+        settings,
+        model,
+        tree,
+        groups: Vec::new(),
+        layer_bytes: settings.bytes_per_layer_tile,
+        ordinals: ordinals(model),
+        density,
+    };
+    planter.plant();
+    planter.groups
+}
+
+/// By operation: how many of its layer, or of those outside the layers, come
+/// before it.
+fn ordinals(model: &Model) -> Vec<u64> {
+    let mut counts = HashMap::new();
+    let ops = model.ops.iter().map(|op| {
+        let count = counts.entry(op.made_for).or_insert(0);
+        *count += 1;
+        *count - 1
+    });
+    ops.collect()
+}
+
+struct Planter<'a> {
+    settings: &'a Settings,
+    model: &'a Model,
+    tree: &'a Tree,
+    groups: Vec<Group>,
+    layer_bytes: u64,
+    ordinals: Vec<u64>,
+    density: u64,
+}
 
 impl Planter<'_> {
     /// Plants all groups.
-    pub(super) fn plant(&mut self) {
+    fn plant(&mut self) {
         self.weights();
         self.outputs();
         self.work_memory();
@@ -131,5 +177,45 @@ impl Planter<'_> {
 
     fn everywhere(&self) -> Window {
         Window::all(self.settings.tiles)
+    }
+
+    /// How many variables the work memory of an operation consists of.
+    fn work_variables(&self, op: usize) -> u64 {
+        let about = [topic::VARIABLE, op as u64, 0, 3];
+        let part = self.settings.random.chance(self.density % 1000, about);
+        (self.density / 1000 + u64::from(part)).max(1)
+    }
+
+    fn window(&self, index: usize, role: Role) -> Window {
+        let tiles = self.settings.tiles;
+        let hash = self
+            .settings
+            .random
+            .hash([topic::VARIABLE, index as u64, 2, 0]);
+        let partial = match role {
+            Role::Weight => hash % 100 < 10,
+            Role::Activation => hash % 100 < 25,
+            _ => hash % 100 < 45,
+        } && !self.settings.is_even();
+        let window = window_of(tiles, hash, partial);
+        let count = u64::from(window.count) * self.density.min(NEEDED) / NEEDED;
+        Window {
+            count: count.max(1) as u32,
+            ..window
+        }
+    }
+
+    /// A use by a compute set of `op`: the `number`-th, counted round.
+    fn compute(&self, op: usize, number: usize) -> Vec<(usize, Access)> {
+        let with_set = |stage: &&usize| self.tree.stages[**stage].compute_set.is_some();
+        let stages: Vec<usize> = self.tree.op_stages[op]
+            .iter()
+            .filter(with_set)
+            .copied()
+            .collect();
+        match stages.len() {
+            0 => Vec::new(),
+            count => vec![(stages[number % count], Access::Compute)],
+        }
     }
 }

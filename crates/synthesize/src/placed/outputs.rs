@@ -1,9 +1,9 @@
 //! Outputs of operations, and the work memory of each.
 
+use super::Planter;
 use crate::groups::{Access, Group, Role};
 use crate::model::Phase;
 use crate::places::Places;
-use crate::planter::Planter;
 use crate::tree::Mark;
 
 /// An operation of a graph has work memory of so many parts of what it makes.

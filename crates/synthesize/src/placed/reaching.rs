@@ -1,9 +1,9 @@
 //! Temporaries of the norm over all gradients.
 
+use super::Planter;
 use crate::groups::{Access, Group, Role};
 use crate::model::Phase;
 use crate::places::Places;
-use crate::planter::Planter;
 use crate::templates::Kind;
 use crate::tree::Window;
 

@@ -1,9 +1,9 @@
 //! Weights, their gradients and their optimiser state, constants.
 
+use super::Planter;
 use crate::groups::{Access, Group, Role};
 use crate::model::Phase;
 use crate::places::Places;
-use crate::planter::Planter;
 use crate::sizes::{self, budget};
 use crate::templates::{self, Kind};
 use crate::tensors::{self, SEED, State, TensorOf};
