@@ -7,6 +7,7 @@
 use crate::encoding::{encode_list, encode_rle};
 use rusqlite::Connection;
 
+use super::execution::{Execution, Step};
 use super::places::Places;
 use super::plan::Plan;
 use super::random::topic;
@@ -183,128 +184,24 @@ fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let steps = programs.filter(|(_, program)| is_step(program.kind));
     let rows = steps.map(|(id, _)| (id, encode_rle(&measured_by_tile(plan, id))));
     insert(connection, "cycles_by_tile", rows)?;
-    let mut execution = Execution {
-        plan,
-        steps: 0,
-        cycles: 0,
-        connection,
-    };
-    for (run, branch) in RUNS.into_iter().enumerate() {
-        execution.run(run, branch)?;
-    }
-    Ok(())
-}
-
-/// An execution while it is written.
-struct Execution<'a> {
-    plan: &'a Plan,
-    steps: usize,
-    /// Since the beginning.
-    cycles: u64,
-    connection: &'a Connection,
-}
-
-impl Execution<'_> {
-    fn run(&mut self, number: usize, branch: usize) -> rusqlite::Result<()> {
-        let (first, start) = (self.steps, self.cycles);
-        let kind = |program: u32| self.plan.tree.programs[program as usize].kind;
-        let mut programs = Vec::new();
-        run(self.plan, Some(branch), &mut |program, _| {
-            if is_step(kind(program)) {
-                programs.push(program);
-            }
+    let mut execution = Execution::new(1, 1, connection);
+    for (number, branch) in RUNS.into_iter().enumerate() {
+        let mut steps = Vec::new();
+        run(plan, Some(branch), &mut |program, _| {
+            steps.extend(step(plan, program));
         });
-        let explicit = programs.iter().filter(|&&p| !is_implicit(kind(p))).count();
-        for program in programs {
-            self.step(program)?;
-        }
-        let run = Run {
-            number,
-            name: ["weights up", "main", "main", "weights down"][number],
-            programs: explicit,
-            steps: self.steps - first,
-            cycles: [vec![start], vec![self.cycles]],
-        };
-        run.write(self.connection)
+        let name = ["weights up", "main", "main", "weights down"][number];
+        execution.run(number, name, &steps)?;
     }
-
-    /// Syncs have no program, as the schema allows.
-    fn step(&mut self, program: u32) -> rusqlite::Result<()> {
-        let this_program = &self.plan.tree.programs[program as usize];
-        let is_sync = is_implicit(this_program.kind);
-        let by_tile = measured_by_tile(self.plan, program);
-        let cycles = by_tile.iter().copied().max().unwrap_or(0);
-        let active = by_tile.iter().filter(|&&cycles| cycles > 0).count();
-        let name = format!("{:?}", this_program.kind);
-        let id = u64::from(program);
-        let runs = ((!is_sync).then_some(id), is_sync.then_some("Internal"));
-        write_step(self.steps, &name, runs, self.connection)?;
-        let times = (self.cycles, cycles, active, 1.0);
-        write_step_of_ipu((self.steps, 0, id), times, self.connection)?;
-        self.steps += 1;
-        self.cycles += cycles;
-        Ok(())
-    }
-}
-
-/// A run of an execution.
-pub struct Run {
-    pub number: usize,
-    pub name: &'static str,
-    pub programs: usize,
-    pub steps: usize,
-    /// By IPU: cycles at its start and at its end.
-    pub cycles: [Vec<u64>; 2],
-}
-
-impl Run {
-    /// Writes its row.
-    pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let [start, end] = self.cycles.each_ref().map(|cycles| encode_rle(cycles));
-        let began = 1_688_472_000_000_000u64 + 1000 * self.number as u64;
-        let table = "runs (id, start_epoch_time_microseconds, elapsed_microseconds, name,
-                     num_programs, num_steps, start_cycles_by_ipu, end_cycles_by_ipu)";
-        let (number, name) = (self.number, self.name);
-        let row = (
-            number,
-            began,
-            1000,
-            name,
-            self.programs,
-            self.steps,
-            start,
-            end,
-        );
-        insert(connection, table, [row])
-    }
-}
-
-/// Writes a step, with its program or the type of a sync.
-pub fn write_step(
-    step: usize,
-    name: &str,
-    (program, sync): (Option<u64>, Option<&str>),
-    connection: &Connection,
-) -> rusqlite::Result<()> {
-    let row = (step, name, program, sync);
-    insert(connection, "steps (id, type, program, sync_type)", [row])
-}
-
-/// Writes what a step with a program takes on an IPU: when it begins, its cycles, the tiles that
-/// work, and how evenly.
-pub fn write_step_of_ipu(
-    (step, ipu, program): (usize, u32, u64),
-    (begin, cycles, active, balance): (u64, u64, usize, f64),
-    connection: &Connection,
-) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO steps_by_ipu VALUES (?1, ?2, ?3, 0, 0, 0, ?4, ?4, ?4, ?4, ?4, ?4, ?4, ?5,
-         ?6, NULL, ?6, ?7)",
-    )?;
-    insert.execute((step, ipu, begin, cycles, active, balance, program))?;
     Ok(())
 }
 
-fn is_implicit(kind: Type) -> bool {
-    matches!(kind, Type::Sync | Type::Sans | Type::SyncAns)
+/// The step of a program, if it is one when it is executed.
+fn step(plan: &Plan, program: u32) -> Option<Step> {
+    let kind = plan.tree.programs[program as usize].kind;
+    let step = |by_tile: &[u64]| Step {
+        is_sync: matches!(kind, Type::Sync | Type::Sans | Type::SyncAns),
+        ..Step::new(format!("{kind:?}"), program.into(), vec![0], by_tile)
+    };
+    is_step(kind).then(|| step(&measured_by_tile(plan, program)))
 }

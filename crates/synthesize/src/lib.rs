@@ -17,6 +17,7 @@ mod cycles;
 mod debug_writer;
 #[path = "../../../src/profile/encoding/encode.rs"]
 mod encoding;
+mod execution;
 mod features;
 mod graph_file;
 mod groups;
