@@ -8,40 +8,31 @@ use super::random::topic;
 use super::settings::{Framework, Settings};
 use super::tensors::TensorOf;
 
-/// The object that a context describes.
+/// The object that a context describes: its layer of software and category are in
+/// `context_fields`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// `poptorch`: the user's operation.
+    /// The user's operation in PopTorch.
     Poptorch,
-    /// `popartbuilder`: the call that made an ONNX node.
+    /// The call that made an ONNX node.
     Builder,
-    /// `popartbuilder` without content, above what PopART makes by itself.
+    /// The same without content, above what PopART makes by itself.
     BareBuilder,
-    /// `onnx`: the node.
     Onnx,
-    /// `popart`, category `op`.
     Popart,
-    /// `popart`, category `tensor`.
     Tensor,
-    /// `xla_op`.
     Xla,
-    /// `hloinstruction`.
     Hlo,
-    /// `poplar_driver`.
     Driver,
-    /// `poplibs`: a library call.
+    /// A library call.
     Poplibs,
-    /// `poplibs`: a library call with arguments.
+    /// A library call with arguments.
     PoplibsCall,
-    /// `poplar`, category `var`.
     Var,
-    /// `poplar`, category `varConst`.
     VarConst,
-    /// `poplar`, category `computeSet`.
     ComputeSet,
-    /// `poplar`, category `program`, with the type of the program.
+    /// With the type of the program.
     Program(&'static str),
-    /// `poplar`, category `compilation`.
     Compilation,
 }
 

@@ -180,13 +180,8 @@ impl List {
     }
 
     fn host_and_stack(&mut self, settings: &Settings, tree: &Tree) {
-        self.with_class(
-            category::CONTROL_ID,
-            0,
-            Some(self.tile),
-            4,
-            Fixed::Control as u32,
-        );
+        let class = Fixed::Control as u32;
+        self.with_class(category::CONTROL_ID, 0, Some(self.tile), 4, class);
         if self.tile > 0 {
             self.with_class(category::CONSTANT, 18, None, 0, UNALLOCATED);
         }
@@ -217,13 +212,8 @@ impl List {
     }
 
     fn instrumentation(&mut self, tree: &Tree) {
-        let measured = tree.compute_sets.len() as u64 / 8;
-        self.push(
-            category::INSTRUMENTATION,
-            6,
-            Some(self.tile),
-            20 + 8 * measured,
-        );
+        let measured = 20 + 8 * (tree.compute_sets.len() as u64 / 8);
+        self.push(category::INSTRUMENTATION, 6, Some(self.tile), measured);
         self.push(category::INSTRUMENTATION, 7, None, 4);
         self.push(category::INSTRUMENTATION, 8, None, 4);
     }
@@ -231,22 +221,12 @@ impl List {
     /// Start-up code comes on top of what programs account for.
     fn control_code(&mut self, code: &Code) {
         let tile = self.tile as usize;
-        let start = if tile == 0 { 172 } else { 108 };
+        let start = code.control[0][tile] + if tile == 0 { 172 } else { 108 };
         self.push(category::CONTROL_CODE, 10, None, 32);
-        self.push(
-            category::CONTROL_CODE,
-            name::START,
-            None,
-            start + code.control[0][tile],
-        );
+        self.push(category::CONTROL_CODE, name::START, None, start);
         self.push(category::CONTROL_CODE, 11, None, 160);
-        for (function, bytes) in code.control[1..].iter().enumerate() {
-            self.push(
-                category::CONTROL_CODE,
-                12,
-                Some(function as u32),
-                bytes[tile],
-            );
+        for (function, bytes) in (0..).zip(&code.control[1..]) {
+            self.push(category::CONTROL_CODE, 12, Some(function), bytes[tile]);
         }
     }
 

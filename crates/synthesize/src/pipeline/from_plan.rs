@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Cycles, Graph, Local, OnTile, Tensor, Use, Weight};
-use super::updates::updates;
+use super::graph::{Cycles, Graph, Local, OnTile, Tensor, Use};
+use super::updates::{held, updates};
 use crate::cycles;
 use crate::groups::{Group, Role};
 use crate::liveness::Steps;
@@ -35,7 +35,7 @@ pub(super) fn graph(plan: &Plan) -> Graph {
         .collect();
     graph.weights = groups
         .filter(|(_, group)| is_weight(plan, group) && !plan.settings.features.accumulation)
-        .map(|(index, group)| weight(plan, index, group))
+        .map(|(index, group)| held(plan, index, group))
         .collect();
     let tiles = 0..plan.settings.tiles;
     graph.locals = tiles.map(|tile| locals(plan, tile)).collect();
@@ -99,10 +99,8 @@ fn position(plan: &Plan, op: &Op) -> Option<u32> {
 
 fn position_of(plan: &Plan, places: Places) -> u32 {
     let layers = plan.settings.layers;
-    let mut positions = 0..=layers + 1;
-    let found =
-        positions.find(|&position| Places::positions(layers, position..=position).meets(places));
-    found.unwrap_or(layers + 1)
+    let positions = places.in_order(layers);
+    positions.first().copied().unwrap_or(layers + 1)
 }
 
 fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
@@ -128,21 +126,11 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
 
 /// Whether a group is a weight that is trained, not what an optimiser has for it.
 fn is_weight(plan: &Plan, group: &Group) -> bool {
-    match group.mark {
-        Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))) => {
-            plan.model.weights[weight].is_trained
-        }
-        _ => false,
-    }
-}
-
-fn weight(plan: &Plan, index: usize, group: &Group) -> Weight {
-    let tiles = group.window.tiles();
-    Weight {
-        name: group.name.clone(),
-        places: group.places,
-        on_tiles: tiles.map(|tile| (tile, plan.bytes(index, tile))).collect(),
-    }
+    let weight = match group.mark {
+        Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))) => Some(weight),
+        _ => None,
+    };
+    weight.is_some_and(|weight| plan.model.weights[weight].is_trained)
 }
 
 /// Variables that come and go on a tile and are no tensors.

@@ -33,8 +33,8 @@ pub(super) struct Graph {
     pub classes: Vec<Ranges>,
     /// The tensors that flow from operation to operation.
     pub tensors: Vec<Tensor>,
-    /// The weights that have accumulators.
-    pub weights: Vec<Weight>,
+    /// The weights that get accumulators.
+    pub weights: Vec<Held>,
     /// By tile: bytes of what belongs to single operations and of everything
     /// else that is live at the same steps on any IPU.
     pub locals: Vec<BTreeMap<Local, u64>>,
@@ -104,15 +104,6 @@ pub(super) struct OnTile {
     pub variable: Variable,
 }
 
-/// A weight.
-#[derive(Debug, Clone)]
-pub(super) struct Weight {
-    pub name: String,
-    pub places: Places,
-    /// Tiles and bytes.
-    pub on_tiles: Vec<(u32, u64)>,
-}
-
 /// All updates of a model.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Updates {
@@ -137,6 +128,7 @@ pub(super) struct Update {
 /// A tensor that is always live in the compilation for one IPU.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
+    pub name: String,
     pub places: Places,
     /// Over all tiles.
     pub bytes: u64,

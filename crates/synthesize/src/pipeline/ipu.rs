@@ -75,13 +75,13 @@ impl Ipu<'_> {
             })
             .collect();
         let axis = self.axis(&mut present, parts);
-        let sum = Sum::new(
-            self.compiled.graph,
-            &axis,
-            self.window(&axis, &stages),
-            self.steps(&stages),
-            self.compiled.options.elsewhere.is_any(),
-        );
+        let sum = Sum {
+            graph: self.compiled.graph,
+            axis: &axis,
+            window: self.window(&axis, &stages),
+            own: self.steps(&stages),
+            has_loads: self.compiled.options.elsewhere.is_any(),
+        };
         self.locals(&sum, &mut each);
         self.accumulators(&mut each);
         if self.compiled.options.elsewhere.is_any() {
@@ -258,12 +258,10 @@ impl Ipu<'_> {
         let is_needed = self.compiled.graph.backward_start.is_some();
         let weights = self.compiled.graph.weights.iter();
         for weight in weights.filter(|weight| is_needed && weight.places.meets(places)) {
-            for &(tile, bytes) in &weight.on_tiles {
-                each(Variable {
-                    tile: tile as usize,
-                    of: Of::Accumulator(&weight.name),
-                    bytes,
-                });
+            let on_tiles = weight.on_tiles.iter().copied().enumerate();
+            for (tile, bytes) in on_tiles.filter(|(_, bytes)| *bytes > 0) {
+                let of = Of::Accumulator(&weight.name);
+                each(Variable { tile, of, bytes });
             }
         }
     }

@@ -11,14 +11,14 @@ use crate::liveness::Steps;
 /// The moments that count: those of the period, then the steps before the first
 /// micro-batch, then those after the last one.
 pub(super) struct Sum<'a> {
-    graph: &'a Graph,
-    axis: &'a Axis,
-    window: Range<u32>,
+    pub graph: &'a Graph,
+    pub axis: &'a Axis,
+    pub window: Range<u32>,
     /// The steps of the IPU's own positions in both passes.
-    own: Vec<Steps>,
+    pub own: Vec<Steps>,
     /// Does each step outside of both passes have a moment before it, for loads, and two
     /// after it, for what replicas gather and for stores?
-    has_loads: bool,
+    pub has_loads: bool,
 }
 
 /// Moments of an update.
@@ -29,23 +29,7 @@ pub(super) struct Moments {
     pub store: Range<u32>,
 }
 
-impl<'a> Sum<'a> {
-    pub fn new(
-        graph: &'a Graph,
-        axis: &'a Axis,
-        window: Range<u32>,
-        own: Vec<Steps>,
-        has_loads: bool,
-    ) -> Self {
-        Self {
-            graph,
-            axis,
-            window,
-            own,
-            has_loads,
-        }
-    }
-
+impl Sum<'_> {
     /// The moments of steps outside of both passes, with loads and stores.
     pub fn update(&self, (from, to): Steps) -> Moments {
         let base = self.window.end - self.window.start;

@@ -59,12 +59,14 @@ fn is_used(plan: &Plan, group: &Group, op: usize) -> bool {
     uses.any(|&(stage, _)| plan.tree.stages[stage].op == op)
 }
 
-fn held(plan: &Plan, index: usize, group: &Group) -> Held {
+/// A group that is always live.
+pub(super) fn held(plan: &Plan, index: usize, group: &Group) -> Held {
     let mut on_tiles = vec![0; plan.settings.tiles as usize];
     for tile in group.window.tiles() {
         on_tiles[tile as usize] = plan.bytes(index, tile);
     }
     Held {
+        name: group.name.clone(),
         places: group.places,
         bytes: on_tiles.iter().sum(),
         on_tiles,
