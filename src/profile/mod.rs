@@ -90,7 +90,8 @@ pub struct Statements {
     /// By step, ascending: change of the bytes of not-always-live variables since the step before,
     /// over all tiles; empty if the profile lacks them.
     pub live_by_step: Vec<(u32, i64)>,
-    /// Variables with an exchange region that ends after the variable does, ascending.
+    /// Variables with an exchange region that ends after the variable does, or that an exchange has
+    /// twice in a row, ascending.
     pub outside: Vec<u32>,
     /// Does the profile have the table of vertex state (`memory_by_compute_set`)?
     pub has_vertex_memory: bool,

@@ -80,6 +80,12 @@ impl ListsBuilder {
         self.members.push(member);
     }
 
+    /// Was this variable the last one that was added, to the same list?
+    fn ends_with(&self, id: u64, member: u32) -> bool {
+        let is_of_list = self.runs.last().is_some_and(|&(last, _)| last == id);
+        is_of_list && self.members.last() == Some(&member)
+    }
+
     /// Number of members so far.
     pub(super) fn len(&self) -> usize {
         self.members.len()
@@ -135,12 +141,14 @@ impl ListsBuilder {
 #[derive(Default)]
 struct RegionRows {
     lists: ListsBuilder,
-    /// Variables with a region that ends after the variable does.
+    /// Variables with a region that ends after the variable does, and variables that a list has
+    /// twice.
     outside: Vec<u32>,
 }
 
 /// Variables of each region set (`exchange_regions`), and the variables with a region that ends
-/// after the variable does; a real profile has none of the latter.
+/// after the variable does or that a set has twice in a row. A real profile has none of the latter:
+/// set and variable are the table's key.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -151,10 +159,12 @@ pub(super) fn read_regions(
     let columns = if has_regions { COLUMNS } else { &COLUMNS[..2] };
     let visit = |row: Cells<'_>, rows: &mut RegionRows| {
         let member = position(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
-        rows.lists.push(row.unsigned(0)?, member);
+        let id = row.unsigned(0)?;
+        let is_repeated = rows.lists.ends_with(id, member);
+        rows.lists.push(id, member);
         let regions = if has_regions { row.raw_text(2)? } else { None };
         let end = regions.and_then(end_of_regions).unwrap_or(0);
-        if end > variables.bytes[member as usize].into() {
+        if is_repeated || end > variables.bytes[member as usize].into() {
             rows.outside.push(member);
         }
         Ok(())
