@@ -36,11 +36,11 @@ impl Analysis {
     /// If there are too many layers, operations share variables in more ways than in any real
     /// model, or `request` names weights that no layers share.
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
-        let layering = find(&self.model, request);
+        let layering = find_layers(&self.model, request);
         check_count(&layering)?;
         let note = layering
             .modules()
-            .map(|modules| described(&layering, modules));
+            .map(|modules| modules_note(&layering, modules));
         let note = note.filter(|_| matches!(request.layers.source, LayerSource::Best));
         let layers = self.placed(layering, request, note)?;
         check_ties(request, &layers.placement)?;
@@ -78,7 +78,7 @@ impl Analysis {
 }
 
 /// Finds the layers of a request.
-fn find(model: &Model, request: &Request) -> Layering {
+fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_parts = |layering: Layering| layering.with_parts(&model.operations, &names);
     let layering = with_parts(Layering::new(model, &request.layers));
@@ -180,7 +180,7 @@ impl<'a> Layers<'a> {
 }
 
 /// Describes layers from modules in a message.
-fn described(layering: &Layering, modules: &ModuleLayers) -> String {
+fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     let layers = counted(layering.len() - 1, "layer");
     if modules.are_by_flow() {
         return format!(

@@ -204,7 +204,7 @@ impl Request {
         let goal = self.goal.filter(|goal| goal.needs_cycles());
         let goal = goal.map(|goal| format!("--objective {}", goal.key()));
         let step = &self.step;
-        let option = first(&[
+        let option = first_true(&[
             (step.micro_batches.is_some(), "--micro-batches"),
             (
                 step.micro_batch.is_some() && self.at_micro_batch.is_none(),
@@ -232,7 +232,7 @@ impl Request {
             ..
         } = self.pipeline;
         if let Some(original) = self.of_original() {
-            let option = first(&[
+            let option = first_true(&[
                 (
                     schedule.is_some_and(|own| own != Schedule::None),
                     "--schedule",
@@ -268,7 +268,7 @@ impl Request {
     /// Returns the option that selects the solver or the rules of the original tool, which have no
     /// pipelines.
     fn of_original(&self) -> Option<&'static str> {
-        first(&[
+        first_true(&[
             (self.solver == Solver::Greedy, "--solver greedy"),
             (self.rules == Rules::Classic, "--memory-model classic"),
         ])
@@ -276,7 +276,7 @@ impl Request {
 
     /// Refuses options that the greedy search ignores: it has one limit and no constraints.
     fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
-        let ignored = first(&[
+        let ignored = first_true(&[
             (
                 !self.constraints.is_empty(),
                 "constraints (--pin, --together, --cut-after, --no-cut-after)",
@@ -302,7 +302,7 @@ impl Request {
 }
 
 /// Returns the name after the first condition that is true.
-fn first(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
+fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     let found = conditions.iter().find(|(is_true, _)| *is_true);
     found.map(|&(_, name)| name)
 }

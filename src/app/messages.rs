@@ -44,7 +44,7 @@ impl Messages {
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
-    /// Writes the wanted sections of a report. A proof is only written with `-v`.
+    /// Writes sections of a report. A proof is only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
             match section.part {

@@ -34,7 +34,7 @@ pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     }
     let profiles = profiles(path).with_context(|| displayed(path))?;
     let profile = match &profiles[..] {
-        [] => return Err(none(path)),
+        [] => return Err(no_profile(path)),
         [only] => only.clone(),
         several => only_answer(several, options)?,
     };
@@ -80,7 +80,8 @@ fn saved_for_fit(path: &Path) -> anyhow::Error {
 /// Upper bound on names in a message.
 const NAMES_SHOWN: usize = 8;
 
-fn none(folder: &Path) -> anyhow::Error {
+/// Says that a folder has no profile, and what it has.
+fn no_profile(folder: &Path) -> anyhow::Error {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<PathBuf> = entries.map(|entry| entry.file_name().into()).collect();
     names.sort();
@@ -113,7 +114,7 @@ fn only_answer(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
         return Ok(only.clone());
     }
     let lines = several.iter().zip(&outlines).map(|(path, outline)| {
-        let what = outline.as_ref().map_or_else(ToString::to_string, described);
+        let what = outline.as_ref().map_or_else(ToString::to_string, kind);
         format!("\n  {}  {what}", again(options, path))
     });
     Err(usage(format!(
@@ -136,15 +137,24 @@ fn again(options: &Options, profile: &Path) -> String {
     format!("popliner{}", words.collect::<String>())
 }
 
-fn described(pop: &Outline) -> String {
-    let ipus = match (pop.ipus, pop.replicas) {
+/// Describes a profile: its IPUs, and what it has.
+fn kind(profile: &Outline) -> String {
+    let ipus = match (profile.ipus, profile.replicas) {
         (ipus, 0..=1) => counted(ipus, "IPU"),
         (ipus, replicas) => {
             let (ipus, replicas) = (counted(ipus, "IPU"), counted(replicas, "replica"));
             format!("{ipus}, {replicas}")
         }
     };
-    let variables = if pop.has_variables { "with" } else { "without" };
-    let executed = if pop.is_executed { ", executed" } else { "" };
+    let variables = if profile.has_variables {
+        "with"
+    } else {
+        "without"
+    };
+    let executed = if profile.is_executed {
+        ", executed"
+    } else {
+        ""
+    };
     format!("{ipus}, {variables} lowered variables{executed}")
 }

@@ -116,11 +116,11 @@ impl NoEffect {
                 .find(|id| is_idle && is_given(id))?;
             Some((option, effect.on))
         })?;
-        let mut given = command.get_arguments().map(|arg| arg.get_id().as_str());
+        let mut ids = command.get_arguments().map(|arg| arg.get_id().as_str());
         Some(Self {
             option: written(&option),
             on: listed(&on, "or"),
-            is_original: given.all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
+            is_original: ids.all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
         })
     }
 }

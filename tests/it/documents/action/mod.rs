@@ -8,6 +8,9 @@ mod running;
 pub use commenting::PullRequest;
 
 use crate::support::{Run, copy, piped, root, skip, try_finish};
+use clap::{Arg, CommandFactory, ValueEnum};
+use popliner::app::Options;
+use popliner::report::emit::Form;
 use serde_yaml_ng::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -157,6 +160,31 @@ fn no_input_is_a_part_of_a_script() {
         assert_eq!(uses, 1, "{name}");
         let is_required = action["inputs"][name]["required"] == true;
         assert_eq!(default.is_none(), is_required, "{name}");
+    }
+}
+
+/// Inputs have the names of options, except inputs about files and the comment, and the action
+/// takes every form of `--emit`.
+#[test]
+fn inputs_are_those_of_the_command() {
+    let action = action();
+    let command = Options::command();
+    let options: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+    let others = [
+        "profile", "debug", "options", "report", "comment", "package",
+    ];
+    for name in inputs(&action).into_keys() {
+        assert_ne!(others.contains(&name), options.contains(&name), "{name}");
+    }
+    let emit = action["inputs"]["emit"]["description"].as_str();
+    let emit = emit.expect("a description");
+    let words: Vec<&str> = emit
+        .split(|c: char| c != '-' && !c.is_alphabetic())
+        .collect();
+    let script = std::fs::read_to_string(root().join("action/run.sh")).expect("a script");
+    for name in Form::value_variants().iter().map(|form| form.name()) {
+        // The script removes the file of an earlier run.
+        assert!(words.contains(&&*name) && script.contains(&name), "{name}");
     }
 }
 
