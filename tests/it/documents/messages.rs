@@ -3,8 +3,9 @@
 //!
 //! To add a message, make it in one of the ways below, with its text as a literal (what happened
 //! and where, `; `, the way out), and give it a row on the page: the text with `...` for parts that
-//! differ, its cause, and its way out as printed. A line `Cure: ...` above a table has the way out
-//! of all its rows. A shared way out is a constant in `src/message.rs`, which the text names.
+//! differ, its cause unless the text says it, and its way out as printed. A line `Cure: ...` above a
+//! table has the way out of all its rows. A shared way out is a constant in `src/message.rs`, which
+//! the text names.
 //!
 //! | way | use |
 //! |---|---|

@@ -32,30 +32,40 @@ pub struct Row<'a> {
     pub message: String,
 }
 
-/// Returns the rows of the page. A row has its cure in the third cell, or in a line `Cure: ...`
-/// above its table.
+/// Returns the rows of the page. The heads of their tables name the cells; the cure may also be in a
+/// line `Cure: ...` above a table.
 pub fn rows(page: &str) -> Vec<Row<'_>> {
-    let mut shared_cure = None;
+    let (mut head, mut shared_cure) = (Vec::new(), None);
     let mut rows = Vec::new();
     for line in page.lines() {
-        match line.strip_prefix("Cure: ") {
-            None if line == "| message | cause | cure |" => shared_cure = None,
-            None if line == "| message | cause |" || !line.starts_with("| ") => {}
-            None => rows.push(row(line, shared_cure)),
-            cure => shared_cure = cure,
+        if let Some(cure) = line.strip_prefix("Cure: ") {
+            shared_cure = Some(cure);
+        } else if line.starts_with("| message |") {
+            head = cells(line);
+            shared_cure = shared_cure.filter(|_| !head.contains(&"cure"));
+        } else if line.starts_with("| ") {
+            rows.push(row(line, &head, shared_cure));
         }
     }
     rows
 }
 
-/// Reads a row; `shared_cure` is the cure of all rows of its table.
-fn row<'a>(line: &'a str, shared_cure: Option<&'a str>) -> Row<'a> {
-    let cells = line.trim_matches('|').split('|').map(str::trim);
-    let cells: Vec<&str> = cells.chain(shared_cure).collect();
-    let [text, cause, cure] = cells[..] else {
-        panic!("no message, cause and cure: {line}");
+/// Returns the cells of a line of a table.
+fn cells(line: &str) -> Vec<&str> {
+    line.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+/// Reads a row of a table with this head; `shared_cure` is the cure of all its rows.
+fn row<'a>(line: &'a str, head: &[&str], shared_cure: Option<&'a str>) -> Row<'a> {
+    let cells = cells(line);
+    assert!(cells.len() == head.len() && !cells.contains(&""), "{line}");
+    let cell = |name| {
+        head.iter()
+            .position(|head| *head == name)
+            .map(|at| cells[at])
     };
-    assert!(!cause.is_empty() && !cure.is_empty(), "{line}");
+    let text = cell("message").expect("a message");
+    let cure = cell("cure").or(shared_cure).expect("a cure");
     let text_of_anchor = text.strip_prefix("<a id=\"");
     let anchored = text_of_anchor.and_then(|rest| rest.split_once("\"></a>"));
     let (anchor, text) = anchored.unwrap_or(("", text));
