@@ -112,20 +112,10 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
     if let Some(constraint) = beyond.and_then(|pin| pin.constraint) {
-        return Some(conflict(
-            ConflictKind::NoSuchIpu { ipus },
-            constraint,
-            None,
-            vec![],
-        ));
+        return conflict(ConflictKind::NoSuchIpu { ipus }, [constraint]);
     }
     if let Some((cut, no_cut)) = contradicted_cut(constraints) {
-        return Some(conflict(
-            ConflictKind::CutForbidden,
-            cut,
-            Some(no_cut),
-            vec![],
-        ));
+        return conflict(ConflictKind::CutForbidden, [cut, no_cut]);
     }
     pins.sort_by_key(|pin| (pin.position, pin.ipu));
     let cuts = cuts_after(constraints, layers);
@@ -149,11 +139,10 @@ fn pinned(constraint: &Constraint) -> Option<Pinned<'_>> {
     let Rule::Pin { position, ipu } = constraint.rule else {
         return None;
     };
-    let constraint = Some(constraint);
     Some(Pinned {
         position,
         ipu,
-        constraint,
+        constraint: Some(constraint),
     })
 }
 
@@ -163,10 +152,8 @@ fn contradicted_cut(constraints: &[Constraint]) -> Option<(&Constraint, &Constra
         let Rule::CutAfter { position } = cut.rule else {
             return None;
         };
-        Some((
-            cut,
-            *forbidding(constraints, position..position + 1).first()?,
-        ))
+        let no_cut = forbidding(constraints, position..position + 1);
+        Some((cut, *no_cut.first()?))
     })
 }
 
@@ -180,12 +167,8 @@ fn between(
     let pinned = pin.constraint?;
     let same_place = before.constraint.is_some() && before.position == pin.position;
     if pin.ipu < before.ipu || (same_place && pin.ipu > before.ipu) {
-        return Some(conflict(
-            ConflictKind::Backwards,
-            pinned,
-            before.constraint,
-            vec![],
-        ));
+        let both = [pinned].into_iter().chain(before.constraint);
+        return conflict(ConflictKind::Backwards, both);
     }
     let needed = pin.ipu - before.ipu;
     let behind = before.position..pin.position;
@@ -193,21 +176,16 @@ fn between(
     let possible = behind.clone().filter(may).count();
     if needed > possible {
         let kind = ConflictKind::TooFewCuts { needed, possible };
-        let mut others: Vec<&Constraint> = before.constraint.into_iter().collect();
-        if needed <= behind.len() {
-            // There are enough positions, so the constraints that forbid cuts come first.
-            others.splice(0..0, forbidding(constraints, behind));
-        }
-        let mut others = others.into_iter();
-        return Some(conflict(kind, pinned, others.next(), others.collect()));
+        // If there are enough positions, the constraints that forbid cuts come before the pin.
+        let forbidding = match needed <= behind.len() {
+            true => forbidding(constraints, behind),
+            false => Vec::new(),
+        };
+        let all = [pinned].into_iter().chain(forbidding);
+        return conflict(kind, all.chain(before.constraint));
     }
-    too_many(
-        constraints,
-        cuts,
-        behind,
-        needed,
-        [Some(pinned), before.constraint],
-    )
+    let pins = [Some(pinned), before.constraint];
+    too_many(constraints, cuts, behind, needed, pins)
 }
 
 /// The conflict if more than `allowed` cuts are required after the positions `behind`.
@@ -234,23 +212,21 @@ fn too_many(
     };
     // The last cut exceeds the number; pins come before other cuts.
     let pins = pins.into_iter().flatten();
-    let mut all = pins.chain(required.iter().rev().filter_map(asks));
-    let (first, second) = (all.next()?, all.next());
-    Some(conflict(kind, first, second, all.collect()))
+    conflict(kind, pins.chain(required.iter().rev().filter_map(asks)))
 }
 
-fn conflict(
+/// The conflict of `all` these constraints, of which the first two clash; `None` without any.
+fn conflict<'a>(
     kind: ConflictKind,
-    first: &Constraint,
-    second: Option<&Constraint>,
-    with: Vec<&Constraint>,
-) -> Conflict {
-    Conflict {
-        first: first.clone(),
-        second: second.cloned(),
-        with: with.into_iter().cloned().collect(),
+    all: impl IntoIterator<Item = &'a Constraint>,
+) -> Option<Conflict> {
+    let mut all = all.into_iter().cloned();
+    Some(Conflict {
+        first: all.next()?,
+        second: all.next(),
+        with: all.collect(),
         kind,
-    }
+    })
 }
 
 #[cfg(test)]

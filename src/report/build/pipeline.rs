@@ -22,6 +22,15 @@ impl Inputs<'_> {
             .iter()
             .map(|stage| stage.max_tile_bytes())
             .max();
+        let alternative = |other: &Candidate| PipelineAlternative {
+            schedule: other.pipeline.schedule,
+            recompute: other.pipeline.recompute,
+            state: other.pipeline.state,
+            split: OtherSplit {
+                options: other.pipeline.options_from(pipeline),
+                ..self.other_split(found, other, now.unwrap_or(0))
+            },
+        };
         let alternatives = found.alternatives.iter();
         knows_pipelines.then(|| PipelineFacts {
             schedule: pipeline.schedule,
@@ -40,9 +49,7 @@ impl Inputs<'_> {
             recorded_accumulation: recording.accumulates,
             recorded_recomputation: recording.recomputes,
             without_recomputation: found.without_recomputation,
-            alternatives: alternatives
-                .map(|alternative| self.alternative(found, alternative, now.unwrap_or(0)))
-                .collect(),
+            alternatives: alternatives.map(alternative).collect(),
         })
     }
 
@@ -72,24 +79,6 @@ impl Inputs<'_> {
             weights: weights.map(str::to_string).collect(),
             decides: fullest.bytes > in_passes,
         })
-    }
-
-    fn alternative(
-        &self,
-        found: &SearchResult<'_>,
-        alternative: &Candidate,
-        now: u64,
-    ) -> PipelineAlternative {
-        let pipeline = &alternative.pipeline;
-        PipelineAlternative {
-            schedule: pipeline.schedule,
-            recompute: pipeline.recompute,
-            state: pipeline.state,
-            split: OtherSplit {
-                options: pipeline.options_from(self.memory.pipeline()),
-                ..self.other_split(found, alternative, now)
-            },
-        }
     }
 
     /// Describes the best split with changed options. `now` is the peak in bytes without the
