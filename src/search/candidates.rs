@@ -123,10 +123,12 @@ impl<'a> Candidates<'a> {
         self.pipelines.len() == 1
     }
 
-    /// Takes a pipeline with its costs, and leaves it without costs.
+    /// Takes a pipeline with its costs; all pipelines stay without costs.
     pub(super) fn take(&mut self, place: usize) -> PipelineCosts<'a> {
-        let without_costs = self.pipelines[place].without_costs();
-        std::mem::replace(&mut self.pipelines[place], without_costs)
+        let all = self.pipelines.iter().map(PipelineCosts::without_costs);
+        let without_costs = all.collect();
+        let mut all = std::mem::replace(&mut self.pipelines, without_costs);
+        all.swap_remove(place)
     }
 
     /// Chooses the pipeline with the best split that fits, or the one that comes closest if none

@@ -215,7 +215,7 @@ fn too_many(
     conflict(kind, pins.chain(required.iter().rev().filter_map(asks)))
 }
 
-/// The conflict of `all` these constraints, of which the first two clash; `None` without any.
+/// The conflict of the constraints `all`, of which the first two clash; `None` without any.
 fn conflict<'a>(
     kind: ConflictKind,
     all: impl IntoIterator<Item = &'a Constraint>,
