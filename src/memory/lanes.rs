@@ -86,7 +86,7 @@ impl<T, const N: usize> DerefMut for ByLane<T, N> {
 }
 
 /// Sets each lane of `to` to what `of` makes of it and of the same lane of `by`. A loop over
-/// numbers: it is as fast as one over iterators where code is optimised, and five times as fast in
+/// numbers: it is as fast as one over iterators where code is optimised, and three times as fast in
 /// the builds that tests run.
 #[inline(always)]
 fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl Fn(T, T) -> T) {

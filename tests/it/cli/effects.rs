@@ -3,11 +3,9 @@
 //! refused.
 
 use crate::support::models::share;
-use crate::support::{Run, debug, each, popliner, profile, run_fixture};
+use crate::support::{each, run_fixture, run_once};
 use clap::CommandFactory;
 use popliner::app::{Effect, Options};
-use std::collections::HashMap;
-use std::sync::Mutex;
 use tempfile::TempDir;
 
 /// A training model that fits on four IPUs.
@@ -57,47 +55,24 @@ const ORIGINAL: [&str; 5] = [
 /// With this number of IPUs, each constraint below changes the best split.
 const IPUS: &str = "--num-ipus=4";
 
-/// Files that options need, made once, and the output of results without an option.
+/// Files that options need, made once.
 struct Files {
     folder: TempDir,
-    alone: Mutex<HashMap<Vec<String>, Run>>,
 }
 
 impl Files {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
-        let files = Self {
-            folder,
-            alone: Mutex::default(),
-        };
+        let files = Self { folder };
         let report = |name| format!("--export-json={}", files.path(name));
         let predict = ["--solve".into(), IPUS.into(), report("report.json")];
-        assert_eq!(files.run(MODEL, &predict).code, 0);
+        assert_eq!(run_once(MODEL, &predict).code, 0);
         files
     }
 
     fn path(&self, name: &str) -> String {
         let path = self.folder.path().join(name);
         path.to_str().expect("a plain path").to_owned()
-    }
-
-    fn run(&self, fixture: &str, options: &[String]) -> Run {
-        let files = [profile(fixture), debug(fixture)].map(|path| path.display().to_string());
-        popliner(files.iter().chain(options))
-    }
-
-    /// Returns the run of a result with other options, which is made only once.
-    fn alone(&self, fixture: &str, options: &[String]) -> Run {
-        let key = [&[fixture.to_owned()], options].concat();
-        let known = self.alone.lock().expect("the runs").get(&key).cloned();
-        known.unwrap_or_else(|| {
-            let run = self.run(fixture, options);
-            self.alone
-                .lock()
-                .expect("the runs")
-                .insert(key, run.clone());
-            run
-        })
     }
 
     /// Returns a result or an option, with a value that is not the default.
@@ -192,9 +167,9 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
         alone.push(ipus.to_owned());
     }
     let both = [&alone[..], &[given(option)]].concat();
-    let now = files.run(fixture, &both);
+    let now = run_once(fixture, &both);
     if acts {
-        let before = files.alone(fixture, &alone);
+        let before = run_once(fixture, &alone);
         // Options that fit together are wrong usage only if the original tool's search ignores
         // them.
         let is_refused =
@@ -208,7 +183,7 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
     }
     let is_right = match option {
         "num_ipus" if ORIGINAL.contains(&result) => {
-            let before = files.alone(fixture, &alone);
+            let before = run_once(fixture, &alone);
             let is_equal = (before.code, before.out) == (now.code, now.out);
             is_equal && now.err.contains("changes none of these results")
         }

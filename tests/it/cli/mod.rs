@@ -5,6 +5,7 @@ mod belonging;
 mod completions;
 mod effects;
 mod first_run;
+mod golden_options;
 pub mod goldens;
 mod input_files;
 mod one_answer;

@@ -1,6 +1,6 @@
 //! Memory over the steps, tile by tile.
 
-use super::tools::page;
+use super::opened::page;
 use serde_json::{Value, json};
 
 const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
@@ -136,7 +136,7 @@ fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
     // Returns the span of the scale at the left.
     let scale = "(() => { const all = [...document.querySelectorAll('#live-steps .scale .axis')]
         .map((one) => +one.textContent.replaceAll(',', '')); return Math.max(...all) - Math.min(...all); })()";
-    let span = |page: &mut super::tools::Page| page.value(scale).as_f64().expect("a number");
+    let span = |page: &mut super::opened::Page| page.value(scale).as_f64().expect("a number");
     let whole = span(&mut page);
     page.focus("live-steps-chart");
     page.browser.press("t");

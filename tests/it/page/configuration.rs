@@ -1,6 +1,6 @@
 //! The text that the page offers for pasting equals the output of `--emit`, for any cuts.
 
-use super::tools::{Page, page};
+use super::opened::{Page, page};
 use crate::support::{DEFAULT_REGEX, FORMS, finish, models::share, root, sections};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -19,6 +19,7 @@ mod browser;
 mod configuration;
 mod defects;
 mod large;
+mod opened;
 mod print;
 mod tools;
 mod viewer;

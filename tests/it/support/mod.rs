@@ -192,13 +192,14 @@ pub fn run_fixture(fixture: &str, options: &[&str]) -> Run {
 }
 
 /// Runs the tool on a fixture, or returns the run of an earlier test with the same options.
-pub fn run_once(fixture: &str, options: &[&str]) -> Run {
+pub fn run_once<S: AsRef<str>>(fixture: &str, options: &[S]) -> Run {
     static RUNS: Mutex<BTreeMap<Vec<String>, Run>> = Mutex::new(BTreeMap::new());
-    let key = [&[fixture], options].concat();
+    let options: Vec<&str> = options.iter().map(AsRef::as_ref).collect();
+    let key = [&[fixture], &options[..]].concat();
     let key: Vec<String> = key.into_iter().map(String::from).collect();
     let earlier = RUNS.lock().expect("no panic").get(&key).cloned();
     earlier.unwrap_or_else(|| {
-        let run = run_fixture(fixture, options);
+        let run = run_fixture(fixture, &options);
         RUNS.lock().expect("no panic").insert(key, run.clone());
         run
     })

@@ -1,6 +1,8 @@
 //! Cuts that are moved in the page: every number that the page then shows is what its command line
 //! computes.
 
+mod checks;
+mod generated;
 mod limits;
 mod stages;
 
@@ -10,7 +12,8 @@ use std::process::Command;
 
 use super::browser::Browser;
 use super::{export, no_errors};
-use crate::support::{DEFAULT_REGEX, finish, models, models::share, profile, root};
+use crate::support::{DEFAULT_REGEX, finish, models::share, profile, root};
+use checks::{check_step, check_totals, check_verdict, plain};
 use serde_json::{Value, json};
 
 /// The split that the reader tries, as the page shows it.
@@ -240,88 +243,6 @@ impl Page {
     }
 }
 
-/// The head and the figures have the step, unless Out runs on the first IPU.
-fn check_step(state: &Value, judged: &Value, command: &str) {
-    let is_known = judged["step"].is_object() && judged["pseudo_layers"] != "out-with-in";
-    let shown = state["step"].as_u64().expect("a number");
-    assert_eq!(shown > 0, is_known, "{command}");
-}
-
-fn plain(text: &Value) -> String {
-    text.as_str().expect("a text").replace(',', "")
-}
-
-fn check_verdict(state: &Value, judged: &Value, command: &str) {
-    for (fits, expected) in [
-        (&state["fits"], &judged["split"]["fits"]),
-        (&state["best_fits"], &judged["given"]["best_fits"]),
-    ] {
-        assert_eq!(fits.as_str(), Some(&*expected.to_string()), "{command}");
-    }
-    let verdict = state["verdict"].as_str().expect("a verdict");
-    let broken = judged["given"]["broken_constraints"].as_array();
-    let broken = broken.expect("constraints");
-    assert_eq!(
-        verdict.matches("it breaks ").count(),
-        broken.len(),
-        "{command}"
-    );
-    for name in broken {
-        let name = name.as_str().expect("a name");
-        assert!(verdict.contains(&format!("it breaks {name}")), "{verdict}");
-    }
-}
-
-fn check_totals(state: &Value, judged: &Value, command: &str) {
-    let numbers = |list: &Value, at: &str| -> Vec<u64> {
-        let all = list.as_array().into_iter().flatten();
-        all.map(|page| page.pointer(at).and_then(Value::as_u64).expect("a number"))
-            .collect()
-    };
-    let stages = &judged["split"]["stages"];
-    let bytes = numbers(stages, "/fullest_tile/bytes");
-    let limits = numbers(stages, "/fullest_tile/limit");
-    let highest = |all: Vec<u64>| all.into_iter().max().expect("a number");
-    let mut expected = vec![
-        format!("{}bytes", highest(bytes.clone())),
-        format!(
-            "{}bytes",
-            numbers(&judged["cuts"], "/bytes").iter().sum::<u64>()
-        ),
-    ];
-    if judged.get("execution").is_some() {
-        let slowest = highest(numbers(
-            &judged["execution"]["stages"],
-            "/micro_batch_cycles",
-        ));
-        expected.push(format!("{slowest}cycles"));
-    }
-    let totals = state["totals"]
-        .as_array()
-        .expect("totals")
-        .iter()
-        .map(plain);
-    let mut totals: Vec<String> = totals.collect();
-    if state["step"] != 0 {
-        let cycles = format!("{} cycles", judged["step"]["cycles"]);
-        assert!(
-            totals.pop().expect("a step").ends_with(&cycles),
-            "{command}"
-        );
-    }
-    assert_eq!(totals, expected, "{command}");
-    // In tenths of a per cent, rounded up.
-    let shares = bytes.iter().zip(limits).map(|(&bytes, limit)| {
-        let tenths = (bytes * 1000).div_ceil(limit);
-        format!("{}.{} %", tenths / 10, tenths % 10)
-    });
-    assert_eq!(
-        state["shares"],
-        json!(shares.collect::<Vec<_>>()),
-        "{command}"
-    );
-}
-
 #[test]
 fn a_moved_split_has_the_numbers_of_its_command_line() {
     let cases: [(&str, &[&str], bool); 2] = [
@@ -430,52 +351,4 @@ fn the_command_is_copied_or_selected() {
         "{message}"
     );
     assert_eq!(page.value("getSelection().toString()"), json!(command));
-}
-
-/// A stage with only frozen layers recomputes nothing; frozen layers beside others do.
-#[test]
-fn frozen_layers_run_again_where_others_of_their_stage_do() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let options = "--framework poptorch --mode training --frozen --layers 6 --tiles 4";
-    let options: Vec<String> = options.split(' ').map(String::from).collect();
-    let [profile, _] = models::generate(folder.path(), &options);
-    let options = ["--solve", "--num-ipus=4", "--recompute=stage"];
-    let mut page = or_skip!(Page::open(&profile, &options));
-    let recomputes = &page.report["what_if"]["cycles"]["recomputes"];
-    assert_eq!(recomputes[1], json!(false));
-    assert_eq!(recomputes[5], json!(true));
-    for cuts in ["3", "3,5", "5"] {
-        page.value(&format!("choose({{ cuts: '{cuts}' }})"));
-        page.check();
-    }
-}
-
-/// 100 layers with up to 63 stages after them have too many ranges.
-#[test]
-fn a_large_model_has_the_ranges_around_the_best_cuts() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let options =
-        "--framework popart --mode training --layers 100 --tiles 4 --vars-per-layer-tile 1";
-    let options: Vec<String> = options.split(' ').map(String::from).collect();
-    let [profile, _] = models::generate(folder.path(), &options);
-    let options = [
-        "--solve",
-        "--num-ipus=64",
-        "--objective=fewest",
-        "--mem-per-tile=1000000",
-    ];
-    let mut page = or_skip!(Page::open(&profile, &options));
-    let boundaries = page.report["what_if"]["boundaries"].as_array();
-    let count = boundaries.expect("boundaries").len() as u64;
-    assert!(count <= page.positions(), "{count}");
-    let note = "document.getElementById('what-if-some').checkVisibility()";
-    assert_eq!(page.value(note), json!(true));
-    page.press(0, "Home");
-    // Each check is a search of seconds, so one check follows several changes.
-    page.enter_unchecked("ipus", "9");
-    page.click_unchecked("take");
-    page.press(0, "ArrowLeft");
-    page.check();
-    let size = "document.documentElement.outerHTML.length";
-    assert!(page.value(size).as_u64() < Some(2_000_000));
 }

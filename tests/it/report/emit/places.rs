@@ -1,0 +1,120 @@
+//! The place of each layer in the forms that are programs, which Python runs.
+
+use super::{
+    CASES, accumulation, emitted, ipu_of_out, named, placed, read_json, stage_of_out, trains,
+};
+use crate::support::models::share;
+use crate::support::python;
+use serde_json::{Value, json};
+
+const MODULES: [&str; 2] = ["--module-in=model.embedding", "--module-out=model.head"];
+
+#[test]
+fn poptorch_places_everything_as_the_split_does() {
+    for (fixture, ipus) in CASES {
+        let module = "--module=model.bert.encoder.layer[{}]";
+        let options = [&[ipus, module], &MODULES[..]].concat();
+        let (stages, text) = emitted(fixture, &options, "poptorch");
+        let Some(found) = python(include_str!("poptorch.py"), &text) else {
+            return;
+        };
+        let found = read_json(&found);
+        let blocks: Vec<(String, usize)> =
+            serde_json::from_value(found["blocks"].clone()).expect("blocks");
+        assert_eq!(blocks[0], ("model.embedding".to_string(), 0), "{text}");
+        let returns = stage_of_out(&stages) == stages.len();
+        assert_eq!(blocks.len(), stages.len() + usize::from(returns), "{text}");
+        // A block continues until the next one begins.
+        let mut ipu = 0;
+        let layers = named(&stages);
+        let layers = placed(&layers).into_iter();
+        let layers =
+            layers.map(|(layer, stage)| (format!("model.bert.encoder.layer[{layer}]"), stage));
+        let out = ("model.head".to_string(), ipu_of_out(&stages));
+        for (module, stage) in layers.chain([out]) {
+            let block = blocks.iter().find(|(begun, _)| *begun == module);
+            ipu = block.map_or(ipu, |&(_, ipu)| ipu);
+            assert_eq!(ipu, stage, "{module} in {text}");
+        }
+    }
+}
+
+#[test]
+fn popart_places_everything_as_the_split_does() {
+    for (fixture, ipus) in CASES {
+        let (stages, text) = emitted(fixture, &[ipus], "popart");
+        let Some(found) = python(include_str!("popart.py"), &text) else {
+            return;
+        };
+        let mut options = json!({ "virtualGraphMode": "manual", "enablePipelining": true });
+        if trains(fixture) {
+            options["enableGradientAccumulation"] = json!(true);
+            options["accumulationFactor"] = json!(accumulation(fixture, &stages));
+            options["autoRecomputation"] = json!("pipeline");
+        }
+        let layers = named(&stages);
+        let layers = placed(&layers).into_iter();
+        let layers = layers.map(|(name, at)| json!([format!("layer {name}"), at, at]));
+        let mut parts = vec![json!(["what runs before the layers", 0, 0])];
+        parts.extend(layers);
+        let (ipu, stage) = (ipu_of_out(&stages), stage_of_out(&stages));
+        parts.push(json!(["what runs after the layers", ipu, stage]));
+        let expected = json!({ "options": options, "parts": parts });
+        assert_eq!(read_json(&found), expected, "{text}");
+    }
+}
+
+#[test]
+fn keras_places_everything_as_the_split_does() {
+    // By default each case has one of the names.
+    let modules = ["block{}", "{}", r#"it's "{}"#];
+    for (number, (fixture, ipus)) in CASES.into_iter().enumerate() {
+        let names = modules.into_iter().cycle().skip(number).take(3);
+        for module in names.step_by(share(3)) {
+            let option = format!("--module={module}");
+            let options = [ipus, &option, "--module-in=embedding", "--module-out=head"];
+            let (stages, text) = emitted(fixture, &options, "keras");
+            let Some(found) = python(include_str!("keras.py"), &text) else {
+                return;
+            };
+            let found = read_json(&found);
+            let layers = named(&stages);
+            let layers = placed(&layers).into_iter();
+            let layers: Vec<_> = layers
+                .map(|(layer, stage)| (module.replace("{}", layer), stage))
+                .collect();
+            let mut entries = vec![("embedding".to_string(), 0)];
+            entries.extend(layers.clone());
+            entries.push(("head".to_string(), stage_of_out(&stages)));
+            assert_eq!(found["entries"], json!(entries), "{text}");
+            let mut mapping: Vec<usize> = (0..stages.len()).collect();
+            mapping.extend((stage_of_out(&stages) == stages.len()).then_some(0));
+            assert_eq!(found["mapping"], json!(mapping), "{text}");
+            let model = keras_model(&layers, stage_of_out(&stages));
+            assert_eq!(found["model"], model, "{text}");
+        }
+    }
+}
+
+/// Returns a model in which operations before the first layer are in the first stage, and
+/// operations after the last one in the stage of Out.
+fn keras_model(layers: &[(String, usize)], stage_of_out: usize) -> Value {
+    let mut model = vec![("embedding".to_string(), 0)];
+    for (layer, stage) in layers {
+        model.push((format!("{layer}_dense"), *stage));
+        model.push((format!("{layer}/norm"), *stage));
+    }
+    model.push(("head".to_string(), stage_of_out));
+    json!(model)
+}
+
+#[test]
+fn keras_without_module_names_has_no_loop() {
+    let (stages, text) = emitted("tensorflow-cnn", &["--num-ipus=4"], "keras");
+    let Some(found) = python(include_str!("keras.py"), &text) else {
+        return;
+    };
+    let found = read_json(&found);
+    assert_eq!(found["entries"], json!(placed(&named(&stages))), "{text}");
+    assert_eq!(found["model"], Value::Null, "{text}");
+}
