@@ -6,15 +6,17 @@ use crate::message::Warning;
 use crate::wording::grouped;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// All warnings about the layers.
-pub(super) fn find(model: &Model, layering: &Layering, rules: Rules) -> Vec<Warning> {
-    let better = better_modules(model, layering);
-    let all = [
-        better.filter(|_| rules == Rules::Full),
-        outlined_across_layers(model, layering),
-        lost_in_functions(model, layering),
-    ];
-    all.into_iter().flatten().collect()
+impl Model {
+    /// Warnings about layers that fit the model badly.
+    pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
+        let better = better_modules(self, layering);
+        let all = [
+            better.filter(|_| rules == Rules::Full),
+            outlined_across_layers(self, layering),
+            lost_in_functions(self, layering),
+        ];
+        all.into_iter().flatten().collect()
+    }
 }
 
 /// Warns if the modules describe the model better than the given regex does.

@@ -1,0 +1,178 @@
+//! Builds a model from a profile and its contexts.
+
+use super::code;
+use super::contents::{Model, Operation, OperationGroup};
+use super::cycles;
+use super::error::ModelError;
+use super::flow::FlowUses;
+use super::labels::TensorKind;
+use super::memory_peak::MemoryPeak;
+use super::named::Named;
+use super::nearly_always_live;
+use super::operations::{self, UnnamedOperations};
+use super::passes;
+use super::profile_lookup::ProfileLookup;
+use super::refine;
+use super::use_set_index::UseSetIndex;
+use super::use_sets::{self, Users};
+use super::variables;
+use super::walk::CallSites;
+use super::windows::{StepIndex, StepPrograms};
+use crate::debug_info::DebugInfo;
+use crate::message::Warning;
+use crate::profile::{Profile, Programs};
+use crate::witnesses::of_profile;
+use std::borrow::Borrow;
+
+impl Model {
+    /// Builds the model of a profile and its debug contexts. With `with_memory_peak`, the memory
+    /// peak is found, and the variables that are live there get their names from the profile.
+    ///
+    /// # Errors
+    /// [`ModelError`] when the program tree is cyclic or cannot be walked.
+    pub fn build(
+        profile: Profile,
+        debug_info: &DebugInfo,
+        with_memory_peak: bool,
+    ) -> Result<Self, ModelError> {
+        let (model, _) = Self::build_with_lookup(profile, debug_info, with_memory_peak)?;
+        Ok(model)
+    }
+
+    /// Builds the model, and keeps an index to look up single variables and programs by name: some
+    /// 20 bytes for each lowered variable. Contexts that are passed by value are freed as soon as
+    /// they are no longer needed.
+    ///
+    /// # Errors
+    /// As [`Model::build`].
+    pub fn build_with_lookup(
+        mut profile: Profile,
+        debug_info: impl Borrow<DebugInfo>,
+        with_memory_peak: bool,
+    ) -> Result<(Self, ProfileLookup), ModelError> {
+        let named = Named::new(&profile, debug_info.borrow())?;
+        drop(debug_info);
+        let Named {
+            found,
+            steps,
+            mut operations,
+            backward_start,
+            ..
+        } = named;
+        let (operation_groups, (set_of, use_sets), index, cluster_of) =
+            Self::groups(&profile, &found, &operations, &steps)?;
+        let sites = CallSites::new(&profile, &found);
+        let has_pairs = |path| named.with_pairs.contains(&path);
+        let calls = sites.unnamed(&found, has_pairs, &mut operations);
+        let sets = (use_sets.len(), &sites.outermost()[..]);
+        let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
+        let contradictions = of_profile(&profile, &set_of);
+        profile.forget_users();
+        let collected = variables::collect(&profile, &set_of)?;
+        if let Some(backward_start) = backward_start {
+            let groups = (&operation_groups[..], &use_sets, &named.labels[..]);
+            let live = (&collected.data, &profile.classes);
+            passes::mark_updates(groups, live, backward_start, &mut operations);
+        }
+        let mut memory_peak =
+            with_memory_peak.then(|| MemoryPeak::find(&collected, &profile.classes));
+        let mut disagreements: Vec<Warning> = named.disagreement.into_iter().collect();
+        let is_training = backward_start.is_some();
+        let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
+        disagreements.extend(nearly);
+        let is_weight =
+            |set: u32| named.labels[use_sets.label(set) as usize].kind == TensorKind::Variable;
+        let flow = flow_uses.flow(&profile.classes, collected.data.uses(), is_weight)?;
+        let programs = operations::owned_programs(&profile.programs, &found.groups);
+        let backward = backward_start.map(|start| (&steps, start));
+        let run = (&profile.programs, &profile.cycles);
+        let cycles = cycles::of_operations(run, &found, &cluster_of, backward);
+        let cycles = cycles.unwrap_or_else(|warning| {
+            disagreements.push(warning);
+            None
+        });
+        let lookup = ProfileLookup::new(
+            profile.variables,
+            set_of,
+            profile.names,
+            StepPrograms::new(&profile.programs, &profile.steps, &found),
+        );
+        if let Some(peak) = &mut memory_peak {
+            peak.name(&lookup, &profile.classes)?;
+        }
+        let vertex_types = profile.programs.vertex_types.into_iter();
+        let model = Self {
+            target: profile.target,
+            operations,
+            operation_groups,
+            classes: profile.classes,
+            variables: collected.data,
+            code_variables: collected.code.used(),
+            recorded_code: collected.recorded_code,
+            use_sets,
+            labels: named.labels,
+            calls,
+            flow,
+            vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
+            programs,
+            backward_start,
+            recording: named.recording,
+            recorded: profile.recorded,
+            cycles,
+            version: profile.version,
+            made: profile.made,
+            memory_peak,
+            contradictions,
+            warnings: [profile.warnings, disagreements].concat(),
+        };
+        Ok((model, lookup))
+    }
+
+    /// The operation groups, the users of each variable, an index of use sets, and the cluster of
+    /// each program in its group.
+    fn groups(
+        profile: &Profile,
+        found: &UnnamedOperations,
+        operations: &[Operation],
+        steps: &StepIndex,
+    ) -> Result<(Vec<OperationGroup>, Users, UseSetIndex, Vec<u32>), ModelError> {
+        let programs = &profile.programs;
+        let mut budget = code::Budget::new(programs);
+        let groups = found.groups.iter();
+        let groups = groups.map(|group| (group.uid, &group.programs[..]));
+        let groups: Vec<(u64, &[u32])> = groups.collect();
+        let codes = || code::of_all(programs, &groups, &profile.target, &mut budget);
+        let users = || use_sets::find(profile, &found.groups);
+        let (codes, users) = rayon::join(codes, users);
+        let (codes, mut users) = (codes?, users?);
+        let with_code = found.groups.iter().zip(codes);
+        let mut groups: Vec<OperationGroup> = with_code
+            .map(|(group, code)| OperationGroup {
+                uid: group.uid,
+                window: operations[group.first as usize].window,
+                host_copies: host_copies(programs, &group.programs, steps),
+                code,
+                clusters: Vec::new(),
+            })
+            .collect();
+        let computes: Vec<bool> = groups.iter().map(OperationGroup::computes).collect();
+        let index = refine::refine(profile, &found.groups, &computes, &mut users);
+        let (clusters, cluster_of) = code::clusters(profile, &found.groups, &index, &mut budget)?;
+        for (group, clusters) in groups.iter_mut().zip(clusters) {
+            group.clusters = clusters;
+        }
+        Ok((groups, users, index, cluster_of))
+    }
+}
+
+/// The steps at which these programs copy from or to the host, ascending.
+fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
+    let is_copy = |&&program: &&u32| programs.all[program as usize].kind.is_stream_copy();
+    let copies = group.iter().filter(is_copy);
+    let mut found: Vec<u32> = copies
+        .flat_map(|&program| steps.of(program))
+        .copied()
+        .collect();
+    found.sort_unstable();
+    found
+}
