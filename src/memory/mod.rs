@@ -225,7 +225,8 @@ impl<'a> MemoryModel<'a> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// The places whose stages count a variable of this use set.
+    /// The places (In, Out and layers) of a use set: a stage with any of them counts the bytes of
+    /// the set's variables.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }

@@ -93,7 +93,8 @@ impl MemoryModel<'_> {
         ties
     }
 
-    /// Sums up the variables that at least `layers` layers use.
+    /// Bytes of the variables that at least `layers` layers use, by the layers that share them and
+    /// by the steps on which they are live.
     fn used_by(&self, layers: usize) -> LayerTraffic {
         let is_wanted: Vec<bool> = self.sets.iter().map(|set| set.len() >= layers).collect();
         let sharing = self.placement.sharing();

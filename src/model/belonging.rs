@@ -5,10 +5,10 @@ use crate::debug_info::{Damage, DebugInfo};
 use crate::profile::Programs;
 use rustc_hash::FxHashSet;
 
-/// How well the contexts fit the programs that refer to them.
+/// How well the debug contexts of `debug.cbor` fit the programs of the profile that refer to them.
 ///
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
-/// another compilation have the same ids but are about something else. There are two witnesses:
+/// another compilation have the same ids but describe something else. Two comparisons show it:
 /// * *Programs.* On the real files all 35 ids lead to a context that Poplar wrote for a program or
 ///   for the compilation; with contexts of other compilations at most 4 in 10 do. In generated
 ///   files at least 85 % do, and with contexts of others at most 57 %.
@@ -18,8 +18,8 @@ use rustc_hash::FxHashSet;
 ///
 /// A whole file that belongs to the profile has all contexts that programs and compute sets refer
 /// to, all their parents, and the name of each compute set: so do the real file and all generated
-/// ones. Anything else is [damage](Self::damage); a parent may be missing in a whole file, where
-/// its object outlives the file.
+/// ones. Anything else is [damage](Self::damage). Only a parent may be missing in a whole file:
+/// Poplar writes a context when its C++ object is destroyed, which may be after the file is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Belonging {
     /// Number of distinct context ids that programs have.
@@ -95,7 +95,8 @@ impl Belonging {
         has_enough && self.of_programs * of < self.found * part
     }
 
-    /// References of the profile that the file lacks, the gravest first.
+    /// What `debug.cbor` lacks, in this order: contexts that the profile refers to, parents of
+    /// contexts, and the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let all = [

@@ -289,7 +289,7 @@ pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 pub enum LayerOrder {
     /// By name, with numbers compared as numbers.
     Natural,
-    /// By the first appearance in the program.
+    /// Layers in the order of their first operations in the program.
     #[default]
     Steps,
 }

@@ -64,11 +64,11 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 /// scale of all gradients.
 pub(super) const NUMBER_BYTES: u64 = 16;
 
-/// Marks the operations that update weights by what they do, if no operation has a name of an
-/// update. After the start of the backward pass, they use a parameter; they also use an accumulator
-/// or a variable that is no parameter and that another operation uses too; they use nothing that
-/// the forward pass made; and only parameters outlive them, since otherwise their result would be
-/// lost.
+/// Sets `is_update` of the operations that update weights, if no operation has a name of an update.
+/// An update is recognised by four facts. It runs after the start of the backward pass and uses a
+/// parameter. It also uses an accumulator, or a variable besides parameters that another operation
+/// uses too. It uses no result of the forward pass. Of its variables, only parameters live on after
+/// it: its result is in them.
 pub(super) fn mark_updates(
     (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
     (variables, classes): (&VariableGroups, &LiveClasses),

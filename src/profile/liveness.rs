@@ -51,8 +51,9 @@ pub(super) fn read_steps(
     rows.into_iter().map(step).collect()
 }
 
-/// The steps on which the variables of each equivalence class are live. Classes are identified by
-/// their positions; their ids only matter while reading.
+/// The steps on which the variables of each equivalence class (variables of Poplar that are live on
+/// the same steps) are live. A class is identified by its position in these lists; its id in the
+/// profile only matters while reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
     /// By class: is the class live on every step?

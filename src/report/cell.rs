@@ -74,7 +74,8 @@ fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S
 }
 
 impl Cell {
-    /// Writes the cell for people: digits in groups, and long lists of layers shortened.
+    /// Writes the cell for people: digits in groups, and long lists of layers shortened. `order`
+    /// says whether the first position is In, which has no name of its own.
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),

@@ -125,9 +125,9 @@ pub struct LiveSteps {
     /// The fullest tile.
     #[serde(flatten)]
     pub fullest: TileAtSteps,
-    /// The fullest tile of each stage, as far as there is room, or the next fullest tiles of the
-    /// whole model, without duplicates and without `fullest`. The number of listed variables of
-    /// each is limited.
+    /// Other tiles than `fullest`, each once. With a split, the fullest tile of each stage, until the
+    /// report has as many numbers as it may; without one, the next fullest tiles of the whole
+    /// model. Each lists its largest variables; all of them together list at most 15,000.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<TileAtSteps>,
 }

@@ -79,7 +79,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The best split in another pipeline.
+/// The best split in a pipeline with another schedule, recomputation or place of the optimizer
+/// state, for comparison.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineAlternative {
     /// The pipeline's schedule.
@@ -148,7 +149,8 @@ pub struct StageUpdate {
     pub taken: u64,
     /// The updated weights, as far as they have names.
     pub weights: Vec<String>,
-    /// Does the update take more than the passes?
+    /// Does the update of the weights need more bytes on the fullest tile than the passes? The
+    /// stage's peak is then in the update.
     pub decides: bool,
 }
 

@@ -23,7 +23,8 @@ pub struct RecordedMemory {
     pub tile_map: Option<TileMap>,
 }
 
-/// The recorded bytes of each tile. Lists have one entry for each tile.
+/// The bytes that the compiler counted on each tile (`memory_by_tile`). Lists have one entry for
+/// each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TileTotals {
     /// The fullest tile; the first one of a tie.

@@ -50,7 +50,7 @@ impl Table {
         }
     }
 
-    /// Writes each row as an object whose keys are the names of the columns.
+    /// Writes one JSON array that has an object for each row; keys are the names of the columns.
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let object = |row: &Row| -> serde_json::Map<String, Value> {
             let cells = self.columns.iter().zip(&row.cells);

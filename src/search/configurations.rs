@@ -160,7 +160,9 @@ fn pipelines(
     Ok(states.flat_map(in_state).collect())
 }
 
-/// Possible places of the optimizer state, with the number of replicas.
+/// The places of the optimizer state that are tried, each with the number of replicas it needs:
+/// sharded state with every number of replicas that `ipus` IPUs allow for `numbers` stages, others
+/// with the requested number. `usual` is the pipeline that the request means.
 fn states(
     usual: &PipelineCosts<'_>,
     numbers: &[usize],

@@ -38,7 +38,7 @@ pub struct SearchResult<'a> {
 pub enum Answer {
     /// The best split, which fits.
     Best {
-        /// The split.
+        /// The best split, or the split that was requested, with its stages.
         solution: Box<Solution>,
         /// Smallest sufficient number of IPUs that the framework supports; `None` if a split was
         /// given, or none was requested.

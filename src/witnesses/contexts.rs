@@ -75,8 +75,11 @@ fn foreign(belonging: &Belonging, is_trusted: bool) -> Result<Warning> {
     )))
 }
 
-/// Returns a warning about the damage if it is trusted, and a contradiction with the affected bytes
-/// if they are few.
+/// Judges a damaged `debug.cbor`. If the user trusts the file, returns a warning; else a
+/// contradiction with the bytes that depend on the damage, if these are too few to refuse a verdict.
+///
+/// # Errors
+/// [`Incomplete::Debug`] if the file is not trusted, and the bytes are many or unknown.
 fn judged_damage(
     profile: Option<&Profile>,
     (debug_info, damage): (&DebugInfo, &[Damage]),

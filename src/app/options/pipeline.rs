@@ -76,8 +76,8 @@ pub struct Time {
     #[arg(long, value_name = "GB", default_value = "29", value_parser = bandwidth, group = ON_SPLITS)]
     pub ipu_link_bandwidth: u64,
 
-    /// GB that an IPU loads in a second from memory outside the IPUs, and stores there. There is
-    /// no usual number: without it, popliner prints the bytes but no time for them
+    /// Speed of memory outside the IPUs for one IPU, in GB (10^9 bytes) a second in each direction.
+    /// There is no usual number: without it, popliner prints the bytes but no time for them
     #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_STREAMING)]
     pub streaming_bandwidth: Option<u64>,
 

@@ -160,7 +160,9 @@ impl Flows {
         }
     }
 
-    /// In every phase of the passes the buffers of any, if the phase of a step is unknown.
+    /// By phase, bytes of the buffers where both passes are in functions, so that the phase of a
+    /// step is unknown: each phase of the passes has the most bytes of any phase. `phases` has the
+    /// bytes by phase if phases were known.
     fn in_any_phase(&self, moves: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
         let buffers = match self.pipeline.schedule {
             _ if !self.has_phases() => 0,

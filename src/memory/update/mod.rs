@@ -54,7 +54,7 @@ impl UpdatePhase {
     /// or the pipeline keeps all state on the chip.
     ///
     /// # Errors
-    /// When more distinct sets of updates share variables than in any real model.
+    /// When variables have more updates, summed over all uses, than [`limits::ENTRIES`].
     pub(in crate::memory) fn new(
         model: &Model,
         placement: &Placement,

@@ -19,7 +19,7 @@ const FEWEST_BYTES: u64 = 128;
 /// Bytes of an element where no context gives them.
 const ELEMENT: u64 = 4;
 
-/// The part of a use's variables in the update of a weight.
+/// The role that variables have in the update of a weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// State of the optimizer that is elsewhere between two updates: a share of it in each replica,

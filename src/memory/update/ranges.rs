@@ -132,7 +132,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.taken = self.everywhere;
     }
 
-    /// Adds the next position to the range.
+    /// Extends the range by the position `last`, which follows its end, and raises the bytes of the
+    /// update by what the position adds. `phase` knows which variables an update needs together.
     pub(in crate::memory) fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.shares.add(self.start, last);
         self.holes.add(self.start, last);

@@ -14,7 +14,8 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// Adds the path of an operation. Operations are added in their order.
+    /// Adds an operation by its path, a scope or a path of modules. Operations must be added in
+    /// ascending order of their numbers.
     pub(super) fn add(&mut self, path: &str, operation: u32) {
         let mut beginning = 0;
         for component in components(path) {

@@ -122,8 +122,9 @@ pub(super) struct ModulePath<'a> {
     pub(super) ends: Vec<usize>,
     /// Number of outer modules in `ends` whose paths come from the path of a parameter.
     pub(super) aligned: usize,
-    /// Number of outer modules in `ends` whose paths are certainly attributes of the model. A
-    /// number after them may be in a list that neither scopes nor parameters name.
+    /// Number of the first entries of `ends` (outer modules first) whose paths are certainly
+    /// attributes of the Python model. The paths of the others may lack the name of a list, if
+    /// neither scopes nor parameters have it.
     pub(super) certain: usize,
     /// The path of the innermost called module if it is not inside the modules that call it, such
     /// as an embedding that encoder and decoder share.

@@ -20,15 +20,17 @@ pub(super) struct VariablePlaces {
 }
 
 impl VariablePlaces {
-    /// By use set: the places of all operations that have one and use it. A use set without such an
-    /// operation goes, by the first rule that applies,
+    /// By use set (variables that the same operations use), its places: In, Out or layers, whose
+    /// stages count the bytes. These are the places of the operations that use the set. Where no
+    /// such operation has a place, the first rule that applies decides:
     ///
-    /// 1. to the layer that its own name gives, or the place of the weight that it is named after;
-    /// 2. to the place of the other variables of an operation that uses it, or else of one of its
-    ///    programs, if these have one place;
-    /// 3. to the place of the variables that a compute set over the model pairs it with;
-    /// 4. to all places that its operations touch;
-    /// 5. to every stage.
+    /// 1. the layer that the variables' own name gives, or the place of the weight in their name;
+    /// 2. the place that all other variables of an operation that uses the set have, or of one of
+    ///    its programs;
+    /// 3. the place of the variables that a compute set, working on the whole model, uses together
+    ///    with these;
+    /// 4. all places whose variables its operations use;
+    /// 5. every stage.
     ///
     /// Variables that rules 1 to 3 place help to place others that they are used with, so the rules
     /// are applied twice.

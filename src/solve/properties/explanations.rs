@@ -37,8 +37,9 @@ fn check_kept_together(case: &Case, found: &Infeasible) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Without the constraints of a relaxation there is its plan, and none of them can stay. Options
-/// are all kept if removing weights is enough, and weights if removing options is.
+/// Checks the relaxations of an infeasible problem: without the constraints that a relaxation
+/// removes, its plan is feasible, and each of them must be removed. A relaxation that only unties
+/// weights keeps all options of the user, and one that only removes options keeps all ties.
 fn check_relaxations(case: &Case, found: &Infeasible) -> Result<(), TestCaseError> {
     let with = |keep: &dyn Fn(&Constraint) -> bool| {
         let mut other = case.clone();

@@ -42,7 +42,8 @@ pub(super) struct FullestTileOfModel<'a> {
     pub(super) stages: &'a [Option<LiveCurves>],
 }
 
-/// The chosen steps, and the variables of the shown tiles at these steps.
+/// The steps that the page draws, at most 400 of the program's, and the variables that are live
+/// there on the fullest tile and on the other tiles of the page.
 pub(super) struct ChosenSteps {
     steps: Vec<u32>,
     spans: Spans,
