@@ -2,7 +2,7 @@
 //! operation breakdown is a stage of that one operation).
 
 use super::code::by_kind;
-use super::liveness::StepSums;
+use super::step_sums::StepSums;
 use super::{MemoryModel, Parts, Rules};
 use crate::model::{OperationGroup, VariableGroup};
 use rayon::prelude::*;

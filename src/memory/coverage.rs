@@ -1,7 +1,7 @@
 //! How much of the recorded memory the operations explain.
 
-use super::liveness::StepSums;
 use super::overhead::explained;
+use super::step_sums::StepSums;
 use super::{MemoryModel, Rules};
 use crate::model::{
     CodeKind, EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram,

@@ -1,8 +1,8 @@
 //! Bytes of stages and of the whole model, step by step.
 
-use super::liveness::StepSums;
 use super::pipeline::PHASES;
 use super::stage::meets;
+use super::step_sums::StepSums;
 use super::{MemoryModel, Parts, Rules, StageMemory};
 use crate::model::{EVERYWHERE, PlaceSet};
 use rayon::prelude::*;

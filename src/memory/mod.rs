@@ -14,13 +14,13 @@ mod coverage;
 mod curve;
 mod lanes;
 mod layer_spans;
-mod liveness;
 mod micro_batch;
 mod neighbours;
 mod one_stage;
 mod overhead;
 mod pipeline;
 mod stage;
+mod step_sums;
 mod sweep;
 #[cfg(test)]
 pub(crate) mod testing;

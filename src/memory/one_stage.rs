@@ -36,7 +36,7 @@ fn live_at_peak(model: &Model) -> Vec<u64> {
 struct Scratch {
     uses: NeighbourUses<LANES>,
     /// By step, the change of the live bytes. There are so many variables that sorting their
-    /// changes, as for [`super::liveness::StepSums`], takes longer.
+    /// changes, as for [`super::step_sums::StepSums`], takes longer.
     changes: Vec<[i64; LANES]>,
 }
 

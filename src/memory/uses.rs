@@ -4,7 +4,7 @@
 //! the use are looked up once.
 
 use super::Rules;
-use super::liveness::ClassLife;
+use super::step_sums::ClassLife;
 use crate::model::{
     Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
 };

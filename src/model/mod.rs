@@ -5,12 +5,12 @@
 //! flow of data"; it does not depend on how layers are named, so one model serves any number of
 //! [`Layering`]s ("Layers").
 
-mod belonging;
 mod build;
 mod code;
 mod contents;
 mod contexts;
 mod cycles;
+mod debug_match;
 mod error;
 mod flow;
 mod labels;
@@ -40,10 +40,10 @@ mod variables;
 mod walk;
 mod windows;
 
-pub use belonging::Belonging;
 pub use code::{CodeKind, GroupCode, ProgramCluster};
 pub use contents::{Model, Operation, OperationGroup};
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
+pub use debug_match::DebugMatch;
 pub use error::{ModelError, NoClock, NoCycles};
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
 pub use labels::{Label, TensorKind};

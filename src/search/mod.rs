@@ -5,15 +5,15 @@
 //! can fit in one pipeline, from which the solver finds a [`Candidate`]: the best split of that
 //! pipeline on one number of IPUs. A search chooses among the candidates of all pipelines that the
 //! request leaves open (`candidates`), explains a refusal by other pipelines (`alternatives`) and
-//! by changes of the model (`advice`), and compares all candidates for a plan (`configurations`).
+//! by changes of the model (`advice`), and finds the splits that no other is better than (`plan`).
 //! The stages of its split are computed in full, once for everything that is shown of them.
 
 mod advice;
 mod alternatives;
 mod candidates;
-mod configurations;
 mod estimate;
 mod pipeline_costs;
+mod plan;
 mod request;
 mod result;
 mod rough;
@@ -23,9 +23,9 @@ mod ties;
 
 pub use advice::{Advice, AdviceFor, Change};
 pub use candidates::{Candidate, free_bytes};
-pub use configurations::Front;
 pub use estimate::Estimate;
 pub use pipeline_costs::{PipelineCosts, Question};
+pub use plan::Front;
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 pub use result::{Answer, Refused, SearchResult, ShownSplit};
 
@@ -120,19 +120,19 @@ fn in_pipelines<'a>(
     usual: PipelineCosts<'a>,
     progress: &Progress,
 ) -> Result<SearchResult<'a>, SearchError> {
-    let mut table = Candidates::new(usual)?;
-    let choice = table.choose(progress)?;
-    let mut costs = table.take(choice.place);
+    let mut candidates = Candidates::new(usual)?;
+    let choice = candidates.choose(progress)?;
+    let mut costs = candidates.take(choice.place);
     let (solved, others) = costs.solve(choice.is_refused, progress)?;
     let now = (costs.pipeline(), matches!(solved, Solved::Infeasible(_)));
     let alternatives = alternatives::best_of(others, now, progress)?;
-    let (asks, is_one) = (costs.request(), table.is_one());
+    let (asks, is_one) = (costs.request(), candidates.is_one());
     let sweep = match asks.what_if || asks.sweep && is_one {
         true => costs.sweep(&costs.swept(costs.ranges.stages()))?,
         false => Vec::new(),
     };
     let sweep_of_all = match asks.sweep && !is_one {
-        true => Some(table.sweep(&costs.swept(usize::MAX), progress)?),
+        true => Some(candidates.sweep(&costs.swept(usize::MAX), progress)?),
         false => None,
     };
     let task = progress.begin("computing stages", Unit::Rows, 0);
@@ -140,7 +140,7 @@ fn in_pipelines<'a>(
     let answer = Answer::new(&costs, (solved, choice), &shown)?;
     drop(task);
     let plan = match asks.plan {
-        true => Some(configurations::front(&table, (&costs, &answer), progress)?),
+        true => Some(plan::front(&candidates, (&costs, &answer), progress)?),
         false => None,
     };
     Ok(SearchResult {

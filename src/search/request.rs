@@ -23,8 +23,8 @@ pub struct SearchRequest {
     pub reserve: Reserve,
     /// The search algorithm.
     pub solver: Solver,
-    /// Options of the pipeline from which [`Layers::split`](crate::analysis::Layers::split) chooses
-    /// one; the search itself uses the pipeline of the memory model.
+    /// Schedule, recomputation, place of the optimizer state and replicas, as far as they are given;
+    /// the search chooses the others.
     pub pipeline: PipelineOptions,
     /// The number by which splits are compared.
     pub goal: Goal,

@@ -4,7 +4,7 @@ use super::programs::{bytes_of, reached};
 use super::{Contradiction, Incomplete, Witness};
 use crate::debug_info::{Damage, DebugInfo};
 use crate::message::{DEBUG_AGAIN, FileWarnings, OWN_DEBUG, Warning, displayed};
-use crate::model::Belonging;
+use crate::model::DebugMatch;
 use crate::profile::{Profile, Program, ProgramKind, Programs};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -28,13 +28,13 @@ pub(crate) fn check_debug(
              compiled nothing; give the debug.cbor of the process that wrote the profile, or \
              record both again with autoReport.outputDebugInfo set to true"
         );
-        let belonging = Belonging::new(programs, debug_info);
+        let debug_match = DebugMatch::new(programs, debug_info);
         let mut damage = debug_info.damage().to_vec();
         let mut warnings = Vec::new();
-        if belonging.is_foreign() {
-            warnings.push(foreign(&belonging, is_trusted)?);
+        if debug_match.is_foreign() {
+            warnings.push(foreign(&debug_match, is_trusted)?);
         } else {
-            damage.extend(belonging.damage());
+            damage.extend(debug_match.damage());
         }
         if damage.is_empty() {
             return Ok((warnings, None));
@@ -50,15 +50,15 @@ pub(crate) fn check_debug(
 }
 
 /// Refuses the contexts of another compilation, or warns about them if they are trusted.
-fn foreign(belonging: &Belonging, is_trusted: bool) -> Result<Warning> {
-    let Belonging {
+fn foreign(debug_match: &DebugMatch, is_trusted: bool) -> Result<Warning> {
+    let DebugMatch {
         ids,
         found,
         of_programs,
         named,
         same_names,
         ..
-    } = belonging;
+    } = debug_match;
     let evidence = format!(
         "of {ids} contexts that its programs refer to, {found} exist, and {of_programs} of these \
          belong to programs; of {named} compute sets with a name, {same_names} have the name of \

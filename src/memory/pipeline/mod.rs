@@ -1,8 +1,9 @@
 //! Memory that a pipeline adds to its layers (docs/model.md, "Pipelines").
 //!
 //! The profile is of one IPU, which runs each micro-batch through the whole model before the next
-//! one. The stages of a pipeline work on several at once, so each keeps copies (`flows`), more of
-//! them the more stages come after it. The added bytes are summed stage by stage (`additions`) and
+//! one. The stages of a pipeline work on several at once, so each keeps a stash of tensors
+//! ([`Flow::part_of`](flows::Flow::part_of) says which), in more copies the more stages come after
+//! it ([`Schedule::copies`]). The added bytes are summed stage by stage (`additions`) and
 //! for all ranges of layers at once (`ranges`).
 
 mod additions;

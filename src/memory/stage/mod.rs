@@ -11,7 +11,7 @@
 mod live_sums;
 mod parts;
 mod peaks;
-mod plan;
+mod stages_to_compute;
 
 pub use parts::Parts;
 
@@ -21,8 +21,8 @@ use super::{MemoryModel, Rules};
 use crate::model::EVERYWHERE;
 use live_sums::LiveChanges;
 use peaks::StagePeak;
-use plan::{StagesToCompute, Wanted};
 use rayon::prelude::*;
+use stages_to_compute::{StagesToCompute, Wanted};
 use std::ops::Range;
 
 /// The memory of one stage.

@@ -3,7 +3,7 @@
 
 use super::LiveChanges;
 use super::live_sums::LiveSums;
-use super::plan::{StageRow, StagesToCompute, Wanted};
+use super::stages_to_compute::{StageRow, StagesToCompute, Wanted};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};

@@ -4,9 +4,9 @@ use super::entries::Entries;
 use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, add_up};
-use crate::memory::liveness::{StepSet, visit};
 use crate::memory::neighbours::{LiveRanges, NeighbourUses};
 use crate::memory::pipeline::PHASES;
+use crate::memory::step_sums::{StepSet, visit};
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// Places (end exclusive) in the list of steps at which the variables of a use are live.

@@ -4,8 +4,8 @@ use super::UpdatePhase;
 use super::parts::Part;
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, add_up};
-use crate::memory::liveness::StepSums;
 use crate::memory::neighbours::NeighbourUses;
+use crate::memory::step_sums::StepSums;
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! The command as users meet it.
 
 mod alone;
-mod belonging;
 mod completions;
+mod debug_match;
 mod effects;
 mod first_run;
 mod golden_options;

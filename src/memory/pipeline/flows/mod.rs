@@ -3,14 +3,14 @@
 mod accumulators;
 mod lives;
 mod own_steps;
-mod part;
 mod reruns;
+mod stage_part;
 mod steps;
 mod tile;
 mod users;
 
 use lives::{PartOfLife, StageLives};
-pub(super) use part::{Flow, Life, Part, QUANTITIES, Quantity};
+pub(super) use stage_part::{Flow, Life, Part, QUANTITIES, Quantity};
 pub(in crate::memory) use tile::TileFlows;
 
 use super::{Pipeline, Recompute};

@@ -21,7 +21,7 @@ use rustc_hash::FxHashSet;
 /// ones. Anything else is [damage](Self::damage). Only a parent may be missing in a whole file:
 /// Poplar writes a context when its C++ object is destroyed, which may be after the file is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Belonging {
+pub struct DebugMatch {
     /// Number of distinct context ids that programs have.
     pub ids: usize,
     /// Number of `ids` that the file has.
@@ -46,7 +46,7 @@ pub struct Belonging {
 /// Minimum number of contexts that a verdict is based on.
 const MIN_CONTEXTS: usize = 8;
 
-impl Belonging {
+impl DebugMatch {
     /// Looks up all context ids of programs and compute sets.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let is_id = |id: &u64| *id != 0;

@@ -36,7 +36,7 @@ pub struct Front {
 /// # Errors
 /// As for a search.
 pub(super) fn front(
-    table: &Candidates<'_>,
+    candidates: &Candidates<'_>,
     (costs, answer): (&PipelineCosts<'_>, &Answer),
     progress: &Progress,
 ) -> Result<Front, SearchError> {
@@ -44,8 +44,8 @@ pub(super) fn front(
     let (request, ipus) = (costs.request(), costs.ipus);
     let (state, asked) = (costs.pipeline().state, request.pipeline.state);
     let numbers = numbers(costs.memory.framework(), ipus);
-    let pipelines = pipelines(table, costs, &numbers)?;
-    let found = all(table, costs, (&pipelines, &numbers), progress)?.into_iter();
+    let pipelines = pipelines(candidates, costs, &numbers)?;
+    let found = all(candidates, costs, (&pipelines, &numbers), progress)?.into_iter();
     // Configurations whose time is not completely known cannot be compared with the others.
     let lacks_time = |found: &Candidate| found.lacks_time(request.step.streaming_bandwidth);
     let (lacking, known): (Vec<_>, Vec<_>) = found.partition(lacks_time);
@@ -83,7 +83,7 @@ fn configuration_of(costs: &PipelineCosts<'_>, answer: &Answer) -> Option<Candid
 
 /// All configurations that fit in `pipelines`, in the order of these.
 fn all(
-    table: &Candidates<'_>,
+    candidates: &Candidates<'_>,
     answered: &PipelineCosts<'_>,
     (pipelines, numbers): (&[Pipeline], &[usize]),
     progress: &Progress,
@@ -93,7 +93,9 @@ fn all(
     let task = ("trying configurations", progress);
     let mut found = Vec::new();
     for some in pipelines.chunks(answered.at_once(ipus)) {
-        let some = some.iter().map(|&pipeline| table.in_pipeline(pipeline));
+        let some = some
+            .iter()
+            .map(|&pipeline| candidates.in_pipeline(pipeline));
         let mut some = some.collect::<Result<Vec<_>, _>>()?;
         let of_each = in_each(&mut some, (ipus, &|_| limit), task, |costs| {
             costs.configurations(numbers, ipus, effort)
@@ -145,14 +147,14 @@ fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
 /// # Errors
 /// If layers share variables in more ways than in any real model.
 fn pipelines(
-    table: &Candidates<'_>,
+    candidates: &Candidates<'_>,
     answered: &PipelineCosts<'_>,
     numbers: &[usize],
 ) -> Result<Vec<Pipeline>, SearchError> {
-    let usual = &table.usual().memory;
+    let usual = &candidates.usual().memory;
     let asked = answered.request().pipeline;
     let all = usual.pipeline().possible(asked, usual.is_training());
-    let states = states(table.usual(), numbers, answered.ipus)?.into_iter();
+    let states = states(candidates.usual(), numbers, answered.ipus)?.into_iter();
     let in_state = |(state, replicas)| {
         let all = all.iter();
         all.map(move |pipeline| pipeline.with_state(state, replicas))

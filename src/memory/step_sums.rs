@@ -1,4 +1,4 @@
-//! When variables are live: by class, summed over a window, and as sets of steps.
+//! Live bytes step by step: sums over a window, live ranges of a class, and sets of steps.
 
 use super::lanes::{self, ByLane};
 use crate::profile::LiveClasses;

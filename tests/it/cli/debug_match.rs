@@ -7,15 +7,15 @@ use crate::support::each;
 use crate::support::models::{every_kind, generate, share};
 use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root, sample_pair};
 use popliner::debug_info::DebugInfo;
-use popliner::model::Belonging;
+use popliner::model::DebugMatch;
 use popliner::profile::Profile;
 use std::path::Path;
 use tempfile::TempDir;
 
-fn belonging(profile: &Path, debug: &[u8]) -> Belonging {
+fn debug_match(profile: &Path, debug: &[u8]) -> DebugMatch {
     let profile = Profile::read(profile).expect("a profile");
     let contexts = DebugInfo::from_reader(debug).expect("contexts");
-    Belonging::new(&profile.programs, &contexts)
+    DebugMatch::new(&profile.programs, &contexts)
 }
 
 #[test]
@@ -23,18 +23,18 @@ fn the_contexts_of_another_fixture_are_refused() {
     for fixture in ONE_IPU_FIXTURES {
         for other in ONE_IPU_FIXTURES {
             let contexts = fs::read(root().join(debug(other))).expect("a file");
-            let belonging = belonging(&root().join(profile(fixture)), &contexts);
-            let is_foreign = belonging.is_foreign();
+            let debug_match = debug_match(&root().join(profile(fixture)), &contexts);
+            let is_foreign = debug_match.is_foreign();
             assert_eq!(
                 is_foreign,
                 fixture != other,
-                "{fixture} with {other}: {belonging:?}"
+                "{fixture} with {other}: {debug_match:?}"
             );
             if fixture == other {
-                assert_eq!(belonging.damage(), [], "{fixture}");
-                assert_eq!(belonging.orphans, 0, "{fixture}");
-                assert!(belonging.named > 0, "{fixture}");
-                assert_eq!(belonging.same_names, belonging.named, "{fixture}");
+                assert_eq!(debug_match.damage(), [], "{fixture}");
+                assert_eq!(debug_match.orphans, 0, "{fixture}");
+                assert!(debug_match.named > 0, "{fixture}");
+                assert_eq!(debug_match.same_names, debug_match.named, "{fixture}");
             }
         }
     }
@@ -53,10 +53,10 @@ fn contexts_that_were_cut_off_are_not_those_of_another_compilation() {
         let contexts = fs::read(root().join(debug(fixture))).expect("a file");
         for part in (1..=20).step_by(share(4)) {
             let cut = &contexts[..contexts.len() * part / 20];
-            let belonging = belonging(&root().join(profile(fixture)), cut);
+            let debug_match = debug_match(&root().join(profile(fixture)), cut);
             assert!(
-                !belonging.is_foreign(),
-                "{fixture}, {part} of 20: {belonging:?}"
+                !debug_match.is_foreign(),
+                "{fixture}, {part} of 20: {debug_match:?}"
             );
         }
     }
@@ -68,17 +68,17 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
         let folder = TempDir::new().expect("a folder");
         let [profile, debug] = generate(folder.path(), options);
         let contexts = fs::read(debug).expect("a file");
-        let belonging = belonging(&profile, &contexts);
-        assert!(!belonging.is_foreign(), "{options:?}: {belonging:?}");
-        assert_eq!(belonging.damage(), [], "{options:?}");
-        assert_eq!(belonging.orphans, 0, "{options:?}");
+        let debug_match = debug_match(&profile, &contexts);
+        assert!(!debug_match.is_foreign(), "{options:?}: {debug_match:?}");
+        assert_eq!(debug_match.damage(), [], "{options:?}");
+        assert_eq!(debug_match.orphans, 0, "{options:?}");
     });
     let Some([profile, debug]) = sample_pair() else {
         return;
     };
     let contexts = fs::read(debug).expect("a file");
-    let found = belonging(&profile, &contexts);
-    let expected = Belonging {
+    let found = debug_match(&profile, &contexts);
+    let expected = DebugMatch {
         ids: 35,
         found: 35,
         of_programs: 35,
@@ -93,7 +93,7 @@ fn those_of_generated_models_and_of_the_real_sample_are_not_refused() {
     assert_eq!(found.damage(), []);
     for fixture in ONE_IPU_FIXTURES {
         let other = fs::read(root().join(crate::support::debug(fixture))).expect("a file");
-        let belonging = belonging(&profile, &other);
-        assert!(belonging.is_foreign(), "{fixture}: {belonging:?}");
+        let debug_match = debug_match(&profile, &other);
+        assert!(debug_match.is_foreign(), "{fixture}: {debug_match:?}");
     }
 }
