@@ -7,15 +7,16 @@
 mod explain;
 mod pipeline;
 mod refusal;
+mod tied_weights;
 
 pub(super) use explain::explain;
 pub(super) use pipeline::{beside_what_fits, named, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, in_the_way, refusal};
+pub(super) use tied_weights::tied_weights;
 
 use super::text::{self, counted, grouped, share};
-use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, TiedWeightFacts, Units};
+use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, Units};
 use crate::model::{Framework, PseudoLayers};
-use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -287,47 +288,6 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
             .text(format!(" over the limit: {help}"))
     };
     layers.map(sentence).collect()
-}
-
-/// Upper bound on tied weights with names.
-const MAX_TIED: usize = 5;
-
-/// Lists the weights that several layers use, most bytes first.
-pub(super) fn tied_weights(report: &Report) -> Vec<Sentence> {
-    let all = &report.tied_weights;
-    let named = all.iter().take(MAX_TIED);
-    let mut lines: Vec<_> = named
-        .map(|weight| tied_weight(weight, report.pseudo_layers))
-        .collect();
-    if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {
-        lines.push(say(format!("and {} more", counted(more, "tied weight"))));
-    }
-    lines
-}
-
-/// Says which layers use a tied weight, and which IPUs have it.
-pub(super) fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> Sentence {
-    let names = pseudo_layers.names_of(&tied.layers);
-    let names: Vec<String> = names.into_iter().map(text::displayed).collect();
-    let are_layers = tied.layers.iter().all(Option::is_some);
-    let stages: Vec<String> = tied.stages.iter().map(u32::to_string).collect();
-    let stages = stages.join(", ");
-    let place = match (tied.stages.as_slice(), tied.untied) {
-        ([], false) => "on one IPU in every split".to_string(),
-        ([], true) => "untied".to_string(),
-        ([one], _) => format!("on IPU {one}"),
-        (_, true) => {
-            format!("untied, with a copy on each of IPUs {stages}; untie it in the model too")
-        }
-        (_, false) => format!("on IPUs {stages}, which no framework runs"),
-    };
-    say("tied weight ")
-        .name(&tied.weight)
-        .text(" (")
-        .amount(tied.bytes)
-        .text(if are_layers { ") of layers " } else { ") of " })
-        .phrase(Phrase::List(listed(&names)))
-        .text(format!(": {place}"))
 }
 
 /// Says how much of the fullest tile is explained, and by what, and how much of it is assigned to

@@ -172,7 +172,7 @@ fn peaks_on_four_ipus(&(graph, framework, mode): &(&str, &str, &str)) -> (u64, u
 
 #[test]
 fn cuts_between_layers_are_as_good_as_cuts_between_operations() {
-    let cases = pairs(&WITHOUT_BLOCKS, &["inference", "training"], 2);
+    let cases = pairs(&WITHOUT_BLOCKS, &["inference", "training"], 6);
     let cases: Vec<_> = cases.map(|(of, mode)| (of.0, of.1, *mode)).collect();
     for (case, (by_layers, lowest)) in cases.iter().zip(each(&cases, peaks_on_four_ipus)) {
         let above = by_layers as f64 / lowest as f64 - 1.0;
