@@ -4,6 +4,7 @@ mod any_model;
 mod damaged;
 mod hostile;
 mod models;
+mod unfit_parts;
 
 use super::*;
 use crate::message::Warning;
