@@ -159,7 +159,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
 struct Run {
     /// The options, with the path of the file to read.
     options: Options,
-    /// What the options request of the model.
+    /// The layers, split and pipeline that the options ask for.
     request: Request,
     /// Writes messages.
     messages: Messages,

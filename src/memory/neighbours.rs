@@ -251,7 +251,7 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // A use needs as many rows as it occurs on the tile where it occurs most often.
+            // The rows of a use are its occurrences on the tile that has most of them.
             for number in numbers {
                 let rows = numbers.iter().filter(|of_tile| *of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

@@ -1,4 +1,4 @@
-//! What a model consists of.
+//! The parts of a [`Model`]: operations, groups of operations, and the variables that they use.
 
 use super::code::{GroupCode, ProgramCluster};
 use super::cycles::OperationCycles;

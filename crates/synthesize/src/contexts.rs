@@ -16,7 +16,7 @@ pub enum Body {
     Poptorch,
     /// The call that made an ONNX node.
     Builder,
-    /// The same without content, above what PopART makes by itself.
+    /// A call of the ONNX builder without attributes, the parent of contexts that PopART adds.
     BareBuilder,
     Onnx,
     Popart,

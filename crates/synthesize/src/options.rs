@@ -50,7 +50,7 @@ struct PipelinedOptions {
     /// The order of micro-batches.
     #[arg(long, value_enum, default_value_t = Schedule::Popart, requires = "pipelined")]
     schedule: Schedule,
-    /// What runs again before the backward pass.
+    /// Which operations of the forward pass run again before the backward pass.
     #[arg(long, value_enum, default_value_t = Recompute::None, requires = "pipelined")]
     recompute: Recompute,
     /// Adds code that no profile of one IPU has: of exchanges between IPUs, of

@@ -284,8 +284,8 @@ impl Tile {
         }
     }
 
-    /// Bytes of a tile's variables that no operation explains: in each category so many bytes
-    /// less than there are of code and vertex state of operations. Those come last in it.
+    /// Adds the code and vertex state of a tile that belong to no operation: of each category's
+    /// variables, from the last one back, what remains after the bytes of operations.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
         let mut explained = [0; CATEGORIES.len()];
         for ((_, kind), bytes) in &self.kinds {

@@ -68,7 +68,8 @@ pub struct Template {
     pub may_be_tied: bool,
 }
 
-/// What a framework calls things: `{}` stands for the layer, operation or weight that each is of.
+/// The names that a framework gives to contexts and tensors. `{}` stands for the layer, operation
+/// or weight in the name.
 #[derive(Debug, Deserialize)]
 #[allow(missing_docs)]
 pub struct Names {

@@ -33,7 +33,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// All of so many tiles.
+    /// The window of the first `count` tiles: the whole of a target with that many.
     pub const fn all(count: u32) -> Self {
         Self { first: 0, count }
     }

@@ -37,7 +37,7 @@ pub fn categories(id: impl Fn(usize) -> usize, connection: &Connection) -> rusql
 pub struct Row {
     /// The number of its name.
     pub name: usize,
-    /// What stands behind the name.
+    /// The text that follows the shared name in the variable's own name.
     pub suffix: String,
     /// Whether it is of user data.
     pub is_user: bool,
@@ -47,8 +47,9 @@ pub struct Row {
     pub variable: Variable,
 }
 
-/// Writes the variables of a tile, of which the first has this id, some with constraints. Offsets
-/// of those that are always live do not overlap; those of the rest are nominal.
+/// Writes the variables of `tile`, with ids from `first` on; with `has_constraints`, some have
+/// constraints on their addresses. Offsets of always-live variables do not overlap; offsets of the
+/// other variables are nominal.
 pub fn variables_of_tile(
     (tile, first): (u32, u32),
     rows: &[Row],

@@ -63,7 +63,7 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// Those like a variable of these places.
+    /// Variables with these places, and with the class and category of `variable`.
     pub fn new(places: Places, variable: &Variable) -> Self {
         let &Variable {
             category, class, ..

@@ -26,7 +26,7 @@ pub(super) struct Variables {
     pub steps: u32,
     /// Names by number.
     pub names: Vec<Name>,
-    /// That of what is always live has the steps of the profile only when all programs are known.
+    /// Liveness classes. The always-live class gets its steps last, when all programs are numbered.
     pub classes: Classes,
     /// By IPU.
     pub ipus: Vec<IpuVariables>,

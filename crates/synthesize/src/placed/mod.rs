@@ -21,13 +21,13 @@ use super::sizes::{budget, window_of};
 use super::tensors::Part;
 use super::tree::{Tree, Window};
 
-/// As many variables as the model needs: one for the work of each operation.
+/// The density at which each operation has one variable for its work.
 pub const NEEDED: u64 = 1000;
 
-/// Plants all groups. With a `density` above [`NEEDED`] the work memory of an
-/// operation consists of so many thousandths of a variable, each used by a stage
-/// of it; with one below, so many thousandths of the tiles hold what is not a
-/// weight.
+/// Plants all groups. `density` is the number of variables for the work of an
+/// operation, in thousandths. Above [`NEEDED`], each of these variables is used
+/// by one stage of the operation. Below it, only this share of the tiles holds
+/// variables other than weights.
 pub fn build(settings: &Settings, model: &Model, tree: &Tree, density: u64) -> Vec<Group> {
     let mut planter = Planter {
         settings,
