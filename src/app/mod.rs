@@ -145,8 +145,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let earlier = output::earlier_report(&run.options)?;
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(input::read(&run.options, messages)?);
-    let is_answered = run.options.is_bare && one_ipu::answers(&analysis.model, &run)?;
-    if is_answered && !run.options.wants_report() {
+    if run.options.is_bare && one_ipu::answers(&analysis.model, &run)? {
         return Ok(Exit::Done);
     }
     let layers = analysis.layers(&run.request)?;

@@ -23,7 +23,7 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 }
 
 /// Says what one IPU needs, as the compiler recorded it. True if the run needs no further answer:
-/// the model fits, and no number of IPUs was given.
+/// the model fits, and neither a number of IPUs nor a result with a report was requested.
 ///
 /// # Errors
 /// When the limits leave nothing of a tile.
@@ -58,8 +58,8 @@ pub(super) fn answers(model: &Model, run: &Run) -> Result<bool> {
     messages.summary(format_args!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
-    let is_answered = run.request.ipus.is_none();
-    if is_answered && !run.options.wants_report() {
+    let is_answered = run.request.ipus.is_none() && !run.options.wants_report();
+    if is_answered {
         messages.lines(&Commands::new(&run.options, false).after_one_ipu());
     }
     Ok(is_answered)

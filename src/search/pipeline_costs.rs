@@ -106,28 +106,34 @@ impl<'a> PipelineCosts<'a> {
         request: SearchRequest,
     ) -> Result<Self, SearchError> {
         let question = Question::new(memory, placement, request);
-        Ok(Self {
-            times: stage_times(memory, placement, &question.request)?,
-            memory: memory.clone(),
-            ipus: question.request.ipus.highest(),
-            question: question.into(),
-            ranges: RangeCosts::default(),
-            up_to: 0,
-            stages: 0,
-            rough: None,
-        })
+        let times = stage_times(memory, placement, &question.request)?;
+        let ipus = question.request.ipus.highest();
+        Ok(Self::without_ranges(
+            question.into(),
+            ipus,
+            (memory.clone(), times),
+        ))
     }
 
     /// The same request for another model, without costs.
     fn with(&self, memory: MemoryModel<'a>, times: Option<StageTimes>) -> Self {
+        Self::without_ranges(Arc::clone(&self.question), self.ipus, (memory, times))
+    }
+
+    /// A question about a model on at most `ipus` IPUs, before any costs are computed.
+    fn without_ranges(
+        question: Arc<Question>,
+        ipus: usize,
+        (memory, times): (MemoryModel<'a>, Option<StageTimes>),
+    ) -> Self {
         Self {
+            question,
             memory,
-            times,
-            question: Arc::clone(&self.question),
-            ipus: self.ipus,
+            ipus,
             ranges: RangeCosts::default(),
             up_to: 0,
             stages: 0,
+            times,
             rough: None,
         }
     }
@@ -230,16 +236,19 @@ impl<'a> PipelineCosts<'a> {
         let (request, needs_all) = (self.request(), self.question.needs_all_ranges);
         let highest = request.highest_limit();
         let rough = self.rough.as_ref();
-        let limit = match is_refused {
-            _ if needs_all || request.what_if => u64::MAX,
-            true => rough.map_or(u64::MAX, |rough| rough.limit_beyond(highest)),
-            false => highest,
+        let limit = if needs_all || request.what_if {
+            u64::MAX
+        } else if is_refused {
+            rough.map_or(u64::MAX, |rough| rough.limit_beyond(highest))
+        } else {
+            highest
         };
-        let stages = match is_refused {
-            _ if needs_all => self.more_stages(),
-            true => self.more_stages(),
-            false if request.what_if => self.swept(usize::MAX).last().copied().unwrap_or(0),
-            false => request.ipus.highest(),
+        let stages = if needs_all || is_refused {
+            self.more_stages()
+        } else if request.what_if {
+            self.swept(usize::MAX).last().copied().unwrap_or(0)
+        } else {
+            request.ipus.highest()
         };
         (limit, stages)
     }
