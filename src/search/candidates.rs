@@ -7,7 +7,7 @@ use super::pipeline_costs::compute_costs;
 use super::{IpuCount, PipelineCosts, SearchError, Solver};
 use crate::memory::{Pipeline, PlacedStage};
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Goal, Limits, Plan, Problem, Solution};
+use crate::solve::{self, Goal, Plan, Solution};
 use crate::time::StepTime;
 use rayon::prelude::*;
 use std::cmp::Ordering;
@@ -339,12 +339,7 @@ impl PipelineCosts<'_> {
         let problem = self.problem_on(numbers.last().copied().unwrap_or(0));
         let mut solutions = solve::sweep(&problem, numbers)?;
         let refused = solutions.iter().take_while(|found| found.is_none()).count();
-        let any = Problem {
-            limits: Limits::Same(u64::MAX),
-            goal: Goal::Peak,
-            ..problem
-        };
-        let of_refused = solve::sweep(&any, &numbers[..refused])?;
+        let of_refused = solve::sweep(&problem.at_any_limit(), &numbers[..refused])?;
         solutions.splice(..refused, of_refused);
         let answers = numbers.iter().zip(solutions).enumerate();
         let answers = answers.filter_map(|(place, (&ipus, solution))| {

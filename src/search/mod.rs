@@ -30,7 +30,6 @@ pub use request::{IpuCount, Reserve, SearchRequest, Solver};
 pub use result::{Answer, Refused, SearchResult, ShownSplit};
 
 use crate::memory::MemoryModel;
-use crate::message::REPORT_THIS;
 use crate::model::{Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, SolveError};
@@ -47,22 +46,12 @@ pub enum SearchError {
     /// The request contradicts itself, or two ways of computing a number disagree.
     #[error(transparent)]
     Solve(#[from] SolveError),
-    /// The costs up to the limit and all costs lead to different answers.
-    #[error(
-        "internal error: a second search found a split that the first one missed; \
-             {REPORT_THIS}"
-    )]
-    FoundLater,
 }
 
 impl SearchError {
     /// Is this an error of the program, not of its input?
     pub fn is_internal(&self) -> bool {
-        match self {
-            SearchError::TooManyPlaces(_) => false,
-            SearchError::Solve(error) => error.is_internal(),
-            SearchError::FoundLater => true,
-        }
+        matches!(self, Self::Solve(SolveError::Internal(_)))
     }
 }
 

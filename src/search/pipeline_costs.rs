@@ -6,7 +6,7 @@ use super::{Candidate, IpuCount, SearchError, SearchRequest, Solver, ties};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
-use crate::solve::{self, Constraint, Goal, Infeasible, Limits, Problem, Solution};
+use crate::solve::{self, Constraint, Goal, Infeasible, Limits, Problem, Solution, SolveError};
 use crate::time::StageTimes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -307,8 +307,11 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
         loop {
             let task = progress.begin("solving", Unit::Rows, 0);
-            // Both calls see the same costs up to the limit.
-            let infeasible = solve::explain(&self.problem())?.ok_or(SearchError::FoundLater)?;
+            let infeasible = solve::explain(&self.problem())?.ok_or_else(|| {
+                // Both calls see the same costs up to the limit.
+                let found = "a second search found a split that the first one missed";
+                SolveError::Internal(found.to_owned())
+            })?;
             drop(task);
             if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
                 return Ok(infeasible);

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::SolveError;
 use super::conflict;
 use super::constraints::{CutRule, Rule, cuts_after};
-use super::error::SolveError;
 use super::objectives::{Goal, Objective};
 use super::plan::Plan;
 use super::problem::Problem;

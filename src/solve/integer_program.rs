@@ -3,7 +3,7 @@
 //! A bottleneck is found by bisection over the values of ranges, with an exact count of stages at
 //! each. The integer program then shows that the next lower value is not enough; the next objective
 //! shows that the value itself is. The least sum of an objective is known exactly beforehand
-//! (`potentials`); the integer program, over the ranges of the best plans so far, must find a plan
+//! (`Potentials`); the integer program, over the ranges of the best plans so far, must find a plan
 //! with this sum.
 //!
 //! Most problems are solved over the compact network. It does not limit the number of stages of a
@@ -17,14 +17,12 @@
 //! columns with non-negative reduced costs may be left out (`choices`); to show that there is no
 //! path, edges into a node without a leaving edge must be 0 (`infeasible`).
 
+use super::SolveError;
 use super::checked_problem::CheckedProblem;
-use super::decimal;
-use super::error::SolveError;
-use super::formulation;
+use super::formulation::{self, Potentials};
 use super::network::Network;
-use super::objectives::Objective;
+use super::objectives::{Objective, decimal};
 use super::plan::Plan;
-use super::potentials::Potentials;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,8 +70,8 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Result<Option<Answer>, Solv
         Search::Found(answer) => Ok(Some(answer)),
         Search::None => Ok(None),
         Search::CountBinds => {
-            let reason = "a path has more stages than there are layers of the network".to_owned();
-            Err(unproven(checked.goal.main(), reason))
+            let reason = "a path has more stages than there are layers of the network";
+            Err(SolveError::unproven(checked.goal.main(), reason))
         }
     }
 }
@@ -109,7 +107,7 @@ fn search(mut network: Network<'_>) -> Result<Search, SolveError> {
     }
     let stages = network.earliest_path();
     let plan = Plan::new(stages, checked.layers())
-        .ok_or_else(|| unproven(main, "the best ranges do not form a split".to_owned()))?;
+        .ok_or_else(|| SolveError::unproven(main, "the best ranges do not form a split"))?;
     Ok(Search::Found(Answer { plan, proofs }))
 }
 
@@ -128,7 +126,7 @@ fn lowest<'q>(
     let values = network.distinct_values(objective);
     let index = values.partition_point(|&value| !has_path(network, objective, value));
     let Some(&best) = values.get(index) else {
-        return Err(unproven(objective, "no number is enough".to_owned()));
+        return Err(SolveError::unproven(objective, "no number is enough"));
     };
     let below = index.checked_sub(1).map(|below| values[below]);
     let proof = below.map(|below| {
@@ -155,7 +153,7 @@ fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usiz
         Some(needed) if needed > network.checked.stages as u128 => Ok(Some(needed as usize)),
         Some(needed) => {
             let reason = format!("{needed} stages turned out to be enough");
-            Err(unproven(objective, reason))
+            Err(SolveError::unproven(objective, reason))
         }
     }
 }
@@ -163,7 +161,7 @@ fn infeasible(network: &Network<'_>, objective: Objective) -> Result<Option<usiz
 /// Has the integer program minimise the sum of `objective`, and keeps the edges of all paths with
 /// the least sum, which it returns; `None` if the program is infeasible.
 fn keep_best(network: &mut Network<'_>, objective: Objective) -> Result<Option<u128>, SolveError> {
-    let fail = |reason: String| unproven(objective, reason);
+    let fail = |reason: String| SolveError::unproven(objective, reason);
     let sums = Potentials::new(network, objective);
     let choices = formulation::choices(network, sums.as_ref());
     let path = formulation::cheapest_path(network.sink(), &choices).map_err(fail)?;
@@ -192,10 +190,6 @@ fn sum_of(checked: &CheckedProblem<'_>, objective: Objective, plan: &Plan) -> Op
         Some(checked.value(objective, (stage, after), peak))
     });
     costs.sum()
-}
-
-fn unproven(objective: Objective, reason: String) -> SolveError {
-    SolveError::Unproven { objective, reason }
 }
 
 #[cfg(test)]

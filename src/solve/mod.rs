@@ -11,15 +11,15 @@
 //!
 //! 1. *Exact sums* over a network of the ranges that may be stages (`network`): a bottleneck by
 //!    bisection, counting the fewest stages at each value; the least sum over stages by the sums
-//!    from each node to the end (`potentials`).
+//!    from each node to the end (`formulation`).
 //! 2. *The integer program* has a binary for each range and conserves flow over the layer
 //!    boundaries (`formulation`). Its costs are shifted by the exact sums, so that the numbers are
 //!    small enough for floating point; it must find a path with exactly the least sum, and none
 //!    with a bottleneck below the lowest (`integer_program`). Its chosen ranges are scored again in
 //!    integers.
 //! 3. *The dynamic program* uses neither network nor sums (`dynamic_program`). It is compared with
-//!    the others objective by objective, and a difference is [`SolveError::Disagreement`], never an
-//!    answer.
+//!    the others objective by objective, and a difference is an [error](SolveError::Internal), never
+//!    an answer.
 //!
 //! The integer program is solved over one of two networks (`network`). The compact one has a binary
 //! for each range. It is enough unless the IPU of a range matters: with pins, with limits that
@@ -30,49 +30,90 @@
 //! plan and what would help, with a [`Certificate`] that can be checked by hand, and [`broken`]
 //! has the constraints that a given plan breaks. [`greedy`] is the original tool's search, for comparison.
 
-mod certificate;
 mod checked_problem;
 mod conflict;
 mod constraints;
-mod decimal;
 mod dynamic_program;
-mod error;
 mod fastest;
-mod fitting;
 mod formulation;
 mod greedy;
 mod infeasible;
 mod integer_program;
+mod ipu_counts;
 mod network;
 mod objectives;
 mod plan;
-mod potentials;
 mod problem;
 #[cfg(test)]
 mod properties;
-mod sweep;
 #[cfg(test)]
 mod testing;
 
-pub use certificate::{Certificate, Needed, certificate};
 pub use conflict::{Conflict, ConflictKind};
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
-pub use error::SolveError;
 pub use fastest::StepProof;
-pub use fitting::{Effort, fitting};
 pub use greedy::{Greedy, greedy};
 pub use infeasible::{
-    Cause, Infeasible, Relaxation, best_effort, explain, fewest_stages, fits, plan_of_lowest_peak,
+    Cause, Certificate, Infeasible, Needed, Relaxation, best_effort, certificate, explain,
+    fewest_stages, fits, plan_of_lowest_peak,
 };
 pub use integer_program::BottleneckProof;
+pub use ipu_counts::{Effort, fitting, sweep};
 pub use objectives::{Goal, Objective};
 pub use plan::{Plan, Score, broken};
 pub use problem::{Limits, Problem};
-pub use sweep::sweep;
 
+use crate::message::{OVER_BOUND, REPORT_THIS};
 use checked_problem::CheckedProblem;
+use objectives::decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+
+/// Why a problem is not solved. A problem without any split is not an error.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SolveError {
+    /// The goal needs cycles, and the problem has none.
+    #[error(
+        "--objective cycles: the profile has no cycles of layers; choose another objective, or \
+         record the profile with cycles"
+    )]
+    NoCycles,
+    /// A constraint refers to a position, or to a cut after a position, that does not exist.
+    #[error("{}: there are {layers} layers, and no cut after the last; name an earlier layer", constraint.origin)]
+    NoSuchPosition {
+        /// The constraint.
+        constraint: Constraint,
+        /// Positions of the costs.
+        layers: usize,
+    },
+    /// No split obeys the constraints, whatever the memory.
+    #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
+    Contradiction(Box<Conflict>),
+    /// A sum of squared peaks would not fit in 128 bits.
+    #[error(
+        "{peak} bytes on one tile for the layers at positions {}..{} are too many to compare splits; {OVER_BOUND}",
+        range.start, range.end
+    )]
+    TooLarge {
+        /// The range with the highest peak.
+        range: Range<usize>,
+        /// Peak of that range in bytes.
+        peak: u64,
+    },
+    /// An error in this program, not in a profile or an option: parts of a problem do not belong
+    /// together, or an answer contradicts another answer or its proof.
+    #[error("internal error: {0}; {REPORT_THIS}")]
+    Internal(String),
+}
+
+impl SolveError {
+    /// An answer that is not proven to be the best in `objective`.
+    fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
+        Self::Internal(format!("no proven {objective}: {reason}"))
+    }
+}
 
 /// The best plan, and the proof that it is the best.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,13 +216,9 @@ impl Solution {
         if is_as_proven && !is_beaten {
             return Ok(());
         }
-        Err(SolveError::Unproven {
-            objective: Objective::Cycles,
-            reason: format!(
-                "a step takes {} cycles, and {} were proven",
-                step.cycles, proof.at_least
-            ),
-        })
+        let (cycles, proven) = (step.cycles, proof.at_least);
+        let reason = format!("a step takes {cycles} cycles, and {proven} were proven");
+        Err(SolveError::unproven(Objective::Cycles, reason))
     }
 }
 
@@ -257,10 +294,8 @@ fn score(checked: &CheckedProblem<'_>, plan: &Plan) -> Result<Score, SolveError>
     let problem = &checked.problem;
     let is_allowed = checked.allows(plan);
     let score = Score::of(problem, plan).filter(|_| is_allowed);
-    score.ok_or_else(|| SolveError::Unproven {
-        objective: checked.goal.main(),
-        reason: "a split was chosen that is over a limit or breaks a constraint".to_owned(),
-    })
+    let reason = "a split was chosen that is over a limit or breaks a constraint";
+    score.ok_or_else(|| SolveError::unproven(checked.goal.main(), reason))
 }
 
 fn agree(
@@ -271,9 +306,9 @@ fn agree(
     if integer_program == dynamic_program {
         return Ok(());
     }
-    Err(SolveError::Disagreement {
-        objective,
-        integer_program,
-        dynamic_program,
-    })
+    let [integer, dynamic] = [integer_program, dynamic_program]
+        .map(|value| value.map_or("no split".to_owned(), |value| value.to_string()));
+    Err(SolveError::Internal(format!(
+        "the integer program found {integer} as {objective}, the dynamic program {dynamic}"
+    )))
 }

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use super::SolveError;
 use super::constraints::Constraint;
-use super::error::SolveError;
 use super::objectives::{Goal, Objective};
 use super::problem::Problem;
 use crate::time::StepTime;
@@ -140,7 +140,9 @@ pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, Sol
     let end = plan.stages.last().map_or(0, |stage| stage.end);
     let layers = problem.layers();
     if end != layers {
-        return Err(SolveError::OtherPlan { end, layers });
+        return Err(SolveError::Internal(format!(
+            "the split has {end} layers, but the model has {layers}"
+        )));
     }
     let stage_of = plan.stage_of();
     let constraints = problem.constraints.iter();
@@ -212,7 +214,7 @@ mod tests {
         let expected = vec![constraints[1].clone()];
         assert_eq!(broken(&problem, &plan), Ok(expected));
         let other = Plan::new(vec![0..1, 1..2], 2).unwrap();
-        let error = SolveError::OtherPlan { end: 2, layers: 3 };
-        assert_eq!(broken(&problem, &other), Err(error));
+        let error = broken(&problem, &other).unwrap_err().to_string();
+        assert!(error.contains("the split has 2 layers, but the model has 3"));
     }
 }

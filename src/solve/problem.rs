@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::SolveError;
 use super::constraints::Constraint;
-use super::error::SolveError;
 use super::objectives::Goal;
 use crate::memory::RangeCosts;
 use crate::time::StageTimes;
@@ -89,15 +89,6 @@ impl<'a> Limits<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// The problem for another number of IPUs; with limits by IPU, for the first of them.
-    pub fn with_ipus(self, ipus: usize) -> Self {
-        Self {
-            ipus,
-            limits: self.limits.first(ipus),
-            ..self
-        }
-    }
-
     /// The best split of `costs` into at most `ipus` stages of at most `limit`
     /// bytes, lowest peak first, without constraints and cycles.
     pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {
@@ -109,6 +100,15 @@ impl<'a> Problem<'a> {
             limits: Limits::Same(limit),
             constraints: &[],
             goal: Goal::Peak,
+        }
+    }
+
+    /// The problem with stages that may take any number of bytes, lowest peak first.
+    pub fn at_any_limit(self) -> Self {
+        Self {
+            limits: Limits::Same(u64::MAX),
+            goal: Goal::Peak,
+            ..self
         }
     }
 
@@ -148,27 +148,22 @@ impl<'a> Problem<'a> {
     }
 
     fn check_lengths(&self) -> Result<(), SolveError> {
-        let expected = self.layers().saturating_sub(1);
-        if self.cut_bytes.len() != expected {
-            let found = self.cut_bytes.len();
-            return Err(SolveError::CutBytes { expected, found });
-        }
-        let expected = self.layers();
-        match self.times {
-            Some(times) if times.positions() != expected => {
-                let found = times.positions();
-                return Err(SolveError::CycleCount { expected, found });
-            }
-            None if self.goal.needs_cycles() => return Err(SolveError::NoCycles),
-            _ => {}
-        }
-        match self.limits {
-            Limits::ByIpu(bytes) if bytes.len() != self.ipus => Err(SolveError::LimitCount {
-                ipus: self.ipus,
-                found: bytes.len(),
-            }),
-            _ => Ok(()),
-        }
+        let (layers, ipus) = (self.layers(), self.ipus);
+        let (cuts, expected) = (self.cut_bytes.len(), layers.saturating_sub(1));
+        let positions = self.times.map_or(layers, StageTimes::positions);
+        let limits = self.limits.by_ipu().map_or(ipus, <[u64]>::len);
+        let problem = if cuts != expected {
+            format!("{cuts} boundaries have bytes over a cut, but the layer order has {expected}")
+        } else if positions != layers {
+            format!("{positions} layers have cycles, but the layer order has {layers}")
+        } else if limits != ipus {
+            format!("{limits} limits for {ipus} IPUs")
+        } else if self.times.is_none() && self.goal.needs_cycles() {
+            return Err(SolveError::NoCycles);
+        } else {
+            return Ok(());
+        };
+        Err(SolveError::Internal(problem))
     }
 
     /// Checks that four times the largest sum of squares fits, so that sums of several sums of
@@ -204,18 +199,23 @@ impl<'a> Problem<'a> {
     }
 }
 
+/// The error about a range that costs less than a range inside it, which is impossible for memory
+/// of a stage (docs/model.md, "The memory of a stage"). An inner range without a peak is over the
+/// limit.
 fn not_monotone(
     range: Range<usize>,
     peak: u64,
     inner: Range<usize>,
     inner_peak: Option<u64>,
 ) -> SolveError {
-    SolveError::NotMonotone {
-        range,
-        peak,
-        inner,
-        inner_peak,
-    }
+    let inner_peak = match inner_peak {
+        Some(peak) => format!("need {peak}"),
+        None => "are over the limit".to_owned(),
+    };
+    SolveError::Internal(format!(
+        "the layers at positions {range:?} need {peak} bytes, but those at {inner:?} inside them \
+         {inner_peak}"
+    ))
 }
 
 #[cfg(test)]
@@ -229,9 +229,9 @@ mod tests {
 
     #[test]
     fn what_belongs_to_another_layer_order_is_refused() {
-        let error = check(vec![vec![1, 2], vec![1]], &[0, 0]).unwrap_err();
-        let (expected, found) = (1, 2);
-        assert_eq!(error, SolveError::CutBytes { expected, found });
+        let is_internal = |checked: Result<(), SolveError>, begin: &str| matches!(checked, Err(SolveError::Internal(text)) if text.starts_with(begin));
+        let checked = check(vec![vec![1, 2], vec![1]], &[0, 0]);
+        assert!(is_internal(checked, "2 boundaries have bytes over a cut"));
 
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
         let problem = Problem::new(&costs, &[0], 3, 5);
@@ -240,12 +240,10 @@ mod tests {
             times: Some(&times),
             ..problem
         };
-        let (expected, found) = (2, 3);
-        let error = SolveError::CycleCount { expected, found };
-        assert_eq!(cycles.check(), Err(error));
+        assert!(is_internal(cycles.check(), "3 layers have cycles"));
         let limits = Limits::ByIpu(&[1, 2]);
-        let error = SolveError::LimitCount { ipus: 3, found: 2 };
-        assert_eq!(Problem { limits, ..problem }.check(), Err(error));
+        let checked = Problem { limits, ..problem }.check();
+        assert!(is_internal(checked, "2 limits for 3 IPUs"));
         let goal = Goal::Cycles;
         assert_eq!(
             Problem { goal, ..problem }.check(),

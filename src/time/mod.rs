@@ -4,20 +4,17 @@
 //! [`StepTime`] has the cycles of one step: all micro-batches through all stages, the copies
 //! between them, and the update.
 
-mod order;
-mod recomputed;
 mod slots;
-mod split;
+mod stage;
 mod step;
-mod streams;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use step::StepTime;
 
-pub(crate) use order::Order;
-pub(crate) use slots::{SlotKind, Slots};
+pub(crate) use slots::{Order, SlotKind, Slots};
+pub(crate) use step::Rate;
 
 use crate::memory::{Pipeline, Recompute};
 use crate::model::{CyclesByLayer, PassCycles, Positions};
@@ -243,25 +240,6 @@ impl StageTimes {
         self.is_training && self.pipeline.recompute != Recompute::None
     }
 
-    /// Cycles of the stage of `range` with `after` stages after it, including Out in the stage of
-    /// In if Out runs on the first IPU; `None` if positions do not exist.
-    pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
-        let [forward, backward, update] = self.sums(range)?;
-        // Out on the first IPU follows the last stage, except in a split into one stage.
-        let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
-        Some(Passes {
-            forward,
-            backward,
-            recomputed: self.recomputed(range, is_last),
-            update: update.saturating_add(self.streaming_cycles(self.streamed_by(range))),
-        })
-    }
-
-    /// Cycles of a stage in one micro-batch, including recomputation.
-    pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
-        self.stage(range, after).map(Passes::of_micro_batch)
-    }
-
     /// Cycles of a micro-batch by position, which add up to the cycles of any stage.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
@@ -307,43 +285,5 @@ impl StageTimes {
             link_bandwidth: self.options.link_bandwidth,
             micro_batches: stages.map(|stages| self.micro_batches(stages)).collect(),
         })
-    }
-
-    /// Forward, backward and update cycles of a range; `None` if positions do not exist.
-    fn sums(&self, range: &Range<usize>) -> Option<[u128; 3]> {
-        let mut sums = [0; 3];
-        for (sum, before) in sums.iter_mut().zip(&self.before) {
-            *sum = before
-                .get(range.end)?
-                .checked_sub(*before.get(range.start)?)?;
-        }
-        Some(sums)
-    }
-
-    /// Forward cycles of Out if the range includes it; otherwise 0.
-    fn forward_of_out(&self, range: &Range<usize>) -> u128 {
-        let last = self.positions().saturating_sub(1);
-        let in_first = self.out_in_first.filter(|_| range.start == 0);
-        match self.has_out && range.contains(&last) {
-            true => self.sums(&(last..last + 1)).map_or(0, |[sum, ..]| sum),
-            false => in_first.map_or(0, |out| out.forward),
-        }
-    }
-
-    /// Cycles of a stage without Out, and the cycles of Out for the first of several stages if Out
-    /// runs on the first IPU, where it is the last stage of the pipeline.
-    pub(crate) fn parts(
-        &self,
-        range: &Range<usize>,
-        after: usize,
-    ) -> Option<(Passes, Option<Passes>)> {
-        let mut stage = self.stage(range, after)?;
-        let out = self.out_in_first.filter(|_| after > 0 && range.start == 0);
-        if let Some(out) = out {
-            stage.forward = stage.forward.saturating_sub(out.forward);
-            stage.backward = stage.backward.saturating_sub(out.backward);
-            stage.update = stage.update.saturating_sub(out.update);
-        }
-        Some((stage, out))
     }
 }

@@ -1,8 +1,9 @@
-//! Time of one step of a pipeline.
+//! Time of one step of a split.
 
-use super::Passes;
-use super::slots::{SlotKind, Slots};
+use super::{Order, Passes, SlotKind, Slots, StageTimes, USUAL_MICRO_BATCHES};
+use crate::memory::Schedule;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Cycles of one step: all micro-batches through all stages, and the update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +58,35 @@ impl StepTime {
         }
     }
 
+    /// Cycles for each micro-batch.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate {
+            cycles: self.cycles,
+            micro_batches: self.micro_batches,
+        }
+    }
+
     /// Orders steps by cycles for each micro-batch, the fastest first.
     pub fn by_rate(&self, other: &Self) -> Ordering {
+        self.rate().compare(other.rate())
+    }
+}
+
+/// Cycles for a number of micro-batches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rate {
+    pub(crate) cycles: u128,
+    pub(crate) micro_batches: u64,
+}
+
+impl Rate {
+    /// Cycles for another number of micro-batches, rounded down.
+    pub(crate) fn of(self, micro_batches: u64) -> u128 {
+        self.cycles.saturating_mul(micro_batches.into()) / u128::from(self.micro_batches.max(1))
+    }
+
+    /// Compares the cycles for equally many micro-batches.
+    pub(crate) fn compare(self, other: Self) -> Ordering {
         let [one, others] = [
             self.cycles.saturating_mul(other.micro_batches.into()),
             other.cycles.saturating_mul(self.micro_batches.into()),
@@ -102,5 +130,152 @@ impl Passes {
             0
         };
         forward.saturating_add(backward)
+    }
+}
+
+impl StageTimes {
+    /// Stages of the pipeline of a split, each with its IPU: the stages of the split and, if Out
+    /// runs on the first IPU, Out last. `None` if positions do not exist.
+    fn pipeline_stages(&self, stages: &[Range<usize>]) -> Option<Vec<(usize, Passes)>> {
+        let mut found = Vec::with_capacity(stages.len() + 1);
+        let mut last = None;
+        for (ipu, range) in stages.iter().enumerate() {
+            let (times, out) = self.parts(range, stages.len() - 1 - ipu)?;
+            found.push((ipu, times));
+            last = last.or(out);
+        }
+        found.extend(last.map(|out| (0, out)));
+        Some(found)
+    }
+
+    /// Number of stages of the pipeline for a split into `stages` stages.
+    pub(crate) fn pipeline_depth(&self, stages: usize) -> usize {
+        stages + usize::from(self.out_in_first.is_some() && stages > 1)
+    }
+
+    /// Micro-batches of a step for a split into `stages` stages: the requested or usual number, but
+    /// at least the minimum of the schedule, and for TensorFlow rounded up to a multiple of it.
+    pub fn micro_batches(&self, stages: usize) -> u64 {
+        let depth = self.pipeline_depth(stages);
+        let schedule = self.pipeline.schedule;
+        let fewest = match schedule {
+            _ if !self.is_training => depth,
+            Schedule::None => 1,
+            _ if depth == 1 => 1,
+            schedule => schedule.least_accumulation(depth),
+        };
+        let fewest = (fewest as u64).max(1);
+        let wanted = self.options.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
+        match self.is_training {
+            true => schedule.accumulation(fewest, wanted),
+            false => wanted.max(fewest),
+        }
+    }
+
+    /// Time of one step of a split; `None` if it has no stage, or positions that do not exist.
+    pub fn step(&self, stages: &[Range<usize>]) -> Option<StepTime> {
+        let of_pipeline = self.pipeline_stages(stages)?;
+        let micro_batches = self.micro_batches(stages.len());
+        let (order, depth) = (self.order(), of_pipeline.len());
+        let slots = Slots::new(order, depth, micro_batches);
+        let period = Slots::of_one_micro_batch(order, depth);
+        let update = self.update(&of_pipeline);
+        let copied = stages.iter().enumerate();
+        let copied = copied.fold([0; 2], |copied, stage| self.with_copies_of(copied, stage));
+        let copies = self.copy_cycles(copied, (slots.count(), micro_batches));
+        StepTime::new(
+            (&slots, &period),
+            &of_pipeline,
+            (micro_batches, copies, update),
+        )
+        .map(|time| StepTime {
+            streamed: self.streamed_in_step(stages),
+            ..time
+        })
+    }
+
+    /// Cycles of the update: PopART updates the weights of one IPU after the other, TensorFlow the
+    /// weights of all IPUs at once.
+    fn update(&self, stages: &[(usize, Passes)]) -> u128 {
+        let of_stages = stages.iter().map(|(_, stage)| stage.update);
+        if !self.updates_side_by_side() {
+            return of_stages.sum();
+        }
+        let mut by_ipu = vec![0; stages.len()];
+        for (ipu, stage) in stages {
+            by_ipu[*ipu] += stage.update;
+        }
+        by_ipu.into_iter().max().unwrap_or(0)
+    }
+
+    /// Do all IPUs update their weights at the same time?
+    pub(crate) fn updates_side_by_side(&self) -> bool {
+        let schedule = self.pipeline.schedule;
+        matches!(schedule, Schedule::TfGrouped | Schedule::TfInterleaved)
+    }
+
+    /// Adds the copies of one stage, given with its number, to `bytes`: the bytes that even and odd
+    /// slots wait for, which are the bytes of the IPU that sends or receives the most. If a
+    /// micro-batch enters every second slot, neighbours exchange data only in even or only in odd
+    /// slots. If only one stage works at a time, the first number sums the bytes over all cuts for
+    /// one micro-batch.
+    pub(crate) fn with_copies_of(
+        &self,
+        mut bytes: [u128; 2],
+        (number, stage): (usize, &Range<usize>),
+    ) -> [u128; 2] {
+        if stage.len() == self.positions() {
+            return bytes;
+        }
+        let [before, after] = [stage.start, stage.end].map(|position| self.bytes_over(position));
+        match self.order() {
+            order if order.is_one_after_the_other() => bytes[0] += after[0] + after[1],
+            Order::Apart { every: 2 } => {
+                let in_slot = &mut bytes[number % 2];
+                *in_slot = (*in_slot).max(after[0]).max(after[1]);
+            }
+            _ => {
+                let sent = (before[0] + after[1]).max(before[1] + after[0]);
+                bytes = bytes.map(|bytes| bytes.max(sent));
+            }
+        }
+        bytes
+    }
+
+    /// Cycles of the copies of a step that waits for these bytes in even and odd slots; `None` if
+    /// the clock of the target is unknown, 0 without cuts.
+    pub(crate) fn copy_cycles(
+        &self,
+        [even, odd]: [u128; 2],
+        (slots, micro_batches): (u128, u64),
+    ) -> Option<u128> {
+        let [even, odd] = [self.link_cycles(even)?, self.link_cycles(odd)?];
+        Some(match self.order().is_one_after_the_other() {
+            true => even.saturating_mul(micro_batches.into()),
+            false => {
+                let odd = odd.saturating_mul(slots / 2);
+                odd.saturating_add(even.saturating_mul(slots.div_ceil(2)))
+            }
+        })
+    }
+
+    /// Forward and backward bytes over the cut before `position`. If Out is on the first IPU, the
+    /// cut before it is both after the last position and before the first.
+    fn bytes_over(&self, position: usize) -> [u128; 2] {
+        let before = position
+            .checked_sub(1)
+            .unwrap_or(self.positions().saturating_sub(1));
+        let cut = self.cut_bytes.get(before);
+        cut.map_or([0, 0], |bytes| bytes.map(u128::from))
+    }
+
+    /// Cycles that a link takes for `bytes`; `None` if the clock is unknown.
+    fn link_cycles(&self, bytes: u128) -> Option<u128> {
+        if bytes == 0 {
+            return Some(0);
+        }
+        let bandwidth = u128::from(self.options.link_bandwidth.max(1));
+        let cycles = bytes.checked_mul(self.clock_hertz?.into());
+        Some(cycles.map_or(u128::MAX, |cycles| cycles.div_ceil(bandwidth)))
     }
 }

@@ -8,11 +8,10 @@
 //! far, and as the best rest could take.
 
 mod bounds;
-mod climb;
 
 use super::checked_problem::CheckedProblem;
 use super::plan::{Plan, Score};
-use crate::time::{Passes, SlotKind, Slots, StageTimes, StepTime};
+use crate::time::{Passes, Rate, SlotKind, Slots, StageTimes, StepTime};
 use bounds::{Bounds, WorkOfRest};
 use std::ops::Range;
 
@@ -63,18 +62,11 @@ impl Candidate {
         })
     }
 
-    fn rate(&self) -> Rate {
-        Rate {
-            cycles: self.step.cycles,
-            micro_batches: self.step.micro_batches,
-        }
-    }
-
     /// The best split as the result; splits that were not tried, if there are any, take at least
     /// `at_least`.
     fn proven(self, at_least: Option<Rate>, is_small: bool, layers: usize) -> Option<Fastest> {
-        let rate = self.rate();
-        let bound = at_least.filter(|&bound| compare(bound, rate).is_lt());
+        let rate = self.step.rate();
+        let bound = at_least.filter(|&bound| bound.compare(rate).is_lt());
         let proof = StepProof {
             at_least: bound.map_or(rate.cycles, |bound| bound.of(rate.micro_batches)),
             is_optimal: bound.is_none() && is_small,
@@ -98,6 +90,28 @@ impl Candidate {
     fn by_size(&self) -> (usize, u64) {
         (self.stages.len(), self.peak)
     }
+
+    /// Moves one cut at a time, as long as the split gets better.
+    fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
+        let mut is_better = true;
+        while is_better {
+            is_better = false;
+            for cut in 1..self.stages.len() {
+                let at = self.stages[cut].start;
+                for moved in [at.wrapping_sub(1), at + 1] {
+                    // Stages that a move leaves empty are no split.
+                    let mut stages = self.stages.clone();
+                    (stages[cut - 1].end, stages[cut].start) = (moved, moved);
+                    let next = Self::new(checked, stages);
+                    if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
+                        self = next;
+                        is_better = true;
+                    }
+                }
+            }
+        }
+        self
+    }
 }
 
 /// Searches from `start`, a split that is allowed; `None` without cycles.
@@ -109,20 +123,20 @@ pub(super) fn fastest(checked: &CheckedProblem<'_>, start: &Plan) -> Option<Fast
 fn fastest_within(checked: &CheckedProblem<'_>, start: &Plan, max_slots: u64) -> Option<Fastest> {
     let times = checked.problem.times?;
     let start = Candidate::new(checked, start.stages().to_vec())?;
-    let mut best = climb::climb(checked, start);
+    let mut best = start.climb(checked);
     let stages = checked.stages.min(MAX_STAGES).min(checked.layers());
     let is_small = checked.layers() <= MAX_POSITIONS && stages == checked.stages;
     let bounds = Bounds::of_all(checked, times, stages).into_iter();
     let of_number = |bounds| StageSearch::new(checked, times, bounds, &best);
     let mut searches: Vec<StageSearch<'_>> = bounds.filter_map(of_number).collect();
-    searches.sort_by(|a, b| compare(a.at_least, b.at_least));
-    let may_be_best = |search: &&StageSearch<'_>| compare(search.at_least, best.rate()).is_le();
+    searches.sort_by(|a, b| a.at_least.compare(b.at_least));
+    let may_be_best = |search: &&StageSearch<'_>| search.at_least.compare(best.step.rate()).is_le();
     let paths = searches.iter().take_while(may_be_best);
     let paths = paths.filter_map(|search| Candidate::new(checked, search.bounds.path()?));
     let mut paths: Vec<Candidate> = paths.collect();
     paths.sort_by(Candidate::compare);
     for path in paths.into_iter().take(MAX_CLIMBS) {
-        let climbed = climb::climb(checked, path);
+        let climbed = path.climb(checked);
         if climbed.is_better_than(&best) {
             best = climbed;
         }
@@ -151,36 +165,13 @@ pub(super) fn fastest_of_number(
     let times = checked.problem.times?;
     let bounds = Bounds::new(checked, times, stages)?;
     let start = Candidate::new(checked, bounds.path()?)?;
-    let start = climb::climb(checked, start);
+    let start = start.climb(checked);
     let mut search = StageSearch::new(checked, times, bounds, &start)?;
     let is_small = checked.layers() <= MAX_POSITIONS && stages <= MAX_STAGES;
     search.left = if is_small { max_slots } else { 0 };
     let is_done = search.run();
     let at_least = (!is_done).then_some(search.at_least);
     search.best.proven(at_least, is_small, checked.layers())
-}
-
-/// Cycles for a number of micro-batches.
-#[derive(Debug, Clone, Copy)]
-struct Rate {
-    cycles: u128,
-    micro_batches: u64,
-}
-
-impl Rate {
-    /// Cycles for another number of micro-batches, rounded down.
-    fn of(self, micro_batches: u64) -> u128 {
-        self.cycles.saturating_mul(micro_batches.into()) / u128::from(self.micro_batches.max(1))
-    }
-}
-
-/// Compares the cycles for equally many micro-batches.
-fn compare(a: Rate, b: Rate) -> std::cmp::Ordering {
-    let [a, b] = [
-        a.cycles.saturating_mul(b.micro_batches.into()),
-        b.cycles.saturating_mul(a.micro_batches.into()),
-    ];
-    a.cmp(&b)
 }
 
 /// A search over splits into one number of stages.
@@ -363,7 +354,7 @@ impl<'a> StageSearch<'a> {
             cycles: self.bound(),
             micro_batches: self.micro_batches,
         };
-        match compare(rate, self.best.rate()) {
+        match rate.compare(self.best.step.rate()) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => (self.stages, self.so_far().peak) < self.best.by_size(),
             std::cmp::Ordering::Greater => false,

@@ -10,7 +10,8 @@ use super::testing::{
 };
 use super::{
     BottleneckProof, Conflict, Constraint, Goal, Limits, Objective, Plan, Problem, Score, Solution,
-    SolveError, broken, compare, dynamic_program, explain, greedy, integer_program, solve, sweep,
+    SolveError, agree, broken, compare, dynamic_program, explain, greedy, integer_program, solve,
+    sweep,
 };
 use crate::memory::RangeCosts;
 use std::ops::Range;
@@ -276,29 +277,17 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
     let problem = Problem::new(&costs, &[0, 5, 0], 3, 9);
     let checked = CheckedProblem::new(&problem).unwrap();
     let plan = |cut: usize| Plan::new(vec![0..cut, cut..4], 4);
-    let differ = |integer, dynamic| match compare(&checked, integer, dynamic) {
-        Err(SolveError::Disagreement {
-            objective,
-            integer_program,
-            dynamic_program,
-        }) => (objective, integer_program, dynamic_program),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(
-        differ(plan(2), plan(1)),
-        (Objective::Peak, Some(2), Some(3))
-    );
-    assert_eq!(differ(None, plan(1)), (Objective::Peak, None, Some(3)));
-    assert_eq!(differ(plan(1), None), (Objective::Peak, Some(3), None));
-    assert_eq!(
-        differ(plan(3), plan(1)),
-        (Objective::EarliestCuts, Some(3), Some(1))
-    );
+    let differ = |integer, dynamic| compare(&checked, integer, dynamic).unwrap_err();
+    let error = |objective, integer, dynamic| agree(objective, integer, dynamic).unwrap_err();
+    let peak = Objective::Peak;
+    assert_eq!(differ(plan(2), plan(1)), error(peak, Some(2), Some(3)));
+    assert_eq!(differ(None, plan(1)), error(peak, None, Some(3)));
+    assert_eq!(differ(plan(1), None), error(peak, Some(3), None));
+    let earliest = error(Objective::EarliestCuts, Some(3), Some(1));
+    assert_eq!(differ(plan(3), plan(1)), earliest);
     let three = Plan::new(vec![0..1, 1..2, 2..4], 4);
-    assert_eq!(
-        differ(plan(2), three),
-        (Objective::Stages, Some(2), Some(3))
-    );
+    let stages = error(Objective::Stages, Some(2), Some(3));
+    assert_eq!(differ(plan(2), three), stages);
     let error = compare(&checked, plan(3), plan(1)).unwrap_err().to_string();
     assert!(
         error.contains("found 3 as earliest cut, the dynamic program 1;"),
