@@ -4,14 +4,12 @@
 //! [`SearchRequest`] is the request. [`PipelineCosts`] has the bytes of the ranges of layers that
 //! can fit in one pipeline, from which the solver finds a [`Candidate`]: the best split of that
 //! pipeline on one number of IPUs. A search chooses among the candidates of all pipelines that the
-//! request leaves open (`candidates`), explains a refusal by other pipelines (`alternatives`) and
-//! by changes of the model (`advice`), and finds the splits that no other is better than (`plan`).
+//! request leaves open (`candidates`), explains a refusal by other pipelines and changes of the
+//! model (`advice`), and finds the splits that no other is better than (`plan`).
 //! The stages of its split are computed in full, once for everything that is shown of them.
 
 mod advice;
-mod alternatives;
 mod candidates;
-mod estimate;
 mod pipeline_costs;
 mod plan;
 mod request;
@@ -19,15 +17,13 @@ mod result;
 mod rough;
 #[cfg(test)]
 mod testing;
-mod ties;
 
 pub use advice::{Advice, AdviceFor, Change};
 pub use candidates::{Candidate, free_bytes};
-pub use estimate::Estimate;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use plan::Front;
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};
-pub use result::{Answer, Refused, SearchResult, ShownSplit};
+pub use result::{Answer, Estimate, Refused, SearchResult, ShownSplit};
 
 use crate::memory::MemoryModel;
 use crate::model::{Placement, TooManyPlaces};
@@ -114,7 +110,7 @@ fn in_pipelines<'a>(
     let mut costs = candidates.take(choice.place);
     let (solved, others) = costs.solve(choice.is_refused, progress)?;
     let now = (costs.pipeline(), matches!(solved, Solved::Infeasible(_)));
-    let alternatives = alternatives::best_of(others, now, progress)?;
+    let alternatives = advice::best_of(others, now, progress)?;
     let (asks, is_one) = (costs.request(), candidates.is_one());
     let sweep = match asks.what_if || asks.sweep && is_one {
         true => costs.sweep(&costs.swept(costs.ranges.stages()))?,

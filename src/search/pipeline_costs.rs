@@ -1,8 +1,9 @@
 //! The model in one pipeline, with the bytes of its ranges of layers.
 
 use super::candidates::Offer;
+use super::request::of_ties;
 use super::rough::{self, Rough};
-use super::{Candidate, IpuCount, SearchError, SearchRequest, Solver, ties};
+use super::{Candidate, IpuCount, SearchError, SearchRequest, Solver};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
@@ -61,7 +62,7 @@ impl Question {
         request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
-            constraints.extend(ties::constraints(placement));
+            constraints.extend(of_ties(placement));
         }
         let open = memory
             .pipeline()
@@ -207,8 +208,8 @@ impl<'a> PipelineCosts<'a> {
 
     /// Maximum bytes on each tile of the stage on this IPU.
     pub fn limit_of(&self, ipu: usize) -> u64 {
-        let limit = self.problem().limits.of(ipu);
-        limit.unwrap_or(self.request().highest_limit())
+        let limits = Limits::new(&self.request().limits);
+        limits.of(ipu).unwrap_or(limits.highest())
     }
 
     /// Estimates the best split from a few tiles.
@@ -307,11 +308,10 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
         loop {
             let task = progress.begin("solving", Unit::Rows, 0);
-            let infeasible = solve::explain(&self.problem())?.ok_or_else(|| {
-                // Both calls see the same costs up to the limit.
-                let found = "a second search found a split that the first one missed";
-                SolveError::Internal(found.to_owned())
-            })?;
+            // Both calls see the same costs up to the limit.
+            let found = "a second search found a split that the first one missed";
+            let missed = || SolveError::Internal(found.to_owned());
+            let infeasible = solve::explain(&self.problem())?.ok_or_else(missed)?;
             drop(task);
             if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
                 return Ok(infeasible);
