@@ -187,7 +187,7 @@ fn a_split_takes_no_more_ipus_than_are_enough() {
 
 #[test]
 fn a_compiled_pipeline_is_judged_as_it_is() {
-    let alone = run_fixture("training-pipelined", &[]);
+    let alone = run_fixture("training-pipelined", "");
     let judged = run_fixture("training-pipelined", &["--fit"]);
     assert_eq!(
         (alone.code, alone.out, alone.err),

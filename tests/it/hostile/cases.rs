@@ -1,16 +1,19 @@
 //! Cases: a changed fixture, a run of the tool on it within limits, and checks that hold for every
 //! run.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use ciborium::Value;
+use popliner::profile::encoding::push_varint;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::support::{self, Run, finish, piped};
+use crate::support::{self, Run, Words, contexts, each, finish, mutations, piped};
 
 pub const FIXTURE: &str = "poplar-mlp";
 
@@ -24,7 +27,7 @@ pub fn new_folder() -> TempDir {
 }
 
 /// Runs the tool within limits; `before` is shell code that runs first.
-pub fn limited(before: &str, arguments: &[&std::ffi::OsStr]) -> Command {
+pub fn limited(before: &str, arguments: &[&OsStr]) -> Command {
     let script = format!("{before}\nulimit -v {MEMORY}; exec \"$0\" \"$@\"");
     let mut command = piped("sh");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_popliner")]);
@@ -43,6 +46,8 @@ pub struct Case {
     pub debug: PathBuf,
     /// Is the run given `--trust-debug-info`, since the contexts are not as Poplar wrote them?
     pub trusts: bool,
+    /// What was changed, for failures.
+    pub what: String,
 }
 
 impl Case {
@@ -58,11 +63,14 @@ impl Case {
             profile,
             debug,
             trusts: false,
+            what: String::new(),
         }
     }
 
     /// Runs SQL on the profile.
-    pub fn sql(self, statements: &str) -> Self {
+    pub fn sql(mut self, statements: &str) -> Self {
+        let start: String = statements.chars().take(200).collect();
+        self.what = format!("{} {start}", self.what);
         let connection = Connection::open(&self.profile).unwrap();
         let faster = "PRAGMA synchronous = OFF";
         connection.execute_batch(faster).unwrap();
@@ -71,32 +79,40 @@ impl Case {
         self
     }
 
-    /// Returns the fixture without keys and constraints, which would refuse damaging SQL.
+    /// Returns the usual fixture without keys and constraints.
     pub fn loose() -> Self {
-        static LOOSE: LazyLock<Vec<u8>> = LazyLock::new(|| {
-            let case = Case::new();
-            crate::support::mutations::loosen(&case.profile);
-            fs::read(&case.profile).unwrap()
-        });
-        Case::new().bytes(of_profile, |bytes| bytes.clone_from(&LOOSE))
+        Self::loose_of(FIXTURE)
     }
 
-    /// Changes the document in the debug file, and trusts it.
+    /// Returns a fixture without keys and constraints, which would refuse damaging SQL.
+    pub fn loose_of(fixture: &str) -> Self {
+        static LOOSE: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
+        let case = Self::of(fixture);
+        let mut known = LOOSE.lock().expect("no panic");
+        if let Some(bytes) = known.get(fixture) {
+            fs::write(&case.profile, bytes).unwrap();
+        } else {
+            mutations::loosen(&case.profile);
+            known.insert(fixture.to_owned(), fs::read(&case.profile).unwrap());
+        }
+        case
+    }
+
+    /// Changes the contexts and the string table, and trusts the debug file.
     pub fn cbor(mut self, change: impl FnOnce(&mut Vec<Value>, &mut Vec<Value>)) -> Self {
-        let bytes = fs::read(&self.debug).unwrap();
-        let mut document: Value = ciborium::from_reader(&*bytes).unwrap();
-        let [(_, contexts), (_, strings)] = &mut document.as_map_mut().unwrap()[..] else {
-            panic!("two entries");
-        };
-        change(
-            contexts.as_array_mut().unwrap(),
-            strings.as_array_mut().unwrap(),
-        );
-        let mut bytes = Vec::new();
-        ciborium::into_writer(&document, &mut bytes).unwrap();
-        fs::write(&self.debug, bytes).unwrap();
+        contexts::change(&self.debug, change);
         self.trusts = true;
         self
+    }
+
+    /// Changes the texts of the string table, and trusts the debug file.
+    pub fn names(self, change: impl Fn(&str) -> String) -> Self {
+        self.cbor(|_, strings| {
+            for string in strings {
+                let name = change(string.as_text().expect("a name"));
+                *string = Value::Text(name);
+            }
+        })
     }
 
     /// Changes the bytes of a file.
@@ -107,43 +123,59 @@ impl Case {
         self
     }
 
-    /// Runs the tool, and checks that all files are unchanged.
-    pub fn run(&self, options: &[&str]) -> Run {
-        let trust = self.trusts.then_some(&"--trust-debug-info");
-        let options = options.iter().chain(trust).map(std::ffi::OsStr::new);
+    /// Returns the arguments of a run on both files.
+    pub fn arguments<'a>(&'a self, options: &'a (impl Words + ?Sized)) -> Vec<&'a OsStr> {
+        let trust = self.trusts.then_some("--trust-debug-info");
+        let options = options.words().into_iter().chain(trust).map(OsStr::new);
         let files = [self.profile.as_os_str(), self.debug.as_os_str()];
-        let arguments: Vec<_> = files.into_iter().chain(options).collect();
+        files.into_iter().chain(options).collect()
+    }
+
+    /// Runs the tool, and checks that all files are unchanged.
+    pub fn run(&self, options: &(impl Words + ?Sized)) -> Run {
         let before = snapshot(self.folder.path());
-        let run = finish(&mut limited("", &arguments));
+        let mut run = finish(&mut limited("", &self.arguments(options)));
         assert!(before == snapshot(self.folder.path()), "a file changed");
+        run.of = format!("{} {:?}", self.what, options.words());
         run
     }
 
     /// Checks that the tool refuses the files with one line that has all these parts.
-    pub fn refused(&self, what: &str, parts: &[&str]) {
-        let run = self.run(&["--solve"]);
-        assert_eq!(run.code, 3, "{what}: {run:?}");
-        assert_eq!(run.out, "", "{what}");
-        let line = run.err.lines().last().expect("a message");
-        assert!(line.starts_with("error: "), "{what}: {line}");
-        for part in parts {
-            assert!(line.contains(part), "{what}: {part:?} in {line}");
-        }
+    #[track_caller]
+    pub fn refused(&self, parts: &[&str]) {
+        self.run("--solve").refuses(3, parts);
     }
 
-    /// Checks that the tool finds the same split as for the unchanged fixture, and returns the
-    /// messages.
-    pub fn same(&self, what: &str) -> String {
+    /// Checks that the tool finds the same split as for the unchanged fixture, and returns the run.
+    #[track_caller]
+    pub fn same(&self) -> Run {
         static EXPECTED: LazyLock<Run> = LazyLock::new(|| Case::new().run(SOLVE));
-        let (expected, run) = (&*EXPECTED, self.run(SOLVE));
-        assert_eq!(run.code, expected.code, "{what}: {run:?}");
-        assert_eq!(run.out, expected.out, "{what}");
-        run.err
+        let run = self.run(SOLVE);
+        assert_eq!(run.exits(EXPECTED.code).out, EXPECTED.out, "{}", run.of);
+        run
     }
 }
 
+/// Runs `check` on a fixture without keys for each SQL of a list, with the lines below it. SQL that
+/// begins with the name of a table, such as `vars_info tile = 16`, changes the last row of it.
+pub fn each_sql(fixture: &str, list: &str, check: impl Fn(&Case, &[&str]) + Sync) {
+    each(&support::cases(list), |(sql, parts)| {
+        let sql = match sql.starts_with(|c: char| c.is_ascii_lowercase()) {
+            true => in_last_row(sql),
+            false => sql.clone(),
+        };
+        check(&Case::loose_of(fixture).sql(&sql), parts);
+    });
+}
+
+/// Returns SQL for a table and a change of its last row, such as `vars_info tile = 16`.
+pub fn in_last_row(change: &str) -> String {
+    let (table, change) = change.split_once(' ').expect("a table");
+    format!("UPDATE {table} SET {change} WHERE rowid = (SELECT max(rowid) FROM {table})")
+}
+
 /// Options of runs that are compared if files are unusual but valid.
-pub const SOLVE: &[&str] = &["--solve", "--num-ipus=3", "--layer-breakdown"];
+pub const SOLVE: &str = "--solve --num-ipus=3 --layer-breakdown";
 
 pub fn of_profile(case: &Case) -> &Path {
     &case.profile
@@ -175,15 +207,16 @@ pub fn number(profile: &Path, sql: &str) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).expect(sql)
 }
 
-/// Sets a field of a context.
-pub fn set(context: &mut Value, key: &str, value: Value) {
-    let fields = context.as_map_mut().unwrap();
-    fields.retain(|(name, _)| name.as_text() != Some(key));
-    fields.push((key.into(), value));
+/// Returns a run of one value as a blob has it.
+pub fn run_of(count: u64, value: u64) -> Vec<u8> {
+    let mut blob = Vec::new();
+    push_varint(&mut blob, count << 1);
+    push_varint(&mut blob, value);
+    blob
 }
 
-pub fn get(context: &Value, key: &str) -> Option<u64> {
-    let mut fields = context.as_map().unwrap().iter();
-    let found = fields.find(|(name, _)| name.as_text() == Some(key))?;
-    found.1.as_integer()?.try_into().ok()
+/// Returns bytes as SQL has them.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("x'{digits}'")
 }

@@ -5,127 +5,100 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use serde_json::Value;
+use ciborium::Value;
+use serde_json::json;
 
-use crate::hostile::cases::{Case, number, set};
-use crate::support::models::pairs;
-use crate::support::{ONE_IPU_FIXTURES, Run, each, mutations};
+use super::cases::{Case, number};
+use crate::support::models::{pairs, share};
+use crate::support::{ONE_IPU_FIXTURES, Run, contexts, each};
 
-const COMPILED: &str = "training-pipelined";
+/// A damage to files.
+#[derive(Debug, Clone, Copy)]
+enum Damage {
+    /// A change of the first or last context of the programs of a kind.
+    Context(Change, &'static str, &'static str),
+    /// A table without rows.
+    Empty(&'static str),
+}
 
-/// The name of a damage, the option that accepts it, and the damage itself.
-type Damage = (&'static str, &'static str, fn(Case) -> Case);
+/// A change of a context.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Missing,
+    Orphan,
+    /// The context is its own ancestor.
+    Circle,
+}
+
+use Change::{Circle, Missing, Orphan};
+use Damage::{Context, Empty};
 
 const DAMAGES: [Damage; 11] = [
-    (
-        "the context of the first compute set is missing",
-        TRUST,
-        |case| without(case, ["min", "OnTileExecute"]),
-    ),
-    (
-        "the context of the first compute set is an orphan",
-        TRUST,
-        |case| orphan(case, ["min", "OnTileExecute"]),
-    ),
-    (
-        "the context of the first compute set is its own ancestor",
-        TRUST,
-        |case| circle(case, ["min", "OnTileExecute"]),
-    ),
-    (
-        "the context of the last compute set is missing",
-        TRUST,
-        |case| without(case, ["max", "OnTileExecute"]),
-    ),
-    (
-        "the context of the last compute set is an orphan",
-        TRUST,
-        |case| orphan(case, ["max", "OnTileExecute"]),
-    ),
-    (
-        "the context of the last compute set is its own ancestor",
-        TRUST,
-        |case| circle(case, ["max", "OnTileExecute"]),
-    ),
-    ("the context of the syncs is missing", TRUST, |case| {
-        without(case, ["min", "Sync"])
-    }),
-    ("the context of the syncs is an orphan", TRUST, |case| {
-        orphan(case, ["min", "Sync"])
-    }),
-    (
-        "the context of the syncs is its own ancestor",
-        TRUST,
-        |case| circle(case, ["min", "Sync"]),
-    ),
-    (
-        "memory_by_compute_set is empty",
-        "--allow-incomplete",
-        |case| case.sql("DELETE FROM memory_by_compute_set"),
-    ),
-    (
-        "memory_by_vertex_type is empty",
-        "--allow-incomplete",
-        |case| case.sql("DELETE FROM memory_by_vertex_type"),
-    ),
+    Context(Missing, "min", "OnTileExecute"),
+    Context(Orphan, "min", "OnTileExecute"),
+    Context(Circle, "min", "OnTileExecute"),
+    Context(Missing, "max", "OnTileExecute"),
+    Context(Orphan, "max", "OnTileExecute"),
+    Context(Circle, "max", "OnTileExecute"),
+    Context(Missing, "min", "Sync"),
+    Context(Orphan, "min", "Sync"),
+    Context(Circle, "min", "Sync"),
+    Empty("memory_by_compute_set"),
+    Empty("memory_by_vertex_type"),
 ];
 
-const TRUST: &str = "--trust-debug-info";
-
-/// Returns the id of the first or last context of the programs of this kind, or of all programs if
-/// there are none.
-fn context(case: &Case, [which, kind]: [&str; 2]) -> i64 {
-    let sql = format!(
-        "SELECT coalesce({which}(CASE t.name WHEN '{kind}' THEN p.debug_id END), {which}(p.debug_id))
-         FROM programs p JOIN program_types t ON t.id = p.variant WHERE p.debug_id > 0"
-    );
-    number(&case.profile, &sql)
+impl Change {
+    fn of(self, contexts: &mut Vec<Value>, id: u64) {
+        let at = place(contexts, id);
+        match self {
+            Missing => drop(contexts.remove(at)),
+            Orphan => contexts::set(&mut contexts[at], "parentId", 999_999_999),
+            Circle => {
+                let parent = contexts::number(&contexts[at], "parentId");
+                let parent = parent.filter(|&parent| parent != 0);
+                let above = parent.map_or(at, |parent| place(contexts, parent));
+                contexts::set(&mut contexts[above], "parentId", id);
+            }
+        }
+    }
 }
 
-/// Returns the number in a field of a context.
-fn field(context: &ciborium::Value, key: &str) -> Option<i128> {
-    let entries = context.as_map()?;
-    let (_, value) = entries
-        .iter()
-        .find(|(name, _)| name.as_text() == Some(key))?;
-    value.as_integer().map(i128::from)
-}
-
-/// Changes the contexts, without the trust that [`Case::cbor`] adds.
-fn changed(case: Case, change: impl FnOnce(&mut Vec<ciborium::Value>)) -> Case {
-    let mut case = case.cbor(|contexts, _| change(contexts));
-    case.trusts = false;
-    case
-}
-
-fn place(contexts: &[ciborium::Value], id: i128) -> usize {
-    let is_it = |context: &ciborium::Value| field(context, "id") == Some(id);
+fn place(contexts: &[Value], id: u64) -> usize {
+    let is_it = |context: &Value| contexts::number(context, "id") == Some(id);
     contexts.iter().position(is_it).expect("a context")
 }
 
-fn without(case: Case, which: [&str; 2]) -> Case {
-    let id = context(&case, which).into();
-    changed(case, |contexts| {
-        contexts.remove(place(contexts, id));
-    })
-}
+impl Damage {
+    /// Damages the files. They are not trusted.
+    fn of(self, case: Case) -> Case {
+        match self {
+            Empty(table) => case.sql(&format!("DELETE FROM {table}")),
+            Context(change, which, kind) => {
+                // Without programs of this kind, all programs count.
+                let sql = format!(
+                    "SELECT coalesce({which}(CASE t.name WHEN '{kind}' THEN p.debug_id END),
+                                     {which}(p.debug_id))
+                     FROM programs p JOIN program_types t ON t.id = p.variant
+                     WHERE p.debug_id > 0"
+                );
+                let id = number(&case.profile, &sql) as u64;
+                let case = case.cbor(|contexts, _| change.of(contexts, id));
+                Case {
+                    trusts: false,
+                    what: format!("{which} {kind}"),
+                    ..case
+                }
+            }
+        }
+    }
 
-fn orphan(case: Case, which: [&str; 2]) -> Case {
-    let id = context(&case, which).into();
-    changed(case, |contexts| {
-        let place = place(contexts, id);
-        set(&mut contexts[place], "parentId", 999_999_999.into());
-    })
-}
-
-fn circle(case: Case, which: [&str; 2]) -> Case {
-    let id = context(&case, which);
-    changed(case, |contexts| {
-        let here = place(contexts, id.into());
-        let above = field(&contexts[here], "parentId").filter(|&parent| parent != 0);
-        let above = above.map_or(here, |parent| place(contexts, parent));
-        set(&mut contexts[above], "parentId", id.into());
-    })
+    /// Returns the option that accepts the damage.
+    fn accept(self) -> &'static str {
+        match self {
+            Context(..) => "--trust-debug-info",
+            Empty(_) => "--allow-incomplete",
+        }
+    }
 }
 
 /// Returns the bytes that could move, as a message says.
@@ -136,75 +109,50 @@ fn bytes(messages: &str) -> Option<i64> {
 }
 
 /// Returns the bytes on the fullest tile of the split that a run printed.
-fn peak(run: &Run) -> i64 {
-    let stages: Value = serde_json::from_str(&run.out).expect("JSON");
+pub fn peak(run: &Run) -> i64 {
+    let stages = run.report();
     let stages = stages.as_array().expect("stages").iter();
     let peaks = stages.map(|stage| stage["mem"]["max_tile_mem"].as_i64().expect("bytes"));
     peaks.max().expect("a stage")
 }
 
+fn run(case: &Case, limit: i64, more: &str) -> Run {
+    case.run(&format!("{SOLVE} --mem-per-tile={limit} {more}"))
+}
+
+const SOLVE: &str = "--solve --num-ipus=4 --format=json";
+
 #[test]
 fn a_little_damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
-    let counts = Counts::default();
-    let fixtures: Vec<&str> = ONE_IPU_FIXTURES.into_iter().chain([COMPILED]).collect();
-    let pairs: Vec<_> = pairs(&fixtures, &DAMAGES, 25).collect();
-    each(&pairs, |&(&name, &(what, accept, damage))| {
-        let whole = Case::of(name);
+    let counts: Mutex<BTreeMap<bool, Vec<String>>> = Mutex::default();
+    let pairs: Vec<_> = pairs(&ONE_IPU_FIXTURES, &DAMAGES, 25).collect();
+    each(&pairs, |&(&name, &damage)| {
+        let whole = Case::loose_of(name);
         let fullest = number(&whole.profile, "SELECT max(total) FROM memory_by_tile");
         let tile = number(&whole.profile, "SELECT bytes_per_tile FROM target_info");
-        mutations::loosen(&whole.profile);
-        if name == COMPILED {
-            let expected = whole.run(&["--fit"]);
-            let run = damage(whole).run(&["--fit"]);
-            // Contexts only name layers, and move no recorded bytes.
-            assert_eq!(run.code, expected.code, "{what}: {}", run.err);
-            return;
-        }
-        let needs = peak(&whole.run(&SOLVE));
+        let needs = peak(&whole.run(SOLVE));
         let limits = [tile, needs, needs - 1];
-        let run = |case: &Case, limit: i64, more: &[&str]| {
-            let limit = format!("--mem-per-tile={limit}");
-            case.run(&[&SOLVE[..], &[&limit], more].concat())
-        };
-        let expected = limits.map(|limit| run(&whole, limit, &[]));
-        let case = damage(whole);
+        let expected = limits.map(|limit| run(&whole, limit, "").code);
+        let case = damage.of(whole);
         for (limit, expected) in limits.into_iter().zip(expected) {
-            let name = format!("{name}, {what}, {limit} bytes a tile");
-            check(
-                &name,
-                [fullest, limit],
-                accept,
-                &expected,
-                |more| run(&case, limit, more),
-                &counts,
-            );
+            let (is_little, line) = check(damage, &case, [fullest, limit], expected);
+            let mut counts = counts.lock().expect("no panic");
+            let line = format!("{name}, {damage:?}, {limit} bytes a tile: {line}");
+            counts.entry(is_little).or_default().push(line);
         }
     });
     let counts = counts.into_inner().expect("no panic");
+    println!("with a verdict: {:#?}", json!(counts.get(&true)));
+    println!("without: {:#?}", json!(counts.get(&false)));
     assert_eq!(counts.len(), 2, "{counts:?}");
-    for (is_little, mut lines) in counts {
-        lines.sort_unstable();
-        let kind = if is_little { "a warning" } else { "no verdict" };
-        println!("{kind}:\n{}", lines.join("\n"));
-    }
 }
 
-const SOLVE: [&str; 3] = ["--solve", "--num-ipus=4", "--format=json"];
-
-type Counts = Mutex<BTreeMap<bool, Vec<String>>>;
-
 /// Runs the damaged files, and checks that the verdict is the expected one, or is refused, as the
-/// bytes in the message require.
-fn check(
-    name: &str,
-    [fullest, limit]: [i64; 2],
-    accept: &str,
-    expected: &Run,
-    run: impl Fn(&[&str]) -> Run,
-    counts: &Counts,
-) {
-    let (found, accepted) = (run(&[]), run(&[accept]));
-    let moved = bytes(&found.err).unwrap_or_else(|| panic!("{name}: {}", found.err));
+/// bytes in the message require. Returns whether there is a verdict, and the bytes.
+fn check(damage: Damage, case: &Case, [fullest, limit]: [i64; 2], code: i32) -> (bool, String) {
+    let accept = damage.accept();
+    let (found, accepted) = (run(case, limit, ""), run(case, limit, accept));
+    let moved = bytes(&found.err).unwrap_or_else(|| panic!("{damage:?}: {found:?}"));
     let free = limit - peak(&accepted);
     let turns = if free < 0 {
         moved >= -free
@@ -213,20 +161,21 @@ fn check(
     };
     let is_little = moved * 100 <= fullest && !turns;
     if is_little {
-        assert_eq!(found.code, expected.code, "{name}: {}", found.err);
-        assert!(found.err.contains("warning: "), "{name}: {}", found.err);
+        found.exits(code).says("warning: ");
     } else {
-        assert_eq!((found.code, &*found.out), (3, ""), "{name}: {}", found.err);
+        found.refuses(3, &[accept]);
         let error = found.err.lines().last().expect("an error");
-        assert!(error.starts_with("error: "), "{name}: {error}");
-        assert_eq!(bytes(error), Some(moved), "{name}: {error}");
-        assert!(error.contains(accept), "{name}: {error}");
+        assert_eq!(bytes(error), Some(moved), "{error}");
     }
-    let line = format!("{name}: {moved} of {fullest}, {free} free");
-    counts
-        .lock()
-        .expect("no panic")
-        .entry(is_little)
-        .or_default()
-        .push(line);
+    (is_little, format!("{moved} of {fullest}, {free} free"))
+}
+
+/// Contexts only name the layers of a compilation, and move no recorded bytes.
+#[test]
+fn damage_turns_no_verdict_on_a_compilation() {
+    for damage in DAMAGES.into_iter().step_by(share(4)) {
+        let whole = Case::loose_of(super::compiled::COMPILED);
+        let expected = whole.run("--fit").code;
+        damage.of(whole).run("--fit").exits(expected);
+    }
 }

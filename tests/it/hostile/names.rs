@@ -6,9 +6,9 @@ use std::fs;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::hostile::cases::{Case, new_folder};
+use super::cases::{Case, new_folder};
 use crate::support::{
-    Run, cells, change_texts, piped, popliner, python, sections, skip, try_finish,
+    Run, Words, cells, contexts, piped, popliner, python, sections, skip, try_finish,
 };
 
 /// Names that try to end a text, begin a key, be computed, control a terminal, or imitate a result.
@@ -22,7 +22,7 @@ const NAMES: [&str; 6] = [
 ];
 
 /// Characters of these names that must not be printed. Line ends are allowed between results.
-const OBEYED: [char; 15] = [
+const OBEYED: &[char] = &[
     '\u{2028}',
     '\u{2029}',
     '\u{85}',
@@ -66,50 +66,29 @@ fn renamed(fixture: &str, pattern: &str, name: &str) -> Case {
     }
     connection.execute_batch("COMMIT").unwrap();
     drop(connection);
-    case.cbor(|contexts, strings| {
-        for context in contexts.iter_mut().chain(strings) {
-            change_texts(context, &mut |text| *text = renamed(text));
-        }
-    })
+    contexts::change_texts(&case.debug, |text| *text = renamed(text));
+    Case {
+        trusts: true,
+        ..case
+    }
 }
 
 const LAYER: &str = "Layer([0-9]+)";
 
-/// Options that print everything about a model, in one run.
-const ALL: [&str; 25] = [
-    REGEX,
-    "-vv",
-    "--num-ipus=3",
-    "--solve",
-    "--sweep",
-    "--explain",
-    "--list-layers",
-    "--layer-breakdown",
-    "--operation-breakdown",
-    "--memory-totals",
-    "--memory-affinity",
-    "--interlayer-communication",
-    "--diagnose",
-    "--emit=layers-per-ipu",
-    "--emit=popart",
-    "--emit=keras",
-    "--emit=pipeline-splits",
-    "--module=a['{}']",
-    "--module-in=embedding",
-    "--module-out=head",
-    "--export-json=-",
-    "--export-csv=-",
-    "--export-markdown=-",
-    "--export-html=-",
-    "--format=csv",
-];
+/// Options that print everything about a model, in one run, beside [`REGEX`].
+const ALL: &str = "
+    -vv --num-ipus=3 --solve --sweep --explain --list-layers --layer-breakdown --operation-breakdown
+    --memory-totals --memory-affinity --interlayer-communication --diagnose
+    --emit=layers-per-ipu --emit=popart --emit=keras --emit=pipeline-splits
+    --module=a['{}'] --module-in=embedding --module-out=head
+    --export-json=- --export-csv=- --export-markdown=- --export-html=- --format=csv";
 
-/// Runs the tool, and checks that no control characters are printed. Tabs are only allowed between
-/// the cells of a table.
-fn run(case: &Case, options: &[&str]) -> Run {
-    let run = case.run(options);
+/// Runs the tool with [`REGEX`], and checks that no control characters are printed. Tabs are only
+/// allowed between the cells of a table.
+fn run(case: &Case, options: &str) -> Run {
+    let run = case.run(&[&[REGEX], &options.words()[..]].concat());
     assert!(run.code < 2, "{}", run.err);
-    let is_table = options.contains(&"--format=tsv");
+    let is_table = options.contains("--format=tsv");
     let obeyed = |c: char| OBEYED.contains(&c) || c == '\t' && !is_table;
     for text in [&run.out, &run.err] {
         let line = text.lines().find(|line| line.contains(obeyed));
@@ -237,12 +216,12 @@ fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
 
 #[test]
 fn every_language_reads_them_back() {
-    let plain = run(&renamed("poplar-mlp", LAYER, "plain"), &ALL);
+    let plain = run(&renamed("poplar-mlp", LAYER, "plain"), ALL);
     let plain = sections(&plain.out);
     let read_plain = read_by_python(&plain);
     for name in NAMES {
         let case = renamed("poplar-mlp", LAYER, name);
-        let csv = sections(&run(&case, &ALL).out);
+        let csv = sections(&run(&case, ALL).out);
         let names = |all: &[(String, String)]| all.iter().map(|layer| layer.0.clone()).collect();
         let [expected, found]: [Vec<String>; 2] = [names(&plain), names(&csv)];
         assert_eq!(found, expected, "no name is a section");
@@ -256,13 +235,8 @@ fn every_language_reads_them_back() {
         if let (Some(plain), Some(found)) = (&read_plain, read_by_python(&csv)) {
             check_python(&found, plain, &stages);
         }
-        let tables = [
-            REGEX,
-            "--layer-breakdown",
-            "--list-layers",
-            "--memory-affinity",
-        ];
-        let tsv = run(&case, &[&tables[..], &["--format=tsv"]].concat());
+        let tables = "--layer-breakdown --list-layers --memory-affinity --format=tsv";
+        let tsv = run(&case, tables);
         check_tables(&sections(&tsv.out), '\t', name);
     }
 }
@@ -278,7 +252,7 @@ fn python_is_given_no_module_that_it_reads_otherwise() {
                 assert!(run.out.contains(&format!("a['{name}")), "{}", run.out);
             } else {
                 assert_eq!((run.code, &*run.out), (2, ""), "{name:?}: {run:?}");
-                assert!(!run.err.contains(OBEYED), "{}", run.err);
+                assert!(!has_obeyed(&run), "{}", run.err);
             }
         }
     }
@@ -289,16 +263,8 @@ fn python_is_given_no_module_that_it_reads_otherwise() {
 fn shells_read_them_back() {
     for name in NAMES {
         let case = renamed("tied-weights", "Embedding_Dict()", name);
-        let report = run(
-            &case,
-            &[
-                "--solve",
-                "--num-ipus=4",
-                "--out-on=last",
-                "--export-json=-",
-            ],
-        );
-        let report: Value = serde_json::from_str(&sections(&report.out)[1].1).expect("JSON");
+        let options = "--solve --num-ipus=4 --out-on=last --export-json=-";
+        let report = case.run(options).report();
         let weight = report["tied_weights"][0]["weight"].as_str().unwrap();
         assert!(weight.contains(name), "{weight:?}");
         let all = strings(&report);
@@ -323,42 +289,62 @@ fn files_read_them_back() {
         fs::create_dir(&folder).unwrap();
         let option = |option: &str, file: &str| format!("{option}={}", folder.join(file).display());
         let [one, several] = ["training-pipeline", "training-pipelined"];
-        let [one, several] = [one, several].map(|constraint| renamed(constraint, LAYER, name));
+        let [one, several] = [one, several].map(|fixture| renamed(fixture, LAYER, name));
+        let checked = |case: &Case, fixed: &str, files: &[String]| {
+            let files = files.iter().map(String::as_str);
+            let options: Vec<&str> = fixed
+                .words()
+                .into_iter()
+                .chain(files)
+                .chain([REGEX])
+                .collect();
+            let run = case.run(&options);
+            assert!(run.code < 2 && !has_obeyed(&run), "{run:?}");
+            sections(&run.out)
+        };
         let predict = [
-            REGEX,
-            "--layers-per-ipu=1,2,2,1",
-            &option("--export-json", "prediction.json"),
-            &option("--save-to-file", "saved"),
+            option("--export-json", "prediction.json"),
+            option("--save-to-file", "saved"),
         ];
-        run(&one, &predict);
-        let fit = [
-            REGEX,
-            "-v",
-            "--fit",
-            &option("--against", "prediction.json"),
-            "--export-json=-",
-            "--export-csv=-",
-            "--export-markdown=-",
-            "--export-html=-",
-            "--format=csv",
-        ];
-        let fit = sections(&run(&several, &fit).out);
+        checked(&one, "--layers-per-ipu=1,2,2,1", &predict);
+        let fit = "-v --fit --export-json=- --export-csv=- --export-markdown=- --export-html=- \
+                   --format=csv";
+        let fit = checked(&several, fit, &[option("--against", "prediction.json")]);
         let report: Value = serde_json::from_str(section(&fit, "export-json")).expect("JSON");
         assert!(strings(&report).contains(&format!("{name}5")), "{report}");
-        let again = [
-            REGEX,
-            "-v",
-            "--layers-per-ipu=1,2,2,1",
-            &option("--compare", "prediction.json"),
-            "--format=csv",
-        ];
-        run(&one, &again);
+        let again = [option("--compare", "prediction.json")];
+        checked(&one, "-v --layers-per-ipu=1,2,2,1 --format=csv", &again);
         let saved = folder.join("saved");
         let saved = saved.to_str().unwrap();
         let loaded = popliner(["--load-from-file", saved, REGEX, "--export-json=-"]);
-        assert!(!loaded.out.contains(OBEYED) && !loaded.err.contains(OBEYED));
-        let loaded: Value = serde_json::from_str(&loaded.out).expect("JSON");
-        assert!(strings(&loaded).contains(&format!("{name}5")));
+        assert!(!has_obeyed(&loaded), "{loaded:?}");
+        assert!(strings(&loaded.report()).contains(&format!("{name}5")));
+    }
+}
+
+fn has_obeyed(run: &Run) -> bool {
+    let is_obeyed = |c: char| OBEYED.contains(&c) || c == '\t';
+    run.out.contains(is_obeyed) || run.err.contains(is_obeyed)
+}
+
+/// Errors about layers that do not exist repeat names.
+#[test]
+fn errors_have_no_control_characters() {
+    let evil = "\u{1b}]0;title\u{7}\u{202e}";
+    let case = renamed("poplar-mlp", LAYER, evil);
+    for order in [
+        format!("--pin={evil}no=0"),
+        format!("--together={evil}no,{evil}none"),
+        format!("--cut-after={evil}no"),
+        format!("--no-cut-after={evil}no"),
+        format!("--check-splits={evil}no"),
+        // The pins contradict each other.
+        format!("--pin={evil}4=0 --pin={evil}0=1"),
+    ] {
+        let words = order.split(' ').chain(["--solve", REGEX]);
+        let run = case.run(&words.collect::<Vec<_>>());
+        assert_eq!(run.exits(2).out, "", "{run:?}");
+        assert!(run.err.contains("error: ") && !has_obeyed(&run), "{run:?}");
     }
 }
 

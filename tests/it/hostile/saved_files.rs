@@ -1,4 +1,4 @@
-//! Saved files that were altered, or were made to do harm.
+//! Saved files that were made to do harm. `src/saved/tests` alters such files.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,94 +9,9 @@ use popliner::model::{
 use popliner::profile::{LiveClasses, TileBytes};
 use popliner::saved::to_bytes;
 
-use crate::hostile::cases::{Case, limited, new_folder};
+use super::cases::{Case, limited};
 use crate::support::models::share;
-use crate::support::{Run, finish, model};
-
-fn load(bytes: &[u8]) -> Run {
-    let folder = new_folder();
-    let path = folder.path().join("model");
-    fs::write(&path, bytes).unwrap();
-    let arguments = [
-        path.as_os_str(),
-        OsStr::new("--load-from-file"),
-        OsStr::new("--solve"),
-        OsStr::new(r"--layer-name-regex=(?:Layer|layer)(\d+)"),
-    ];
-    let run = finish(&mut limited("", &arguments));
-    assert_eq!(fs::read(&path).unwrap(), bytes);
-    run
-}
-
-#[test]
-fn saved_files() {
-    let case = Case::new();
-    let path = case.folder.path().join("model");
-    let option = format!("--save-to-file={}", path.display());
-    let arguments = [
-        case.profile.as_os_str(),
-        case.debug.as_os_str(),
-        OsStr::new(&option),
-    ];
-    assert_eq!(finish(&mut limited("", &arguments)).code, 0);
-    let good = fs::read(&path).unwrap();
-    assert!(load(&good).code < 2);
-    let mut cases = vec![
-        (good[..good.len() - 1].to_vec(), "cut off"),
-        (good[..30].to_vec(), "cut off"),
-        ([&good[..], b"more"].concat(), "altered"),
-        (b"\x89PopL".to_vec(), "cut off"),
-        (
-            b"no model".to_vec(),
-            "not a model that --save-to-file wrote",
-        ),
-        (
-            fs::read(&case.profile).unwrap(),
-            "leave --load-from-file out to read a profile.pop",
-        ),
-        (Vec::new(), "cut off"),
-    ];
-    for place in [40, 200, good.len() / 2, good.len() - 3] {
-        let mut bad = good.clone();
-        bad[place] ^= 0x10;
-        cases.push((bad, "altered"));
-    }
-    let mut endless = good.clone();
-    endless[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
-    cases.push((endless, "cut off"));
-    for (bytes, part) in cases {
-        let run = load(&bytes);
-        assert_eq!(run.code, 3, "{run:?}");
-        assert!(
-            run.err.contains("model: ") && run.err.contains(part),
-            "{part}: {run:?}"
-        );
-    }
-    for (part, place) in (0..40).map(|number| (number % 3, number * 29)) {
-        let run = load(&claiming_much(&good, part, place));
-        assert!(run.code <= 3, "{part} {place}: {run:?}");
-    }
-}
-
-/// Returns the file with the number 2^32 - 1 at a place of one of its parts, with a valid checksum.
-fn claiming_much(good: &[u8], part: usize, place: usize) -> Vec<u8> {
-    let word = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().unwrap()) as usize;
-    let (count, entry) = (word(12), 24 + 4 * part);
-    let before: usize = (0..part).map(|part| word(24 + 4 * part)).sum();
-    let from = 24 + 4 * count + before;
-    let mut content = good[from..from + word(entry)].to_vec();
-    let place = place % content.len();
-    content.splice(place..=place, *b"\xff\xff\xff\xff\x0f");
-    let mut file = good[..good.len() - 4].to_vec();
-    file.splice(from..from + word(entry), content.iter().copied());
-    file[entry..entry + 4].copy_from_slice(&(content.len() as u32).to_le_bytes());
-    let size = file.len() as u64 + 4;
-    file[16..24].copy_from_slice(&size.to_le_bytes());
-    let mut crc = flate2::Crc::new();
-    crc.update(&file);
-    file.extend(crc.sum().to_le_bytes());
-    file
-}
+use crate::support::{Run, Words, finish, model};
 
 /// Loads a fixture with this change. The result must be right, or be refused within the limits.
 fn changed(change: impl FnOnce(&mut Model)) -> Run {
@@ -106,7 +21,19 @@ fn changed(change: impl FnOnce(&mut Model)) -> Run {
     change(&mut model);
     let bytes = to_bytes(&model).unwrap();
     assert!(bytes.len() < 2 << 20, "{}", bytes.len());
-    load(&bytes)
+    let path = case.folder.path().join("model");
+    fs::write(&path, &bytes).unwrap();
+    let options = r"--load-from-file --solve --layer-name-regex=(?:Layer|layer)(\d+)";
+    let words = options.words().into_iter().map(OsStr::new);
+    let run = finish(&mut limited(
+        "",
+        &[path.as_os_str()]
+            .into_iter()
+            .chain(words)
+            .collect::<Vec<_>>(),
+    ));
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    run
 }
 
 /// Adds an operation group and one operation in it with this name.
@@ -163,8 +90,7 @@ fn saved_sets_that_contain_each_other() {
         }
         on_first_tile(model, sets.into_iter());
     });
-    assert_eq!(run.code, 3, "{run:?}");
-    assert!(run.err.contains("groups of layers"), "{run:?}");
+    run.exits(3).says("groups of layers");
 }
 
 #[test]
@@ -186,8 +112,7 @@ fn saved_variables_of_all_layers() {
             .for_each(|group| group.window = None);
         on_first_tile(model, (0..classes).map(|class| (class, set)));
     });
-    assert_eq!(run.code, 3, "{run:?}");
-    assert!(run.err.contains("groups of layers"), "{run:?}");
+    run.exits(3).says("groups of layers");
 }
 
 #[test]

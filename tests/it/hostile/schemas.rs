@@ -1,12 +1,12 @@
 //! Profiles that try to make SQLite run code or loop.
 
-use crate::hostile::cases::{Case, number, of_profile};
+use super::cases::{Case, number, of_profile};
 
 #[test]
 fn thousands_of_other_tables_change_nothing() {
-    let tables = (0..6000).map(|number| format!("CREATE TABLE extra{number} (a);"));
+    let tables = (0..3000).map(|number| format!("CREATE TABLE extra{number} (a);"));
     let sql = format!("BEGIN; {} COMMIT", tables.collect::<String>());
-    Case::new().sql(&sql).same("other tables");
+    Case::new().sql(&sql).same();
 }
 
 #[test]
@@ -17,55 +17,46 @@ fn schemas_that_run_code() {
         "CREATE INDEX words ON programs (upper(name)) WHERE id > 3",
     ];
     for sql in same {
-        Case::new().sql(sql).same(sql);
+        Case::new().sql(sql).same();
     }
-    for table in [
-        "programs",
-        "vars_info",
-        "memory_by_tile",
-        "program_types",
-        "target_info",
-    ] {
-        let sql = format!(
-            "ALTER TABLE {table} RENAME TO elsewhere;
-             CREATE VIEW {table} AS SELECT * FROM elsewhere"
-        );
-        let parts = [
-            &*format!("`{table}` is a view"),
-            "runs no code from files; give the profile.pop that Poplar wrote",
-        ];
-        Case::new().sql(&sql).refused(table, &parts);
-        let sql = format!(
-            "ALTER TABLE {table} RENAME TO elsewhere;
-             CREATE VIRTUAL TABLE {table} USING dbstat"
-        );
-        let parts = [&*format!("`{table}` is a virtual table"), "runs no code"];
-        Case::new().sql(&sql).refused(table, &parts);
-        let sql = format!(
-            "DROP TABLE {table}; PRAGMA writable_schema = ON;
-             INSERT INTO sqlite_schema
-             VALUES ('table', '{table}', '{table}', 0, 'CREATE VIRTUAL TABLE {table} USING no')"
-        );
-        Case::new().sql(&sql).refused(table, &parts);
+    for table in "programs vars_info memory_by_tile program_types target_info".split(' ') {
+        let renamed = format!("ALTER TABLE {table} RENAME TO elsewhere; CREATE");
+        let [view, virtual_table] =
+            ["a view", "a virtual table"].map(|what| format!("`{table}` is {what}"));
+        for (sql, is_what) in [
+            (
+                format!("{renamed} VIEW {table} AS SELECT * FROM elsewhere"),
+                &view,
+            ),
+            (
+                format!("{renamed} VIRTUAL TABLE {table} USING dbstat"),
+                &virtual_table,
+            ),
+            (
+                format!(
+                    "DROP TABLE {table}; PRAGMA writable_schema = ON;
+                     INSERT INTO sqlite_schema VALUES ('table', '{table}', '{table}', 0,
+                                                       'CREATE VIRTUAL TABLE {table} USING no')"
+                ),
+                &virtual_table,
+            ),
+        ] {
+            let reason = "runs no code from files; give the profile.pop that Poplar wrote";
+            Case::new().sql(&sql).refused(&[is_what, reason]);
+        }
     }
     let computed = "ALTER TABLE programs RENAME COLUMN name TO elsewhere;
                     ALTER TABLE programs ADD COLUMN name TEXT AS (hex(zeroblob(400000000)))";
-    Case::new()
-        .sql(computed)
-        .refused("computed", &["`name`", "`programs`", "computed"]);
+    let case = Case::new().sql(computed);
+    case.refused(&["`name`", "`programs`", "computed"]);
     let deep = format!("CREATE TABLE deep (x CHECK ({}1))", "- ".repeat(300));
-    Case::new()
-        .sql(&deep)
-        .refused("deep", &["SQLite cannot read"]);
+    Case::new().sql(&deep).refused(&["SQLite cannot read"]);
     let broken = "PRAGMA writable_schema = ON;
                   UPDATE sqlite_schema SET sql = 'CREATE TABLE ' || char(27, 10) || '[2J(x'
                   WHERE name = 'blocks'";
     let case = Case::new().sql(broken);
-    case.refused(
-        "a broken schema",
-        &["SQLite cannot read", "copy the profile again"],
-    );
-    assert!(!case.run(&["--solve"]).err.contains('\u{1b}'));
+    case.refused(&["SQLite cannot read", "copy the profile again"]);
+    assert!(!case.run("--solve").err.contains('\u{1b}'));
 }
 
 /// Puts `levels` levels of pages above the last leaf of a table. Each page has as many cells as
@@ -119,23 +110,10 @@ fn pages_that_lead_in_circles() {
         "eq_class_step",
         "exchange_regions",
     ] {
-        let case = multiply(Case::new(), table, 5);
-        let run = case.run(&["--solve"]);
-        assert_eq!(run.code, 3, "{run:?}");
-        assert!(
-            run.err.contains(table) && run.err.contains("copy the profile again"),
-            "{run:?}"
-        );
+        multiply(Case::new(), table, 5).refused(&[table, "copy the profile again"]);
     }
-}
-
-#[test]
-fn rows_that_share_pages() {
     let long = "UPDATE compute_sets SET name = hex(zeroblob(100000))
                 WHERE compute_set = (SELECT max(compute_set) FROM compute_sets)";
     let case = multiply(Case::new().sql(long), "compute_sets", 2);
-    case.refused(
-        "rows",
-        &["`compute_sets`", "hold more bytes than the whole file"],
-    );
+    case.refused(&["`compute_sets`", "hold more bytes than the whole file"]);
 }

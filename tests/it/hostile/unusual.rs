@@ -1,37 +1,29 @@
 //! Unusual but valid files: the right answer, or a refusal with the reason.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use ciborium::Value;
 use popliner::profile::encoding::{decode_list, encode_diff_rle, encode_list};
 use rusqlite::{Connection, params};
 
-use crate::hostile::cases::{Case, get, limited, number, set};
+use super::cases::{Case, SOLVE};
 use crate::support::models::{self, share};
-use crate::support::{cells, decode_diff_rle, finish};
+use crate::support::{cases, contexts, decode_diff_rle};
 
 #[test]
 fn machines_of_several_ipus_are_refused() {
-    let cases = [
-        ("two IPUs", "num_ipus = 2, num_tiles = 32", "2 IPUs"),
-        (
-            "a pipeline over four",
-            "num_ipus = 4, num_tiles = 64, ipus_per_replica = 4",
-            "4 IPUs",
-        ),
-        (
-            "two replicas of two IPUs",
-            "num_ipus = 4, num_tiles = 64, num_replicas = 2, ipus_per_replica = 2",
-            "replicas: 2",
-        ),
-    ];
-    for (what, values, part) in cases {
+    let list = "
+        num_ipus = 2, num_tiles = 32
+            2 IPUs
+        num_ipus = 4, num_tiles = 64, ipus_per_replica = 4
+            4 IPUs
+        num_ipus = 4, num_tiles = 64, num_replicas = 2, ipus_per_replica = 2
+            replicas: 2
+    ";
+    for (values, parts) in cases(list) {
         let case = Case::new().sql(&format!("UPDATE target_info SET {values}"));
-        case.refused(what, &[part, "compile the whole model for one IPU"]);
+        case.refused(&[parts[0], "compile the whole model for one IPU"]);
     }
 }
 
@@ -43,11 +35,7 @@ fn one_of_several_replicas_is_analysed() {
         "num_replicas = 2",
     ] {
         let case = Case::new().sql(&format!("UPDATE target_info SET {values}"));
-        let message = case.same(values);
-        assert!(
-            message.contains("2 identical replicas of one IPU each"),
-            "{message}"
-        );
+        case.same().says("2 identical replicas of one IPU each");
     }
     // Replicas that are all listed may differ.
     let case = Case::new().sql(
@@ -56,44 +44,39 @@ fn one_of_several_replicas_is_analysed() {
          UPDATE more SET tile = tile + 16;
          INSERT INTO memory_by_tile SELECT * FROM more;",
     );
-    case.refused(
-        "replicas listed each",
-        &["2 replicas", "32 tiles", "without replication"],
-    );
+    case.refused(&["2 replicas", "32 tiles", "without replication"]);
 }
 
-fn generated(options: &[&str]) -> Case {
-    let case = Case::new();
-    let options: Vec<String> = options.iter().map(|&option| option.into()).collect();
-    models::generate(case.folder.path(), &options);
-    fs::remove_file(case.folder.path().join("planted.json")).ok();
-    case
-}
-
+/// Models of other machines, of one layer, and of hundreds.
 #[test]
-fn a_mk1_and_other_tiles() {
-    for (tiles, bytes) in [(1216, 262_144), (1472, 638_976)] {
-        let tiles = format!("--tiles={tiles}");
-        let bytes = format!("--bytes-per-tile={bytes}");
-        let case = generated(&["--layers=2", "--vars-per-layer-tile=1", &tiles, &bytes]);
-        let run = case.run(&["--solve", "--memory-totals"]);
-        assert_eq!(run.code, 0, "{run:?}");
+fn small_and_large_models_are_solved() {
+    for options in [
+        "--layers=2 --tiles=1216 --bytes-per-tile=262144".to_owned(),
+        "--layers=2 --tiles=1472 --bytes-per-tile=638976".to_owned(),
+        "--layers=1 --tiles=4".to_owned(),
+        format!("--layers={} --tiles=4", 400 / share(2)),
+    ] {
+        let case = Case::new();
+        let options = format!("{options} --vars-per-layer-tile=1");
+        models::generate(case.folder.path(), &options);
+        let run = case.run("--solve --layer-breakdown");
+        assert!(run.code < 2, "{run:?}");
+        run.prints("# solve\n");
     }
+    // Each distinct name is a layer.
+    let run = Case::new().run("--solve --num-ipus=99 --layer-name-regex=(.+)");
+    assert!(run.code < 2, "{run:?}");
 }
 
 #[test]
 fn other_format_versions_are_read_with_a_warning() {
-    let cases = [("3, minor = 1", "3.1.0"), ("3, minor = 12", "3.12.0")];
-    for (values, part) in cases {
+    for (values, part) in [("3, minor = 1", "3.1.0"), ("3, minor = 12", "3.12.0")] {
         let sql = format!("UPDATE version_info SET major = {values}");
-        let message = Case::new().sql(&sql).same(values);
-        let warning = message.lines().find(|line| line.starts_with("warning: "));
-        assert!(warning.is_some_and(|line| line.contains(part)), "{message}");
+        Case::new().sql(&sql).same().warns(&[part]);
     }
     for (major, part) in [(4, "4.8.0"), (2, "2.8.0"), (0, "0.8.0")] {
-        let sql = format!("UPDATE version_info SET major = {major}");
-        let parts = [part, "reads only format 3", "record it with such an SDK"];
-        Case::new().sql(&sql).refused(part, &parts);
+        let case = Case::new().sql(&format!("UPDATE version_info SET major = {major}"));
+        case.refused(&[part, "reads only format 3", "record it with such an SDK"]);
     }
     // Before format 3.2, cycle estimates were in other columns.
     let case = Case::new().sql(
@@ -102,7 +85,7 @@ fn other_format_versions_are_read_with_a_warning() {
          ALTER TABLE program_type_do_exchange DROP COLUMN cycles_by_tile_ids;
          DROP TABLE compilation_cycles_by_tile;",
     );
-    assert!(case.same("before 3.2").contains("3.1.0"));
+    case.same().says("3.1.0");
 }
 
 #[test]
@@ -110,289 +93,157 @@ fn compilation_steps() {
     let one = "UPDATE programs SET compilation_step_id = 7;
                UPDATE control_programs SET compilation_step_id = 7;
                INSERT INTO compilation_steps VALUES (7, 'main');";
-    Case::new().sql(one).same("one compilation step");
+    Case::new().sql(one).same();
     let two = "INSERT INTO programs SELECT 1, id, variant, variant_index, children, name,
                                            debug_id, control_code_bytes_by_tile FROM programs;";
-    Case::new().sql(two).refused(
-        "two",
-        &["several compilation steps", "record each compilation"],
-    );
-}
-
-/// The oracle checks the numbers in other tests. Here it is enough that both ways to list a body's
-/// steps are read.
-#[test]
-fn function_bodies_once_and_for_each_call() {
-    for outlined in ["once", "per-call"] {
-        let case = generated(&["--layers=3", "--tiles=4", "--outlined", outlined]);
-        let run = case.run(&["--solve"]);
-        assert_eq!(run.code, 0, "{run:?}");
-    }
-}
-
-#[test]
-fn a_program_of_several_parents() {
-    let case = Case::new();
-    let leaf = "SELECT id FROM programs WHERE length(children) = 0 AND id < 128 AND debug_id > 0";
-    let leaf = number(&case.profile, leaf) as u8;
-    let sql = format!(
-        "UPDATE programs SET children = children || x'{:02x}' WHERE length(children) > 1",
-        0x80 | leaf
-    );
-    // A concatenation is text in SQLite.
-    let case = case
-        .sql(&sql)
-        .sql("UPDATE programs SET children = CAST(children AS BLOB)");
-    let run = case.run(&["--solve"]);
-    assert!(run.code < 2, "{run:?}");
+    let parts = ["several compilation steps", "record each compilation"];
+    Case::new().sql(two).refused(&parts);
 }
 
 #[test]
 fn odd_names() {
-    let long = "x".repeat(10_000);
-    let names = [
-        "",
-        ",;\t",
-        "\"'`",
-        "\n\r\n",
-        "層 ñ 🚀",
-        "=1+1",
-        "\u{1b}[2J\u{202e}",
-        &long,
-    ];
-    for name in names {
-        let case = Case::new().cbor(|_, strings| {
-            for string in strings.iter_mut() {
-                let text = string.as_text().unwrap();
-                *string = Value::Text(format!("{text}{name}"));
-            }
-        });
-        case.same(name);
-        let run = case.run(&["--operation-breakdown", "--format=csv"]);
-        assert_eq!(run.code, 0, "{name}: {run:?}");
-        assert!(!run.out.contains('\u{1b}') && !run.out.contains('\u{202e}'));
-        let plain = Case::new().run(&["--operation-breakdown", "--format=csv"]);
-        assert_eq!(cells(&run.out, ',').len(), cells(&plain.out, ',').len());
+    for name in ["", &"x".repeat(10_000), "層 ñ 🚀"] {
+        Case::new().names(|text| format!("{text}{name}")).same();
     }
-    let case = Case::new().cbor(|_, strings| strings.fill(Value::Text(String::new())));
-    let run = case.run(&["--operation-breakdown"]);
-    assert_eq!(run.code, 0, "{run:?}");
-    let run = case.run(&["--solve"]);
-    assert_eq!(run.code, 0, "{run:?}");
-    assert!(
-        run.err.contains("runs of steps between which little data"),
-        "{run:?}"
-    );
+    let case = Case::new().names(|_| String::new());
+    case.run("--operation-breakdown").exits(0);
+    let said = "runs of steps between which little data";
+    case.run("--solve").exits(0).says(said);
 }
 
 /// A regex finds layer names, so missing numbers change only names.
 #[test]
 fn layers_with_gaps() {
-    let case = Case::new().cbor(|_, strings| {
-        for string in strings.iter_mut() {
-            let text = string.as_text().unwrap();
-            let digits = text.rfind(|c: char| c.is_ascii_digit());
-            let spread = digits.map(|at| format!("{}7{}", &text[..=at], &text[at + 1..]));
-            *string = Value::Text(spread.unwrap_or(text.to_string()));
-        }
+    let case = Case::new().names(|text| {
+        let digit = text.rfind(|c: char| c.is_ascii_digit());
+        let spread = digit.map(|at| format!("{}7{}", &text[..=at], &text[at + 1..]));
+        spread.unwrap_or(text.to_string())
     });
-    let (run, plain) = (case.run(&["--solve"]), Case::new().run(&["--solve"]));
-    assert_eq!(run.code, plain.code, "{run:?}");
-    let bytes = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| line.contains("_mem\""));
+    let bytes = |case: Case| -> Vec<String> {
+        let run = case.run("--solve");
+        let lines = run.exits(0).out.lines();
+        let lines = lines.filter(|line| line.contains("_mem\""));
         lines.map(str::to_string).collect()
     };
-    assert_eq!(bytes(&run.out), bytes(&plain.out));
+    assert_eq!(bytes(case), bytes(Case::new()));
 }
 
-#[test]
-fn one_layer_and_hundreds() {
-    for layers in [1, 400 / share(2)] {
-        let layers = format!("--layers={layers}");
-        let case = generated(&[&layers, "--tiles=4", "--vars-per-layer-tile=1"]);
-        let run = case.run(&["--layer-breakdown", "--solve"]);
-        assert!(run.code < 2, "{run:?}");
-        assert!(run.out.contains("# solve\n"), "{run:?}");
-    }
-}
-
-#[test]
-fn a_layer_with_one_operation() {
-    // Each distinct name is a layer.
-    let case = Case::new();
-    let run = case.run(&["--solve", "--num-ipus=99", "--layer-name-regex=(.+)"]);
-    assert!(run.code < 2, "{run:?}");
-}
-
-const FAR: i64 = 1 << 40;
+const FAR: u64 = 1 << 40;
 
 #[test]
 fn ids_beyond_32_bits() {
+    let columns = "
+        vars_info var_id equivalence_class category
+        exchange_regions var_id id
+        program_type_do_exchange source_regions_id destination_regions_id
+        program_type_code_copy destination_regions_id
+        host_exchange_from_host regions_id
+        host_exchange_to_host regions_id
+        var_categories id
+        eq_classes id
+        eq_class_step eq_class_id step_id_from step_id_to
+        depth_first_steps id parent_step_id program_id
+        programs id debug_id
+        control_programs program
+        compute_sets compute_set debug_id
+        program_type_on_tile_execute compute_set
+        vertex_instances compute_set vertex_type
+        vertex_types id
+        memory_by_vertex_type vertex_type
+        memory_by_compute_set compute_set
+    ";
     let case = Case::new();
     let connection = Connection::open(&case.profile).unwrap();
-    let plus = |table: &str, columns: &[&str]| {
-        for column in columns {
+    for line in columns.trim().lines() {
+        let (table, columns) = line.trim().split_once(' ').unwrap();
+        for column in columns.split(' ') {
             let sql = format!("UPDATE {table} SET {column} = {column} + {FAR}");
             connection.execute(&sql, []).expect(&sql);
         }
-    };
-    plus("vars_info", &["var_id"]);
-    plus("exchange_regions", &["var_id", "id"]);
-    plus(
-        "program_type_do_exchange",
-        &["source_regions_id", "destination_regions_id"],
-    );
-    plus("program_type_code_copy", &["destination_regions_id"]);
-    plus("host_exchange_from_host", &["regions_id"]);
-    plus("host_exchange_to_host", &["regions_id"]);
-    plus("vars_info", &["equivalence_class", "category"]);
-    plus("var_categories", &["id"]);
-    plus("eq_classes", &["id"]);
-    plus(
-        "eq_class_step",
-        &["eq_class_id", "step_id_from", "step_id_to"],
-    );
-    plus("depth_first_steps", &["id", "parent_step_id", "program_id"]);
-    plus("programs", &["id", "debug_id"]);
-    plus("control_programs", &["program"]);
-    plus("compute_sets", &["compute_set", "debug_id"]);
-    plus("program_type_on_tile_execute", &["compute_set"]);
-    plus("vertex_instances", &["compute_set", "vertex_type"]);
-    plus("vertex_types", &["id"]);
-    plus("memory_by_vertex_type", &["vertex_type"]);
-    plus("memory_by_compute_set", &["compute_set"]);
+    }
+    let far = |ids: Vec<u64>| -> Vec<u64> { ids.iter().map(|id| id + FAR).collect() };
     blobs(&connection, "programs", "children", |blob| {
-        let ids = decode_list(blob, 10_000).unwrap();
-        encode_list(&ids.iter().map(|id| id + FAR as u64).collect::<Vec<_>>())
+        encode_list(&far(decode_list(blob, 10_000).unwrap()))
     });
     blobs(&connection, "compute_sets", "var_ids_diff_rle", |blob| {
-        let ids = decode_diff_rle(blob);
-        encode_diff_rle(&ids.iter().map(|id| id + FAR as u64).collect::<Vec<_>>())
+        encode_diff_rle(&far(decode_diff_rle(blob)))
     });
     let case = case.cbor(|contexts, _| {
         for context in contexts {
             for key in ["id", "parentId"] {
-                if let Some(id) = get(context, key).filter(|&id| id > 0) {
-                    set(context, key, Value::from(id + FAR as u64));
+                if let Some(id) = contexts::number(context, key).filter(|&id| id > 0) {
+                    contexts::set(context, key, id + FAR);
                 }
             }
         }
     });
-    case.same("ids beyond 32 bits");
+    case.same();
 }
 
+/// Changes all blobs of a column.
 fn blobs(connection: &Connection, table: &str, column: &str, change: impl Fn(&[u8]) -> Vec<u8>) {
     let sql = format!("SELECT rowid, {column} FROM {table} WHERE length({column}) > 0");
     let mut statement = connection.prepare(&sql).unwrap();
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
     let rows: Vec<(i64, Vec<u8>)> = rows.unwrap().map(Result::unwrap).collect();
+    let sql = format!("UPDATE {table} SET {column} = ?2 WHERE rowid = ?1");
     for (row, blob) in rows {
-        let sql = format!("UPDATE {table} SET {column} = ?2 WHERE rowid = ?1");
-        connection
-            .execute(&sql, params![row, change(&blob)])
-            .unwrap();
+        let changed = params![row, change(&blob)];
+        connection.execute(&sql, changed).unwrap();
     }
 }
 
 #[test]
 fn write_ahead_logs_and_journals() {
     let case = Case::new().sql("PRAGMA journal_mode = WAL; UPDATE programs SET name = name");
-    case.same("closed in WAL mode");
+    case.same();
+    // An empty log, and a journal that was kept.
     fs::write(case.folder.path().join("profile.pop-wal"), "").unwrap();
-    case.same("an empty log");
+    case.same();
     let journal = case.folder.path().join("profile.pop-journal");
     fs::write(&journal, [0; 512]).unwrap();
-    case.same("a journal that was kept");
+    case.same();
     fs::write(&journal, b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7 and more").unwrap();
-    case.refused(
-        "a hot journal",
-        &["changes are waiting in", "profile.pop-journal"],
-    );
-    let case = Case::new();
+    case.refused(&["changes are waiting in", "profile.pop-journal"]);
+    let mut case = Case::new();
     let writer = Connection::open(&case.profile).unwrap();
     let writing = "PRAGMA journal_mode = WAL; DELETE FROM vars_info WHERE var_id > 900";
     writer.execute_batch(writing).unwrap();
-    case.refused(
-        "being written",
-        &["changes are waiting in", "profile.pop-wal"],
-    );
+    let waiting = ["changes are waiting in", "profile.pop-wal"];
+    case.refused(&waiting);
     // SQLite keeps its log beside the file that a link leads to.
-    let link = case.folder.path().join("inner");
-    fs::create_dir(&link).unwrap();
-    symlink(&case.profile, link.join("linked.pop")).unwrap();
-    let arguments = [
-        link.join("linked.pop"),
-        case.debug.clone(),
-        "--solve".into(),
-    ];
-    let arguments: Vec<&OsStr> = arguments.iter().map(|a| a.as_os_str()).collect();
-    let run = finish(&mut limited("", &arguments));
-    assert_eq!(run.code, 3, "{run:?}");
-    assert!(run.err.contains("profile.pop-wal"), "{run:?}");
-}
-
-#[test]
-fn odd_paths() {
-    let names: [&[u8]; 7] = [
-        b"with space",
-        b"what?mode=rw",
-        b"a#b",
-        b"100%25",
-        b"\xff\xfe",
-        b"new\nline",
-        b"-dash",
-    ];
-    for name in names {
-        let mut case = Case::new();
-        let path = case.folder.path().join(OsStr::from_bytes(name));
-        fs::rename(&case.profile, &path).unwrap();
-        case.profile = path;
-        case.same(&String::from_utf8_lossy(name));
-        case.sql("DROP TABLE programs")
-            .refused("its message", &["`programs`"]);
-    }
+    let inner = case.folder.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let link = inner.join("linked.pop");
+    symlink(&case.profile, &link).unwrap();
+    case.profile = link;
+    case.refused(&waiting);
 }
 
 #[test]
 fn links_pipes_and_devices() {
     let mut case = Case::new();
-    let link = case.folder.path().join("link");
+    let file = |case: &Case, name: &str| case.folder.path().join(name);
+    let link = file(&case, "link");
     symlink(&case.profile, &link).unwrap();
     case.profile = link;
-    case.same("a link");
-    let pipe = case.folder.path().join("pipe");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    case.same();
+    let pipe = file(&case, "pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
     let bytes = fs::read(&case.debug).unwrap();
-    case.debug = pipe.clone();
-    let writer = std::thread::spawn(move || fs::write(pipe, bytes));
-    let run = case.run(crate::hostile::cases::SOLVE);
+    case.debug.clone_from(&pipe);
+    let to = pipe.clone();
+    let writer = std::thread::spawn(move || fs::write(to, bytes));
+    let run = case.run(SOLVE);
     writer.join().unwrap().unwrap();
-    assert_eq!(
-        run.out,
-        Case::new().run(crate::hostile::cases::SOLVE).out,
-        "{run:?}"
-    );
+    assert_eq!(run.out, Case::new().run(SOLVE).out, "{run:?}");
     let mut case = Case::new();
-    for path in [case.folder.path().join("pipe"), "/dev/zero".into()] {
-        if !path.exists() {
-            assert!(
-                Command::new("mkfifo")
-                    .arg(&path)
-                    .status()
-                    .unwrap()
-                    .success()
-            );
-        }
+    for path in [pipe, "/dev/zero".into()] {
         case.profile = path;
-        case.refused("no file", &["a pipe or a device", "must be a file"]);
+        case.refused(&["a pipe or a device", "must be a file"]);
     }
     let mut case = Case::new();
     case.debug = "/dev/zero".into();
-    case.refused("an endless device", &["/dev/zero", "not a debug.cbor"]);
+    case.refused(&["/dev/zero", "not a debug.cbor"]);
 }

@@ -1,15 +1,13 @@
 //! Weights with an accumulator: all weights that an operation updates, whatever its name.
 
-use std::fs;
 use std::ops::Range;
 
-use ciborium::Value;
 use popliner::memory::{MemoryModel, Pipeline, Recompute, Schedule};
 use popliner::model::{Layering, Model, Pass, Placement, PlacementOptions};
 use tempfile::TempDir;
 
 use crate::support::models::{generate, pairs, share};
-use crate::support::{self, change_texts};
+use crate::support::{self, contexts};
 
 const FRAMEWORKS: [&str; 3] = ["popart", "poptorch", "tensorflow"];
 const OPTIMISERS: [&str; 4] = ["sgd", "adam-each", "adam-sets", "adam-fused"];
@@ -20,14 +18,9 @@ fn model(framework: &str, optimiser: &str, change: impl Fn(&mut String)) -> Mode
         "--framework {framework} --mode training --optimiser {optimiser} --layers 4 \
          --tiles 4 --vars-per-layer-tile 6 --page-size 1024 --gradient-norm --seed 5"
     );
-    let options: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
     let folder = TempDir::new().expect("a folder");
     let [profile, debug] = generate(folder.path(), &options);
-    let mut document: Value = ciborium::from_reader(&*fs::read(&debug).unwrap()).expect("CBOR");
-    change_texts(&mut document, &mut |text| change(text));
-    let mut bytes = Vec::new();
-    ciborium::into_writer(&document, &mut bytes).expect("CBOR");
-    fs::write(&debug, bytes).expect("a file");
+    contexts::change_texts(&debug, change);
     support::model(&profile, &debug)
 }
 

@@ -5,6 +5,7 @@
 //! `cargo test` has 23 tiles for each IPU, a 64th, with full sizes on each tile. `TILES=1472 cargo
 //! test --release --test it bert_large` has all tiles.
 
+use super::{number, stages};
 use crate::support::{model_in, popliner};
 use popliner::memory::MemoryModel;
 use popliner::model::{Layering, Placement, PlacementOptions};
@@ -48,26 +49,27 @@ fn on_an_ipu(bytes: u64, tiles: u64) -> u64 {
     (bytes * TILES_OF_IPU / tiles + MIB / 2) / MIB
 }
 
-/// Returns the exit code and the report of a run.
-fn run(folder: &Path, more: &[&str]) -> (i32, Value) {
-    let file = |name: &str| folder.join(name).display().to_string();
-    let [profile, report] = ["profile.pop", "report.json"].map(file);
-    let options = [&profile, "--num-ipus=4", "-q", "--export-json", &report];
-    let run = popliner([&options[..], more].concat());
-    let json = std::fs::read(report).unwrap_or_else(|error| panic!("{error}: {run:?}"));
-    (run.code, serde_json::from_slice(&json).expect("JSON"))
+/// Returns the exit code and the report of a run with a checkpoint for each layer.
+fn run(folder: &Path, more: &str) -> (i32, Value) {
+    let profile = folder.join("profile.pop").display().to_string();
+    let options = "--num-ipus=4 -q --export-json=- --recompute=layer --objective=time";
+    let words = options.split(' ').chain(more.split(' '));
+    let run = popliner([&*profile].into_iter().chain(words));
+    (run.code, run.report())
 }
 
 /// Returns the number of layers on each IPU.
 fn layers_per_ipu(report: &Value) -> Vec<u64> {
-    let stages = report["split"]["stages"].as_array().expect("stages");
-    let names = stages.iter().map(|stage| stage["layers"].as_array());
     let is_layer = |name: &&Value| {
         name.as_str()
             .is_some_and(|name| name.parse::<u32>().is_ok())
     };
-    names
-        .map(|names| names.expect("layers").iter().filter(is_layer).count() as u64)
+    let layers = stages(report)
+        .iter()
+        .map(|stage| stage["layers"].as_array());
+    let count = |layers: &Vec<Value>| layers.iter().filter(is_layer).count() as u64;
+    layers
+        .map(|layers| count(layers.expect("layers")))
         .collect()
 }
 
@@ -85,17 +87,15 @@ fn it_fits_on_four_ipus_as_published() {
     assert_eq!(on_an_ipu(state[1..8].iter().sum(), tiles()), 673);
     assert_eq!(on_an_ipu(state[0] * WORDS / ROWS, tiles()), 238);
 
-    let time = ["--recompute=layer", "--objective=time"];
-    let (code, on_chip) = run(folder.path(), &[&time[..], &["--solve"]].concat());
+    let (code, on_chip) = run(folder.path(), "--solve");
     assert_eq!((code, &on_chip["split"]["fits"]), (1, &Value::Bool(false)));
-    let off_chip = [&time[..], &["--optimizer-state=off-chip"]].concat();
-    let published = [&off_chip[..], &["--check-splits=2,9,16"]].concat();
-    let (code, published) = run(folder.path(), &published);
+    let published = "--optimizer-state=off-chip --check-splits=2,9,16";
+    let (code, published) = run(folder.path(), published);
     assert_eq!(layers_per_ipu(&published), [3, 7, 7, 7]);
     assert_eq!(code, 0, "{}", published["split"]);
-    the_table_of_words_takes_most(&published["split"]["stages"][0]["pipeline"]["update"]);
+    the_table_of_words_takes_most(&stages(&published)[0]["pipeline"]["update"]);
 
-    let (code, best) = run(folder.path(), &[&off_chip[..], &["--solve"]].concat());
+    let (code, best) = run(folder.path(), "--optimizer-state=off-chip --solve");
     assert_eq!(code, 0);
     let found = layers_per_ipu(&best);
     let differs = found.iter().zip([3u64, 7, 7, 7]);
@@ -104,9 +104,9 @@ fn it_fits_on_four_ipus_as_published() {
 }
 
 fn the_table_of_words_takes_most(update: &Value) {
-    let number = |name: &str| update[name].as_u64().expect("a number");
     assert_eq!(update["weights"][0], "Embedding_Dict");
-    let [taken, spared] = [number("taken"), number("bytes") - number("at_least")];
+    let [taken, most, least] = ["taken", "bytes", "at_least"].map(|name| number(&update[name]));
+    let spared = most - least;
     let both = [taken, taken - spared].map(|bytes| on_an_ipu(bytes, 1));
     assert_eq!(both, [477, 358]);
 }

@@ -2,7 +2,6 @@
 
 mod advice;
 mod bert_large;
-mod every_configuration;
 mod facts;
 mod micro_batch;
 mod objectives;
@@ -10,3 +9,34 @@ mod pipelines;
 mod plan;
 mod state;
 mod ties;
+mod usage;
+
+use crate::support::run_fixture;
+use serde_json::Value;
+
+/// A fixture that trains in a pipeline.
+const TRAINING: &str = "training-pipeline";
+
+/// Returns the exit code and the report of a run on a fixture.
+fn report(fixture: &str, options: &str) -> (i32, Value) {
+    let run = run_fixture(fixture, &format!("{options} -q --export-json=-"));
+    (run.code, run.report())
+}
+
+fn stages(report: &Value) -> &[Value] {
+    report["split"]["stages"].as_array().expect("stages")
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Returns the bytes on the fullest tile of each stage.
+fn peaks(report: &Value) -> Vec<u64> {
+    let stages = stages(report).iter();
+    stages
+        .map(|stage| number(&stage["fullest_tile"]["bytes"]))
+        .collect()
+}

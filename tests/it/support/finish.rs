@@ -1,6 +1,7 @@
 //! Runs commands to their end with their output. A command that hangs is ended.
 
 use super::messages;
+use super::run::Run;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,14 +10,6 @@ use std::time::{Duration, Instant};
 
 /// A command that takes this long hangs. No test depends on speed: see `benches`.
 const PATIENCE: Duration = Duration::from_secs(300);
-
-/// How a run ended, and its output.
-#[derive(Debug, Clone)]
-pub struct Run {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
-}
 
 /// Returns a command without input, whose output is kept.
 pub fn piped(program: impl AsRef<OsStr>) -> Command {
@@ -60,7 +53,8 @@ fn end(mut child: Child) -> Run {
     let code = code.unwrap_or_else(|| panic!("ended by a signal: {status}, {err}"));
     assert!(!err.contains("panicked"), "{err}");
     messages::check(&err);
-    Run { code, out, err }
+    let of = String::new();
+    Run { of, code, out, err }
 }
 
 fn read(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {

@@ -1,11 +1,14 @@
 //! Runs the tool, and reads its output.
 
+pub mod contexts;
 mod finish;
 pub mod messages;
 pub mod models;
 pub mod mutations;
+mod run;
 mod skipped;
 pub mod vary;
+mod words;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -23,8 +26,10 @@ use popliner::model::Model;
 use popliner::profile::Profile;
 use popliner::profile::encoding::Runs;
 
-pub use finish::{Run, finish, finish_unread, piped, try_finish};
+pub use finish::{finish, finish_unread, piped, try_finish};
+pub use run::Run;
 pub use skipped::skip;
+pub use words::{Words, cases};
 
 /// The forms of `--emit`.
 pub const FORMS: [&str; 7] = [
@@ -70,22 +75,6 @@ pub fn each<T: Sync, R: Send>(cases: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R
     });
     all.sort_by_key(|entry| entry.0);
     all.into_iter().map(|entry| entry.1).collect()
-}
-
-/// Changes all texts of a CBOR document except the keys of its maps.
-pub fn change_texts(value: &mut ciborium::Value, change: &mut impl FnMut(&mut String)) {
-    use ciborium::Value;
-    match value {
-        Value::Text(text) => change(text),
-        Value::Array(values) => values
-            .iter_mut()
-            .for_each(|item| change_texts(item, change)),
-        Value::Map(entries) => {
-            let values = entries.iter_mut().map(|(_, value)| value);
-            values.for_each(|value| change_texts(value, change));
-        }
-        _ => {}
-    }
 }
 
 /// All fixtures that can be split.
@@ -185,16 +174,16 @@ pub const DEFAULT_REGEX: &str =
     r"--layer-name-regex=(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
 
 /// Runs the tool on a fixture.
-pub fn run_fixture(fixture: &str, options: &[&str]) -> Run {
+pub fn run_fixture(fixture: &str, options: &(impl Words + ?Sized)) -> Run {
     let profile = profile(fixture);
-    let fixed = [profile.to_str().expect("a plain path")];
-    popliner(fixed.iter().chain(options))
+    let profile = profile.to_str().expect("a plain path");
+    popliner([&[profile][..], &options.words()].concat())
 }
 
 /// Runs the tool on a fixture, or returns the run of an earlier test with the same options.
-pub fn run_once<S: AsRef<str>>(fixture: &str, options: &[S]) -> Run {
+pub fn run_once(fixture: &str, options: &(impl Words + ?Sized)) -> Run {
     static RUNS: Mutex<BTreeMap<Vec<String>, Run>> = Mutex::new(BTreeMap::new());
-    let options: Vec<&str> = options.iter().map(AsRef::as_ref).collect();
+    let options = options.words();
     let key = [&[fixture], &options[..]].concat();
     let key: Vec<String> = key.into_iter().map(String::from).collect();
     let earlier = RUNS.lock().expect("no panic").get(&key).cloned();

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Words;
+
 /// Reproducible pseudorandom numbers (SplitMix64).
 pub struct Random(pub u64);
 
@@ -119,7 +121,7 @@ fn sized(
 }
 
 /// Writes the model of these options into a folder, and returns both files.
-pub fn generate(folder: &Path, options: &[String]) -> [PathBuf; 2] {
-    synthesize::write(folder, options).expect("both files");
+pub fn generate(folder: &Path, options: &(impl Words + ?Sized)) -> [PathBuf; 2] {
+    synthesize::write(folder, options.words()).expect("both files");
     ["profile.pop", "debug.cbor"].map(|name| folder.join(name))
 }

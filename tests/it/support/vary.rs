@@ -2,12 +2,13 @@
 //! does not write: shared or nested programs and functions, steps with other ids, and moved
 //! contexts.
 
-use std::fs;
 use std::path::Path;
 
 use ciborium::Value;
+use popliner::profile::encoding::push_varint;
 use rusqlite::{Connection, params};
 
+use super::contexts::{self, field, remove, set};
 use super::models::Random;
 
 /// Makes some of the changes below.
@@ -77,10 +78,10 @@ fn programs(connection: &Connection, condition: &str) -> Vec<i64> {
 /// Appends a program to the children of another.
 fn add_child(connection: &Connection, parent: i64, child: i64) {
     let sql = "SELECT children FROM programs WHERE id = ?1";
-    let children: Vec<u8> = connection
+    let mut children: Vec<u8> = connection
         .query_row(sql, [parent], |row| row.get(0))
         .unwrap();
-    let children = [children, varint(child as u64)].concat();
+    push_varint(&mut children, child as u64);
     let sql = "UPDATE programs SET children = ?2 WHERE id = ?1";
     connection.execute(sql, params![parent, children]).unwrap();
 }
@@ -228,40 +229,26 @@ fn renumber_steps(connection: &Connection) {
     connection.execute_batch(statements).unwrap();
 }
 
-fn varint(mut value: u64) -> Vec<u8> {
-    let mut bytes = vec![0x80 | (value & 0x7f) as u8];
-    value >>= 7;
-    while value > 0 {
-        bytes.insert(0, (value & 0x7f) as u8);
-        value >>= 7;
-    }
-    bytes
-}
-
 /// Changes some contexts: removes fields, and adds some.
 pub fn contexts(path: &Path, random: &mut Random) {
-    let mut document: Value = ciborium::from_reader(&*fs::read(path).unwrap()).unwrap();
-    let list = &mut document.as_map_mut().unwrap()[0].1;
-    let list = list.as_array_mut().unwrap();
-    let ids: Vec<Value> = list.iter().map(|context| field(context, "id")).collect();
-    let of_popart = |context: &&Value| field(context, "layer") == "popart".into();
-    let popart = list.iter().filter(of_popart);
-    let popart: Vec<Value> = popart.map(|context| field(context, "id")).collect();
-    let many_pairs = random.once_in(3);
-    for context in list {
-        if of_popart(&&*context) {
-            change_popart(context, &popart, random);
-            if many_pairs && random.once_in(2) {
-                set_pairs(context, &popart, random);
+    contexts::change(path, |list, _| {
+        let ids: Vec<Value> = list.iter().map(|context| field(context, "id")).collect();
+        let is_of_popart = |context: &Value| field(context, "layer") == "popart".into();
+        let popart = list.iter().filter(|context| is_of_popart(context));
+        let popart: Vec<Value> = popart.map(|context| field(context, "id")).collect();
+        let many_pairs = random.once_in(3);
+        for context in list {
+            if is_of_popart(context) {
+                change_popart(context, &popart, random);
+                if many_pairs && random.once_in(2) {
+                    set_pairs(context, &popart, random);
+                }
+            }
+            if field(context, "layer") != "onnx".into() {
+                change_any(context, &ids, random);
             }
         }
-        if field(context, "layer") != "onnx".into() {
-            change_any(context, &ids, random);
-        }
-    }
-    let mut bytes = Vec::new();
-    ciborium::into_writer(&document, &mut bytes).unwrap();
-    fs::write(path, bytes).unwrap();
+    });
 }
 
 /// Changes a context of any layer. `onnx` is left out: as a root it would be an operation, and its
@@ -280,9 +267,9 @@ fn change_any(context: &mut Value, ids: &[Value], random: &mut Random) {
 /// Changes fields that only PopART contexts have.
 fn change_popart(context: &mut Value, popart: &[Value], random: &mut Random) {
     match random.below(20) {
-        0 => set(context, "tensorId", "weight/3".into()),
-        1 => set(context, "instanceId", "77".into()),
-        2 => set(context, "opid", "ai.graphcore.Call:1".into()),
+        0 => set(context, "tensorId", "weight/3"),
+        1 => set(context, "instanceId", "77"),
+        2 => set(context, "opid", "ai.graphcore.Call:1"),
         3 => {
             let inputs = ["layer.1.weight", "layer.2.bias", "word_embeddings", "mask"];
             let inputs = (0..random.below(3)).map(|_| random.one_of(&inputs).into());
@@ -303,27 +290,10 @@ fn set_pairs(context: &mut Value, ids: &[Value], random: &mut Random) {
         ("replacedDebugContextIds", replaced),
     ] {
         let list: Vec<String> = ids.iter().map(text).collect();
-        set(context, key, format!("[{}]", list.join(",")).into());
+        set(context, key, format!("[{}]", list.join(",")));
     }
 }
 
 fn text(id: &Value) -> String {
     i128::from(id.as_integer().unwrap()).to_string()
-}
-
-/// Returns a field, or null.
-fn field(context: &Value, key: &str) -> Value {
-    let mut fields = context.as_map().unwrap().iter();
-    let found = fields.find(|(name, _)| name.as_text() == Some(key));
-    found.map_or(Value::Null, |(_, value)| value.clone())
-}
-
-fn remove(context: &mut Value, key: &str) {
-    let fields = context.as_map_mut().unwrap();
-    fields.retain(|(name, _)| name.as_text() != Some(key));
-}
-
-fn set(context: &mut Value, key: &str, value: Value) {
-    remove(context, key);
-    context.as_map_mut().unwrap().push((key.into(), value));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::models::generate;
-use crate::support::{change_texts, copy, debug, root};
+use crate::support::{contexts, copy, debug, root};
 use ciborium::Value;
 use rusqlite::{Connection, params};
 
@@ -35,31 +35,15 @@ pub fn with_sql(name: &'static str, sql: &'static str) -> Files {
 
 /// Copies a fixture and changes its contexts.
 pub fn with_contexts(name: &'static str, change: fn(&mut Vec<Value>)) -> Files {
-    changed(name, move |[_, debug]| change_contexts(debug, change))
-}
-
-fn change_contexts(debug: &Path, change: fn(&mut Vec<Value>)) {
-    change_document(debug, |document| {
-        let entries = document.as_map_mut().expect("two entries");
-        change(entries[0].1.as_array_mut().expect("contexts"));
-    });
-}
-
-fn change_document(debug: &Path, change: impl FnOnce(&mut Value)) {
-    let bytes = fs::read(debug).expect("a file");
-    let mut document: Value = ciborium::from_reader(&*bytes).expect("CBOR");
-    change(&mut document);
-    let mut bytes = Vec::new();
-    ciborium::into_writer(&document, &mut bytes).expect("CBOR");
-    fs::write(debug, bytes).expect("a file");
+    changed(name, move |[_, debug]| {
+        contexts::change(debug, |contexts, _| change(contexts));
+    })
 }
 
 /// Copies a fixture with other names of operations and compute sets.
 pub fn renamed(name: &'static str, rename: fn(&str) -> String) -> Files {
     changed(name, move |[profile, debug]| {
-        change_document(debug, |document| {
-            change_texts(document, &mut |text| *text = rename(text));
-        });
+        contexts::change_texts(debug, |text| *text = rename(text));
         rename_compute_sets(profile, rename);
     })
 }
@@ -117,23 +101,12 @@ pub fn folder(
 /// replaced.
 pub fn outlined(framework: &'static str) -> Files {
     Box::new(move |folder| {
-        let options = [
-            ["--framework", framework],
-            ["--mode", "inference"],
-            ["--outlined", "once"],
-            ["--layers", "6"],
-            ["--tiles", "4"],
-        ];
-        let options: Vec<String> = options.concat().iter().map(|&text| text.into()).collect();
-        let [profile, debug] = generate(folder, &options);
-        change_contexts(&debug, |contexts| {
+        let model = "--mode inference --outlined once --layers 6 --tiles 4";
+        let [profile, debug] = generate(folder, &format!("--framework {framework} {model}"));
+        contexts::change(&debug, |contexts, _| {
             for context in contexts {
-                let fields = context.as_map_mut().expect("a map");
-                let is_pair = |key: &Value| {
-                    let key = key.as_text().unwrap_or("");
-                    key == "outlinedDebugContextIds" || key == "replacedDebugContextIds"
-                };
-                fields.retain(|(key, _)| !is_pair(key));
+                contexts::remove(context, "outlinedDebugContextIds");
+                contexts::remove(context, "replacedDebugContextIds");
             }
         });
         profile
@@ -148,11 +121,7 @@ pub fn empty(debug: &Path) {
 
 /// Removes every seventh context.
 pub fn drop_some(contexts: &mut Vec<Value>) {
-    let id = |context: &Value| {
-        let fields = context.as_map().expect("a map");
-        let id = fields.iter().find(|(name, _)| name.as_text() == Some("id"));
-        id.and_then(|(_, id)| id.as_integer()).map(i128::from)
-    };
+    let id = |context: &Value| contexts::number(context, "id");
     contexts.retain(|context| id(context).is_none_or(|id| id % 7 != 0));
 }
 

@@ -1,0 +1,117 @@
+//! A saved file in place of the profile: every option prints the same, also with other regexes and
+//! orders. `src/saved/tests` alters such files.
+
+use crate::support::models::pairs;
+use crate::support::{FIXTURES, Run, model, one_line, popliner, run_fixture, sample_pair};
+use popliner::saved;
+use std::path::Path;
+
+const OPTIONS: [&str; 14] = [
+    "--operation-breakdown",
+    "--layer-breakdown --format=csv",
+    "--memory-totals",
+    "--memory-totals --tiles=3,1",
+    "--memory-affinity",
+    "--interlayer-communication",
+    "--diagnose",
+    "--diagnose --memory-model=classic",
+    "--solve --num-ipus=4 -v",
+    "--solve --memory-model=classic --layer-order=natural",
+    "--solve --solver=greedy --reserve=5%",
+    "--solve --out-on=first --mem-per-tile=500000",
+    r"--layer-breakdown --layer-name-regex=(?i)layer\D?(\d)|blocks/(\d)",
+    "--solve --diagnose --memory-affinity",
+];
+
+fn save(fixture: &str, file: &Path) {
+    let run = run_fixture(fixture, &["--save-to-file", file.to_str().unwrap(), "-q"]);
+    assert_eq!(run.exits(0).out, "", "{run:?}");
+}
+
+/// Runs the tool on a saved file.
+fn on(file: &Path, options: &str) -> Run {
+    let file = file.to_str().unwrap();
+    popliner([file].into_iter().chain(options.split_whitespace()))
+}
+
+/// Checks that two runs printed the same, apart from commands to copy, which have the path.
+fn is_same(loaded: &Run, fresh: &Run) {
+    let messages = |run: &Run| -> Vec<String> {
+        let is_other = |line: &&str| {
+            line.contains(" popliner ") || line.contains("The most memory is missing")
+        };
+        let lines = run.err.lines().filter(|line| !is_other(line));
+        lines.map(String::from).collect()
+    };
+    assert_eq!((loaded.code, &loaded.out), (fresh.code, &fresh.out));
+    assert_eq!(messages(loaded), messages(fresh));
+}
+
+#[test]
+fn every_option_prints_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = FIXTURES.map(|fixture| {
+        let file = folder.path().join(fixture);
+        save(fixture, &file);
+        (fixture, file)
+    });
+    for ((fixture, file), options) in pairs(&files, &OPTIONS, 4) {
+        let loaded = on(file, &format!("--load-from-file {options}"));
+        is_same(&loaded, &run_fixture(fixture, *options));
+    }
+}
+
+#[test]
+fn mix_ups_of_profiles_and_saved_files_are_named() {
+    let loaded = run_fixture("poplar-mlp", "--load-from-file --solve");
+    loaded.exits(3).says("--load-from-file");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.saved");
+    save("poplar-mlp", &file);
+    for (options, message) in [
+        ("fixtures/poplar-mlp/debug.cbor --solve", "leave DEBUG out"),
+        (
+            "fixtures/poplar-mlp/debug.cbor --solve --load-from-file",
+            "leave DEBUG out",
+        ),
+        ("--fit", "--fit judges a profile"),
+    ] {
+        let run = on(&file, options);
+        assert!(one_line(&run, 2).contains(message), "{run:?}");
+    }
+}
+
+/// A saved model is recognized by its first bytes, without an option.
+#[test]
+fn a_saved_model_is_known_and_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, again] = ["model.saved", "again.saved"].map(|name| folder.path().join(name));
+    save("poplar-mlp", &file);
+    let options = "--solve --num-ipus=4";
+    let expected = run_fixture("poplar-mlp", options);
+    for path in [&file, &again] {
+        let save = format!("{options} --save-to-file={}", path.display());
+        is_same(&on(&file, &save), &expected);
+    }
+    let whole = std::fs::read(&file).unwrap();
+    assert_eq!(whole, std::fs::read(again).unwrap());
+    for (length, message) in [(3, "cut off"), (100, "cut off"), (0, "the file is empty")] {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        let run = on(&file, "");
+        assert!(one_line(&run, 3).contains(message), "{length}: {run:?}");
+    }
+}
+
+#[test]
+fn the_real_sample_is_far_smaller() {
+    let Some([profile, debug]) = sample_pair() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("firehose.saved");
+    let model = model(&profile, &debug);
+    saved::save(&model, &path).unwrap();
+    assert_eq!(saved::load(&path).unwrap(), model);
+    let size = |path: &Path| path.metadata().unwrap().len();
+    assert!(size(&path) * 50 < size(&profile), "{}", size(&path));
+}

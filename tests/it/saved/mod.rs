@@ -1,4 +1,0 @@
-//! Saved files in place of the profile.
-
-mod file_size;
-mod options;

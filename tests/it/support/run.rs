@@ -1,0 +1,77 @@
+//! A finished run, and checks of it. Each check returns the run, so that several follow each other.
+
+use serde_json::Value;
+
+/// How a run ended, and its output. All of it is printed if a check fails.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What a case ran, where the options alone do not tell it.
+    pub of: String,
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Run {
+    /// Checks the exit code.
+    #[track_caller]
+    pub fn exits(&self, code: i32) -> &Self {
+        assert_eq!(self.code, code, "{}: {self:?}", self.of);
+        self
+    }
+
+    /// Checks that standard error has this text.
+    #[track_caller]
+    pub fn says(&self, text: &str) -> &Self {
+        assert!(self.err.contains(text), "{}: {text:?} in {self:?}", self.of);
+        self
+    }
+
+    /// Checks that standard output has this text.
+    #[track_caller]
+    pub fn prints(&self, text: &str) -> &Self {
+        assert!(self.out.contains(text), "{}: {text:?} in {self:?}", self.of);
+        self
+    }
+
+    /// Checks that there is no result, and that the last line is an error with all these parts.
+    #[track_caller]
+    pub fn refuses(&self, code: i32, parts: &[&str]) -> &Self {
+        self.exits(code);
+        assert_eq!(self.out, "", "{}: {self:?}", self.of);
+        let line = self.err.lines().last().expect("a message");
+        let has_all = parts.iter().all(|part| line.contains(part));
+        assert!(
+            line.starts_with("error: ") && has_all,
+            "{}: {parts:?} in {self:?}",
+            self.of
+        );
+        self
+    }
+
+    /// Checks that a warning has all these parts.
+    #[track_caller]
+    pub fn warns(&self, parts: &[&str]) -> &Self {
+        let is_it = |line: &str| {
+            line.starts_with("warning: ") && parts.iter().all(|part| line.contains(part))
+        };
+        assert!(
+            self.err.lines().any(is_it),
+            "{}: {parts:?} in {self:?}",
+            self.of
+        );
+        self
+    }
+
+    /// Returns the JSON report, which standard output has alone or in its own section.
+    #[track_caller]
+    pub fn report(&self) -> Value {
+        let section = self.out.split_once("# export-json\n");
+        let text = section.map_or(&*self.out, |(_, text)| text);
+        let mut values = serde_json::Deserializer::from_str(text).into_iter();
+        match values.next() {
+            Some(Ok(report)) => report,
+            other => panic!("{}: {other:?} in {self:?}", self.of),
+        }
+    }
+}
