@@ -4,7 +4,7 @@
 use popliner::memory::{MemoryModel, Parts};
 use popliner::profile::{LiveClasses, NEVER_LIVE, Profile, ProgramKind, TileBytes};
 
-use super::subject::{Subject, each_fixture, each_generated};
+use super::subject::{Subject, whole};
 
 /// Categories of data that the operations of the model must own.
 const USER_DATA: [&str; 5] = [
@@ -19,8 +19,7 @@ const USER_DATA: [&str; 5] = [
 fn attributed(subject: &Subject, profile: Profile) -> Parts {
     let model = subject.changed(profile);
     let placement = subject.placement();
-    let memory = MemoryModel::new(&model, &placement).expect("few sets");
-    memory.stages(std::slice::from_ref(&(0..memory.layers())))[0].sums()
+    whole(&MemoryModel::new(&model, &placement).expect("few sets")).sums()
 }
 
 /// Returns the bytes of a category that layers and places own, and all its bytes. The profile is
@@ -85,12 +84,11 @@ fn owned_code(profile: &Profile, recorded: &TileBytes) -> [u64; 3] {
             ProgramKind::DoExchange(code) => Some(code),
             _ => None,
         });
-    let exchanges: Vec<&TileBytes> = exchanges.collect();
-    let on_tile = |tile| {
+    let on_tile = |tile| -> u64 {
         exchanges
-            .iter()
+            .clone()
             .map(|code| u64::from(code.get(tile)))
-            .sum::<u64>()
+            .sum()
     };
     let exchange = (0..tiles as u32).map(|tile| on_tile(tile).min(u64::from(recorded.get(tile))));
     [code, state, exchange.sum()]
@@ -116,22 +114,7 @@ fn code_has_a_place(subject: &Subject) {
     }
 }
 
-#[test]
-fn user_data_of_fixtures_has_a_place() {
-    each_fixture(user_data_has_a_place);
-}
-
-#[test]
-fn user_data_of_generated_models_has_a_place() {
-    each_generated(user_data_has_a_place);
-}
-
-#[test]
-fn code_of_fixtures_has_a_place() {
-    each_fixture(code_has_a_place);
-}
-
-#[test]
-fn code_of_generated_models_has_a_place() {
-    each_generated(code_has_a_place);
+pub fn check(subject: &Subject) {
+    user_data_has_a_place(subject);
+    code_has_a_place(subject);
 }

@@ -4,13 +4,38 @@
 mod attributed;
 mod compiled;
 mod fewest_ipus;
-mod growth;
 mod layer_cycles;
 mod modules;
-mod once;
 mod passes;
 mod pipelines;
 mod places;
 mod subject;
 mod updates;
 mod whole;
+
+use crate::support::each;
+use subject::{Kind, Subject};
+
+/// Each model is built once for all checks.
+#[test]
+fn models_have_what_was_recorded_and_planted() {
+    let found = each(&Subject::all(), |kind| {
+        let subject = kind.subject();
+        whole::check(&subject);
+        subject.programs_have_one_owner();
+        if !matches!(kind, Kind::Sample(_)) {
+            attributed::check(&subject);
+        }
+        match kind {
+            Kind::Fixture(_) => (Some(layer_cycles::check(&subject)), Vec::new()),
+            Kind::Generated(_) => (None, passes::check(&subject)),
+            Kind::Sample(_) => (None, Vec::new()),
+        }
+    });
+    let (sources, passes): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let mut sources: Vec<&str> = sources.into_iter().flatten().collect();
+    sources.sort_unstable();
+    let estimated = ["estimated"; 3];
+    assert_eq!(sources, [&estimated[..], &["executed", "none"]].concat());
+    passes::have_all(&passes.concat());
+}

@@ -1,33 +1,77 @@
 //! The models that are checked.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::PathBuf;
 
 use popliner::debug_info::DebugInfo;
-use popliner::memory::MemoryModel;
+use popliner::memory::{MemoryModel, StageMemory};
 use popliner::model::{
-    DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, Placement, PlacementOptions,
+    DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, Layering, Model, OwnedKind, Placement,
+    PlacementOptions,
 };
 use popliner::profile::Profile;
 use regex::Regex;
 use tempfile::TempDir;
 
-use crate::support::models;
-use crate::support::{self, FIXTURES, root, sample};
+use crate::support::{self, FIXTURES, models, root, sample_pair};
 
 /// Number of seeds for each kind of generated model.
 const SEEDS: u64 = 1;
+
+/// Where a model comes from.
+pub enum Kind {
+    Fixture(&'static str),
+    /// Options of the generator.
+    Generated(Vec<String>),
+    Sample([PathBuf; 2]),
+}
 
 /// A profile with its model.
 pub struct Subject {
     /// The name in failures.
     pub name: String,
     files: [PathBuf; 2],
+    _folder: Option<TempDir>,
     pub model: Model,
     pub layering: Layering,
 }
 
+impl Kind {
+    pub fn subject(&self) -> Subject {
+        match self {
+            Kind::Fixture(name) => {
+                let files = [support::profile(name), support::debug(name)];
+                let files = files.map(|file| root().join(file));
+                Subject::new(name.to_string(), files, None, DEFAULT_LAYER_REGEX)
+            }
+            Kind::Generated(options) => {
+                let folder = TempDir::new().expect("a folder");
+                let planted = folder.path().join("planted.json");
+                let planted = ["--planted", planted.to_str().expect("a plain path")];
+                let planted = planted.map(String::from);
+                let files = models::generate(folder.path(), &[options, &planted[..]].concat());
+                Subject::new(options.join(" "), files, Some(folder), DEFAULT_LAYER_REGEX)
+            }
+            Kind::Sample(files) => {
+                let name = "real sample".to_string();
+                Subject::new(name, files.clone(), None, r"CS (\d+)")
+            }
+        }
+    }
+}
+
 impl Subject {
-    fn new(name: String, files: [PathBuf; 2], layer_regex: &str) -> Self {
+    /// Returns every fixture, by default a fifth of the generated models, with all frameworks, and
+    /// the real sample.
+    pub fn all() -> Vec<Kind> {
+        let fixtures = FIXTURES.into_iter().map(Kind::Fixture);
+        let generated = models::every_kind(SEEDS).into_iter();
+        let generated = generated.step_by(models::share(5)).map(Kind::Generated);
+        let sample = sample_pair().map(Kind::Sample);
+        fixtures.chain(generated).chain(sample).collect()
+    }
+
+    fn new(name: String, files: [PathBuf; 2], folder: Option<TempDir>, layer_regex: &str) -> Self {
         let model = Model::build(profile(&files), &contexts(&files), true).expect("a model");
         let options = LayerOptions {
             order: LayerOrder::Natural,
@@ -45,6 +89,7 @@ impl Subject {
         Self {
             name,
             files,
+            _folder: folder,
             model,
             layering,
         }
@@ -72,10 +117,31 @@ impl Subject {
         Placement::full(&self.model, &self.layering, &options).expect("few sets")
     }
 
-    /// Returns the memory model for this placement.
-    pub fn memory<'a>(&'a self, placement: &'a Placement) -> MemoryModel<'a> {
-        MemoryModel::new(&self.model, placement).expect("few sets")
+    /// No program counts twice: a program that owns code or state belongs to at most one group, and
+    /// a group's bytes are the bytes of its programs. `src/memory/tests/no_double_count.rs` checks
+    /// that a stage counts each group and each variable once.
+    pub fn programs_have_one_owner(&self) {
+        let Self { name, model, .. } = self;
+        let mut seen = HashSet::new();
+        let mut owned = vec![[0u64; 2]; model.operation_groups.len()];
+        for program in &model.programs {
+            assert!(seen.insert(program.id), "{name}: program {}", program.id);
+            let Some(group) = program.group else { continue };
+            let is_exchange = program.kind == OwnedKind::DoExchange;
+            owned[group as usize][usize::from(is_exchange)] += program.bytes;
+        }
+        for (group, owned) in model.operation_groups.iter().zip(owned) {
+            let bytes = [&group.code.vertex_state, &group.code.exchange_code];
+            assert_eq!(bytes.map(|bytes| bytes.total()), owned, "{name}: {group:?}");
+        }
+        assert!(!seen.is_empty(), "{name}: no programs");
     }
+}
+
+/// Returns the stage of all layers.
+pub fn whole(memory: &MemoryModel<'_>) -> StageMemory {
+    let mut stages = memory.stages(std::slice::from_ref(&(0..memory.layers())));
+    stages.pop().expect("one stage")
 }
 
 fn profile(files: &[PathBuf; 2]) -> Profile {
@@ -84,38 +150,4 @@ fn profile(files: &[PathBuf; 2]) -> Profile {
 
 fn contexts(files: &[PathBuf; 2]) -> DebugInfo {
     DebugInfo::read(&files[1]).expect("debug contexts")
-}
-
-/// Checks every fixture.
-pub fn each_fixture(check: impl Fn(&Subject)) {
-    for name in FIXTURES {
-        let files = [support::profile(name), support::debug(name)].map(|file| root().join(file));
-        check(&Subject::new(name.to_string(), files, DEFAULT_LAYER_REGEX));
-    }
-}
-
-/// Checks generated models of every kind, by default a fifth of them, with all frameworks.
-pub fn each_generated(check: impl Fn(&Subject)) {
-    let all = models::every_kind(SEEDS).into_iter();
-    for mut options in all.step_by(models::share(5)) {
-        let name = options.join(" ");
-        let folder = TempDir::new().expect("a folder");
-        options.extend(["--planted".to_string(), planted_path(folder.path())]);
-        let files = models::generate(folder.path(), &options);
-        check(&Subject::new(name, files, DEFAULT_LAYER_REGEX));
-    }
-}
-
-fn planted_path(folder: &Path) -> String {
-    let path = folder.join("planted.json");
-    path.to_str().expect("a plain path").to_string()
-}
-
-/// Checks the real sample, or skips if it is missing.
-pub fn the_sample(check: impl Fn(&Subject)) {
-    let files = ["firehose.profile.pop", "firehose.debug.cbor"].map(sample);
-    if let [Some(profile), Some(debug)] = files {
-        let files = [profile, debug];
-        check(&Subject::new("real sample".to_string(), files, r"CS (\d+)"));
-    }
 }

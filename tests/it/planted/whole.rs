@@ -1,18 +1,31 @@
-//! All layers in one stage: its categories have the recorded bytes. `hostile::witnesses` compares
-//! its bytes on each tile.
+//! All layers in one stage: the recorded bytes on each tile and in each category. Sound files do not
+//! contradict themselves.
 
 use std::collections::BTreeMap;
 
 use popliner::memory::{MemoryModel, StageMemory};
-use popliner::model::CodeKind;
+use popliner::model::{CodeKind, Layering, Model, Placement, PlacementOptions};
 use popliner::profile::{NEVER_LIVE, Profile};
+use tempfile::TempDir;
 
-use super::subject::{Subject, each_fixture, each_generated, the_sample};
+use super::subject::{Subject, whole};
+use crate::support::models::{self, Random, generate, seeds};
+use crate::support::{model_in, vary};
 
-/// Returns the stage of all layers.
-fn whole(memory: &MemoryModel<'_>) -> StageMemory {
-    let mut stages = memory.stages(std::slice::from_ref(&(0..memory.layers())));
-    stages.pop().expect("one stage")
+/// Checks that a model has no contradiction, and that all its layers in one stage need the recorded
+/// bytes, tile by tile.
+fn agrees(model: &Model, layering: &Layering, what: &str) {
+    assert_eq!(model.contradictions, [], "{what}");
+    let placement = Placement::full(model, layering, &PlacementOptions::default());
+    let placement = placement.expect("places");
+    let stage = whole(&MemoryModel::new(model, &placement).expect("memory"));
+    for (tile, recorded) in model.recorded.tiles.iter().enumerate() {
+        assert_eq!(
+            stage.tile_bytes(tile),
+            recorded.total,
+            "{what}, tile {tile}"
+        );
+    }
 }
 
 /// Returns bytes by tile and category: of lowered variables that are live at the tile's own peak
@@ -34,25 +47,24 @@ fn recount(profile: &Profile, steps: &[Option<u32>]) -> Vec<BTreeMap<String, u64
 
 /// Counts every lowered variable of the profile once and compares: on each tile the sum over the
 /// categories is the total, and no part has more bytes than its categories.
-fn categories_add_up(subject: &Subject) {
+pub fn check(subject: &Subject) {
     let Subject { name, model, .. } = subject;
+    agrees(model, &subject.layering, name);
     let placement = subject.placement();
-    let memory = subject.memory(&placement);
+    let memory = MemoryModel::new(model, &placement).expect("few sets");
     let stage = whole(&memory);
     let sums = recount(&subject.profile(), &stage.peak_steps);
     for (tile, (parts, sums)) in stage.tiles.iter().zip(&sums).enumerate() {
-        let recorded = model.recorded.tiles[tile];
-        let rest = recorded.total - recorded.always_live - recorded.not_always_live;
         let all: u64 = sums.values().sum();
+        let rest = rest(model, tile);
         assert_eq!(all + rest, parts.total(), "{name} tile {tile}: {sums:?}");
-        let bytes_by_kind = [
+        let mut data = all;
+        for (kind, bytes) in [
             (CodeKind::VertexCode, parts.vertex_code),
             (CodeKind::VertexState, parts.vertex_state),
             (CodeKind::ExchangeCode, parts.exchange_code),
             (CodeKind::ControlCode, parts.control_code),
-        ];
-        let mut data = all;
-        for (kind, bytes) in bytes_by_kind {
+        ] {
             let of_kind = kind.categories().iter();
             let of_kind: u64 = of_kind.filter_map(|category| sums.get(*category)).sum();
             assert!(bytes <= of_kind, "{name} tile {tile}: {kind:?}");
@@ -65,38 +77,44 @@ fn categories_add_up(subject: &Subject) {
     diagnosed_categories_add_up(subject, &memory, &stage);
 }
 
+/// Returns the recorded bytes of a tile that are no variable's, which are gaps.
+fn rest(model: &Model, tile: usize) -> u64 {
+    let recorded = model.recorded.tiles[tile];
+    recorded.total - recorded.always_live - recorded.not_always_live
+}
+
 /// The categories of `--diagnose` at the peak also add up.
 fn diagnosed_categories_add_up(subject: &Subject, memory: &MemoryModel<'_>, stage: &StageMemory) {
-    let bottleneck = subject.model.memory_peak.as_ref().unwrap();
-    let categories = memory.coverage_by_category(bottleneck);
-    let recorded: u64 = categories.values().map(|category| category.recorded).sum();
-    assert_eq!(recorded, bottleneck.bytes, "{}", subject.name);
-    let explained = categories.values();
-    let explained =
-        explained.map(|category| category.layers + category.assigned + category.overhead);
-    let tile = bottleneck.tile as usize;
-    let truth = subject.model.recorded.tiles[tile];
-    let rest = truth.total - truth.always_live - truth.not_always_live;
-    let explained: u64 = explained.sum();
+    let Subject { name, model, .. } = subject;
+    let peak = model.memory_peak.as_ref().expect("a peak");
+    let categories = memory.coverage_by_category(peak);
+    let (mut recorded, mut explained) = (0, 0);
+    for category in categories.values() {
+        recorded += category.recorded;
+        explained += category.layers + category.assigned + category.overhead;
+    }
+    assert_eq!(recorded, peak.bytes, "{name}");
+    let tile = peak.tile as usize;
     assert_eq!(
-        explained + rest,
+        explained + rest(model, tile),
         stage.tiles[tile].total(),
-        "{}",
-        subject.name
+        "{name}"
     );
 }
 
 #[test]
-fn the_categories_of_a_fixture_add_up_to_the_total() {
-    each_fixture(categories_add_up);
-}
-
-#[test]
-fn the_categories_of_a_generated_model_add_up_to_the_total() {
-    each_generated(categories_add_up);
-}
-
-#[test]
-fn the_categories_of_the_real_sample_add_up_to_the_total() {
-    the_sample(categories_add_up);
+fn unusual_but_sound_models_contradict_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    for seed in seeds(8) {
+        let mut random = Random(seed);
+        let [profile, debug] = generate(folder.path(), &models::options(seed));
+        vary::profile(&profile, &mut random);
+        vary::contexts(&debug, &mut random);
+        let model = model_in(folder.path());
+        agrees(
+            &model,
+            &Layering::original(&model.operations),
+            &format!("seed {seed}"),
+        );
+    }
 }
