@@ -321,7 +321,7 @@ impl PipelineCosts<'_> {
     /// by IPU, no more than the given IPUs; `stages` is the number of stages with costs.
     pub(super) fn swept(&self, stages: usize) -> Vec<usize> {
         let request = self.request();
-        let is_open = request.what_if || matches!(request.ipus, IpuCount::UpTo(_));
+        let is_open = self.question.tries_all_ranges || matches!(request.ipus, IpuCount::UpTo(_));
         let most = match is_open && request.limits.len() <= 1 {
             true => TRIED_IPUS.min(stages).min(self.positions()),
             false => 0,

@@ -112,7 +112,7 @@ fn in_pipelines<'a>(
     let now = (costs.pipeline(), matches!(solved, Solved::Infeasible(_)));
     let alternatives = advice::best_of(others, now, progress)?;
     let (asks, is_one) = (costs.request(), candidates.is_one());
-    let sweep = match asks.what_if || asks.sweep && is_one {
+    let sweep = match costs.question.tries_all_ranges || asks.sweep && is_one {
         true => costs.sweep(&costs.swept(costs.ranges.stages()))?,
         false => Vec::new(),
     };
@@ -124,6 +124,7 @@ fn in_pipelines<'a>(
     let shown = ShownSplit::new(&costs, &solved)?;
     let answer = Answer::new(&costs, (solved, choice), &shown)?;
     drop(task);
+    let near = costs.near(&shown.stages, progress)?;
     let plan = match asks.plan {
         true => Some(plan::front(&candidates, (&costs, &answer), progress)?),
         false => None,
@@ -132,6 +133,7 @@ fn in_pipelines<'a>(
         without_recomputation: costs.peak_without_recomputation(&shown.stages)?,
         answer,
         shown,
+        near,
         alternatives,
         sweep,
         sweep_of_all,

@@ -9,6 +9,7 @@ use crate::model::{Framework, Placement};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, Constraint, Goal, Infeasible, Limits, Problem, Solution, SolveError};
 use crate::time::StageTimes;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,9 +17,13 @@ use std::sync::Arc;
 /// that.
 const MOST_STAGES: usize = 64;
 
-/// Other splits are not tried for more positions than this (400 layers with In and Out): computing
-/// all their ranges takes longer than the answer itself.
+/// Upper bound on positions of models whose ranges are all computed for other splits (400 layers
+/// with In and Out). For more positions, that takes longer than the answer itself.
 const MAX_TRIED_POSITIONS: usize = 402;
+
+/// Upper bound on positions at which ranges begin that are computed for other splits of models with
+/// more than [`MAX_TRIED_POSITIONS`].
+const MAX_TRIED_STARTS: usize = 160;
 
 /// A request, with the data that are the same in all pipelines.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ pub struct Question {
     pub cut_bytes: Vec<u64>,
     /// Does the request need the costs of all ranges for the answer?
     needs_all_ranges: bool,
+    /// Are all ranges computed for other splits, with the best splits for other numbers of IPUs?
+    pub(super) tries_all_ranges: bool,
 }
 
 /// The model in one pipeline, with the bytes of its ranges: all data for the solver.
@@ -58,8 +65,7 @@ pub struct PipelineCosts<'a> {
 }
 
 impl Question {
-    fn new(memory: &MemoryModel<'_>, placement: &Placement, mut request: SearchRequest) -> Self {
-        request.what_if &= memory.layers() <= MAX_TRIED_POSITIONS;
+    fn new(memory: &MemoryModel<'_>, placement: &Placement, request: SearchRequest) -> Self {
         let mut constraints = request.constraints.clone();
         if request.solver == Solver::Ilp {
             constraints.extend(of_ties(placement));
@@ -72,6 +78,7 @@ impl Question {
             constraints,
             cut_bytes: memory.cut_bytes(),
             needs_all_ranges: sweeps_one || request.moves || request.given.is_some(),
+            tries_all_ranges: request.what_if && memory.layers() <= MAX_TRIED_POSITIONS,
             request,
         }
     }
@@ -235,9 +242,10 @@ impl<'a> PipelineCosts<'a> {
     /// Maximum bytes of ranges, and maximum number of stages, that the answer needs.
     fn reach(&self, is_refused: bool) -> (u64, usize) {
         let (request, needs_all) = (self.request(), self.question.needs_all_ranges);
+        let tries_all = self.question.tries_all_ranges;
         let highest = request.highest_limit();
         let rough = self.rough.as_ref();
-        let limit = if needs_all || request.what_if {
+        let limit = if needs_all || tries_all {
             u64::MAX
         } else if is_refused {
             rough.map_or(u64::MAX, |rough| rough.limit_beyond(highest))
@@ -246,7 +254,7 @@ impl<'a> PipelineCosts<'a> {
         };
         let stages = if needs_all || is_refused {
             self.more_stages()
-        } else if request.what_if {
+        } else if tries_all {
             self.swept(usize::MAX).last().copied().unwrap_or(0)
         } else {
             request.ipus.highest()
@@ -269,6 +277,31 @@ impl<'a> PipelineCosts<'a> {
             all.insert(0, self);
         }
         compute_costs(&mut all, stages, progress)
+    }
+
+    /// Costs of all ranges from positions near the cuts of `stages`, if other splits are requested
+    /// and not all ranges are computed for them.
+    pub(super) fn near(
+        &self,
+        stages: &[Range<usize>],
+        progress: &Progress,
+    ) -> Result<Option<RangeCosts>, SearchError> {
+        if !self.request().what_if || self.question.tries_all_ranges || stages.is_empty() {
+            return Ok(None);
+        }
+        let around = |distance: usize| -> BTreeSet<usize> {
+            let near = |stage: &Range<usize>| {
+                stage.start.saturating_sub(distance)..=stage.start.saturating_add(distance)
+            };
+            let near = stages.iter().skip(1).flat_map(near);
+            let inner = near.filter(|at| (1..self.positions()).contains(at));
+            [0].into_iter().chain(inner).collect()
+        };
+        let mut by_distance = (0..=MAX_TRIED_STARTS / 2).rev().map(around);
+        let starts = by_distance.find(|starts| starts.len() <= MAX_TRIED_STARTS);
+        let starts = starts.unwrap_or_else(|| around(0));
+        let stages = self.ipus.max(stages.len());
+        Ok(Some(self.memory.costs_from(&starts, stages, progress)?))
     }
 
     /// Doubles the limit of the computed ranges.

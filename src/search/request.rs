@@ -50,7 +50,7 @@ pub struct SearchRequest {
     /// Is the effect of moving a layer over a cut requested?
     pub moves: bool,
     /// Are the memory of every other split and the best splits for other numbers of IPUs requested?
-    /// Ignored for models of more than 400 layers.
+    /// Models of more than 400 layers have only splits near the one that is shown.
     pub what_if: bool,
 }
 

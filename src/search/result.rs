@@ -3,7 +3,7 @@
 
 use super::candidates::Choice;
 use super::{AdviceFor, Candidate, Front, PipelineCosts, SearchError};
-use crate::memory::{MemoryModel, MicroBatchScale, StageMemory};
+use crate::memory::{MemoryModel, MicroBatchScale, RangeCosts, StageMemory};
 use crate::solve::{self, Constraint, Greedy, Infeasible, Solution};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ pub struct SearchResult<'a> {
     pub answer: Answer,
     /// The split to show.
     pub shown: ShownSplit,
+    /// Costs of all ranges that begin near its cuts, if other splits were requested and `costs` does
+    /// not have all ranges.
+    pub near: Option<RangeCosts>,
     /// Bytes on the fullest tile of the split without recomputation; `None` if its pipeline has
     /// none.
     pub without_recomputation: Option<u64>,

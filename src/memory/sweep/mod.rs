@@ -38,6 +38,7 @@ use crate::progress::{Progress, Task, Unit};
 use code::{CodeByTiles, SweepCode};
 use pipelines::{PipelineScratch, PipelineSweep};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tiles::{Entered, OnTiles, sweep};
@@ -84,10 +85,29 @@ impl MemoryModel<'_> {
             return Ok(Vec::new());
         };
         let tiles = model.model.variables.tiles();
-        let at_once = neighbours::at_once(tiles);
-        let order = model.heaviest_first(at_once);
         let task = progress.begin("computing ranges of layers", Unit::Tiles, tiles.into());
-        Self::costs_on((order, at_once), pipelines, stages, &task)
+        let sweep = |&pipeline| PipelineSweep::new(pipeline, stages, &|_| true);
+        let pipelines = pipelines.iter().map(sweep).collect();
+        Self::costs_on(model.in_groups(), pipelines, &task)
+    }
+
+    /// The bytes on the fullest tile of every range that begins at one of `starts`, without a limit. The table
+    /// has no ranges from other starts.
+    ///
+    /// # Errors
+    /// As [`MemoryModel::range_costs`].
+    pub(crate) fn costs_from(
+        &self,
+        starts: &BTreeSet<usize>,
+        stages: usize,
+        progress: &Progress,
+    ) -> Result<RangeCosts, TooManyPlaces> {
+        let tiles = self.model.variables.tiles();
+        let task = progress.begin("computing other splits", Unit::Tiles, tiles.into());
+        let is_swept = |start| starts.contains(&start);
+        let sweep = PipelineSweep::new((self, u64::MAX), stages, &is_swept);
+        let costs = Self::costs_on(self.in_groups(), vec![sweep], &task)?;
+        Ok(costs.into_iter().next().unwrap_or_default())
     }
 
     /// Costs of ranges on the heaviest tiles only: lower bounds on the costs on all tiles.
@@ -104,7 +124,8 @@ impl MemoryModel<'_> {
         let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
         // One list of code for all tiles takes no time to make.
         let tiles = self.model.variables.tiles();
-        let costs = Self::costs_on((order, tiles), &[(self, limit)], stages, &task)?;
+        let sweep = PipelineSweep::new((self, limit), stages, &|_| true);
+        let costs = Self::costs_on((order, tiles), vec![sweep], &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
@@ -112,12 +133,9 @@ impl MemoryModel<'_> {
     /// neighbours.
     fn costs_on(
         (order, at_once): (Vec<Range<u32>>, u32),
-        pipelines: &[(&Self, u64)],
-        stages: usize,
+        pipelines: Vec<PipelineSweep<'_>>,
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
-        let sweep = |&(model, limit)| PipelineSweep::new(model, limit, stages);
-        let pipelines: Vec<_> = pipelines.iter().map(sweep).collect();
         let model = pipelines[0].model;
         let sweep = RangeSweep {
             model,
@@ -135,6 +153,12 @@ impl MemoryModel<'_> {
         }
         let costs = sweep.pipelines.into_iter().map(PipelineSweep::into_costs);
         Ok(costs.collect())
+    }
+
+    /// All tiles in groups of neighbours, heaviest first, and the size of a group.
+    fn in_groups(&self) -> (Vec<Range<u32>>, u32) {
+        let at_once = neighbours::at_once(self.model.variables.tiles());
+        (self.heaviest_first(at_once), at_once)
     }
 
     /// Groups of `at_once` neighbouring tiles, from the most recorded bytes on. Costs do not depend

@@ -52,15 +52,23 @@ impl<const N: usize> PipelineScratch<N> {
 }
 
 impl<'a> PipelineSweep<'a> {
-    pub(super) fn new(model: &'a MemoryModel<'a>, limit: u64, stages: usize) -> Self {
+    /// A sweep from those starts that `is_swept` accepts.
+    pub(super) fn new(
+        (model, limit): (&'a MemoryModel<'a>, u64),
+        stages: usize,
+        is_swept: &dyn Fn(usize) -> bool,
+    ) -> Self {
         let layers = model.layers();
+        let end = |start| if is_swept(start) { layers } else { start };
         let stages = stages.min(layers).min(model.most_stages()).max(1);
         let columns = model.flows.as_ref().map_or(0, |_| stages);
         let patterns = |flows| Patterns::new(flows, layers as u32);
         Self {
             model,
             limit,
-            ends: (0..layers).map(|_| AtomicUsize::new(layers)).collect(),
+            ends: (0..layers)
+                .map(|start| AtomicUsize::new(end(start)))
+                .collect(),
             stages,
             patterns: model.flows.as_ref().map(patterns),
             peaks: RangePeakTable::new(layers, columns + 1),

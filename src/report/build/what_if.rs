@@ -16,7 +16,7 @@ impl Inputs<'_> {
     /// `None` if the bytes of any range are missing, since some splits would then be wrong.
     pub(super) fn what_if(&self, found: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &found.costs.question;
-        let costs = &found.costs.ranges;
+        let costs = found.near.as_ref().unwrap_or(&found.costs.ranges);
         let split = ends(&found.shown.stages);
         let positions = costs.layers() as u32;
         if !question.request.what_if
@@ -27,7 +27,10 @@ impl Inputs<'_> {
         }
         let best = best(found);
         let highest = best.iter().map(|best| best.ipus as usize).max();
-        let max_stages = highest.unwrap_or(1).max(split.len()).min(costs.stages());
+        let max_stages = highest
+            .unwrap_or(found.costs.ipus)
+            .max(split.len())
+            .min(costs.stages());
         let without_numbers = WhatIf {
             max_stages: max_stages as u32,
             by_stages_after: costs.is_by_depth(),
@@ -40,7 +43,9 @@ impl Inputs<'_> {
             let place = (at as usize).checked_sub(1)?;
             question.cut_bytes.get(place).copied()
         };
-        let all: Vec<u32> = (0..=positions).collect();
+        let has_all_from = |&at: &u32| costs.reach(at as usize) == costs.layers();
+        let starts = (0..positions).filter(has_all_from);
+        let all: Vec<u32> = starts.chain([positions]).collect();
         without_numbers.between(
             &all,
             &split,

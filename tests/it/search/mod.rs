@@ -4,6 +4,7 @@ mod advice;
 mod bert_large;
 mod facts;
 mod micro_batch;
+mod near_cuts;
 mod objectives;
 mod pipelines;
 mod plan;
