@@ -3,8 +3,8 @@
 use super::Inputs;
 use super::answer::broken;
 use crate::report::{BestSplit, CheckedConstraint, WhatIf};
-use crate::search::SearchResult;
-use crate::solve::Constraint;
+use crate::search::{Answer, SearchResult};
+use crate::solve::{Constraint, Solution};
 use crate::time::StageTimes;
 use std::ops::Range;
 
@@ -61,14 +61,22 @@ fn ends(stages: &[Range<usize>]) -> Vec<u32> {
     stages.iter().map(|stage| stage.end as u32).collect()
 }
 
+/// Returns the best splits for other numbers of IPUs, or else the best one of the run.
 fn best(found: &SearchResult<'_>) -> Vec<BestSplit> {
-    let rows = found.sweep.iter();
-    let rows = rows.map(|row| BestSplit {
-        ipus: row.ipus as u32,
-        fits: row.fits,
-        ends: ends(row.solution.plan.stages()),
-    });
-    rows.collect()
+    let one = |ipus: usize, fits, best: &Solution| BestSplit {
+        ipus: ipus as u32,
+        fits,
+        ends: ends(best.plan.stages()),
+    };
+    let rows = found
+        .sweep
+        .iter()
+        .map(|row| one(row.ipus, row.fits, &row.solution));
+    let fits = matches!(found.answer, Answer::Best { .. });
+    let is_best = found.sweep.is_empty() && found.costs.request().given.is_none();
+    let of_run = found.answer.best().filter(|_| is_best);
+    let of_run = of_run.map(|best| one(found.costs.ipus, fits, best));
+    rows.chain(of_run).collect()
 }
 
 fn checked(constraint: &Constraint) -> CheckedConstraint {
