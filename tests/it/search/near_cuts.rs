@@ -43,10 +43,7 @@ fn cuts_of_more_than_400_layers_can_be_moved() {
     assert!(positions > 402 && what_if.boundaries.len() < 200);
 
     let stages = report.split.expect("a split").stages;
-    let ends: Vec<u32> = stages
-        .iter()
-        .map(|stage| stage.positions.end as u32)
-        .collect();
+    let ends: Vec<u32> = stages.iter().map(|stage| stage.positions.end).collect();
     let memory = layers.memory().expect("a memory model");
     for moved in [0, 9] {
         let ends = [ends[0] - moved, ends[1] + moved, positions];
