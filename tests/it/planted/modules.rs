@@ -6,29 +6,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
 
 use popliner::model::{LayerOptions, Layering, NO_LAYER, Note, Pass};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::models::pairs;
-use crate::support::{each, graph_file, model_in, sample};
-
-/// Graphs of real models with blocks, and the framework of each.
-const GRAPHS: [(&str, &str); 10] = [
-    ("bert", "poptorch"),
-    ("bart", "poptorch"),
-    ("t5", "poptorch"),
-    ("clip", "poptorch"),
-    ("resnet50", "poptorch"),
-    ("hrnet", "poptorch"),
-    ("unet_sd", "poptorch"),
-    ("keras_resnet50", "tensorflow"),
-    ("keras_xception", "tensorflow"),
-    ("tf_bert", "tensorflow"),
-];
+use super::places::drawn::{Drawn, GRAPHS, graph, graph_in, in_both_modes};
+use super::places::planted::Planted;
+use crate::support::{each, model_in, sample};
 
 /// How well the layers of a model match its blocks.
 #[derive(Debug)]
@@ -80,17 +66,9 @@ impl Agreement {
     }
 }
 
-/// Compares the layers of the profile of a graph in a mode with the blocks of the graph.
-fn agreement(file: &Path, framework: &str, mode: &str) -> Agreement {
-    let folder = TempDir::new().expect("a folder");
-    let options = ["--graph", file.to_str().expect("a plain path")];
-    let settings = ["--framework", framework, "--mode", mode, "--tiles", "4"];
-    let options: Vec<String> = options
-        .iter()
-        .chain(&settings)
-        .map(|o| o.to_string())
-        .collect();
-    let truth = synthesize::write_with_truth(folder.path(), &options).expect("both files");
+/// Compares the layers of the profile of a graph with the blocks of the graph.
+fn agreement(drawn: Drawn) -> Agreement {
+    let Planted { folder, truth, .. } = Planted::with(drawn);
     let planted = truth.operations().iter().filter_map(|operation| {
         let context: u64 = operation.context.into();
         Some((context, (operation.forward?, operation.block.as_deref())))
@@ -100,11 +78,9 @@ fn agreement(file: &Path, framework: &str, mode: &str) -> Agreement {
     let layering = Layering::new(&model, &LayerOptions::default());
     let mut operations = BTreeMap::new();
     for (number, operation) in model.operations.iter().enumerate() {
-        let is_named = layering.notes[number] == Note::Name;
-        let layer = if is_named {
-            layering.layers[number]
-        } else {
-            NO_LAYER
+        let layer = match layering.notes[number] {
+            Note::Name => layering.layers[number],
+            _ => NO_LAYER,
         };
         let uid = model.operation_groups[operation.group as usize].uid;
         // Gradients have the number of their forward operation.
@@ -117,19 +93,13 @@ fn agreement(file: &Path, framework: &str, mode: &str) -> Agreement {
 
 #[test]
 fn layers_of_real_models_are_their_blocks() {
-    let cases = pairs(&GRAPHS, &["inference", "training"], 3);
-    let cases: Vec<_> = cases.map(|(of, mode)| (of.0, of.1, *mode)).collect();
-    let found = each(&cases, |(graph, framework, mode)| {
-        agreement(&graph_file(graph), framework, mode)
+    let cases = in_both_modes(&GRAPHS, 3);
+    let found = each(&cases, |(name, framework, mode)| {
+        agreement(graph(name, framework, mode))
     });
-    for (case, agreement) in cases.iter().zip(&found) {
-        println!("{case:?}: {agreement:?}");
-    }
-    let wrong: Vec<_> = cases
-        .iter()
-        .zip(&found)
-        .filter(|(_, found)| !found.is_right())
-        .collect();
+    let all = || cases.iter().zip(&found);
+    all().for_each(|(case, agreement)| println!("{case:?}: {agreement:?}"));
+    let wrong: Vec<_> = all().filter(|(_, found)| !found.is_right()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
@@ -215,7 +185,7 @@ fn layers_of_a_recorded_detector_are_its_blocks() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("graph.json");
     std::fs::write(&path, graph.to_string()).expect("a graph");
-    let found = agreement(&path, "poptorch", "inference");
+    let found = agreement(graph_in(&path, "poptorch", "inference"));
     println!("{found:?}");
     assert!(found.is_right() && found.blocks == 35, "{found:?}");
 }

@@ -61,49 +61,41 @@ fn layer_options() -> LayerOptions {
 }
 
 impl Case {
-    /// Returns the cases of a model; empty if contexts do not tell its backward pass.
-    pub fn of_model(seed: u64) -> Vec<Self> {
-        let drawn = places::drawn::model(seed);
-        let has = |option: &str| drawn.options.iter().any(|given| given == option);
-        if !has("training") || has("poplar") {
-            return Vec::new();
+    /// Returns the case of a model; `None` if contexts do not tell its backward pass, or if there is
+    /// only one IPU, which is no pipeline.
+    pub fn of_model(seed: u64) -> Option<Self> {
+        let model_drawn = places::drawn::model(seed);
+        if !model_drawn.has_backward_pass() {
+            return None;
         }
-        let number = seed as usize / 4 % drawn::CASES;
         let folder = TempDir::new().expect("a folder");
-        let model = synthesize::write_with_pipeline(folder.path(), &drawn.options);
+        let model = synthesize::write_with_pipeline(folder.path(), &model_drawn.options);
         let model = model.expect("both files");
         let [profile, debug] = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
         let analysis = Analysis::read(&profile, &debug).expect("an analysis");
         let positions = layers(&analysis).placement.positions;
-        let cases = cases(
-            seed,
-            positions.len(),
-            positions.out_is_first(),
-            has("tensorflow"),
-        );
-        let drawn_case = cases.into_iter().nth(number).expect("a case");
-        // One IPU is no pipeline.
-        if drawn_case.cuts.is_empty() {
-            return Vec::new();
+        let (count, is_tensorflow) = (positions.len(), model_drawn.has("tensorflow"));
+        let mut cases = cases(seed, count, positions.out_is_first(), is_tensorflow);
+        let drawn = cases.swap_remove(seed as usize / 4 % drawn::CASES);
+        if drawn.cuts.is_empty() {
+            return None;
         }
         let files = Files {
             folder,
             debug: DebugInfo::read(&debug).expect("contexts"),
         };
-        let compiled = files.compile(&model, &drawn_case.cuts, &drawn_case, &FORM);
-        // The limit is high, so that the prediction always fits.
-        let prediction = predict(&analysis, &drawn_case, vec![1 << 40]);
-        vec![Self {
-            cuts: drawn_case.cuts.clone(),
-            compiled,
-            prediction,
-            name: format!("SEEDS={seed}..{}: {}", seed + 1, drawn.options.join(" ")),
-            drawn: drawn_case,
-            positions: positions.len(),
+        Some(Self {
+            cuts: drawn.cuts.clone(),
+            compiled: files.compile(&model, &drawn.cuts, &drawn, &FORM),
+            // The limit is high, so that the prediction always fits.
+            prediction: predict(&analysis, &drawn, vec![1 << 40]),
+            name: format!("SEEDS={seed}..{}: {}", seed + 1, model_drawn.name()),
+            drawn,
+            positions: count,
             model,
             analysis,
             files,
-        }]
+        })
     }
 
     /// Returns this compilation, written in another form.

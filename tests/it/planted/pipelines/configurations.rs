@@ -6,18 +6,15 @@
 //! of errors; `SEEDS=0..500` runs more models.
 
 use popliner::memory::{self, MemoryModel, StatePlace};
-use popliner::model::{Model, Placement, PlacementOptions};
 use popliner::time::{StageTimes, StepOptions};
-use synthesize::pipeline::{Elsewhere, PipelineModel, StepForm};
-use tempfile::TempDir;
+use synthesize::pipeline::{Elsewhere, StepForm};
 
 use super::super::places::distribution::Distribution;
 use super::super::places::drawn::{self, Drawn};
-use super::super::places::planted::layering;
-use super::drawn::{Case, cases};
-use super::errors::holds_weights;
+use super::super::places::planted::Read;
+use super::drawn::{Case, Trained};
+use crate::support::each;
 use crate::support::models::{Random, seeds};
-use crate::support::{each, model_in};
 
 /// Number of models to draw.
 const MODELS: u64 = 16;
@@ -37,9 +34,6 @@ const MOST_OFF: f64 = 0.01;
 /// Bytes per second of loading and storing.
 const STREAMING: u64 = 10_000_000_000;
 
-/// A configuration: a pipeline, and the place of optimizer state.
-struct Configuration(Case);
-
 /// The computed and the true numbers of a configuration, as pairs in this order.
 struct Outcome {
     name: String,
@@ -50,150 +44,106 @@ struct Outcome {
     cycles: [(u64, u64); 2],
 }
 
-impl Configuration {
-    /// Returns some configurations of a model with this number of positions.
-    fn of_model(seed: u64, positions: usize, out_on_first: bool, is_tensorflow: bool) -> Vec<Self> {
-        let mut random = Random(seed ^ 0xe15e);
-        let cases = cases(seed, positions, out_on_first, is_tensorflow).into_iter();
-        let cases = cases.map(|mut case| {
-            case.options.elsewhere = Elsewhere {
-                is_off_chip: !random.once_in(3),
-                replicas: random.one_of(&[1, 1, 2, 3, 4]),
-            };
-            // The slot in which TensorFlow recomputes is unknown.
-            case.options.early_fifo = false;
-            Self(case)
-        });
-        cases.collect()
-    }
-
-    fn pipeline(&self) -> memory::Pipeline {
-        let elsewhere = self.0.options.elsewhere;
-        let state = match (elsewhere.is_off_chip, elsewhere.replicas > 1) {
-            (false, false) => StatePlace::OnChip,
-            (true, false) => StatePlace::OffChip,
-            (false, true) => StatePlace::Sharded,
-            (true, true) => StatePlace::ShardedOffChip,
+/// Returns some configurations of a model: pipelines, with the place of optimizer state.
+fn configurations(seed: u64, trained: &Trained) -> Vec<Case> {
+    let mut random = Random(seed ^ 0xe15e);
+    let mut cases = trained.cases();
+    for case in &mut cases {
+        case.options.elsewhere = Elsewhere {
+            is_off_chip: !random.once_in(3),
+            replicas: random.one_of(&[1, 1, 2, 3, 4]),
         };
-        self.0.pipeline().with_state(state, elsewhere.replicas)
+        // The slot in which TensorFlow recomputes is unknown.
+        case.options.early_fifo = false;
     }
+    cases.retain(|case| trained.holds_weights(case));
+    cases
+}
 
-    fn labels(&self, drawn: &Drawn) -> Vec<String> {
-        let options = &self.0.options;
-        let recompute = format!("{:?}", options.recompute).to_lowercase();
-        let state = format!("{:?}", self.pipeline().state);
-        let has = |option: &str| drawn.options.iter().any(|given| given == option);
-        let class = match has("adam-fused") {
-            true => 2,
-            false => usize::from(has("--gradient-norm")),
+fn pipeline(case: &Case) -> memory::Pipeline {
+    let elsewhere = case.options.elsewhere;
+    let state = match (elsewhere.is_off_chip, elsewhere.replicas > 1) {
+        (false, false) => StatePlace::OnChip,
+        (true, false) => StatePlace::OffChip,
+        (false, true) => StatePlace::Sharded,
+        (true, true) => StatePlace::ShardedOffChip,
+    };
+    case.pipeline().with_state(state, elsewhere.replicas)
+}
+
+fn labels(case: &Case, drawn: &Drawn) -> Vec<String> {
+    let options = &case.options;
+    let recompute = format!("{:?}", options.recompute).to_lowercase();
+    let state = format!("{:?}", pipeline(case).state);
+    let class = match drawn.has("adam-fused") {
+        true => 2,
+        false => usize::from(drawn.has("--gradient-norm")),
+    };
+    vec![
+        MOST_OVER[class].0.to_string(),
+        format!("{:?}, {recompute}", options.schedule),
+        format!("{state}, {recompute}"),
+        state,
+    ]
+}
+
+fn outcome(trained: &Trained, plain: &MemoryModel<'_>, case: &Case) -> Outcome {
+    let (truth, pipeline) = (&trained.truth, pipeline(case));
+    let memory = plain.in_pipeline(pipeline).expect("memory");
+    let ranges = case.stages(memory.layers());
+    let found = memory.split(&ranges).into_iter();
+    let found = found.map(|stage| stage.max_tile_bytes());
+    let simulated = truth.simulate(&case.cuts, &case.options).stages.into_iter();
+    let simulated = simulated.map(|stage| stage.tiles.into_iter().max().unwrap_or(0));
+    let cycles = [StepOptions::default().link_bandwidth, u64::MAX >> 1].map(|link| {
+        let times = times(&trained.read, &memory, pipeline, link);
+        let step = times.step(&ranges).expect("a step");
+        let form = StepForm {
+            micro_batches: step.micro_batches as u32,
+            clock: times.clock_hertz().expect("a clock"),
+            link,
+            streaming: STREAMING,
         };
-        vec![
-            MOST_OVER[class].0.to_string(),
-            format!("{:?}, {recompute}", options.schedule),
-            format!("{state}, {recompute}"),
-            state,
-        ]
+        let truth = truth.step(&case.cuts, &case.options, &form);
+        (step.cycles as u64, truth)
+    });
+    Outcome {
+        name: trained.name(case),
+        labels: labels(case, &trained.drawn),
+        bytes: found.zip(simulated).collect(),
+        cycles,
     }
 }
 
-/// A model as the library reads it, and its planted truth.
-struct Subject<'a> {
-    model: &'a Model,
-    placement: &'a Placement,
-    memory: MemoryModel<'a>,
-    truth: &'a PipelineModel,
-}
-
-impl Subject<'_> {
-    fn outcome(&self, configuration: &Configuration, drawn: &Drawn, name: String) -> Outcome {
-        let Self { memory, truth, .. } = self;
-        let case = &configuration.0;
-        let pipeline = configuration.pipeline();
-        let memory = memory.in_pipeline(pipeline).expect("memory");
-        let ranges = case.stages(memory.layers());
-        let found = memory.split(&ranges).into_iter();
-        let found = found.map(|stage| stage.max_tile_bytes());
-        let simulated = truth.simulate(&case.cuts, &case.options).stages.into_iter();
-        let simulated = simulated.map(|stage| stage.tiles.into_iter().max().unwrap_or(0));
-        let cycles = [StepOptions::default().link_bandwidth, u64::MAX >> 1].map(|link| {
-            let times = self.times(&memory, pipeline, link);
-            let step = times.step(&ranges).expect("a step");
-            let form = StepForm {
-                micro_batches: step.micro_batches as u32,
-                clock: times.clock_hertz().expect("a clock"),
-                link,
-                streaming: STREAMING,
-            };
-            (
-                step.cycles as u64,
-                truth.step(&case.cuts, &case.options, &form),
-            )
-        });
-        Outcome {
-            name,
-            labels: configuration.labels(drawn),
-            bytes: found.zip(simulated).collect(),
-            cycles,
-        }
-    }
-
-    fn times(
-        &self,
-        memory: &MemoryModel<'_>,
-        pipeline: memory::Pipeline,
-        link_bandwidth: u64,
-    ) -> StageTimes {
-        let cycles = self.model.layer_cycles(self.placement).expect("cycles");
-        let options = StepOptions {
-            streaming_bandwidth: Some(STREAMING),
-            link_bandwidth,
-            ..StepOptions::default()
-        };
-        let positions = &self.placement.positions;
-        let sent = memory.cut_bytes_by_pass().expect("bytes");
-        let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
-        times.streaming(&memory.streamed_state().expect("state"))
-    }
+fn times(
+    read: &Read,
+    memory: &MemoryModel<'_>,
+    pipeline: memory::Pipeline,
+    link_bandwidth: u64,
+) -> StageTimes {
+    let cycles = read.model.layer_cycles(&read.placement).expect("cycles");
+    let options = StepOptions {
+        streaming_bandwidth: Some(STREAMING),
+        link_bandwidth,
+        ..StepOptions::default()
+    };
+    let positions = &read.placement.positions;
+    let sent = memory.cut_bytes_by_pass().expect("bytes");
+    let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
+    times.streaming(&memory.streamed_state().expect("state"))
 }
 
 /// Returns the outcomes of some configurations of a model; empty without a backward pass.
 fn outcomes(seed: u64) -> Vec<Outcome> {
-    let drawn = drawn::model(seed);
-    let has = |option: &str| drawn.options.iter().any(|given| given == option);
-    if !has("training") || has("poplar") {
+    let Some(trained) = Trained::new(seed, drawn::model(seed)) else {
         return Vec::new();
-    }
-    let folder = TempDir::new().expect("a folder");
-    let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
-    let truth = truth.expect("both files");
-    let model = model_in(folder.path());
-    let layering = layering(&model, truth.places());
-    let placement = Placement::full(&model, &layering, &PlacementOptions::default());
-    let placement = placement.expect("places");
-    let memory = MemoryModel::new(&model, &placement).expect("memory");
-    let out_on_first = placement.positions.out_is_first();
-    let positions = memory.layers();
-    let mut configurations =
-        Configuration::of_model(seed, positions, out_on_first, has("tensorflow"));
-    configurations.retain(|configuration| holds_weights(&configuration.0, &truth, positions));
-    let subject = Subject {
-        model: &model,
-        placement: &placement,
-        memory,
-        truth: &truth,
     };
-    let outcomes = configurations.iter().map(|configuration| {
-        let case = &configuration.0;
-        let options = drawn.options.join(" ");
-        let name = format!(
-            "SEEDS={seed}..{}: {:?} {:?} {options}",
-            seed + 1,
-            case.cuts,
-            case.options
-        );
-        subject.outcome(configuration, &drawn, name)
-    });
-    outcomes.collect()
+    let plain = trained.memory();
+    let cases = configurations(seed, &trained);
+    cases
+        .iter()
+        .map(|case| outcome(&trained, &plain, case))
+        .collect()
 }
 
 fn error((found, truth): (u64, u64)) -> f64 {

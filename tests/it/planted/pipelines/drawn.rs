@@ -1,9 +1,87 @@
 //! Splits and pipelines, drawn for a model.
 
-use crate::support::models::Random;
-use popliner::memory;
+use popliner::memory::{self, MemoryModel};
 use std::ops::Range;
-use synthesize::pipeline::{PipelineOptions, Recompute, Schedule};
+use synthesize::pipeline::{PipelineModel, PipelineOptions, Recompute, Schedule};
+use synthesize::places::Places;
+use tempfile::TempDir;
+
+use super::super::places::drawn::Drawn;
+use super::super::places::planted::Read;
+use crate::support::models::Random;
+
+/// A planted model with a backward pass, and the library's model of the profile for one IPU.
+pub struct Trained {
+    pub drawn: Drawn,
+    pub truth: PipelineModel,
+    pub read: Read,
+    seed: u64,
+}
+
+impl Trained {
+    /// Writes and reads a model; `None` if contexts do not tell its backward pass.
+    pub fn new(seed: u64, drawn: Drawn) -> Option<Self> {
+        if !drawn.has_backward_pass() {
+            return None;
+        }
+        let folder = TempDir::new().expect("a folder");
+        let truth = synthesize::write_with_pipeline(folder.path(), &drawn.options);
+        let truth = truth.expect("both files");
+        let read = Read::new(folder.path(), truth.places());
+        Some(Self {
+            drawn,
+            truth,
+            read,
+            seed,
+        })
+    }
+
+    pub fn memory(&self) -> MemoryModel<'_> {
+        MemoryModel::new(&self.read.model, &self.read.placement).expect("memory")
+    }
+
+    /// Returns some cases.
+    pub fn cases(&self) -> Vec<Case> {
+        let positions = &self.read.placement.positions;
+        let is_tensorflow = self.drawn.has("tensorflow");
+        cases(
+            self.seed,
+            positions.len(),
+            positions.out_is_first(),
+            is_tensorflow,
+        )
+    }
+
+    /// Returns the name of a case in failures.
+    pub fn name(&self, case: &Case) -> String {
+        let (seed, cuts, options) = (self.seed, &case.cuts, &case.options);
+        format!(
+            "SEEDS={seed}..{}: {cuts:?} {options:?} {}",
+            seed + 1,
+            self.drawn.name()
+        )
+    }
+
+    /// Returns the planted places of a stage.
+    pub fn places_of(&self, range: &Range<usize>) -> Places {
+        let positions = range.start as u32..=range.end as u32 - 1;
+        let set = Places::positions(self.truth.places().layers(), positions);
+        match range.start == 0 && self.read.placement.positions.out_is_first() {
+            true => set | Places::OUT,
+            false => set,
+        }
+    }
+
+    /// Is each weight on only one IPU? No framework puts a weight on two.
+    pub fn holds_weights(&self, case: &Case) -> bool {
+        let mut stages = case.stages(self.read.placement.positions.len()).into_iter();
+        stages.all(|range| {
+            let set = self.places_of(&range);
+            let mut ties = self.truth.places().ties().iter();
+            ties.all(|(_, tied)| !set.meets(*tied) || set.holds(*tied))
+        })
+    }
+}
 
 /// A pipelined compilation.
 pub struct Case {

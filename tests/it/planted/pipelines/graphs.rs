@@ -6,11 +6,8 @@
 
 use synthesize::pipeline::Recompute;
 
-use super::super::places::{distribution::Distribution, drawn, graphs::most_under};
-use super::errors::{Errors, StageError};
-use super::stages;
-use crate::support::each;
-use crate::support::models::seeds;
+use super::super::places::{drawn, graphs::most_under};
+use super::errors::{Errors, StageError, stages};
 
 /// Number of models to draw.
 const MODELS: u64 = 6;
@@ -25,28 +22,13 @@ fn most_over(recompute: Recompute) -> (f64, f64) {
     }
 }
 
-fn print(all: &[Errors]) {
-    let [mut under, mut over] = [(); 2].map(|()| Distribution::default());
-    for (errors, stage) in stages(all) {
-        let recompute = [format!("{:?}", errors.recompute)];
-        let labels = [&errors.model[..], &errors.labels[..1], &recompute].concat();
-        under.add(&labels, stage.under);
-        over.add(&labels, stage.over);
-    }
-    under.print("under the truth on any tile, per cent of the fullest");
-    over.print("over the truth on the fullest tile, per cent");
-}
-
 /// No stage is too low on any tile by more than [`most_under`], or too high on its fullest tile by
 /// more than [`most_over`].
 #[test]
 fn stages_of_real_models_need_what_the_simulation_needs() {
-    let seeds: Vec<u64> = seeds(MODELS).collect();
-    let of_seed = |&seed: &u64| Errors::of_model(seed, &drawn::of_graph(seed));
-    let all: Vec<Errors> = each(&seeds, of_seed).into_iter().flatten().collect();
-    print(&all);
+    let all = Errors::all(MODELS, drawn::of_graph);
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
-        stage.under > most_under(&errors.model) || stage.over > most_over(errors.recompute).1
+        stage.under > most_under(&errors.labels) || stage.over > most_over(errors.recompute).1
     };
     super::assert_none(&all, is_miss);
     for recompute in [Recompute::None, Recompute::Stage, Recompute::Layer] {

@@ -14,11 +14,9 @@ use std::collections::BTreeMap;
 
 use synthesize::pipeline::{Recompute, Schedule};
 
-use super::places::{self, distribution::Distribution};
-use crate::support::each;
-use crate::support::models::seeds;
+use super::places;
 use drawn::Case;
-use errors::{Errors, StageError};
+use errors::{Errors, StageError, stages};
 
 /// Number of models to draw. Models whose backward pass is unknown are left out.
 const MODELS: u64 = 20;
@@ -43,54 +41,11 @@ fn most_over(case: &Case) -> (f64, f64) {
     }
 }
 
-fn all() -> Vec<Errors> {
-    let seeds: Vec<u64> = seeds(MODELS).collect();
-    let of_seed = |&seed: &u64| Errors::of_model(seed, &places::drawn::model(seed));
-    each(&seeds, of_seed).into_iter().flatten().collect()
-}
-
-fn print(all: &[Errors]) {
-    let [mut under, mut over, mut added_under, mut added_over] =
-        [(); 4].map(|()| Distribution::default());
-    for (errors, stage) in stages(all) {
-        under.add(&errors.labels, stage.under);
-        over.add(&errors.labels, stage.over);
-        added_under.add(&errors.labels, stage.added_under);
-        added_over.add(&errors.labels, stage.added_over);
-    }
-    under.print("under the truth on any tile, per cent of the fullest");
-    over.print("over the truth on the fullest tile, per cent");
-    added_under.print("the same, under, without the error of the layers alone");
-    added_over.print("the same, over, without the error of the layers alone");
-    for (title, of) in [
-        (
-            "under",
-            (|stage: &StageError| stage.under) as fn(&StageError) -> f64,
-        ),
-        ("over", |stage| stage.over),
-        ("under beside the layers", |stage| stage.added_under),
-        ("over beside the layers", |stage| stage.added_over),
-    ] {
-        let mut worst: Vec<_> = stages(all).collect();
-        worst.sort_by(|a, b| of(b.1).total_cmp(&of(a.1)));
-        println!("\nworst stages, {title}");
-        for (errors, stage) in worst.iter().take(12) {
-            println!("{stage} of {}", errors.name);
-        }
-    }
-}
-
-fn stages(all: &[Errors]) -> impl Iterator<Item = (&Errors, &StageError)> {
-    all.iter()
-        .flat_map(|errors| errors.stages.iter().map(move |stage| (errors, stage)))
-}
-
 /// On any tile, the memory that a pipeline adds is never below the truth by more than
 /// [`MOST_UNDER`] of the stage's fullest tile, and above it by at most [`most_over`].
 #[test]
 fn stages_need_what_the_simulation_needs() {
-    let all = all();
-    print(&all);
+    let all = Errors::all(MODELS, places::drawn::model);
     let is_chosen = std::env::var("SEEDS").is_ok();
     assert!(all.len() >= 20 || is_chosen, "{} cases", all.len());
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
@@ -113,7 +68,7 @@ fn stages_need_what_the_simulation_needs() {
 fn assert_none(all: &[Errors], is_miss: impl Fn(&(&Errors, &StageError)) -> bool) {
     let misses: Vec<String> = stages(all)
         .filter(is_miss)
-        .map(|(errors, stage)| format!("{stage} of {}", errors.name))
+        .map(|(errors, stage)| format!("{stage:?} of {}", errors.name))
         .collect();
     let count = misses.len();
     assert!(misses.is_empty(), "{count}:\n{}", misses.join("\n"));

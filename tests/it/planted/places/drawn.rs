@@ -1,13 +1,33 @@
 //! Options of models, drawn over all features.
 
-use crate::support::models::Random;
+use std::path::Path;
+
+use crate::support::graph_file;
+use crate::support::models::{Random, pairs};
 
 /// A drawn model.
+#[derive(Default)]
 pub struct Drawn {
     /// Options of the generator.
     pub options: Vec<String>,
     /// Features of the model, which explain errors.
     pub labels: Vec<String>,
+}
+
+impl Drawn {
+    /// Returns the model's name in failures.
+    pub fn name(&self) -> String {
+        self.options.join(" ")
+    }
+
+    pub fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|given| given == option)
+    }
+
+    /// Do contexts tell a backward pass? In plain Poplar they do not.
+    pub fn has_backward_pass(&self) -> bool {
+        self.has("training") && !self.has("poplar")
+    }
 }
 
 const FRAMEWORKS: [&str; 4] = ["popart", "poptorch", "tensorflow", "poplar"];
@@ -26,8 +46,8 @@ pub fn model(seed: u64) -> Drawn {
     drawing.drawn
 }
 
-/// Graphs of real models, each with its framework.
-const GRAPHS: [(&str, &str); 10] = [
+/// Graphs of real models with blocks, each with its framework.
+pub const GRAPHS: [(&str, &str); 10] = [
     ("bert", "poptorch"),
     ("bart", "poptorch"),
     ("t5", "popart"),
@@ -47,10 +67,7 @@ pub fn of_graph(seed: u64) -> Drawn {
     drawing.framework = framework;
     // No framework has one compute set over hundreds of weights.
     drawing.optimisers = &OPTIMISERS[..4];
-    drawing.option(
-        "--graph",
-        format!("crates/synthesize/graphs/{graph}.json.gz"),
-    );
+    drawing.option("--graph", graph_file(graph).display());
     drawing.option("--tiles", 8);
     drawing.option("--seed", seed);
     drawing.option("--framework", framework);
@@ -60,13 +77,46 @@ pub fn of_graph(seed: u64) -> Drawn {
     drawing.drawn
 }
 
+/// The name and framework of a graph, and the mode.
+pub type InMode = (&'static str, &'static str, &'static str);
+
+/// Returns a part of all graphs in both modes.
+pub fn in_both_modes(graphs: &[(&'static str, &'static str)], part: usize) -> Vec<InMode> {
+    let cases = pairs(graphs, &["inference", "training"], part);
+    cases.map(|(of, mode)| (of.0, of.1, *mode)).collect()
+}
+
+/// Returns a real model in a mode, on four tiles.
+pub fn graph(graph: &str, framework: &str, mode: &str) -> Drawn {
+    graph_in(&graph_file(graph), framework, mode)
+}
+
+/// Returns the model of a graph in this file, on four tiles.
+pub fn graph_in(file: &Path, framework: &str, mode: &str) -> Drawn {
+    let options = [
+        "--graph",
+        file.to_str().expect("a plain path"),
+        "--tiles",
+        "4",
+    ];
+    let settings = ["--framework", framework, "--mode", mode];
+    Drawn {
+        options: options
+            .into_iter()
+            .chain(settings)
+            .map(String::from)
+            .collect(),
+        ..Drawn::default()
+    }
+}
+
 /// Returns a small model with these options.
 pub fn with_options(options: &str) -> Drawn {
     let size = "--layers 4 --tiles 8 --bytes-per-layer-tile 40000";
     let options = size.split(' ').chain(options.split_whitespace());
     Drawn {
         options: options.map(str::to_string).collect(),
-        labels: Vec::new(),
+        ..Drawn::default()
     }
 }
 
@@ -82,10 +132,7 @@ impl Drawing {
     fn new(seed: u64, salt: u64) -> Self {
         Self {
             random: Random(seed ^ salt),
-            drawn: Drawn {
-                options: Vec::new(),
-                labels: Vec::new(),
-            },
+            drawn: Drawn::default(),
             framework: FRAMEWORKS[seed as usize % 4],
             is_training: false,
             optimisers: &OPTIMISERS,
@@ -100,6 +147,15 @@ impl Drawing {
     fn flag(&mut self, name: &'static str) {
         self.drawn.options.push(format!("--{name}"));
         self.label(name);
+    }
+
+    /// Sets a flag once in `times` times on average.
+    fn flag_once_in(&mut self, times: usize, name: &'static str) -> bool {
+        let is_set = self.random.once_in(times);
+        if is_set {
+            self.flag(name);
+        }
+        is_set
     }
 
     fn label(&mut self, label: impl ToString) {
@@ -133,27 +189,16 @@ impl Drawing {
         if self.has_pairs() {
             self.label("gradients without names");
         }
-        self.optimiser();
-        self.norm_and_accumulation();
-    }
-
-    fn optimiser(&mut self) {
         let optimiser = self.random.one_of(self.optimisers);
         let names = self.random.one_of(&["operation", "variable", "none"]);
         self.option("--optimiser", optimiser);
         self.option("--names", names);
         self.label(format!("{optimiser}, names: {names}"));
-    }
-
-    fn norm_and_accumulation(&mut self) {
-        if self.random.once_in(3) {
-            self.flag("gradient-norm");
-        }
+        self.flag_once_in(3, "gradient-norm");
         // A fused optimiser with accumulators beside gradients and moments pairs moments with
         // weights in ways that the placement does not recognize yet.
-        let is_fused = self.has_option("adam-fused");
-        if !is_fused && self.random.once_in(3) {
-            self.flag("accumulation");
+        if optimiser != "adam-fused" {
+            self.flag_once_in(3, "accumulation");
         }
     }
 
@@ -164,30 +209,17 @@ impl Drawing {
             return;
         }
         self.label(format!("outlined, listed {outlined}"));
-        if self.is_training && self.random.once_in(2) {
-            self.flag("outline-backward");
+        if self.is_training {
+            self.flag_once_in(2, "outline-backward");
         }
-        if self.has_pairs() {
-            self.nesting();
-        } else if self.random.once_in(2) {
-            self.flag("anonymous-calls");
+        if !self.has_pairs() {
+            self.flag_once_in(2, "anonymous-calls");
+            return;
         }
-    }
-
-    fn nesting(&mut self) {
-        if self.random.once_in(2) {
-            self.flag("nested");
-            if self.random.once_in(2) {
-                self.flag("pairs-on-replaced");
-            }
+        if self.flag_once_in(2, "nested") {
+            self.flag_once_in(2, "pairs-on-replaced");
         }
-        if self.random.once_in(2) {
-            self.flag("shuffle-pairs");
-        }
-    }
-
-    fn has_option(&self, name: &str) -> bool {
-        self.drawn.options.iter().any(|option| option == name)
+        self.flag_once_in(2, "shuffle-pairs");
     }
 
     /// Are ties visible? In TensorFlow an update shows them, in plain Poplar nothing does.
@@ -208,14 +240,10 @@ impl Drawing {
 
     fn rest(&mut self) {
         for feature in ["masks", "constants"] {
-            if self.random.once_in(2) {
-                self.flag(feature);
-            }
+            self.flag_once_in(2, feature);
         }
         for feature in ["frozen", "random-state"] {
-            if self.random.once_in(4) {
-                self.flag(feature);
-            }
+            self.flag_once_in(4, feature);
         }
         if self.random.once_in(2) {
             let percent = 1 + self.random.below(18);

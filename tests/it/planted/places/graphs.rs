@@ -3,8 +3,7 @@
 //! `cargo test --test it planted::places::graphs -- --nocapture` prints the distribution of errors;
 //! `SEEDS=0..500` runs more models.
 
-use super::distribution::Distribution;
-use super::{drawn, models, print};
+use super::{assert_few_over, drawn, models, print};
 
 /// Number of models to draw.
 const MODELS: u64 = 3;
@@ -33,21 +32,14 @@ const MOST_ELSEWHERE: f64 = 0.0015;
 fn blocks_of_real_models_are_placed_as_planted() {
     let all = models(MODELS, drawn::of_graph);
     print(&all);
-    let mut over = Distribution::default();
     for model in &all {
         assert!(model.has_places, "{}", model.name);
-        let under = model.worst(|range| range.under);
-        let most = most_under(&model.labels);
+        let (under, most) = (model.under(), most_under(&model.labels));
         assert!(under <= most, "{under} under: {}", model.name);
-        let elsewhere: f64 = model.operations.wrong.iter().map(|wrong| wrong.share).sum();
+        let elsewhere: f64 = model.wrong.iter().map(|wrong| wrong.share).sum();
         assert!(elsewhere <= MOST_ELSEWHERE, "{elsewhere}: {}", model.name);
         let wrong = model.splits.iter().find(|split| !split.is_right());
-        assert!(wrong.is_none(), "{}: {}", wrong.expect("one"), model.name);
-        model
-            .ranges
-            .iter()
-            .for_each(|range| over.add(&[], range.over));
+        assert!(wrong.is_none(), "{wrong:?}: {}", model.name);
     }
-    let over = over.per_mille("all", 950);
-    assert!(over <= 0.05, "5 % of the ranges are more than {over} over");
+    assert_few_over(&all);
 }

@@ -1,17 +1,18 @@
 //! Generated models, and their truth by construction.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
+use std::path::Path;
 
-use popliner::model::{LayerOptions, LayerOrder, Layering, Model, NO_LAYER};
+use popliner::model::{
+    LayerOptions, LayerOrder, Layering, Model, NO_LAYER, Placement, PlacementOptions,
+};
 use synthesize::place_truth::PlaceTruth;
 use synthesize::places::Places;
 use tempfile::TempDir;
 
 use super::drawn::{self, Drawn};
-
-/// Number of models that are checked.
-pub const MODELS: u64 = 16;
+use crate::support::model_in;
 
 /// A generated model.
 pub struct Planted {
@@ -32,16 +33,6 @@ impl Planted {
         }
     }
 
-    /// Returns the layers of the model: by the names of operations, or the blocks of a graph.
-    pub fn layering(&self, model: &Model) -> Layering {
-        layering(model, &self.truth)
-    }
-
-    /// Returns the model's name in failures.
-    pub fn name(&self) -> String {
-        self.drawn.options.join(" ")
-    }
-
     /// Must In and Out be on one IPU? Then both are the first position.
     pub fn ends_are_tied(&self) -> bool {
         let ends = Places::IN | Places::OUT;
@@ -53,11 +44,11 @@ impl Planted {
         self.truth.layers() as usize + if self.ends_are_tied() { 1 } else { 2 }
     }
 
-    /// Returns all contiguous ranges of positions.
-    pub fn ranges(&self) -> Vec<Range<usize>> {
+    /// Returns all contiguous ranges of positions that hold all places of each of their weights.
+    pub fn stages(&self) -> impl Iterator<Item = Range<usize>> {
         let all = self.positions();
-        let from = |from| (from + 1..=all).map(move |to| from..to);
-        (0..all).flat_map(from).collect()
+        let ranges = (0..all).flat_map(move |from| (from + 1..=all).map(move |to| from..to));
+        ranges.filter(|range| self.can_be_a_stage(range))
     }
 
     fn places(&self, range: &Range<usize>) -> Places {
@@ -69,19 +60,15 @@ impl Planted {
         }
     }
 
-    /// Returns the positions of places, ascending.
-    pub fn positions_of(&self, places: Places) -> Vec<usize> {
+    /// Returns the positions of places.
+    pub fn positions_of(&self, places: Places) -> BTreeSet<usize> {
         let last = self.truth.layers() as usize + 1;
-        let positions = places.in_order(self.truth.layers()).into_iter();
-        let positions = positions.map(|position| position as usize);
-        let merged = positions.map(|position| match position == last && self.ends_are_tied() {
-            true => 0,
-            false => position,
-        });
-        let mut all: Vec<usize> = merged.collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        let position = |position: u32| match position as usize {
+            out if out == last && self.ends_are_tied() => 0,
+            position => position,
+        };
+        let places = places.in_order(self.truth.layers()).into_iter();
+        places.map(position).collect()
     }
 
     /// Returns, for each tile, the bytes that a range needs.
@@ -97,9 +84,30 @@ impl Planted {
     }
 }
 
+/// A planted model as the library reads it.
+pub struct Read {
+    pub model: Model,
+    pub layering: Layering,
+    pub placement: Placement,
+}
+
+impl Read {
+    pub fn new(folder: &Path, truth: &PlaceTruth) -> Self {
+        let model = model_in(folder);
+        assert_eq!(model.contradictions, [], "{}", folder.display());
+        let layering = layering(&model, truth);
+        let placement = Placement::full(&model, &layering, &PlacementOptions::default());
+        Self {
+            placement: placement.expect("places"),
+            model,
+            layering,
+        }
+    }
+}
+
 /// Returns the layers of a model: by the names of operations, or the blocks of a graph with the
 /// operations between them. Gradients of PopART have no name.
-pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
+fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
     let blocks = truth.blocks();
     if blocks.is_empty() {
         let options = LayerOptions {
@@ -128,7 +136,7 @@ pub fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
 /// A feature that is never drawn would not be in the distribution.
 #[test]
 fn every_feature_is_drawn_often() {
-    let mut counts = std::collections::BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for seed in 0..320 {
         for label in drawn::model(seed).labels {
             *counts.entry(label).or_insert(0) += 1;
