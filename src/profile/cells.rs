@@ -36,7 +36,7 @@ impl<'r> Cells<'r> {
     fn count(&self, bytes: &'r [u8]) -> Result<&'r [u8], ProfileError> {
         let left = self.payload_left.get().checked_sub(bytes.len() as u64);
         self.payload_left
-            .set(left.ok_or(ProfileError::Overlapping { table: self.table })?);
+            .set(left.ok_or(ProfileError::Overlapping(self.table))?);
         Ok(bytes)
     }
 
@@ -77,6 +77,16 @@ impl<'r> Cells<'r> {
     pub(super) fn small(&self, column: usize) -> Result<u32, ProfileError> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
+    }
+
+    /// Number of a tile, below `tiles`.
+    #[inline]
+    pub(super) fn tile(&self, column: usize, tiles: u32) -> Result<u32, ProfileError> {
+        let tile = self.unsigned(column)?;
+        if tile >= u64::from(tiles) {
+            return Err(self.problem(column, format!("there is no tile {tile}")));
+        }
+        Ok(tile as u32)
     }
 
     /// Integer of the cell from 0 to `u32::MAX`; `None` for NULL.

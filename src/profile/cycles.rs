@@ -9,7 +9,7 @@
 use super::cells::Cells;
 use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
-use super::ids::{Ids, of_ipu};
+use super::ids::{Ids, of_ipu, position};
 use super::{ProfileError, ProgramKind, Programs, Target};
 use crate::limits;
 use crate::message::Warning;
@@ -95,9 +95,7 @@ fn read_executed(
     let (mut of_ipu, mut of_device) = (sums(), sums());
     let columns = &["step_id", "ipu", "cycles"];
     database.scan("steps_by_ipu", columns, |row| {
-        let id = row.unsigned(0)?;
-        let unknown = || row.problem(0, format!("`steps` has no row with the id {id}"));
-        let step = ids.position(id).ok_or_else(unknown)?;
+        let step = position(&ids, &row, 0, "steps")?;
         let sums = match row.signed(1)? {
             Some(0..) => &mut of_ipu,
             _ => &mut of_device,
@@ -106,7 +104,10 @@ fn read_executed(
         Ok(())
     })?;
     let sums = if of_ipu.rows > 0 { of_ipu } else { of_device };
-    let runs = count_runs(database)?;
+    let runs = match database.has_table("runs") {
+        true => database.rows("runs", &["id"], |_| Ok(()))?.len() as u64,
+        false => 0,
+    };
     Ok((sums.rows > 0).then_some(Executed {
         runs,
         by_program: sums.by_program,
@@ -137,18 +138,12 @@ fn read_step_programs(
     database: &Database,
     programs: &Programs,
 ) -> Result<(Ids, Vec<u32>), ProfileError> {
-    let (mut ids, mut program_of) = (Vec::new(), Vec::new());
-    database.scan("steps", &["id", "program"], |row| {
-        ids.push(row.unsigned(0)?);
-        let position = |id: u64| {
-            let unknown = || row.problem(1, format!("there is no program with the id {id}"));
-            programs.position(id).ok_or_else(unknown)
-        };
-        let program = row.optional(1)?.map(position).transpose()?;
-        program_of.push(program.unwrap_or(NO_PROGRAM));
-        Ok(())
-    })?;
-    Ok((Ids::of("steps", "id", &ids)?, program_of))
+    database.indexed("steps", &["id", "program"], |row| {
+        match row.optional(1)? {
+            Some(_) => position(&programs.ids, &row, 1, "programs"),
+            None => Ok(NO_PROGRAM),
+        }
+    })
 }
 
 /// Executed cycles by IPU over all runs: the sum over its steps, each with the cycles of the
@@ -181,17 +176,6 @@ pub(super) fn read_cycles_by_ipu(
         Ok(())
     })?;
     Ok((rows > 0).then_some(cycles))
-}
-
-fn count_runs(database: &Database) -> Result<u64, ProfileError> {
-    let mut runs = 0;
-    if database.has_table("runs") {
-        database.scan("runs", &["id"], |_| {
-            runs += 1;
-            Ok(())
-        })?;
-    }
-    Ok(runs)
 }
 
 /// Columns in which a table keeps estimates. From format 3.2 on: the key, and ids of rows of
@@ -264,22 +248,18 @@ impl EstimatePlace {
     ) -> Result<FxHashMap<u64, u64>, ProfileError> {
         let mut cycles = FxHashMap::default();
         // Both columns may exist, with NULL in the unused one.
-        if database.require(self.table, self.in_place).is_ok() {
-            database.scan(self.table, self.in_place, |row| {
-                if !row.blob(1)?.is_empty() {
-                    cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
-                }
-                Ok(())
-            })?;
-        }
-        if database.require(self.table, self.ids).is_ok() {
-            database.scan(self.table, self.ids, |row| {
-                if let Some(maximum) = slowest_ipu(&row, 1, slowest)? {
-                    cycles.insert(row.unsigned(0)?, maximum);
-                }
-                Ok(())
-            })?;
-        }
+        database.rows_if_any(self.table, self.in_place, |row| {
+            if !row.blob(1)?.is_empty() {
+                cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
+            }
+            Ok(())
+        })?;
+        database.rows_if_any(self.table, self.ids, |row| {
+            if let Some(maximum) = slowest_ipu(&row, 1, slowest)? {
+                cycles.insert(row.unsigned(0)?, maximum);
+            }
+            Ok(())
+        })?;
         Ok(cycles)
     }
 }
@@ -331,21 +311,14 @@ fn read_repeats(
     database: &Database,
     programs: &Programs,
 ) -> Result<FxHashMap<u32, u64>, ProfileError> {
-    let (table, columns) = ("program_type_repeat", &["id", "repeat_count"]);
-    let mut counts = FxHashMap::default();
-    if database.require(table, columns).is_err() {
-        return Ok(FxHashMap::default());
-    }
-    database.scan(table, columns, |row| {
-        if let Some(count) = row.optional(1)? {
-            counts.insert(row.unsigned(0)?, count);
-        }
-        Ok(())
+    let counts = database.rows_if_any("program_type_repeat", &["id", "repeat_count"], |row| {
+        Ok((row.unsigned(0)?, row.optional(1)?))
     })?;
+    let counts: FxHashMap<u64, Option<u64>> = counts.into_iter().collect();
     let repeats = (0..).zip(&programs.all).filter_map(|(position, program)| {
         let is_repeat = matches!(&program.kind, ProgramKind::Other(kind) if &**kind == "Repeat");
         let row = program.variant_index.filter(|_| is_repeat)?;
-        Some((position, *counts.get(&row)?))
+        Some((position, (*counts.get(&row)?)?))
     });
     Ok(repeats.collect())
 }

@@ -5,6 +5,7 @@ mod ranges;
 use super::FormatVersion;
 use super::cells::Cells;
 use super::error::ProfileError;
+use super::ids::Ids;
 use super::open::Source;
 use crate::progress::{Progress, Task, Unit};
 use rusqlite::{Connection, Params};
@@ -56,6 +57,21 @@ impl Database {
         self.schema.require(table, columns, self.version)
     }
 
+    /// The `columns` that the table has: all of them, or only the first `required`, without which a
+    /// table is an error.
+    pub(super) fn columns(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        required: usize,
+    ) -> Result<&'static [&'static str], ProfileError> {
+        if self.require(table, columns).is_ok() {
+            return Ok(columns);
+        }
+        self.require(table, &columns[..required])?;
+        Ok(&columns[..required])
+    }
+
     /// Opens a file again that was read before.
     ///
     /// # Errors
@@ -95,28 +111,87 @@ impl Database {
         })
     }
 
-    /// Calls `visit` with each row of `table` whose first column is one of `ids`. SQLite looks them
-    /// up if that column is the rowid, as in the files of Poplar.
-    pub(super) fn rows_with(
+    /// The values that `read` takes from the rows of `table`, in rowid order.
+    pub(super) fn rows<T>(
         &self,
         table: &'static str,
         columns: &'static [&'static str],
-        ids: &FxHashSet<u64>,
-        mut visit: impl FnMut(u64, Cells<'_>) -> Result<(), ProfileError>,
-    ) -> Result<(), ProfileError> {
+        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
+    ) -> Result<Vec<T>, ProfileError> {
+        let mut values = Vec::new();
+        self.scan(table, columns, |row| {
+            values.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(values)
+    }
+
+    /// As [`Database::rows`], but no values if the table or one of the columns is missing.
+    pub(super) fn rows_if_any<T>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
+    ) -> Result<Vec<T>, ProfileError> {
+        match self.require(table, columns) {
+            Ok(()) => self.rows(table, columns, read),
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// As [`Database::rows`], with an index of the ids in the first column.
+    pub(super) fn indexed<T>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
+    ) -> Result<(Ids, Vec<T>), ProfileError> {
+        let mut ids = Vec::new();
+        let values = self.rows(table, columns, |row| {
+            ids.push(row.unsigned(0)?);
+            read(row)
+        })?;
+        Ok((Ids::of(table, columns[0], &ids)?, values))
+    }
+
+    /// As [`Database::rows`], by the id in the first column, which no other row may have.
+    pub(super) fn by_id<T>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
+    ) -> Result<FxHashMap<u64, T>, ProfileError> {
+        let mut values = FxHashMap::default();
+        self.scan(table, columns, |row| {
+            let value = read(row)?;
+            row.check_first(values.insert(row.unsigned(0)?, value).is_none())
+        })?;
+        Ok(values)
+    }
+
+    /// As [`Database::by_id`], of the rows with these `ids`. SQLite looks them up if the first
+    /// column is the rowid, as in the files of Poplar.
+    pub(super) fn with_ids<T>(
+        &self,
+        table: &'static str,
+        columns: &'static [&'static str],
+        ids: FxHashSet<u64>,
+        mut read: impl FnMut(Cells<'_>) -> Result<T, ProfileError>,
+    ) -> Result<FxHashMap<u64, T>, ProfileError> {
         self.require(table, columns)?;
-        let mut ids: Vec<u64> = ids.iter().copied().collect();
+        let mut values = FxHashMap::default();
+        let mut ids: Vec<u64> = ids.into_iter().collect();
         ids.sort_unstable();
         for ids in ids.chunks(LOOKED_UP) {
             let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
             let condition = format!("WHERE \"{}\" IN ({})", columns[0], ids.join(", "));
             let sql = select(table, columns, "", &condition);
             self.query(table, columns, &sql, [], |row| {
-                visit(row.unsigned(0)?, row)?;
+                values.insert(row.unsigned(0)?, read(row)?);
                 Ok(ControlFlow::Continue(()))
             })?;
         }
-        Ok(())
+        Ok(values)
     }
 
     /// Does the table have a row?
@@ -276,10 +351,10 @@ impl Schema {
         version: FormatVersion,
     ) -> Result<(), ProfileError> {
         let Some(entry) = self.0.get(table) else {
-            return Err(ProfileError::MissingTable { table, version });
+            return Err(ProfileError::MissingTable(table, version));
         };
         if let Some(found) = entry.instead {
-            return Err(ProfileError::NoTable { table, found });
+            return Err(ProfileError::NoTable(table, found));
         }
         for &column in columns {
             match entry.column(column).map(|found| found.is_computed) {

@@ -1,6 +1,6 @@
 //! Errors about a `profile.pop`.
 
-use super::FormatVersion;
+use super::{FormatVersion, Target};
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Unreadable};
 use std::io;
 use std::path::PathBuf;
@@ -21,12 +21,10 @@ pub enum ProfileError {
     /// The file has no bytes.
     #[error("the file is empty: the process that wrote it was probably stopped; {PROFILE_AGAIN}")]
     Empty,
-    /// The first bytes are not those of an SQLite database.
-    #[error("the file is not an SQLite database{instead}; {GIVE_PROFILE}")]
-    NotADatabase {
-        /// Kind of file that it looks like, starting with a comma; empty if unknown.
-        instead: &'static str,
-    },
+    /// The first bytes are not those of an SQLite database. With the kind of file that it looks
+    /// like, after a comma; empty if unknown.
+    #[error("the file is not an SQLite database{0}; {GIVE_PROFILE}")]
+    NotADatabase(&'static str),
     /// The first bytes are those of a CBOR file.
     #[error(
         "the file looks like CBOR, not like a profile; give profile.pop first and debug.cbor second"
@@ -41,23 +39,14 @@ pub enum ProfileError {
          {}; let the process finish, or open a copy of both files once with `sqlite3`", .0.display()
     )]
     Unfinished(PathBuf),
-    /// The file is an SQLite database, but not a profile.
+    /// The file is an SQLite database, but lacks a table that every profile has.
     #[error(
-        "the file is an SQLite database, but not a profile: it has no table `{table}`; \
-         {GIVE_PROFILE}"
+        "the file is an SQLite database, but not a profile: it has no table `{0}`; {GIVE_PROFILE}"
     )]
-    NotAProfile {
-        /// Name of a table that every profile has.
-        table: &'static str,
-    },
-    /// A table that the analysis needs is missing.
-    #[error("table `{table}` is missing (report format {version}); {PROFILE_AGAIN}")]
-    MissingTable {
-        /// Name of the table.
-        table: &'static str,
-        /// Format version that the file states.
-        version: FormatVersion,
-    },
+    NotAProfile(&'static str),
+    /// A table that the analysis needs is missing from a file of this format version.
+    #[error("table `{0}` is missing (report format {1}); {PROFILE_AGAIN}")]
+    MissingTable(&'static str, FormatVersion),
     /// A column that the analysis needs is missing.
     #[error(
         "column `{column}` of table `{table}` is missing (report format {version}); {PROFILE_AGAIN}"
@@ -71,17 +60,11 @@ pub enum ProfileError {
         version: FormatVersion,
     },
     /// A table that must have a row has none.
-    #[error("table `{table}` has no row; {PROFILE_AGAIN}")]
-    NoRow {
-        /// Name of the table.
-        table: &'static str,
-    },
+    #[error("table `{0}` has no row; {PROFILE_AGAIN}")]
+    NoRow(&'static str),
     /// A table that must have one row has several.
-    #[error("table `{table}` has several rows instead of one; {PROFILE_AGAIN}")]
-    SeveralRows {
-        /// Name of the table.
-        table: &'static str,
-    },
+    #[error("table `{0}` has several rows instead of one; {PROFILE_AGAIN}")]
+    SeveralRows(&'static str),
     /// The profile was recorded without lowered variables.
     #[error(
         "the profile has no lowered variables, so no memory can be computed; record it again with \
@@ -122,20 +105,12 @@ pub enum ProfileError {
     /// The model was compiled for several IPUs, which cannot be split (docs/model.md, "The memory
     /// of a stage").
     #[error(
-        "the profile was compiled for {ipus} IPUs ({tiles} tiles, {of_ipu} on each, \
-         replicas: {replicas}), and only one IPU without replication can be split; compile the whole \
-         model for one IPU, without pipelining or replication, or judge it as it is with --fit"
+        "the profile was compiled for {} IPUs ({} tiles, {} on each, replicas: {}), and only one IPU \
+         without replication can be split; compile the whole model for one IPU, without pipelining \
+         or replication, or judge it as it is with --fit",
+        .0.num_ipus, .0.num_tiles, .0.tiles_per_ipu, .0.num_replicas
     )]
-    SeveralIpus {
-        /// Number of IPUs.
-        ipus: u64,
-        /// Tiles of all IPUs together.
-        tiles: u32,
-        /// Tiles of each IPU.
-        of_ipu: u32,
-        /// Number of replicas.
-        replicas: u64,
-    },
+    SeveralIpus(Target),
     /// Programs of several compilations share ids.
     #[error(
         "table `programs`, column `compilation_step_id`: there are several compilation steps, \
@@ -144,25 +119,19 @@ pub enum ProfileError {
     SeveralCompilations,
     /// `memory_by_tile` lists neither all tiles nor the tiles of one replica.
     #[error(
-        "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of {of_ipu} \
-         tiles each, {replicas} replicas); {PROFILE_AGAIN}"
+        "table `memory_by_tile` lists {listed} tiles, but `target_info` has {} (IPUs of {} tiles \
+         each, {} replicas); {PROFILE_AGAIN}",
+        target.num_tiles, target.tiles_per_ipu, target.num_replicas.max(1)
     )]
     ListedTiles {
         /// Number of tiles in `memory_by_tile`.
         listed: u64,
-        /// Tiles of all IPUs together.
-        all: u64,
-        /// Tiles of each IPU.
-        of_ipu: u64,
-        /// Number of replicas.
-        replicas: u64,
+        /// Row of `target_info`.
+        target: Target,
     },
-    /// The path is a folder, pipe or device, which cannot be opened as a database.
-    #[error("this is {found}, and a profile must be a file; {GIVE_PROFILE}")]
-    NoFile {
-        /// Kind of the path, with its article.
-        found: &'static str,
-    },
+    /// The path is a pipe or a device, which cannot be opened as a database.
+    #[error("this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}")]
+    NoFile,
     /// The file is shorter than its header states.
     #[error(
         "the file is cut off: it has {found} bytes and should have {expected}; {PROFILE_AGAIN}"
@@ -178,17 +147,11 @@ pub enum ProfileError {
         "the file changed while it was read; let the process that writes it finish, and try again"
     )]
     Changed,
-    /// A view or a virtual table has the name of a table.
+    /// An entry with the name of a table is a view or a virtual table.
     #[error(
-        "`{table}` is {found} instead of a table, and popliner runs no code from files; \
-         {GIVE_PROFILE}"
+        "`{0}` is {1} instead of a table, and popliner runs no code from files; {GIVE_PROFILE}"
     )]
-    NoTable {
-        /// Name of the view or virtual table.
-        table: &'static str,
-        /// Kind of the entry, with its article.
-        found: &'static str,
-    },
+    NoTable(&'static str, &'static str),
     /// A column is computed when it is read.
     #[error(
         "column `{column}` of table `{table}` is computed when it is read, and popliner runs no \
@@ -202,49 +165,35 @@ pub enum ProfileError {
     },
     /// The rows of a table hold more bytes than the file.
     #[error(
-        "table `{table}` is damaged: its rows hold more bytes than the whole file, so some of \
-         them share pages; {PROFILE_AGAIN}"
+        "table `{0}` is damaged: its rows hold more bytes than the whole file, so some of them share \
+         pages; {PROFILE_AGAIN}"
     )]
-    Overlapping {
-        /// Name of the table.
-        table: &'static str,
-    },
-    /// The rowids of a table do not ascend, on which SQLite relies to find rows.
+    Overlapping(&'static str),
+    /// The rowids of a table do not ascend, on which SQLite relies to find rows. With the first
+    /// rowid out of order.
     #[error(
-        "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \
+        "table `{0}` is damaged: its rows are not in the order of their rowids at {1}; \
          {PROFILE_AGAIN}"
     )]
-    Disordered {
-        /// Name of the table.
-        table: &'static str,
-        /// Rowid of the first row out of order.
-        rowid: i64,
-    },
-    /// Reading takes more operations than an intact file of this size can need.
+    Disordered(&'static str, i64),
+    /// Reading a table, or another part of the file, takes more operations than an intact file of
+    /// this size can need.
     #[error(
-        "{place} cannot be read to an end: there are more rows than a file of this size can \
-         hold, so some pages lead back to others; {PROFILE_AGAIN}"
+        "{0} cannot be read to an end: there are more rows than a file of this size can hold, so \
+         some pages lead back to others; {PROFILE_AGAIN}"
     )]
-    Endless {
-        /// Name of the table, or another description of the part that was read.
-        place: &'static str,
-    },
-    /// SQLite reported an error.
-    #[error("SQLite cannot read {place}: {error}; {PROFILE_AGAIN}")]
-    Sqlite {
-        /// Name of the table, or another description of the part that was read.
-        place: &'static str,
-        /// Error of SQLite.
-        error: rusqlite::Error,
-    },
+    Endless(&'static str),
+    /// SQLite reported an error about a table, or another part of the file.
+    #[error("SQLite cannot read {0}: {1}; {PROFILE_AGAIN}")]
+    Sqlite(&'static str, rusqlite::Error),
 }
 
 impl ProfileError {
     /// Converts errors of SQLite about `place`.
     pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> Self {
         move |error| match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::OperationInterrupted) => ProfileError::Endless { place },
-            _ => ProfileError::Sqlite { place, error },
+            Some(rusqlite::ErrorCode::OperationInterrupted) => ProfileError::Endless(place),
+            _ => ProfileError::Sqlite(place, error),
         }
     }
 

@@ -151,16 +151,8 @@ impl IdColumn {
     }
 }
 
-/// Inserts `value` under the id in the first column of a row; an error if another row has that id.
-pub(super) fn insert_once<V>(
-    map: &mut FxHashMap<u64, V>,
-    row: &Cells<'_>,
-    value: V,
-) -> Result<(), ProfileError> {
-    row.check_first(map.insert(row.unsigned(0)?, value).is_none())
-}
-
 /// Position of the row whose id is in the cell.
+#[inline]
 pub(super) fn position(
     ids: &Ids,
     row: &Cells<'_>,

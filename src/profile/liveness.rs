@@ -1,11 +1,10 @@
 //! Liveness: the steps of the compiled program, and the steps on which classes are live.
 
-use super::cells::Cells;
 use super::database::Database;
-use super::ids::Ids;
+use super::ids::{Ids, position};
 use super::{ProfileError, Programs};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::ops::Range;
+use std::cmp::Ordering;
 
 /// One liveness step. Step indices count the steps in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,19 +17,20 @@ pub struct Step {
     pub parent: Option<u32>,
 }
 
+/// Table of the steps.
+pub(super) const STEPS: &str = "depth_first_steps";
+/// Table of the equivalence classes.
+const CLASSES: &str = "eq_classes";
+
 pub(super) fn read_steps(
     database: &Database,
     programs: &Programs,
 ) -> Result<Vec<Step>, ProfileError> {
-    let table = "depth_first_steps";
+    let table = STEPS;
     let columns = &["id", "program_id", "parent_step_id"];
-    let mut rows = Vec::new();
-    database.scan(table, columns, |row| {
-        let program = row.unsigned(1)?;
-        let unknown = || row.problem(1, format!("there is no program with the id {program}"));
-        let program = programs.position(program).ok_or_else(unknown)?;
-        rows.push((row.unsigned(0)?, program, row.optional(2)?));
-        Ok(())
+    let mut rows = database.rows(table, columns, |row| {
+        let program = position(&programs.ids, &row, 1, "programs")?;
+        Ok((row.unsigned(0)?, program, row.optional(2)?))
     })?;
     rows.sort_unstable_by_key(|&(id, ..)| id);
     let ids: Vec<u64> = rows.iter().map(|&(id, ..)| id).collect();
@@ -66,8 +66,11 @@ pub struct LiveClasses {
 
 impl LiveClasses {
     /// Reads the classes, and the index of their ids.
-    pub(super) fn read(database: &Database, steps: &[Step]) -> Result<(Self, Ids), ProfileError> {
-        let (ids, always_live) = read_classes(database)?;
+    /// `steps` has the ids of all steps, ascending.
+    pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids), ProfileError> {
+        let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
+            Ok(row.unsigned(1)? != 0)
+        })?;
         let ranges = read_ranges(database, &ids, steps)?;
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
@@ -142,44 +145,13 @@ impl LiveClasses {
     }
 }
 
-/// Index of the class ids, and by position whether the class is live on every step.
-pub(super) fn read_classes(database: &Database) -> Result<(Ids, Vec<bool>), ProfileError> {
-    let table = "eq_classes";
-    let (mut ids, mut always_live) = (Vec::new(), Vec::new());
-    database.scan(table, &["id", "is_always_live"], |row| {
-        ids.push(row.unsigned(0)?);
-        always_live.push(row.unsigned(1)? != 0);
-        Ok(())
-    })?;
-    Ok((Ids::of(table, "id", &ids)?, always_live))
-}
-
 /// Appends a range that begins no earlier than the ranges from index `first` on, merging it with
 /// the last one if they touch or overlap.
-pub(super) fn push_range<T: Ord + Copy>(
-    ranges: &mut Vec<(T, T)>,
-    first: usize,
-    (from, to): (T, T),
-) {
+fn push_range(ranges: &mut Vec<(u32, u32)>, first: usize, (from, to): (u32, u32)) {
     match ranges[first..].last_mut() {
         Some(last) if from <= last.1 => last.1 = last.1.max(to),
         _ => ranges.push((from, to)),
     }
-}
-
-/// Table of the live ranges of classes.
-pub(super) const RANGES: &str = "eq_class_step";
-/// Columns of [`RANGES`] that [`span`] reads.
-pub(super) const RANGE_COLUMNS: &[&str] = &["eq_class_id", "step_id_from", "step_id_to"];
-
-/// Step ids of a row of [`RANGES`] (end exclusive: the id after the last step).
-pub(super) fn span(row: &Cells<'_>) -> Result<Range<u64>, ProfileError> {
-    let span: Range<u64> = row.unsigned(1)?..row.unsigned(2)?;
-    if span.start > span.end {
-        let reversed = format!("the range {}..{} is reversed", span.start, span.end);
-        return Err(row.problem(2, reversed));
-    }
-    Ok(span)
 }
 
 /// Serialized as the number of steps, and for each class its ranges, or none if it is live on every
@@ -207,26 +179,14 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Properties of the step ids that a range is checked against.
-#[derive(Clone, Copy)]
-struct StepIds {
-    last: u64,
-    /// Is every number from the first id to the last id the id of a step?
-    is_dense: bool,
-}
-
-impl StepIds {
-    fn of(steps: &[Step]) -> Option<Self> {
-        let (first, last) = (steps.first()?.id, steps.last()?.id);
+/// Does a range begin after the last of `steps`, or end after the id that follows it? The end is not
+/// checked if ids have gaps, since the id that follows the last step is then unknown.
+fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
+    let ends = steps.first().zip(steps.last());
+    ends.is_some_and(|(first, last)| {
         let is_dense = last - first == steps.len() as u64 - 1;
-        Some(Self { last, is_dense })
-    }
-
-    /// Does a range begin after the last step, or end after the id that follows it? The end is not
-    /// checked if ids have gaps, since the id that follows the last step is then unknown.
-    fn excludes(self, span: &Range<u64>) -> bool {
-        span.start > self.last || (self.is_dense && span.end - 1 > self.last)
-    }
+        from > *last || (is_dense && to - 1 > *last)
+    })
 }
 
 /// Rows of `eq_class_step` as (class position, from, to), in step indices (end exclusive). The
@@ -234,27 +194,21 @@ impl StepIds {
 fn read_ranges(
     database: &Database,
     ids: &Ids,
-    steps: &[Step],
+    steps: &[u64],
 ) -> Result<Vec<(u32, u32, u32)>, ProfileError> {
-    let bounds = StepIds::of(steps);
-    let index = |id: u64| steps.partition_point(|step| step.id < id) as u32;
-    let mut ranges = Vec::new();
-    database.scan(RANGES, RANGE_COLUMNS, |row| {
-        let class = ids
-            .position(row.unsigned(0)?)
-            .ok_or_else(|| row.problem(0, "no row of `eq_classes` has this id"))?;
-        let span = span(&row)?;
-        if !span.is_empty() && bounds.is_some_and(|bounds| bounds.excludes(&span)) {
-            let (from, to) = (span.start, span.end);
-            let outside = format!("the range {from}..{to} lies behind the last step");
-            return Err(row.problem(2, outside));
-        }
-        let (from, to) = (index(span.start), index(span.end));
-        if from < to {
-            ranges.push((class, from, to));
-        }
-        Ok(())
+    let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
+    let columns = &["eq_class_id", "step_id_from", "step_id_to"];
+    let mut ranges = database.rows("eq_class_step", columns, |row| {
+        let class = position(ids, &row, 0, CLASSES)?;
+        let (from, to) = (row.unsigned(1)?, row.unsigned(2)?);
+        let problem = match from.cmp(&to) {
+            Ordering::Greater => "is reversed",
+            Ordering::Less if is_behind(steps, (from, to)) => "lies behind the last step",
+            _ => return Ok((class, index(from), index(to))),
+        };
+        Err(row.problem(2, format!("the range {from}..{to} {problem}")))
     })?;
+    ranges.retain(|&(_, from, to)| from < to);
     Ok(ranges)
 }
 

@@ -4,7 +4,6 @@
 //! scans each table that the analysis needs once, in rowid order. Rows are joined in memory by the
 //! ids of the tables. "Checked" in comments means checked on a real profile.
 
-mod build_info;
 mod cells;
 mod compiled;
 mod cycles;
@@ -13,7 +12,6 @@ pub mod encoding;
 mod error;
 mod ids;
 mod liveness;
-mod names;
 mod open;
 mod program_types;
 mod programs;
@@ -22,9 +20,7 @@ mod target;
 mod tile_bytes;
 mod variable_lists;
 mod variables;
-mod vertices;
 
-pub use build_info::{BuildInfo, ChosenOption, Outline};
 pub use compiled::{
     CompiledProfile, Ipus, LiveByIpu, LiveOnTile, Named, PipelineName, VariableSums,
 };
@@ -34,15 +30,14 @@ pub use cycles::{Cycles, Executed};
 pub use error::ProfileError;
 pub use ids::Ids;
 pub use liveness::{LiveClasses, Step};
-pub use names::{VariableLabel, VariableNames};
 pub(crate) use open::companions;
 pub use programs::{ComputeSet, Program, ProgramKind, Programs, VertexType};
 pub(crate) use recorded::{CATEGORIES, TILES};
 pub use recorded::{Recorded, RecordedCategory, RecordedTile, Regions};
-pub use target::{FormatVersion, Target};
+pub use target::{BuildInfo, ChosenOption, FormatVersion, Outline, Target};
 pub use tile_bytes::{TileBytes, TileRun};
 pub use variable_lists::VariableLists;
-pub use variables::{NEVER_LIVE, Variables};
+pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 
 use crate::message::Warning;
 use crate::progress::Progress;
@@ -131,7 +126,8 @@ impl Profile {
         let programs = Programs::read(&database, &target)?;
         let (cycles, of_cycles) = Cycles::read(&database, &programs, &target);
         let steps = liveness::read_steps(&database, &programs)?;
-        let (classes, class_ids) = LiveClasses::read(&database, &steps)?;
+        let step_ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
+        let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
         let of_classes = (&classes, &class_ids);
         let variables = Variables::read(&database, &target, of_classes)?;
         let (regions, compute_sets) = rayon::join(
@@ -142,13 +138,13 @@ impl Profile {
         let compute_set_variables = compute_sets?;
         let recorded = Recorded::read(&database, &target)?;
         let mut of_steps = Vec::new();
-        let live_by_step = compiled::live_by_step(&database, &steps).map(Some);
+        let live_by_step = compiled::live_by_step(&database, &step_ids);
         let live_by_step = or_warn(live_by_step, "live bytes by step", &mut of_steps);
         let statements = Statements {
             regions: recorded::read_regions(&database, &target)?,
-            live_by_step: live_by_step.unwrap_or_default(),
+            live_by_step,
             outside,
-            has_vertex_memory: database.has_table(vertices::MEMORY),
+            has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
         };
         database.check_unchanged()?;
         Ok(Self {

@@ -140,9 +140,7 @@ fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
     if kind.is_file() || kind.is_dir() {
         Ok(())
     } else {
-        Err(ProfileError::NoFile {
-            found: "a pipe or a device",
-        })
+        Err(ProfileError::NoFile)
     }
 }
 
@@ -163,14 +161,14 @@ fn check_header(header: &[u8]) -> Result<(), ProfileError> {
     match header {
         [] => Err(ProfileError::Empty),
         [0xa0..=0xbf, ..] | [0xd9, 0xd9, 0xf7, ..] => Err(ProfileError::Cbor),
-        _ if header.starts_with(b"!<arch>\n") => Err(ProfileError::NotADatabase {
-            instead: ", but an archive of compiled code, such as the archive.a beside a profile",
-        }),
-        [b'{', ..] => Err(ProfileError::NotADatabase {
-            instead: ", but looks like JSON, as profiles of format 1 do",
-        }),
+        _ if header.starts_with(b"!<arch>\n") => Err(ProfileError::NotADatabase(
+            ", but an archive of compiled code, such as the archive.a beside a profile",
+        )),
+        [b'{', ..] => Err(ProfileError::NotADatabase(
+            ", but looks like JSON, as profiles of format 1 do",
+        )),
         _ if header.starts_with(b"SQLite format 3\0") => Ok(()),
-        _ => Err(ProfileError::NotADatabase { instead: "" }),
+        _ => Err(ProfileError::NotADatabase("")),
     }
 }
 

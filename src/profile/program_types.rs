@@ -1,7 +1,7 @@
 //! Reads the details of each type of program (`program_type_*` tables).
 
 use super::database::Database;
-use super::ids::{Ids, insert_once, position};
+use super::ids::{Ids, position};
 use super::programs::ProgramRow;
 use super::tile_bytes::TileBytes;
 use super::{ProfileError, Program, ProgramKind};
@@ -25,8 +25,12 @@ impl Details {
         programs: &Ids,
     ) -> Result<Self, ProfileError> {
         Ok(Self {
-            on_tile_execute: read_on_tile_execute(database, compute_sets)?,
-            do_exchange: read_do_exchange(database, tiles)?,
+            on_tile_execute: database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
+                position(compute_sets, &row, 1, "compute_sets")
+            })?,
+            do_exchange: database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
+                TileBytes::from_rle(row.blob(1)?, tiles).map_err(row.bad_blob(1))
+            })?,
             calls: read_calls(database, programs)?,
             regions: read_region_columns(database)?,
         })
@@ -55,12 +59,12 @@ impl Details {
     /// Kind of a program, and the region sets that it moves.
     fn kind(&self, row: &ProgramRow) -> Result<(ProgramKind, Arc<[u64]>), ProfileError> {
         let table = match &*row.kind {
-            "OnTileExecute" => "program_type_on_tile_execute",
-            "DoExchange" => "program_type_do_exchange",
-            "GlobalExchange" => "program_type_global_exchange",
-            "StreamCopyMid" => "program_type_stream_copy_mid",
-            "CodeCopy" => "program_type_code_copy",
-            "Call" => "program_type_call",
+            "OnTileExecute" => ON_TILE_EXECUTE,
+            "DoExchange" => DO_EXCHANGE,
+            "GlobalExchange" => GLOBAL_EXCHANGE,
+            "StreamCopyMid" => STREAM_COPY_MID,
+            "CodeCopy" => CODE_COPY,
+            "Call" => CALL,
             _ => return Ok((ProgramKind::Other(row.kind.clone()), Arc::default())),
         };
         let missing = || {
@@ -69,17 +73,16 @@ impl Details {
         };
         let index = row.variant_index.ok_or_else(missing)?;
         let regions = self.regions.get(table).and_then(|rows| rows.get(&index));
-        let kind = match &*row.kind {
-            "OnTileExecute" => self
-                .on_tile_execute
-                .get(&index)
-                .map(|&set| ProgramKind::OnTileExecute(set)),
-            "DoExchange" => self
-                .do_exchange
-                .get(&index)
-                .cloned()
-                .map(ProgramKind::DoExchange),
-            "Call" => self.calls.get(&index).map(|&body| ProgramKind::Call(body)),
+        let kind = match table {
+            ON_TILE_EXECUTE => {
+                let set = self.on_tile_execute.get(&index);
+                set.map(|&set| ProgramKind::OnTileExecute(set))
+            }
+            DO_EXCHANGE => {
+                let code = self.do_exchange.get(&index).cloned();
+                code.map(ProgramKind::DoExchange)
+            }
+            CALL => self.calls.get(&index).map(|&body| ProgramKind::Call(body)),
             _ => regions.map(|_| ProgramKind::Other(row.kind.clone())),
         };
         let regions = regions.cloned().unwrap_or_default();
@@ -87,87 +90,43 @@ impl Details {
     }
 }
 
-fn read_on_tile_execute(
-    database: &Database,
-    compute_sets: &Ids,
-) -> Result<FxHashMap<u64, u32>, ProfileError> {
-    let mut sets = FxHashMap::default();
-    let table = "program_type_on_tile_execute";
-    database.scan(table, &["id", "compute_set"], |row| {
-        let set = position(compute_sets, &row, 1, "compute_sets")?;
-        insert_once(&mut sets, &row, set)
-    })?;
-    Ok(sets)
-}
-
-fn read_do_exchange(
-    database: &Database,
-    tiles: u32,
-) -> Result<FxHashMap<u64, TileBytes>, ProfileError> {
-    let mut code = FxHashMap::default();
-    let columns = &["id", "code_bytes_by_tile_rle"];
-    database.scan("program_type_do_exchange", columns, |row| {
-        let bytes = TileBytes::from_rle(row.blob(1)?, tiles).map_err(row.bad_blob(1))?;
-        insert_once(&mut code, &row, bytes)
-    })?;
-    Ok(code)
-}
-
 /// Body of each call: `program_type_call` names a function, and `function_programs` the program of
 /// the function. (Assumed: the real profile has no such rows.)
 fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, u32>, ProfileError> {
-    let (call, function) = ("program_type_call", "function_programs");
-    let mut calls = FxHashMap::default();
-    if !database.has_table(call) {
-        return Ok(calls);
+    if !database.has_table(CALL) {
+        return Ok(FxHashMap::default());
     }
-    let mut bodies = FxHashMap::default();
-    database.scan(function, &["id", "program"], |row| {
-        let program = position(programs, &row, 1, "programs")?;
-        insert_once(&mut bodies, &row, program)
+    let functions = "function_programs";
+    let (ids, bodies) = database.indexed(functions, &["id", "program"], |row| {
+        position(programs, &row, 1, "programs")
     })?;
-    database.scan(call, &["id", "function_id"], |row| {
-        let id = row.unsigned(1)?;
-        let unknown = || row.problem(1, format!("`{function}` has no function {id}"));
-        insert_once(&mut calls, &row, *bodies.get(&id).ok_or_else(unknown)?)
-    })?;
-    Ok(calls)
+    database.by_id(CALL, &["id", "function_id"], |row| {
+        Ok(bodies[position(&ids, &row, 1, functions)? as usize])
+    })
 }
+
+/// Tables of the program types that say more about memory than their names.
+const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
+const DO_EXCHANGE: &str = "program_type_do_exchange";
+const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
+const STREAM_COPY_MID: &str = "program_type_stream_copy_mid";
+const CODE_COPY: &str = "program_type_code_copy";
+const CALL: &str = "program_type_call";
+
+/// Columns of the region sets that an exchange moves.
+const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
+const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
 /// Tables with ids of region sets: name, columns (the key first), and the table of program types
 /// whose rows the key identifies.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
-    (
-        "program_type_do_exchange",
-        &["id", "source_regions_id", "destination_regions_id"],
-        "program_type_do_exchange",
-    ),
-    (
-        "program_type_global_exchange",
-        &["id", "source_regions_id", "destination_regions_id"],
-        "program_type_global_exchange",
-    ),
-    (
-        "program_type_code_copy",
-        &["id", "destination_regions_id"],
-        "program_type_code_copy",
-    ),
+    (DO_EXCHANGE, MOVED, DO_EXCHANGE),
+    (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
+    (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
     // A stream copy need not have a region, but it has a row here.
-    (
-        "program_type_stream_copy_mid",
-        &["id"],
-        "program_type_stream_copy_mid",
-    ),
-    (
-        "host_exchange_from_host",
-        &["stream_copy_mid_id", "regions_id"],
-        "program_type_stream_copy_mid",
-    ),
-    (
-        "host_exchange_to_host",
-        &["stream_copy_mid_id", "regions_id"],
-        "program_type_stream_copy_mid",
-    ),
+    (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
+    ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
+    ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),
 ];
 
 /// Ids of region sets, by the table of the program type and its row.

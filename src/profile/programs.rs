@@ -3,12 +3,11 @@
 
 use super::database::Database;
 use super::encoding::decode_list;
-use super::error::DUPLICATE;
-use super::ids::{Ids, insert_once, position};
+use super::ids::{Ids, position};
 use super::program_types::Details;
 use super::tile_bytes::TileBytes;
-use super::{ProfileError, Target, vertices};
-use rustc_hash::FxHashMap;
+use super::{ProfileError, Target};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The program tree, with compute sets and vertex types.
@@ -131,19 +130,17 @@ impl Programs {
     /// Reads the tree with its compute sets, vertices and details.
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
         let tiles = target.num_tiles;
-        let (vertex_ids, vertex_types) = vertices::read_types(database, tiles)?;
-        let (compute_set_ids, mut compute_sets) = vertices::read_compute_sets(database)?;
-        vertices::read_instances(
+        let (vertex_ids, vertex_types) = read_vertex_types(database, tiles)?;
+        let (compute_set_ids, mut compute_sets) = read_compute_sets(database)?;
+        read_instances(
             database,
             tiles,
             &vertex_ids,
             &compute_set_ids,
             &mut compute_sets,
         )?;
-        vertices::read_memory(database, tiles, &compute_set_ids, &mut compute_sets)?;
-        let rows = read_rows(database, tiles)?;
-        let ids: Vec<u64> = rows.iter().map(|row| row.id).collect();
-        let ids = Ids::of("programs", "id", &ids)?;
+        read_memory(database, tiles, &compute_set_ids, &mut compute_sets)?;
+        let (ids, rows) = read_rows(database, tiles)?;
         let details = Details::read(database, tiles, &compute_set_ids, &ids)?;
         let all = rows
             .into_iter()
@@ -160,8 +157,8 @@ impl Programs {
     }
 }
 
-fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, ProfileError> {
-    let types = read_types(database)?;
+fn read_rows(database: &Database, tiles: u32) -> Result<(Ids, Vec<ProgramRow>), ProfileError> {
+    let (type_ids, types) = read_types(database)?;
     let columns = &[
         "id",
         "variant",
@@ -173,23 +170,19 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
         "name",
     ];
     let mut compilation_step = None;
-    let mut rows = Vec::new();
-    database.scan("programs", columns, |row| {
+    database.indexed("programs", columns, |row| {
         let step = row.signed(6)?;
         if *compilation_step.get_or_insert(step) != step {
             return Err(ProfileError::SeveralCompilations);
         }
-        let variant = row.unsigned(1)?;
-        let kind = types
-            .get(&variant)
-            .ok_or_else(|| row.problem(1, format!("`program_types` has no id {variant}")))?;
+        let kind = &types[position(&type_ids, &row, 1, "program_types")? as usize];
         let children = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
         let control_code = if children.is_empty() {
             TileBytes::from_rle(row.blob(5)?, tiles).map_err(row.bad_blob(5))?
         } else {
             TileBytes::default()
         };
-        rows.push(ProgramRow {
+        Ok(ProgramRow {
             id: row.unsigned(0)?,
             name: row.text(7)?.into(),
             kind: kind.clone(),
@@ -197,40 +190,119 @@ fn read_rows(database: &Database, tiles: u32) -> Result<Vec<ProgramRow>, Profile
             children,
             debug_id: row.optional(4)?.unwrap_or(0),
             control_code,
-        });
-        Ok(())
-    })?;
-    Ok(rows)
+        })
+    })
 }
 
-/// Names of the program types by id; the ids differ from file to file.
-fn read_types(database: &Database) -> Result<FxHashMap<u64, Box<str>>, ProfileError> {
-    let mut types = FxHashMap::default();
-    database.scan("program_types", &["id", "name"], |row| {
+/// Names of the program types, with an index of their ids, which differ from file to file.
+fn read_types(database: &Database) -> Result<(Ids, Vec<Box<str>>), ProfileError> {
+    database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
         if name.is_empty() {
             return Err(row.problem(1, "a type of programs has no name"));
         }
-        insert_once(&mut types, &row, name.into())
-    })?;
-    Ok(types)
+        Ok(name.into())
+    })
 }
 
 fn read_roots(database: &Database, programs: &Ids) -> Result<Vec<u32>, ProfileError> {
-    let mut roots = Vec::new();
-    database.scan("control_programs", &["id", "program"], |row| {
-        let program = position(programs, &row, 1, "programs")?;
-        roots.push((row.unsigned(0)?, program));
-        Ok(())
+    let roots = database.by_id("control_programs", &["id", "program"], |row| {
+        position(programs, &row, 1, "programs")
     })?;
+    let mut roots: Vec<(u64, u32)> = roots.into_iter().collect();
     roots.sort_unstable();
-    if let Some(twice) = roots.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(ProfileError::cell(
-            "control_programs",
-            "id",
-            twice[0].0,
-            DUPLICATE,
-        ));
-    }
     Ok(roots.into_iter().map(|(_, program)| program).collect())
+}
+
+fn read_vertex_types(
+    database: &Database,
+    tiles: u32,
+) -> Result<(Ids, Vec<VertexType>), ProfileError> {
+    let table = "vertex_types";
+    let (ids, mut types) = database.indexed(table, &["id", "name", "size"], |row| {
+        Ok(VertexType {
+            name: row.text(1)?.into(),
+            state_bytes: row.small(2)?,
+            code: TileBytes::default(),
+        })
+    })?;
+    let columns = &["vertex_type", "code_bytes"];
+    let mut seen = FxHashSet::default();
+    database.scan("memory_by_vertex_type", columns, |row| {
+        let position = position(&ids, &row, 0, table)?;
+        let code = TileBytes::from_list(row.blob(1)?, tiles).map_err(row.bad_blob(1))?;
+        types[position as usize].code = code;
+        row.check_first(seen.insert(position))
+    })?;
+    Ok((ids, types))
+}
+
+fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>), ProfileError> {
+    let table = "compute_sets";
+    let all = &["compute_set", "name", "debug_id", "vertex_counts"];
+    let columns = database.columns(table, all, 2)?;
+    database.indexed(table, columns, |row| {
+        let (mut debug_id, mut counted) = (None, None);
+        if columns.len() == all.len() {
+            debug_id = row.optional(2)?;
+            let counts = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
+            counted = Some(counts.into_iter().fold(0, u64::saturating_add));
+        }
+        Ok(ComputeSet {
+            id: row.unsigned(0)?,
+            name: row.text(1)?.into(),
+            debug_id: debug_id.unwrap_or(0),
+            vertices: Vec::new(),
+            counted,
+            memory: None,
+        })
+    })
+}
+
+fn read_instances(
+    database: &Database,
+    tiles: u32,
+    vertex_types: &Ids,
+    compute_sets: &Ids,
+    sets: &mut [ComputeSet],
+) -> Result<(), ProfileError> {
+    let columns = &["compute_set", "vertex_type", "instances_by_tile"];
+    let mut seen = FxHashSet::default();
+    database.scan("vertex_instances", columns, |row| {
+        let set = position(compute_sets, &row, 0, "compute_sets")?;
+        let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
+        let instances = TileBytes::from_rle(row.blob(2)?, tiles).map_err(row.bad_blob(2))?;
+        sets[set as usize].vertices.push((vertex_type, instances));
+        row.check_first(seen.insert((set, vertex_type)))
+    })
+}
+
+/// Table of the memory of vertices.
+pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
+
+fn read_memory(
+    database: &Database,
+    tiles: u32,
+    compute_sets: &Ids,
+    sets: &mut [ComputeSet],
+) -> Result<(), ProfileError> {
+    if !database.has_table(VERTEX_MEMORY) {
+        return Ok(());
+    }
+    let columns = &[
+        "compute_set",
+        "copy_ptr_bytes",
+        "descriptor_bytes",
+        "edge_ptr_bytes",
+        "padding_bytes",
+        "vertex_data_bytes",
+    ];
+    database.scan(VERTEX_MEMORY, columns, |row| {
+        let set = position(compute_sets, &row, 0, "compute_sets")?;
+        let part =
+            |column| TileBytes::from_rle(row.blob(column)?, tiles).map_err(row.bad_blob(column));
+        let parts: Vec<TileBytes> = (1..columns.len()).map(part).collect::<Result<_, _>>()?;
+        let memory = &mut sets[set as usize].memory;
+        row.check_first(memory.replace(row.sum(&parts, tiles)?).is_none())
+    })
 }

@@ -101,26 +101,19 @@ fn read_tiles(database: &Database, target: &Target) -> Result<Vec<RecordedTile>,
         "not_always_live_max_bytes",
         "total_including_gaps",
     ];
-    let has_gaps = database.require(table, all).is_ok();
-    let columns = if has_gaps { &all[..] } else { &all[..4] };
+    let columns = database.columns(table, all, 4)?;
+    let has_gaps = columns.len() == all.len();
     let mut tiles = vec![None; target.num_tiles as usize];
     database.scan(table, columns, |row| {
-        let tile = row.unsigned(0)?;
-        let place = usize::try_from(tile)
-            .ok()
-            .and_then(|tile| tiles.get_mut(tile));
-        let unknown = || row.problem(0, format!("there is no tile {tile}"));
+        let tile = row.tile(0, target.num_tiles)?;
+        let with_gaps = has_gaps.then(|| row.optional_small(4)).transpose()?;
         let recorded = RecordedTile {
             total: row.small(1)?.into(),
-            with_gaps: if has_gaps {
-                row.optional_small(4)?.map(u64::from)
-            } else {
-                None
-            },
+            with_gaps: with_gaps.flatten().map(u64::from),
             always_live: row.small(2)?.into(),
             not_always_live: row.optional_small(3)?.unwrap_or(0).into(),
         };
-        row.check_first(place.ok_or_else(unknown)?.replace(recorded).is_none())
+        row.check_first(tiles[tile as usize].replace(recorded).is_none())
     })?;
     if tiles.iter().all(Option::is_none) {
         return Ok(Vec::new());

@@ -1,13 +1,18 @@
-//! Format version and target, which are read first.
+//! Format version and target, which are read first; the origin of a profile; and a summary of it for
+//! users who have several.
 
 use super::ProfileError;
+use super::cells::Cells;
+use super::cycles::or_warn;
 use super::database::Database;
 use super::error::KNOWN_MAJOR;
 use super::recorded::{TILES, listed_tiles};
 use crate::limits;
 use crate::message::Warning;
+use crate::progress::Progress;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::Path;
 
 /// Version of the report format, from `version_info`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,30 +32,19 @@ impl FormatVersion {
     pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
         let table = "version_info";
         if !database.has_table(table) {
-            return Err(ProfileError::NotAProfile { table });
+            return Err(ProfileError::NotAProfile(table));
         }
-        let mut version = None;
-        database.scan(table, &["major", "minor", "point"], |row| {
-            if version.is_some() {
-                return Err(ProfileError::SeveralRows { table });
-            }
-            version = Some(Self {
+        let version = only_row(database, table, &["major", "minor", "point"], |row| {
+            Ok(Self {
                 major: row.unsigned(0)?,
                 minor: row.unsigned(1)?,
                 point: row.unsigned(2)?,
-            });
-            Ok(())
+            })
         })?;
-        let version = version.ok_or(ProfileError::NoRow { table })?;
-        version.check_major()?;
-        Ok(version)
-    }
-
-    /// Refuses formats whose tables may mean something else.
-    fn check_major(self) -> Result<(), ProfileError> {
-        match self.major {
-            KNOWN_MAJOR => Ok(()),
-            _ => Err(ProfileError::OtherFormat(self)),
+        match version.major {
+            KNOWN_MAJOR => Ok(version),
+            // Tables may mean something else.
+            _ => Err(ProfileError::OtherFormat(version)),
         }
     }
 
@@ -73,6 +67,21 @@ impl fmt::Display for FormatVersion {
     }
 }
 
+/// The value of the only row of a table.
+fn only_row<T>(
+    database: &Database,
+    table: &'static str,
+    columns: &'static [&'static str],
+    read: impl Fn(Cells<'_>) -> Result<T, ProfileError>,
+) -> Result<T, ProfileError> {
+    let mut rows = database.rows(table, columns, read)?;
+    match (rows.pop(), rows.is_empty()) {
+        (Some(row), true) => Ok(row),
+        (Some(_), false) => Err(ProfileError::SeveralRows(table)),
+        (None, _) => Err(ProfileError::NoRow(table)),
+    }
+}
+
 /// Machine that the model was compiled for, from `target_info`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
@@ -92,7 +101,6 @@ pub struct Target {
 
 impl Target {
     pub(super) fn read(database: &Database) -> Result<Self, ProfileError> {
-        let table = "target_info";
         let columns = &[
             "tiles_per_ipu",
             "num_tiles",
@@ -101,27 +109,21 @@ impl Target {
             "num_replicas",
             "architecture",
         ];
-        let mut target = None;
-        database.scan(table, columns, |row| {
-            if target.is_some() {
-                return Err(ProfileError::SeveralRows { table });
-            }
+        only_row(database, "target_info", columns, |row| {
             for column in 0..2 {
                 if !(1..=limits::TILES).contains(&row.unsigned(column)?) {
                     return Err(row.problem(column, "no machine has that many tiles"));
                 }
             }
-            target = Some(Self {
+            Ok(Self {
                 tiles_per_ipu: row.small(0)?,
                 num_tiles: row.small(1)?,
                 bytes_per_tile: row.unsigned(2)?,
                 num_ipus: row.unsigned(3)?,
                 num_replicas: row.unsigned(4)?,
                 architecture: row.text(5)?,
-            });
-            Ok(())
-        })?;
-        target.ok_or(ProfileError::NoRow { table })
+            })
+        })
     }
 
     /// If the model was compiled for replicas of one IPU each and the profile lists one of them,
@@ -166,12 +168,7 @@ impl Target {
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
             return Ok(());
         }
-        Err(ProfileError::SeveralIpus {
-            ipus: self.num_ipus,
-            tiles: self.num_tiles,
-            of_ipu: self.tiles_per_ipu,
-            replicas: self.num_replicas,
-        })
+        Err(ProfileError::SeveralIpus(self.clone()))
     }
 
     /// Refuses sizes that no machine has.
@@ -188,5 +185,114 @@ impl Target {
             return unlike("tiles_per_ipu", tiles, "IPUs of that many tiles");
         }
         Ok(())
+    }
+}
+
+/// Origin of a profile, for reports only. Nothing is computed from it, so a field is `None` or
+/// empty when the profile lacks it. Every table read here occurs in a real profile (report format
+/// 3.8.0).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildInfo {
+    /// Version of Poplar that wrote the profile, such as `3.3.0 (de1f8de2a7)` (`poplar_version`).
+    pub poplar: Option<String>,
+    /// Time of the compilation as Poplar wrote it, without a time zone: `2024-04-09 08:23:39`
+    /// (`date_time`).
+    pub time: Option<String>,
+    /// Kind of device: `IPU`, `IPU_MODEL` or `CPU` (`target_info.type_`).
+    pub device: Option<String>,
+    /// Clock of a tile in Hz (`target_info.clock_frequency`). No other figure of a profile differs
+    /// between a Mk2 and a Bow.
+    pub clock_hertz: Option<u64>,
+    /// Compilation options that differ from their defaults, by name (`compilation_parameters`).
+    pub compilation_options: Vec<ChosenOption>,
+    /// Target options that differ from their defaults, by name (`target_parameters`).
+    pub target_options: Vec<ChosenOption>,
+}
+
+/// An option that was set to something other than its default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenOption {
+    /// Name of the option, such as `opt.internalExchangeOptimisationTarget`.
+    pub name: String,
+    /// Value of the option.
+    pub value: String,
+}
+
+impl BuildInfo {
+    /// Reads the tables that are there; a table that cannot be understood becomes a warning.
+    pub(super) fn read(database: &Database) -> (Self, Vec<Warning>) {
+        let mut warnings = Vec::new();
+        let machine = &["type_", "clock_frequency"];
+        let machine = database.rows_if_any("target_info", machine, |row| {
+            Ok((row.text(0)?, row.optional(1)?))
+        });
+        let machine = or_warn(machine, "the kind and clock of the target", &mut warnings).pop();
+        let (device, clock) = machine.unzip();
+        let mut options = |table, what| or_warn(chosen(database, table), what, &mut warnings);
+        let compilation_options = options("compilation_parameters", "options of the compilation");
+        let target_options = options("target_parameters", "options of the target");
+        let mut last = |table, what| {
+            let texts = database.rows_if_any(table, &["string"], |row| row.text(0));
+            or_warn(texts, what, &mut warnings).pop()
+        };
+        let made = Self {
+            poplar: last("poplar_version", "versions of Poplar"),
+            time: last("date_time", "times of the compilation"),
+            device,
+            clock_hertz: clock.flatten(),
+            compilation_options,
+            target_options,
+        };
+        (made, warnings)
+    }
+}
+
+/// Options that differ from their defaults, by name; none if the table or a column is missing.
+fn chosen(database: &Database, table: &'static str) -> Result<Vec<ChosenOption>, ProfileError> {
+    let options = database.rows_if_any(table, &["name", "value", "is_default"], |row| {
+        let (name, value) = (row.text(0)?, row.text(1)?);
+        Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
+    })?;
+    let mut options: Vec<ChosenOption> = options.into_iter().flatten().collect();
+    options.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(options)
+}
+
+/// Summary of a profile that is made without reading all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// IPUs that the model was compiled for (`target_info.num_ipus`).
+    pub ipus: u64,
+    /// Replicas that the model was compiled for.
+    pub replicas: u64,
+    /// Does the profile have lowered variables?
+    pub has_variables: bool,
+    /// Does the profile have executed steps?
+    pub is_executed: bool,
+}
+
+impl Outline {
+    /// Reads the summary of the profile at `path`.
+    ///
+    /// # Errors
+    /// [`ProfileError`] if the file is no profile, or its target cannot be understood.
+    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+        let mut database = Database::open(path, &Progress::new())?;
+        database.version = FormatVersion::read(&database)?;
+        let target = Target::read(&database)?;
+        let has_rows = |table| -> Result<bool, ProfileError> {
+            Ok(database.has_table(table) && database.has_rows(table)?)
+        };
+        Ok(Self {
+            ipus: target.num_ipus,
+            replicas: target.num_replicas,
+            has_variables: has_rows("vars_info")?,
+            is_executed: has_rows("steps")?,
+        })
+    }
+
+    /// Can the model be split: was it compiled for one IPU, and does the profile have variables?
+    pub fn can_be_split(&self) -> bool {
+        self.ipus == 1 && self.has_variables
     }
 }

@@ -155,10 +155,10 @@ pub(super) fn read_regions(
 ) -> Result<(VariableLists, Vec<u32>), ProfileError> {
     const TABLE: &str = "exchange_regions";
     const COLUMNS: &[&str] = &["id", "var_id", "regions"];
-    let has_regions = database.require(TABLE, COLUMNS).is_ok();
-    let columns = if has_regions { COLUMNS } else { &COLUMNS[..2] };
+    let columns = database.columns(TABLE, COLUMNS, 2)?;
+    let has_regions = columns.len() > 2;
     let visit = |row: Cells<'_>, rows: &mut RegionRows| {
-        let member = position(variables, row.unsigned(1)?).map_err(|p| row.problem(1, p))?;
+        let member = position(variables, &row, row.unsigned(1)?)?;
         let id = row.unsigned(0)?;
         let is_repeated = rows.lists.ends_with(id, member);
         rows.lists.push(id, member);
@@ -244,10 +244,7 @@ impl<'a> ComputeSets<'a> {
                 var_id = var_id
                     .checked_add(value)
                     .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
-                lists.push(
-                    id,
-                    position(self.variables, var_id).map_err(|p| row.problem(1, p))?,
-                );
+                lists.push(id, position(self.variables, row, var_id)?);
             }
             let so_far = self.members.load(Ordering::Relaxed);
             self.check(row, so_far, lists.len() - before)?;
@@ -271,9 +268,12 @@ impl<'a> ComputeSets<'a> {
     }
 }
 
-fn position(variables: &Variables, var_id: u64) -> Result<u32, String> {
-    let unknown = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
-    variables.position(var_id).ok_or_else(unknown)
+/// Position of a variable that column 1 of the row names.
+#[inline]
+fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32, ProfileError> {
+    let problem = || format!("no row of `{VARIABLES}` has the variable id {var_id}");
+    let position = variables.position(var_id);
+    position.ok_or_else(|| row.problem(1, problem()))
 }
 
 #[cfg(test)]

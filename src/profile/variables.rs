@@ -1,11 +1,17 @@
 //! Lowered variables: each is a piece of memory on one tile.
+//!
+//! Their names make up most bytes of `vars_info` and are fetched on demand. Persistent variables
+//! have labels: their names, and the debug contexts of weights and optimizer state.
 
 use super::cells::Cells;
 use super::database::Database;
-use super::ids::{IdColumn, Ids};
-use super::names::{LabelKeys, VariableLabel};
-use super::{LiveClasses, ProfileError, Target};
+use super::encoding::decode_list;
+use super::ids::{IdColumn, Ids, position};
+use super::open::Source;
+use super::{FormatVersion, LiveClasses, ProfileError, Target};
+use crate::limits;
 use crate::parallel::concatenated;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem::take;
 
 /// Class of a variable that was never allocated to a tile.
@@ -71,13 +77,8 @@ impl Variables {
         if !database.has_table(TABLE) {
             return Err(ProfileError::NoLoweredVariables);
         }
-        database.require(TABLE, &COLUMNS[..REQUIRED])?;
-        let has_names = database.require(TABLE, COLUMNS).is_ok();
-        let columns = if has_names {
-            COLUMNS
-        } else {
-            &COLUMNS[..REQUIRED]
-        };
+        let columns = database.columns(TABLE, COLUMNS, REQUIRED)?;
+        let has_names = columns.len() > REQUIRED;
         if !database.has_rows(TABLE)? {
             return Err(ProfileError::NoLoweredVariables);
         }
@@ -85,13 +86,8 @@ impl Variables {
         let persistent = persistent(classes);
         let labelled = category_names.iter().position(|name| name == LABELLED);
         let visit = |row: Cells<'_>, part: &mut VariableColumns| {
-            let tile = row.unsigned(1)?;
-            if tile >= u64::from(target.num_tiles) {
-                return Err(row.problem(1, format!("there is no tile {tile}")));
-            }
-            let category = category_ids
-                .position(row.unsigned(3)?)
-                .ok_or_else(|| row.problem(3, "no row of `var_categories` has this id"))?;
+            let tile = row.tile(1, target.num_tiles)?;
+            let category = position(&category_ids, &row, 3, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
             part.var_ids.push(row.unsigned(0)?);
             part.tiles.push(tile as u16);
@@ -126,22 +122,26 @@ impl Variables {
             let labels = part.label_of.iter_mut();
             labels.for_each(|label| *label = numbers[*label as usize]);
         }
-        let tiles = parts.iter_mut().map(|part| take(&mut part.tiles)).collect();
-        let bytes = parts.iter_mut().map(|part| take(&mut part.bytes)).collect();
-        let classes = parts.iter_mut().map(|part| take(&mut part.classes));
-        let classes = classes.collect();
-        let categories = parts.iter_mut().map(|part| take(&mut part.categories));
-        let categories = categories.collect();
-        let label_of = parts.into_iter().map(|part| part.label_of).collect();
-        let ((tiles, bytes), (classes, categories, label_of)) = rayon::join(
-            || (concatenated(tiles), concatenated(bytes)),
+        fn taken<T>(
+            parts: &mut [VariableColumns],
+            column: fn(&mut VariableColumns) -> &mut Vec<T>,
+        ) -> Vec<Vec<T>> {
+            parts.iter_mut().map(|part| take(column(part))).collect()
+        }
+        let tiles = taken(&mut parts, |part| &mut part.tiles);
+        let bytes = taken(&mut parts, |part| &mut part.bytes);
+        let classes = taken(&mut parts, |part| &mut part.classes);
+        let categories = taken(&mut parts, |part| &mut part.categories);
+        let label_of = taken(&mut parts, |part| &mut part.label_of);
+        let ((tiles, bytes, categories), (classes, label_of)) = rayon::join(
             || {
                 (
-                    concatenated(classes),
+                    concatenated(tiles),
+                    concatenated(bytes),
                     concatenated(categories),
-                    concatenated(label_of),
                 )
             },
+            || (concatenated(classes), concatenated(label_of)),
         );
         let (ids, var_ids) = var_ids.index(TABLE, "var_id")?;
         let labels = labels.read(database)?;
@@ -197,17 +197,165 @@ fn persistent(classes: &LiveClasses) -> Vec<bool> {
     all.map(|class| classes.lasts(class)).collect()
 }
 
+/// Table of categories.
+pub(super) const CATEGORIES: &str = "var_categories";
+
+/// Index of the ids of the categories, and their names.
 pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>), ProfileError> {
-    let table = "var_categories";
-    let (mut ids, mut names) = (Vec::new(), Vec::new());
-    database.scan(table, &["id", "name"], |row| {
-        if names.len() > usize::from(u8::MAX) {
+    let mut count = 0;
+    database.indexed(CATEGORIES, &["id", "name"], |row| {
+        count += 1;
+        if count > 256 {
             return Err(row.problem(0, "a profile has at most 256 categories"));
         }
-        ids.push(row.unsigned(0)?);
-        names.push(row.text(1)?);
-        Ok(())
-    })?;
-    let ids = Ids::of(table, "id", &ids)?;
-    Ok((ids, names))
+        row.text(1)
+    })
 }
+
+/// Stands for a name that is not in the profile.
+const NO_NAME: &str = "(no name in the profile)";
+
+/// Id of the base name, number of the vertex field, and suffix.
+type NameParts = (u64, Option<u64>, String);
+
+/// Source from which the names of variables can be fetched.
+#[derive(Debug, Clone)]
+pub struct VariableNames {
+    pub(super) source: Source,
+    pub(super) version: FormatVersion,
+}
+
+impl VariableNames {
+    /// Names of the variables with these ids, in the same order: the base name from
+    /// `vars_string_table` with prefix and suffix, such as `weights#0`, or a text that says there
+    /// is none.
+    ///
+    /// # Errors
+    /// As [`Profile::read`](super::Profile::read): the file is opened again, and must not have
+    /// changed.
+    pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>, ProfileError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut database = Database::open_again(&self.source)?;
+        database.version = self.version;
+        let wanted: FxHashSet<u64> = ids.iter().copied().collect();
+        let columns = &[
+            "var_id",
+            "name_base_id",
+            "name_prefix__vertex_field_",
+            "name_suffix",
+        ];
+        let parts: FxHashMap<u64, NameParts> =
+            database.with_ids(TABLE, columns, wanted, |row| {
+                Ok((row.unsigned(1)?, row.optional(2)?, row.text(3)?))
+            })?;
+        let wanted = parts.values().map(|part| part.0).collect();
+        let bases = database.with_ids(STRINGS, STRING_COLUMNS, wanted, |row| row.text(1))?;
+        let name = |id: &u64| {
+            let (base, field, suffix) = parts.get(id)?;
+            let prefix = field.map_or(String::new(), |n| format!("__vertexField_{n}"));
+            Some(format!("{prefix}{}{suffix}", bases.get(base)?))
+        };
+        database.check_unchanged()?;
+        let names = ids.iter().map(|id| name(id).unwrap_or(NO_NAME.to_string()));
+        Ok(names.collect())
+    }
+}
+
+/// Ids under which the name and the contexts of a variable are found: `name_base_id`, and
+/// `unlowered_var_id` unless it is NULL.
+pub(super) type LabelKey = (u64, Option<u64>);
+
+/// Label of a variable. The variables of one tensor share it, on all tiles.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VariableLabel {
+    /// Base name (`vars_string_table`).
+    pub name: String,
+    /// Ids of the debug contexts (`debug_ids`).
+    pub debug_ids: Vec<u64>,
+    /// Is there no debug context in the table? In a real profile every variable of a tensor has a
+    /// list of contexts there, which may say that there is none.
+    pub lacks_contexts: bool,
+}
+
+/// Label keys, numbered from 1; 0 stands for no label.
+#[derive(Debug, Default)]
+pub(super) struct LabelKeys {
+    numbers: FxHashMap<LabelKey, u32>,
+    /// Last key, since neighbouring rows mostly share it.
+    last: Option<(LabelKey, u32)>,
+}
+
+impl LabelKeys {
+    pub(super) fn number(&mut self, key: LabelKey) -> u32 {
+        if let Some((last, number)) = self.last
+            && last == key
+        {
+            return number;
+        }
+        let next = self.numbers.len() as u32 + 1;
+        let number = *self.numbers.entry(key).or_insert(next);
+        self.last = Some((key, number));
+        number
+    }
+
+    /// Adds the keys of `other`; returns the new number of each of its numbers.
+    pub(super) fn take(&mut self, other: LabelKeys) -> Vec<u32> {
+        let mut keys: Vec<(u32, LabelKey)> =
+            other.numbers.into_iter().map(|(key, n)| (n, key)).collect();
+        keys.sort_unstable();
+        let numbers = keys.into_iter().map(|(_, key)| self.number(key));
+        [0].into_iter().chain(numbers).collect()
+    }
+
+    /// Reads the names and contexts of all labels, by number; label 0 is empty.
+    pub(super) fn read(self, database: &Database) -> Result<Vec<VariableLabel>, ProfileError> {
+        let mut labels = vec![VariableLabel::default(); self.numbers.len() + 1];
+        let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        for ((base, unlowered), number) in self.numbers {
+            by_base.entry(base).or_default().push(number);
+            if let Some(unlowered) = unlowered {
+                by_variable.entry(unlowered).or_default().push(number);
+            }
+        }
+        if by_base.is_empty() {
+            return Ok(labels);
+        }
+        database.rows_if_any(STRINGS, STRING_COLUMNS, |row| {
+            for &number in by_base.get(&row.unsigned(0)?).into_iter().flatten() {
+                labels[number as usize].name = row.text(1)?;
+            }
+            Ok(())
+        })?;
+        let columns = &["variable_id", "ids"];
+        if database.require(CONTEXTS, columns).is_ok() {
+            for &number in by_variable.values().flatten() {
+                labels[number as usize].lacks_contexts = true;
+            }
+            database.scan(CONTEXTS, columns, |row| {
+                let Some(variable) = row.optional(0)? else {
+                    return Ok(());
+                };
+                let Some(numbers) = by_variable.get(&variable) else {
+                    return Ok(());
+                };
+                let ids = decode_list(row.blob(1)?, limits::CONTEXTS_OF_VARIABLE);
+                let ids = ids.map_err(row.bad_blob(1))?;
+                for &number in numbers {
+                    let label = &mut labels[number as usize];
+                    label.debug_ids.clone_from(&ids);
+                    label.lacks_contexts = ids.is_empty();
+                }
+                Ok(())
+            })?;
+        }
+        Ok(labels)
+    }
+}
+
+/// Table of the base names of variables.
+pub(super) const STRINGS: &str = "vars_string_table";
+pub(super) const STRING_COLUMNS: &[&str] = &["id", "string"];
+const CONTEXTS: &str = "debug_ids";

@@ -3,7 +3,8 @@
 use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, of_ipu};
-use super::super::{ProfileError, RecordedTile, Step};
+use super::super::liveness::STEPS;
+use super::super::{ProfileError, RecordedTile};
 use super::Ipus;
 use crate::limits;
 use crate::message::{PROFILE_AGAIN, Warning};
@@ -19,8 +20,6 @@ pub struct LiveByIpu {
 }
 
 pub(crate) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
-
-const STEPS: &str = "depth_first_steps";
 
 /// Does the profile have the table of live bytes by step and IPU, and the table of steps?
 pub(super) fn is_there(database: &Database) -> bool {
@@ -43,7 +42,6 @@ pub(super) fn read(
     if !is_there(database) {
         return Ok((None, Vec::new()));
     }
-    Ids::of(STEPS, "id", steps)?;
     let (of_all, of_ipus) = read_deltas(database, ipus, steps)?;
     if of_ipus.iter().all(Vec::is_empty) {
         return Ok((None, Vec::new()));
@@ -71,17 +69,16 @@ pub(super) fn read(
 /// that IPU (a real profile has both).
 ///
 /// # Errors
-/// If the table cannot be read, or names a step that does not exist.
+/// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
 pub(in crate::profile) fn by_step(
     database: &Database,
-    steps: &[Step],
+    steps: &[u64],
 ) -> Result<Deltas, ProfileError> {
     let (mut of_all, mut of_first) = (Deltas::new(), Deltas::new());
     if !database.has_table(TABLE) {
         return Ok(of_all);
     }
-    let ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
-    scan(database, &ids, |_, ipu, delta| {
+    scan(database, steps, |_, ipu, delta| {
         match ipu {
             Some(0) => of_first.push(delta),
             None => of_all.push(delta),
@@ -99,12 +96,9 @@ pub(in crate::profile) fn by_step(
 
 /// Ids of the steps, ascending. The index of a step is the position of its id.
 pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>, ProfileError> {
-    let mut steps = Vec::new();
-    database.scan(STEPS, &["id"], |row| {
-        steps.push(row.unsigned(0)?);
-        Ok(())
-    })?;
+    let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
+    Ids::of(STEPS, "id", &steps)?;
     Ok(steps)
 }
 

@@ -1,13 +1,68 @@
-//! Sums over the lowered variables, in one pass that stores few of them.
+//! Sums over the lowered variables, in one pass that stores few of them, and the names of variables
+//! that a pipeline creates (docs/model.md, "A compiled pipeline").
 
 use super::super::cells::Cells;
 use super::super::database::Database;
-use super::super::ids::Ids;
-use super::super::liveness::{RANGE_COLUMNS, RANGES, push_range, read_classes, span};
-use super::super::{ProfileError, RecordedTile};
-use super::{Ipus, PipelineName};
+use super::super::ids::{Ids, position};
+use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
+use super::super::{LiveClasses, ProfileError, RecordedTile};
+use super::Ipus;
 use crate::witnesses::{Contradiction, recorded_variables};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+
+/// Purpose of a variable in a pipeline, derived from its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PipelineName {
+    /// Holds copies for the micro-batches in flight: `Stashed___` of PopART, `buffer/` of a
+    /// TensorFlow FIFO.
+    Stashed,
+    /// Holds a tensor taken out of a stash: `Restored___` of PopART; `out/`, `pop` and `push` of a
+    /// TensorFlow FIFO.
+    Restored,
+    /// Sums up gradients: `Accum___` of PopART, `Accumulator` of TensorFlow.
+    Accumulator,
+    /// Was received from another IPU: a name with `ipucopy` or `inter-ipu-copy`.
+    Received,
+}
+
+impl PipelineName {
+    /// Every purpose, at the index `name as usize`.
+    pub const ALL: [Self; 4] = [
+        Self::Stashed,
+        Self::Restored,
+        Self::Accumulator,
+        Self::Received,
+    ];
+
+    /// Purpose of the variable with the base name `name`; `None` if it is no variable of a
+    /// pipeline.
+    pub fn of(name: &str) -> Option<Self> {
+        if name.contains("Stashed___") {
+            return Some(Self::Stashed);
+        }
+        if name.contains("Restored___") {
+            return Some(Self::Restored);
+        }
+        let lower = name.to_ascii_lowercase();
+        if lower.contains("fifo") {
+            let parts = || lower.split(['/', '#', '.']);
+            if parts().any(|part| part == "buffer") {
+                return Some(Self::Stashed);
+            }
+            if parts().any(|part| ["out", "pop", "push"].contains(&part)) {
+                return Some(Self::Restored);
+            }
+        }
+        let component = lower.split(['/', '#']).any(|part| part == "accumulator");
+        if component || name.contains("Accum___") {
+            return Some(Self::Accumulator);
+        }
+        let is_received = ["ipucopy", "ipu_copy", "inter-ipu-copy"]
+            .iter()
+            .any(|word| lower.contains(word));
+        is_received.then_some(Self::Received)
+    }
+}
 
 /// Bytes by [`PipelineName`], at the index `name as usize`.
 pub type Named = [u64; PipelineName::ALL.len()];
@@ -42,13 +97,13 @@ pub struct LiveOnTile {
 #[derive(Clone, Copy)]
 struct ChosenVariable {
     tile: u32,
-    class: u64,
+    /// Position of its class.
+    class: u32,
     category: u8,
     name: Option<PipelineName>,
     bytes: u32,
 }
 
-const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "tile",
     "size_bytes",
@@ -98,31 +153,25 @@ pub(super) fn read(
     if !are_there(database)? {
         return Ok((None, None));
     }
-    database.require(TABLE, &COLUMNS[..REQUIRED])?;
-    let has_names = database.require(TABLE, COLUMNS).is_ok()
-        && database.require(STRINGS, &["id", "string"]).is_ok();
-    let (category_ids, category_names) = super::super::variables::read_categories(database)?;
+    let columns = database.columns(TABLE, COLUMNS, REQUIRED)?;
+    let has_names = columns.len() > REQUIRED && database.require(STRINGS, STRING_COLUMNS).is_ok();
+    let (category_ids, category_names) = read_categories(database)?;
     let names = has_names.then(|| read_names(database)).transpose()?;
-    let classes = Classes::read(database)?;
+    let (classes, class_ids) = LiveClasses::read(database, steps)?;
     let scan = Scan {
         ipus,
         chosen,
         category_ids: &category_ids,
         names: names.as_ref(),
         classes: &classes,
-    };
-    let columns = if has_names {
-        COLUMNS
-    } else {
-        &COLUMNS[..REQUIRED]
+        class_ids: &class_ids,
     };
     let visit = |row: Cells<'_>, sums: &mut Sums| scan.add(&row, sums);
     let parts = database.scan_ranges(TABLE, columns, visit)?;
     let sums = scan.join(parts);
-    let ranges = classes.ranges_of(database, &sums.chosen)?;
     let of_tile = |&tile: &u32| {
         let rows = sums.chosen.iter().filter(|row| row.tile == tile);
-        classes.peak(&ranges, &rows.copied().collect::<Vec<_>>(), steps)
+        peak(&classes, &rows.copied().collect::<Vec<_>>())
     };
     let (peaks, found): (Vec<u64>, Vec<LiveOnTile>) = chosen.iter().map(of_tile).unzip();
     let totals = totals(&sums.always, &peaks, tiles, chosen);
@@ -143,7 +192,8 @@ struct Scan<'a> {
     category_ids: &'a Ids,
     /// Purposes by id of the base name; `None` if the profile does not name variables.
     names: Option<&'a FxHashMap<u64, PipelineName>>,
-    classes: &'a Classes,
+    classes: &'a LiveClasses,
+    class_ids: &'a Ids,
 }
 
 impl Scan<'_> {
@@ -151,30 +201,25 @@ impl Scan<'_> {
         if sums.count == 0 {
             *sums = Sums::new(self.ipus);
         }
-        let tile = row.unsigned(0)?;
-        if tile >= sums.always.len() as u64 {
-            return Err(row.problem(0, format!("there is no tile {tile}")));
-        }
-        let tile = tile as u32;
+        let tile = row.tile(0, sums.always.len() as u32)?;
         let bytes = row.small(1)?;
-        let unknown = || row.problem(2, "no row of `var_categories` has this id");
-        let category = self.category_ids.position(row.unsigned(2)?);
-        let category = category.ok_or_else(unknown)? as u8;
-        let class = row.unsigned(3)?;
+        let category = position(self.category_ids, row, 2, CATEGORIES)? as u8;
+        let class = self.class_ids.position(row.unsigned(3)?);
         let name = match self.names {
             Some(names) => names.get(&row.unsigned(4)?).copied(),
             None => None,
         };
         sums.count += 1;
-        let ipu = self.ipus.of_tile(tile);
-        let is_live = self.classes.is_known(class);
-        if let (Some(name), true) = (name, is_live) {
-            sums.named[ipu as usize][name as usize] += u64::from(bytes);
+        // Variables without a class are never live.
+        let Some(class) = class else { return Ok(()) };
+        let ipu = self.ipus.of_tile(tile) as usize;
+        if let Some(name) = name {
+            sums.named[ipu][name as usize] += u64::from(bytes);
         }
-        if self.classes.is_always(class) {
+        if self.classes.is_always_live(class) {
             sums.always[tile as usize] += u64::from(bytes);
         }
-        if self.chosen[ipu as usize] == tile && is_live {
+        if self.chosen[ipu] == tile {
             sums.chosen.push(ChosenVariable {
                 tile,
                 class,
@@ -203,111 +248,48 @@ impl Scan<'_> {
     }
 }
 
-const STRINGS: &str = "vars_string_table";
-
 /// The base names that state a purpose, by id.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>, ProfileError> {
-    let mut names = FxHashMap::default();
-    database.scan(STRINGS, &["id", "string"], |row| {
-        if let Some(name) = PipelineName::of(&row.text(1)?) {
-            names.insert(row.unsigned(0)?, name);
-        }
-        Ok(())
+    let names = database.rows(STRINGS, STRING_COLUMNS, |row| {
+        let name = PipelineName::of(&row.text(1)?);
+        Ok(name.zip(Some(row.unsigned(0)?)))
     })?;
-    Ok(names)
+    let names = names.into_iter().flatten();
+    Ok(names.map(|(name, id)| (id, name)).collect())
 }
 
-/// The equivalence classes that have a row, and whether each is always live.
-struct Classes {
-    ids: Ids,
-    always: Vec<bool>,
-}
-
-/// By class: ranges of step ids (end exclusive).
-type Ranges = FxHashMap<u64, Vec<(u64, u64)>>;
-
-impl Classes {
-    fn read(database: &Database) -> Result<Self, ProfileError> {
-        let (ids, always) = read_classes(database)?;
-        Ok(Self { ids, always })
-    }
-
-    fn is_known(&self, class: u64) -> bool {
-        self.ids.position(class).is_some()
-    }
-
-    fn is_always(&self, class: u64) -> bool {
-        let position = self.ids.position(class);
-        position.is_some_and(|position| self.always[position as usize])
-    }
-
-    /// Live ranges of the not-always-live classes of `rows`, sorted and merged.
-    fn ranges_of(
-        &self,
-        database: &Database,
-        rows: &[ChosenVariable],
-    ) -> Result<Ranges, ProfileError> {
-        let wanted = rows.iter().map(|row| row.class);
-        let wanted: FxHashSet<u64> = wanted.filter(|&class| !self.is_always(class)).collect();
-        let mut ranges = Ranges::default();
-        database.scan(RANGES, RANGE_COLUMNS, |row| {
-            let class = row.unsigned(0)?;
-            if wanted.contains(&class) {
-                let span = span(&row)?;
-                let of_class = ranges.entry(class).or_default();
-                of_class.push((span.start, span.end));
-            }
-            Ok(())
-        })?;
-        for of_class in ranges.values_mut() {
-            of_class.sort_unstable();
-            let mut joined = Vec::with_capacity(of_class.len());
-            for &range in &*of_class {
-                push_range(&mut joined, 0, range);
-            }
-            *of_class = joined;
+/// Peak bytes of the not-always-live variables among `rows`, which lie on one tile, and all
+/// variables that are live at that peak.
+fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
+    let mut changes: Vec<(u32, i64)> = Vec::new();
+    for row in rows.iter().filter(|row| !classes.is_always_live(row.class)) {
+        for &(from, to) in classes.ranges(row.class) {
+            let bytes = i64::from(row.bytes);
+            changes.extend([(from, bytes), (to, -bytes)]);
         }
-        Ok(ranges)
     }
-
-    /// Peak bytes of the not-always-live variables among `rows`, which lie on one tile, and all
-    /// variables that are live at that peak. `steps` are the ids of the steps, ascending.
-    fn peak(&self, ranges: &Ranges, rows: &[ChosenVariable], steps: &[u64]) -> (u64, LiveOnTile) {
-        let mut changes: Vec<(u64, i64)> = Vec::new();
-        for row in rows {
-            for &(from, to) in ranges.get(&row.class).into_iter().flatten() {
-                changes.push((from, i64::from(row.bytes)));
-                changes.push((to, -i64::from(row.bytes)));
-            }
+    // At one step, variables that end come before variables that begin.
+    changes.sort_unstable();
+    let (mut live, mut peak, mut step) = (0, 0, None);
+    for (at, change) in changes {
+        live += change;
+        if live > peak {
+            (peak, step) = (live, Some(at));
         }
-        // At one step, variables that end come before variables that begin.
-        changes.sort_unstable();
-        let (mut live, mut peak) = (0, 0);
-        let mut at = None;
-        for (step, change) in changes {
-            live += change;
-            if live > peak {
-                (peak, at) = (live, Some(step));
-            }
-        }
-        let is_live = |row: &&ChosenVariable| {
-            let live = ranges.get(&row.class).into_iter().flatten();
-            let mut live =
-                live.filter(|range| at.is_some_and(|at| (range.0..range.1).contains(&at)));
-            self.is_always(row.class) || live.next().is_some()
-        };
-        let mut sums: FxHashMap<(u8, Option<PipelineName>), u64> = FxHashMap::default();
-        for row in rows.iter().filter(is_live) {
-            *sums.entry((row.category, row.name)).or_default() += u64::from(row.bytes);
-        }
-        let sums = sums.into_iter().filter(|(_, bytes)| *bytes > 0);
-        let mut live: Vec<_> = sums
-            .map(|((category, name), bytes)| (category, name, bytes))
-            .collect();
-        live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|kind| kind as u8)));
-        let step = at.map(|at| steps.partition_point(|&id| id < at) as u32);
-        (peak as u64, LiveOnTile { step, live })
     }
+    let is_live = |row: &&ChosenVariable| {
+        let at_peak = step.is_some_and(|step| classes.is_live(row.class, step));
+        at_peak || classes.is_always_live(row.class)
+    };
+    let mut sums: FxHashMap<(u8, Option<PipelineName>), u64> = FxHashMap::default();
+    for row in rows.iter().filter(is_live) {
+        *sums.entry((row.category, row.name)).or_default() += u64::from(row.bytes);
+    }
+    let sums = sums.into_iter().filter(|(_, bytes)| *bytes > 0);
+    let live = sums.map(|((category, name), bytes)| (category, name, bytes));
+    let mut live: Vec<_> = live.collect();
+    live.sort_unstable_by_key(|&(category, name, _)| (category, name.map(|kind| kind as u8)));
+    (peak as u64, LiveOnTile { step, live })
 }
 
 /// By tile: the total computed from its variables. `always` has the always-live bytes of each tile,
@@ -324,4 +306,29 @@ fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32])
             .saturating_add(peak);
     }
     totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PipelineName::{self, Accumulator, Received, Restored, Stashed};
+
+    #[test]
+    fn names_of_popart_and_of_tensorflow() {
+        for (name, expected) in [
+            ("Stashed___layer0/MatMul:0#", Some(Stashed)),
+            ("encoder/Restored___x#", Some(Restored)),
+            ("Accum___Gradient___w#", Some(Accumulator)),
+            ("layer0/MatMul:0_ipucopy#", Some(Received)),
+            ("stage_1/fifo.12/buffer/0#", Some(Stashed)),
+            ("stage_1/IpuFifo/out/0#", Some(Restored)),
+            ("stage_1/fifo.12/push#", Some(Restored)),
+            ("dense/kernel/Accumulator#", Some(Accumulator)),
+            ("x/inter-ipu-copy#", Some(Received)),
+            ("layer0/out/MatMul#", None),
+            ("accumulate/buffer#", None),
+            ("weights", None),
+        ] {
+            assert_eq!(PipelineName::of(name), expected, "{name}");
+        }
+    }
 }

@@ -79,7 +79,7 @@ impl Database {
         self.query(table, columns, sql, [from], |row| {
             let rowid = row.rowid()?;
             if last.is_some_and(|last| last >= rowid) {
-                return Err(ProfileError::Disordered { table, rowid });
+                return Err(ProfileError::Disordered(table, rowid));
             }
             first = first.or(Some(rowid));
             if rowid > to {
@@ -124,7 +124,7 @@ fn joined<T>(
     let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
     for (part, first) in parts.iter().zip(firsts) {
         if let Some(rowid) = part.next.or(first).filter(|_| part.next != first) {
-            return Err(ProfileError::Disordered { table, rowid });
+            return Err(ProfileError::Disordered(table, rowid));
         }
     }
     Ok(parts.into_iter().map(|part| part.filled).collect())

@@ -55,7 +55,7 @@ fn executions_that_never_were() {
         (WITH RECURSIVE n(n) AS (SELECT 1000000 UNION ALL SELECT n + 1 FROM n LIMIT 200000)
         SELECT n FROM n)
             `steps`
-            no program with the id 999999
+            `programs` has no row with the id 999999
         INSERT INTO steps_by_ipu (step_id, ipu, cycles) SELECT n, 0, 9223372036854775807 FROM
         (WITH RECURSIVE n(n) AS (SELECT 1000000 UNION ALL SELECT n + 1 FROM n LIMIT 200000)
         SELECT n FROM n)
