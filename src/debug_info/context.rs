@@ -153,10 +153,10 @@ impl Draft {
 
 /// Is this value needed? Some keys matter only with certain values.
 fn is_kept(key: TextKey, value: &str) -> bool {
-    match key {
-        TextKey::Outputs => value.contains(GRADIENT),
-        TextKey::Recompute => value == IS_RECOMPUTED,
-        TextKey::RecomputeType => value != IS_CHECKPOINT,
+    match key.field {
+        Field::Gradients => value.contains(GRADIENT),
+        Field::Recompute => value == IS_RECOMPUTED,
+        Field::RecomputeType => value != IS_CHECKPOINT,
         _ => true,
     }
 }

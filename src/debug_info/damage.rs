@@ -1,7 +1,78 @@
-//! Signs of damage in a debug file.
+//! Errors that prevent reading a debug file, and signs of damage in a file that can be read.
 
-use crate::message::{DEBUG_AGAIN, Warning};
+use super::document::Texts;
+use crate::limits;
+use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Unreadable, Warning};
+use std::io;
 use thiserror::Error;
+
+/// Reason why a `debug.cbor` could not be read. Messages do not name the file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DebugInfoError {
+    /// The file could not be opened or read.
+    #[error(transparent)]
+    Io(#[from] Unreadable),
+    /// The file has no bytes.
+    #[error("the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}")]
+    Empty,
+    /// The file is an SQLite database, most likely the profile.
+    #[error(
+        "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor second"
+    )]
+    Sqlite,
+    /// The file does not start like a CBOR map. With the kind of file that it looks like.
+    #[error("this is {0}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}")]
+    NotCbor(String),
+    /// The CBOR is malformed before the first context is complete.
+    #[error(
+        "no context could be read, since the CBOR is malformed before byte {offset}; {DEBUG_AGAIN}"
+    )]
+    Syntax {
+        /// Number of bytes read, up to the end of the malformed item.
+        offset: u64,
+    },
+    /// The file is a CBOR map, but not one that Poplar writes: a part is missing or has a wrong
+    /// type.
+    #[error("this is a CBOR document, but not a debug.cbor: {0}; {GIVE_DEBUG}")]
+    Shape(&'static str),
+    /// The context with this id has more ancestors than any software writes.
+    #[error(
+        "the context with the id {0} has more than {limit} contexts above it, more than any \
+         software writes; {DEBUG_AGAIN}",
+        limit = limits::CONTEXTS_ABOVE
+    )]
+    TooDeep(u64),
+    /// The file has more contexts, texts or names than can be numbered.
+    #[error(
+        "the file holds more than {limit} {0}, more than any model has; {DEBUG_AGAIN}",
+        limit = Texts::LIMIT
+    )]
+    TooMany(&'static str),
+}
+
+impl From<io::Error> for DebugInfoError {
+    fn from(error: io::Error) -> Self {
+        DebugInfoError::Io(error.into())
+    }
+}
+
+/// Guesses the kind of a file that is not a debug file from its first bytes.
+pub(super) fn looks_like(head: &[u8]) -> String {
+    let is_text = match std::str::from_utf8(head) {
+        Ok(text) => !text.contains('\0'),
+        // The bytes may end within a character.
+        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
+    };
+    match head {
+        [0x1f, 0x8b, ..] => "a gzip file".to_owned(),
+        [b'P', b'K', 3, 4, ..] => "a zip archive".to_owned(),
+        [0x7f, b'E', b'L', b'F', ..] => "an ELF executable".to_owned(),
+        _ if is_text => "a text file".to_owned(),
+        [first, ..] => format!("a file that begins with the byte {first:#04x}"),
+        [] => "an empty file".to_owned(),
+    }
+}
 
 /// A sign that a debug file is not as Poplar wrote it, with counts. The last three variants result
 /// from a comparison with the profile, the others from reading the file. None of them occurs in any
@@ -142,21 +213,19 @@ impl Anomalies {
             Some(truncation) => Some(Damage::Truncated(truncation)),
             None => (!self.table_complete).then_some(Damage::NoStringTable),
         };
-        let counts = [
-            Damage::Repeated(self.repeated),
-            Damage::Duplicates(self.duplicates),
-            Damage::WithoutId(self.without_id),
-            Damage::NoMaps(self.no_maps),
-            Damage::Mistyped(self.mistyped),
-            Damage::NamesOutside(self.names_outside),
-        ];
         let second = self.second_document.map(Damage::SecondDocument);
-        let others = second.into_iter().chain(counts);
-        broken
-            .into_iter()
-            .chain(others)
-            .filter(Damage::is_any)
-            .collect()
+        type OfCount = fn(usize) -> Damage;
+        let counts: [(usize, OfCount); 6] = [
+            (self.repeated, Damage::Repeated),
+            (self.duplicates, Damage::Duplicates),
+            (self.without_id, Damage::WithoutId),
+            (self.no_maps, Damage::NoMaps),
+            (self.mistyped, Damage::Mistyped),
+            (self.names_outside, Damage::NamesOutside),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts = counts.map(|(count, damage)| damage(count));
+        broken.into_iter().chain(second).chain(counts).collect()
     }
 
     /// Warnings about harmless anomalies of a complete document.
@@ -178,22 +247,6 @@ impl Damage {
             Damage::Truncated(truncation) => truncation.string_table_lost,
             Damage::Missing { .. } | Damage::Orphans { .. } | Damage::Renamed { .. } => false,
             _ => true,
-        }
-    }
-
-    /// Is there any damage of this kind?
-    pub(crate) fn is_any(&self) -> bool {
-        match *self {
-            Damage::Truncated(_) | Damage::NoStringTable | Damage::SecondDocument(_) => true,
-            Damage::Repeated(count)
-            | Damage::Duplicates(count)
-            | Damage::WithoutId(count)
-            | Damage::NoMaps(count)
-            | Damage::Mistyped(count)
-            | Damage::NamesOutside(count)
-            | Damage::Missing { missing: count, .. }
-            | Damage::Orphans { orphans: count, .. }
-            | Damage::Renamed { renamed: count, .. } => count > 0,
         }
     }
 }

@@ -99,26 +99,12 @@ pub(super) enum ContextKey {
     Text(TextKey),
 }
 
-/// Keys that hold a text or a list of texts. Which [`Field`] a key stands for depends on the
-/// software layer, which may come later in the map.
+/// A key that holds a text or a list of texts, with the layers whose contexts mean `field` by it. No
+/// key has two meanings within one layer, so the category does not matter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum TextKey {
-    Api,
-    OpNameCamel,
-    OpNameSnake,
-    HloName,
-    Opid,
-    InstanceId,
-    TensorId,
-    Inputs,
-    OutlinedIds,
-    ReplacedIds,
-    Type,
-    ElementType,
-    Outputs,
-    ExecutionContext,
-    Recompute,
-    RecomputeType,
+pub(super) struct TextKey {
+    pub field: Field,
+    layers: &'static [SoftwareLayer],
 }
 
 /// Part of the name of every gradient (checked against the sources of PopART).
@@ -130,66 +116,51 @@ pub(super) const IS_CHECKPOINT: &str = "Checkpoint";
 
 /// Key of an entry of `attributes`; `None` if the entry is not read.
 pub(super) fn attribute(name: &str) -> Option<TextKey> {
-    match name {
-        "__execution_context" => Some(TextKey::ExecutionContext),
-        "recompute" => Some(TextKey::Recompute),
-        "recomputetype" => Some(TextKey::RecomputeType),
-        _ => None,
-    }
+    let field = match name {
+        "__execution_context" => Field::ExecutionContext,
+        "recompute" => Field::Recompute,
+        "recomputetype" => Field::RecomputeType,
+        _ => return None,
+    };
+    let layers = &[SoftwareLayer::Popart];
+    Some(TextKey { field, layers })
 }
 
 impl TextKey {
     pub(super) fn is_list(self) -> bool {
-        matches!(self, TextKey::Inputs | TextKey::Outputs)
+        matches!(self.field, Field::Inputs | Field::Gradients)
     }
 
-    /// Meaning of the key in a context of this layer. No key has two meanings within one layer, so
-    /// the category does not matter.
+    /// Meaning of the key in a context of this layer, which may come later in the map.
     pub(super) fn field(self, layer: SoftwareLayer) -> Option<Field> {
-        use SoftwareLayer::*;
-        let (field, layers): (Field, &[SoftwareLayer]) = match self {
-            TextKey::Api => (Field::Api, &[Poplibs, Popxl]),
-            TextKey::OpNameCamel => (Field::OpName, &[Onnx]),
-            TextKey::OpNameSnake => (Field::OpName, &[Poptorch, XlaOp]),
-            TextKey::HloName => (Field::HloName, &[HloInstruction]),
-            TextKey::Opid => (Field::Opid, &[Popart]),
-            TextKey::InstanceId => (Field::InstanceId, &[Popart]),
-            TextKey::TensorId => (Field::TensorId, &[Popart, PopartBuilder]),
-            TextKey::Inputs => (Field::Inputs, &[Popart, Popxl, PopartBuilder]),
-            TextKey::OutlinedIds => (Field::OutlinedIds, &[Popart]),
-            TextKey::ReplacedIds => (Field::ReplacedIds, &[Popart]),
-            TextKey::Type => (Field::TensorType, &[Popart]),
-            TextKey::ElementType => (Field::ElementType, &[Popart]),
-            TextKey::Outputs => (Field::Gradients, &[Popart]),
-            TextKey::ExecutionContext => (Field::ExecutionContext, &[Popart]),
-            TextKey::Recompute => (Field::Recompute, &[Popart]),
-            TextKey::RecomputeType => (Field::RecomputeType, &[Popart]),
-        };
-        layers.contains(&layer).then_some(field)
+        self.layers.contains(&layer).then_some(self.field)
     }
 }
 
+/// Key of a context; `None` if it is not read.
 pub(super) fn key(text: &str) -> Option<ContextKey> {
-    Some(match text {
-        "id" => ContextKey::Id,
-        "parentId" => ContextKey::ParentId,
-        "name" => ContextKey::Name,
-        "layer" => ContextKey::Layer,
-        "category" => ContextKey::Category,
-        "api" => ContextKey::Text(TextKey::Api),
-        "opName" => ContextKey::Text(TextKey::OpNameCamel),
-        "op_name" => ContextKey::Text(TextKey::OpNameSnake),
-        "hlo_name" => ContextKey::Text(TextKey::HloName),
-        "opid" => ContextKey::Text(TextKey::Opid),
-        "instanceId" => ContextKey::Text(TextKey::InstanceId),
-        "tensorId" => ContextKey::Text(TextKey::TensorId),
-        "inputs" => ContextKey::Text(TextKey::Inputs),
-        "outlinedDebugContextIds" => ContextKey::Text(TextKey::OutlinedIds),
-        "replacedDebugContextIds" => ContextKey::Text(TextKey::ReplacedIds),
-        "type" => ContextKey::Text(TextKey::Type),
-        "elementType" => ContextKey::Text(TextKey::ElementType),
-        "outputs" => ContextKey::Text(TextKey::Outputs),
-        "attributes" => ContextKey::Attributes,
+    use SoftwareLayer::*;
+    let (field, layers): (Field, &[SoftwareLayer]) = match text {
+        "id" => return Some(ContextKey::Id),
+        "parentId" => return Some(ContextKey::ParentId),
+        "name" => return Some(ContextKey::Name),
+        "layer" => return Some(ContextKey::Layer),
+        "category" => return Some(ContextKey::Category),
+        "attributes" => return Some(ContextKey::Attributes),
+        "api" => (Field::Api, &[Poplibs, Popxl]),
+        "opName" => (Field::OpName, &[Onnx]),
+        "op_name" => (Field::OpName, &[Poptorch, XlaOp]),
+        "hlo_name" => (Field::HloName, &[HloInstruction]),
+        "opid" => (Field::Opid, &[Popart]),
+        "instanceId" => (Field::InstanceId, &[Popart]),
+        "tensorId" => (Field::TensorId, &[Popart, PopartBuilder]),
+        "inputs" => (Field::Inputs, &[Popart, Popxl, PopartBuilder]),
+        "outlinedDebugContextIds" => (Field::OutlinedIds, &[Popart]),
+        "replacedDebugContextIds" => (Field::ReplacedIds, &[Popart]),
+        "type" => (Field::TensorType, &[Popart]),
+        "elementType" => (Field::ElementType, &[Popart]),
+        "outputs" => (Field::Gradients, &[Popart]),
         _ => return None,
-    })
+    };
+    Some(ContextKey::Text(TextKey { field, layers }))
 }

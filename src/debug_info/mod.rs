@@ -7,28 +7,23 @@
 mod context;
 mod damage;
 mod document;
-mod error;
-mod index;
 mod keys;
 mod reader;
-mod strings;
 mod take;
 #[cfg(test)]
 mod tests;
 
+pub use damage::{Damage, DebugInfoError, Truncation};
+pub use keys::{Field, SoftwareLayer};
+
+use crate::message::Warning;
+use crate::profile::Ids;
+use crate::progress::{Counted, Progress, Unit};
+use context::{ContextRecord, NO_NAME};
+use document::Texts;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-
-use crate::message::Warning;
-use crate::progress::{Counted, Progress, Unit};
-use context::{ContextRecord, NO_NAME};
-use index::IdIndex;
-use strings::Texts;
-
-pub use damage::{Damage, Truncation};
-pub use error::DebugInfoError;
-pub use keys::{Field, SoftwareLayer};
 
 /// Position of a context in a [`DebugInfo`], from 0 in the order of the file.
 ///
@@ -43,7 +38,7 @@ pub struct DebugInfo {
     fields: Vec<(Field, u32)>,
     texts: Texts,
     names: Texts,
-    index: IdIndex,
+    index: Ids,
     layers: u16,
     damage: Vec<Damage>,
     warnings: Vec<Warning>,
@@ -96,7 +91,7 @@ impl DebugInfo {
 
     /// Position of the context with this id; `None` for 0 and for ids that the file lacks.
     pub fn position(&self, id: u64) -> Option<Position> {
-        self.index.find(id).map(Position)
+        self.index.position(id).map(Position)
     }
 
     /// Id of a context; never 0.

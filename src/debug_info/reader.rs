@@ -1,12 +1,13 @@
 //! Reads a whole file: checks its kind, determines where its document ends, and records errors.
 
+use super::DebugInfo;
 use super::context::{ContextRecord, NO_NAME};
-use super::damage::Truncation;
+use super::damage::{DebugInfoError, Truncation, looks_like};
 use super::document::Collected;
-use super::error::{DebugInfoError, looks_like};
-use super::{DebugInfo, index};
 use crate::limits;
+use crate::profile::Ids;
 use rayon::prelude::*;
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 /// CBOR's tag for "this is CBOR".
@@ -68,9 +69,7 @@ fn check_head(head: &[u8]) -> Result<(), DebugInfoError> {
         Some(&byte) if is_map(byte) => Ok(()),
         // The file may be cut off within a tag.
         _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
-        _ => Err(DebugInfoError::NotCbor {
-            found: looks_like(head),
-        }),
+        _ => Err(DebugInfoError::NotCbor(looks_like(head))),
     }
 }
 
@@ -89,10 +88,9 @@ fn finish(
         mut oddities,
         ..
     } = collected;
-    let (index, duplicates) = index::IdIndex::build(&mut records);
-    let limit = limits::CONTEXTS_ABOVE;
-    if let Some(id) = index::check_chains(&mut records, &index, limit) {
-        return Err(DebugInfoError::TooDeep { id, limit });
+    let (index, duplicates) = index_of(&mut records);
+    if let Some(id) = check_chains(&mut records, &index, limits::CONTEXTS_ABOVE) {
+        return Err(DebugInfoError::TooDeep(id));
     }
     oddities.duplicates = duplicates;
     if oddities.table_complete {
@@ -131,11 +129,79 @@ fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), De
         }
         // Cut off before `contexts`: it may be a debug file.
         None if was_cut && !collected.saw_other_key => Ok(()),
-        None if !collected.saw_contexts => Err(DebugInfoError::Shape {
-            problem: "it has no `contexts`",
-        }),
+        None if !collected.saw_contexts => Err(DebugInfoError::Shape("it has no `contexts`")),
         None => Ok(()),
     }
+}
+
+/// Indexes `records` and removes all but the first record of each id. Returns the index and the
+/// number of removed records.
+fn index_of(records: &mut Vec<ContextRecord>) -> (Ids, usize) {
+    let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
+    if let Ok(index) = index(records) {
+        return (index, 0);
+    }
+    let before = records.len();
+    let mut seen = HashSet::new();
+    records.retain(|record| seen.insert(record.id));
+    let index = index(records).expect("each id is left once");
+    (index, before - records.len())
+}
+
+/// Marks the records on cycles of parents. Returns the id of the first context with more than
+/// `max_parents` ancestors.
+///
+/// On a cycle, the length of every chain is the length of the cycle.
+fn check_chains(records: &mut [ContextRecord], index: &Ids, max_parents: usize) -> Option<u64> {
+    let find = |record: &ContextRecord| index.position(record.parent).unwrap_or(NOWHERE);
+    let parents: Vec<u32> = records.par_iter().map(find).collect();
+    let mut lengths = vec![UNKNOWN; records.len()];
+    let mut way = Vec::new();
+    // Parents come after their children in the file, so backwards most lengths are computed.
+    for start in (0..records.len() as u32).rev() {
+        let mut here = start;
+        while here != NOWHERE && lengths[here as usize] == UNKNOWN {
+            lengths[here as usize] = ON_THE_WAY;
+            way.push(here);
+            here = parents[here as usize];
+        }
+        let mut length = lengths.get(here as usize).copied().unwrap_or(0);
+        if length == ON_THE_WAY {
+            length = close_cycle(records, &mut way, here, &mut lengths);
+        }
+        for place in way.drain(..).rev() {
+            length += 1;
+            lengths[place as usize] = length;
+        }
+    }
+    let deep = lengths
+        .iter()
+        .position(|&length| length as usize > max_parents + 1);
+    deep.map(|place| records[place].id)
+}
+
+/// Stands for the position of an id that no context has.
+const NOWHERE: u32 = u32::MAX;
+/// Marks the chain of a context as not visited yet.
+const UNKNOWN: u32 = 0;
+/// Marks a context on the way that is being followed.
+const ON_THE_WAY: u32 = u32::MAX;
+
+/// Splits the cycle that begins at `here` off the end of `way`, and returns its length.
+fn close_cycle(
+    records: &mut [ContextRecord],
+    way: &mut Vec<u32>,
+    here: u32,
+    lengths: &mut [u32],
+) -> u32 {
+    let begin = way.iter().rposition(|&place| place == here).unwrap_or(0);
+    let cycle = way.split_off(begin);
+    let length = cycle.len() as u32;
+    for place in cycle {
+        records[place as usize].on_cycle = true;
+        lengths[place as usize] = length;
+    }
+    length
 }
 
 /// Number of contexts whose name is outside a string table of `names` names.

@@ -99,20 +99,27 @@ impl DebugMatch {
     /// contexts, and the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
+        let missing = self.all_ids - self.all_found;
+        let (orphans, renamed) = (self.orphans, named - self.same_names);
+        let (all, of_found) = (self.all_ids, self.all_found);
         let all = [
-            Damage::Missing {
-                missing: self.all_ids - self.all_found,
-                all: self.all_ids,
-            },
-            Damage::Orphans {
-                orphans: self.orphans,
-                all: self.all_found,
-            },
-            Damage::Renamed {
-                renamed: named - self.same_names,
-                all: named,
-            },
+            (missing, Damage::Missing { missing, all }),
+            (
+                orphans,
+                Damage::Orphans {
+                    orphans,
+                    all: of_found,
+                },
+            ),
+            (
+                renamed,
+                Damage::Renamed {
+                    renamed,
+                    all: named,
+                },
+            ),
         ];
-        all.into_iter().filter(Damage::is_any).collect()
+        let all = all.into_iter().filter(|(count, _)| *count > 0);
+        all.map(|(_, damage)| damage).collect()
     }
 }

@@ -3,46 +3,52 @@
 use super::ProfileError;
 use super::cells::Cells;
 use super::error::DUPLICATE;
-use rustc_hash::FxHashMap;
 
 /// Positions of the rows of a table by their ids.
 ///
 /// Poplar counts ids from 0 without gaps: then the id is the position and nothing is stored.
-/// Otherwise dense ids are looked up in an array, sparse ones in a hash map.
+/// Otherwise dense ids are looked up in an array, sparse ones in a sorted list, which no file can
+/// make slow.
 #[derive(Debug, Clone)]
 pub struct Ids(IdLookup);
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self::dense(0)
+    }
+}
 
 #[derive(Debug, Clone)]
 enum IdLookup {
     Same(u32),
     Array(Vec<u32>),
-    Map(FxHashMap<u64, u32>),
+    /// Id and position, ascending.
+    Sorted(Vec<(u64, u32)>),
 }
 
 /// Marks an id in the array that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum array entries for each row: with more, a map is smaller.
-const SPARSE: u64 = 8;
+/// Maximum array entries for each row: with more, a list is smaller.
+const SPARSE: u64 = 4;
 
 impl Ids {
     /// Indexes `ids`, given in the order of the rows. If two rows have one id, that id is returned
     /// as the error.
-    pub fn new(ids: &[u64]) -> Result<Self, u64> {
-        if ids.iter().enumerate().all(|(n, &id)| n as u64 == id) {
+    pub fn new(ids: impl ExactSizeIterator<Item = u64> + Clone) -> Result<Self, u64> {
+        if ids.clone().zip(0..).all(|(id, position)| id == position) {
             return Ok(Self::dense(ids.len() as u32));
         }
-        let highest = ids.iter().max().copied().unwrap_or(0);
+        let highest = ids.clone().max().unwrap_or(0);
         if highest / SPARSE < ids.len() as u64 {
             return Self::array(ids, highest as usize);
         }
-        let mut map = FxHashMap::default();
-        for (&id, position) in ids.iter().zip(0..) {
-            if map.insert(id, position).is_some() {
-                return Err(id);
-            }
+        let mut sorted: Vec<(u64, u32)> = ids.zip(0..).collect();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(twice) => Err(twice[0].0),
+            None => Ok(Self(IdLookup::Sorted(sorted))),
         }
-        Ok(Self(IdLookup::Map(map)))
     }
 
     /// Indexes the ids of a table's column; an error names the column.
@@ -51,7 +57,8 @@ impl Ids {
         column: &'static str,
         ids: &[u64],
     ) -> Result<Self, ProfileError> {
-        Self::new(ids).map_err(|id| ProfileError::cell(table, column, id, DUPLICATE))
+        Self::new(ids.iter().copied())
+            .map_err(|id| ProfileError::cell(table, column, id, DUPLICATE))
     }
 
     /// Index of the ids from 0 to `len - 1`, each the position of its row.
@@ -65,9 +72,9 @@ impl Ids {
         matches!(self.0, IdLookup::Same(_))
     }
 
-    fn array(ids: &[u64], highest: usize) -> Result<Self, u64> {
+    fn array(ids: impl Iterator<Item = u64>, highest: usize) -> Result<Self, u64> {
         let mut array = vec![ABSENT; highest + 1];
-        for (&id, position) in ids.iter().zip(0..) {
+        for (id, position) in ids.zip(0..) {
             if std::mem::replace(&mut array[id as usize], position) != ABSENT {
                 return Err(id);
             }
@@ -84,7 +91,10 @@ impl Ids {
                 .get(usize::try_from(id).ok()?)
                 .copied()
                 .filter(|&position| position != ABSENT),
-            IdLookup::Map(map) => map.get(&id).copied(),
+            IdLookup::Sorted(sorted) => {
+                let place = sorted.binary_search_by_key(&id, |entry| entry.0).ok()?;
+                Some(sorted[place].1)
+            }
         }
     }
 }
@@ -186,7 +196,7 @@ mod tests {
     #[test]
     fn every_kind_of_lookup_finds_what_is_there_and_nothing_else() {
         for ids in [vec![], vec![0, 1, 2], vec![7, 3, 5], vec![1 << 40, 0, 9]] {
-            let index = Ids::new(&ids).unwrap();
+            let index = Ids::new(ids.iter().copied()).unwrap();
             for (position, &id) in ids.iter().enumerate() {
                 assert_eq!(index.position(id), Some(position as u32));
             }
@@ -222,7 +232,10 @@ mod tests {
 
     #[test]
     fn an_id_that_stands_twice_is_named() {
-        assert_eq!(Ids::new(&[1, 2, 1]).unwrap_err(), 1);
-        assert_eq!(Ids::new(&[1 << 50, 1 << 50]).unwrap_err(), 1 << 50);
+        assert_eq!(Ids::new([1, 2, 1].into_iter()).unwrap_err(), 1);
+        assert_eq!(
+            Ids::new([1 << 50, 1 << 50].into_iter()).unwrap_err(),
+            1 << 50
+        );
     }
 }

@@ -129,7 +129,7 @@ impl ListsBuilder {
         }
         starts.push(runs.len() as u32);
         VariableLists {
-            ids: Ids::new(&ids).expect("ids that ascend stand once"),
+            ids: Ids::new(ids.into_iter()).expect("ids that ascend stand once"),
             members: self.members,
             starts,
             runs: runs.into_iter().map(|(_, a, b)| (a, b)).collect(),
