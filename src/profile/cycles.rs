@@ -48,17 +48,16 @@ impl Cycles {
         database: &Database,
         programs: &Programs,
         target: &Target,
-    ) -> (Self, Vec<Warning>) {
-        let mut warnings = Vec::new();
+        warnings: &mut Vec<Warning>,
+    ) -> Self {
         let executed = read_executed(database, programs);
         let estimated = read_estimates(database, programs, target);
         let repeats = read_repeats(database, programs);
-        let cycles = Self {
-            executed: or_warn(executed, "executed cycles", &mut warnings),
-            estimated: or_warn(estimated, "cycle estimates", &mut warnings),
-            repeats: or_warn(repeats, "counts of loops", &mut warnings),
-        };
-        (cycles, warnings)
+        Self {
+            executed: or_warn(executed, "executed cycles", warnings),
+            estimated: or_warn(estimated, "cycle estimates", warnings),
+            repeats: or_warn(repeats, "counts of loops", warnings),
+        }
     }
 }
 
@@ -85,14 +84,13 @@ fn read_executed(
         return Ok(None);
     }
     let (ids, program_of) = read_step_programs(database, programs)?;
-    let sums = || CyclesByProgram {
+    let none = || Executed {
         by_program: vec![0; programs.all.len()],
-        without_program: 0,
-        rows: 0,
+        ..Executed::default()
     };
     // The schema hints at rows without an IPU. They are taken as sums over the whole device, listed
     // beside the rows of each IPU, as in the table of liveness.
-    let (mut of_ipu, mut of_device) = (sums(), sums());
+    let (mut of_ipu, mut of_device) = (None, None);
     let columns = &["step_id", "ipu", "cycles"];
     database.scan("steps_by_ipu", columns, |row| {
         let step = position(&ids, &row, 0, "steps")?;
@@ -100,37 +98,21 @@ fn read_executed(
             Some(0..) => &mut of_ipu,
             _ => &mut of_device,
         };
-        sums.add(program_of[step as usize], row.unsigned(2)?);
+        let sums: &mut Executed = sums.get_or_insert_with(none);
+        let sum = match program_of[step as usize] {
+            NO_PROGRAM => &mut sums.without_program,
+            program => &mut sums.by_program[program as usize],
+        };
+        *sum = sum.saturating_add(row.unsigned(2)?);
         Ok(())
     })?;
-    let sums = if of_ipu.rows > 0 { of_ipu } else { of_device };
-    let runs = match database.has_table("runs") {
-        true => database.rows("runs", &["id"], |_| Ok(()))?.len() as u64,
-        false => 0,
-    };
-    Ok((sums.rows > 0).then_some(Executed {
-        runs,
-        by_program: sums.by_program,
-        without_program: sums.without_program,
-    }))
-}
-
-/// Sums of cycles by program while rows are read.
-struct CyclesByProgram {
-    by_program: Vec<u64>,
-    without_program: u64,
-    rows: u64,
-}
-
-impl CyclesByProgram {
-    fn add(&mut self, program: u32, cycles: u64) {
-        let sum = match program {
-            NO_PROGRAM => &mut self.without_program,
-            program => &mut self.by_program[program as usize],
-        };
-        *sum = sum.saturating_add(cycles);
-        self.rows += 1;
+    let mut executed = of_ipu.or(of_device);
+    if let Some(executed) = &mut executed
+        && database.has_table("runs")
+    {
+        executed.runs = database.rows("runs", &["id"], |_| Ok(()))?.len() as u64;
     }
+    Ok(executed)
 }
 
 /// Positions of the executed steps by id, and the program of each, as a position or [`NO_PROGRAM`].
@@ -178,29 +160,6 @@ pub(super) fn read_cycles_by_ipu(
     Ok((rows > 0).then_some(cycles))
 }
 
-/// Columns in which a table keeps estimates. From format 3.2 on: the key, and ids of rows of
-/// `compilation_cycles_by_tile`, one for each IPU. Before: the key, and the cycles by tile in
-/// place.
-struct EstimatePlace {
-    table: &'static str,
-    ids: &'static [&'static str],
-    in_place: &'static [&'static str],
-}
-
-/// The ids in exchanges are a plain list in a real profile. That they are one here too, and that
-/// the older column holds a run-length list, is assumed.
-const COMPUTE_SETS: EstimatePlace = EstimatePlace {
-    table: "compute_sets",
-    ids: &["compute_set", "cycles_by_tile_ids"],
-    in_place: &["compute_set", "cycles_by_tile"],
-};
-
-const EXCHANGES: EstimatePlace = EstimatePlace {
-    table: "program_type_do_exchange",
-    ids: &["id", "cycles_by_tile_ids"],
-    in_place: &["id", "cycles_by_tile_rle"],
-};
-
 fn read_estimates(
     database: &Database,
     programs: &Programs,
@@ -208,11 +167,23 @@ fn read_estimates(
 ) -> Result<Option<Vec<u64>>, ProfileError> {
     let tiles = target.tiles_per_ipu;
     let slowest = read_slowest(database, tiles)?;
-    let sets = COMPUTE_SETS.read(database, &slowest, tiles)?;
+    // The ids in exchanges are a plain list in a real profile. That they are one in compute sets
+    // too, and that the older columns hold a run-length list, is assumed.
+    let places = [
+        &["compute_set", "cycles_by_tile_ids"],
+        &["compute_set", "cycles_by_tile"],
+    ];
+    let sets = estimates_in(database, "compute_sets", places, (&slowest, tiles))?;
     if sets.is_empty() {
         return Ok(None);
     }
-    let exchanges = EXCHANGES.read(database, &slowest, tiles)?;
+    let places = [&["id", "cycles_by_tile_ids"], &["id", "cycles_by_tile_rle"]];
+    let exchanges = estimates_in(
+        database,
+        "program_type_do_exchange",
+        places,
+        (&slowest, tiles),
+    )?;
     let cycles = programs.all.iter().map(|program| {
         let found = match &program.kind {
             ProgramKind::OnTileExecute(set) => sets.get(&programs.compute_sets[*set as usize].id),
@@ -228,40 +199,38 @@ fn read_estimates(
 /// between two steps.
 fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>, ProfileError> {
     let table = "compilation_cycles_by_tile";
-    let mut cycles = FxHashMap::default();
-    if database.has_table(table) {
-        database.scan(table, &["id", "cycles_by_tile_rle"], |row| {
-            cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
-            Ok(())
-        })?;
+    if !database.has_table(table) {
+        return Ok(FxHashMap::default());
     }
-    Ok(cycles)
+    database.by_id(table, &["id", "cycles_by_tile_rle"], |row| {
+        slowest_tile(&row, 1, tiles)
+    })
 }
 
-impl EstimatePlace {
-    /// Estimates by key of the row, for rows that have one.
-    fn read(
-        &self,
-        database: &Database,
-        slowest: &FxHashMap<u64, u64>,
-        tiles: u32,
-    ) -> Result<FxHashMap<u64, u64>, ProfileError> {
-        let mut cycles = FxHashMap::default();
-        // Both columns may exist, with NULL in the unused one.
-        database.rows_if_any(self.table, self.in_place, |row| {
-            if !row.blob(1)?.is_empty() {
-                cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
-            }
-            Ok(())
-        })?;
-        database.rows_if_any(self.table, self.ids, |row| {
-            if let Some(maximum) = slowest_ipu(&row, 1, slowest)? {
-                cycles.insert(row.unsigned(0)?, maximum);
-            }
-            Ok(())
-        })?;
-        Ok(cycles)
-    }
+/// Estimates by key of the row, for rows that have one. A table keeps them in the second of two
+/// columns: from format 3.2 on in the columns `ids`, as ids of rows of `compilation_cycles_by_tile`,
+/// one for each IPU; before in the columns `in_place`, as the cycles by tile.
+fn estimates_in(
+    database: &Database,
+    table: &'static str,
+    [ids, in_place]: [&'static [&'static str; 2]; 2],
+    (slowest, tiles): (&FxHashMap<u64, u64>, u32),
+) -> Result<FxHashMap<u64, u64>, ProfileError> {
+    let mut cycles = FxHashMap::default();
+    // Both columns may exist, with NULL in the unused one.
+    database.rows_if_any(table, in_place, |row| {
+        if !row.blob(1)?.is_empty() {
+            cycles.insert(row.unsigned(0)?, slowest_tile(&row, 1, tiles)?);
+        }
+        Ok(())
+    })?;
+    database.rows_if_any(table, ids, |row| {
+        if let Some(maximum) = slowest_ipu(&row, 1, slowest)? {
+            cycles.insert(row.unsigned(0)?, maximum);
+        }
+        Ok(())
+    })?;
+    Ok(cycles)
 }
 
 /// Maximum over the IPUs whose rows of `compilation_cycles_by_tile` a list names; `None` if the

@@ -122,9 +122,11 @@ impl Profile {
         let mut target = Target::read(&database)?;
         let one_replica = target.take_one_replica(&database)?;
         target.check_single_ipu()?;
-        let (made, of_made) = BuildInfo::read(&database);
+        let mut warnings = version.warnings();
+        warnings.extend(one_replica);
+        let made = BuildInfo::read(&database, &mut warnings);
         let programs = Programs::read(&database, &target)?;
-        let (cycles, of_cycles) = Cycles::read(&database, &programs, &target);
+        let cycles = Cycles::read(&database, &programs, &target, &mut warnings);
         let steps = liveness::read_steps(&database, &programs)?;
         let step_ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
         let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
@@ -137,9 +139,8 @@ impl Profile {
         let (region_variables, outside) = regions?;
         let compute_set_variables = compute_sets?;
         let recorded = Recorded::read(&database, &target)?;
-        let mut of_steps = Vec::new();
         let live_by_step = compiled::live_by_step(&database, &step_ids);
-        let live_by_step = or_warn(live_by_step, "live bytes by step", &mut of_steps);
+        let live_by_step = or_warn(live_by_step, "live bytes by step", &mut warnings);
         let statements = Statements {
             regions: recorded::read_regions(&database, &target)?,
             live_by_step,
@@ -150,14 +151,7 @@ impl Profile {
         Ok(Self {
             recorded,
             statements,
-            warnings: [
-                version.warnings(),
-                one_replica.into_iter().collect(),
-                of_made,
-                of_cycles,
-                of_steps,
-            ]
-            .concat(),
+            warnings,
             cycles,
             made,
             names: VariableNames {

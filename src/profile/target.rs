@@ -220,30 +220,28 @@ pub struct ChosenOption {
 
 impl BuildInfo {
     /// Reads the tables that are there; a table that cannot be understood becomes a warning.
-    pub(super) fn read(database: &Database) -> (Self, Vec<Warning>) {
-        let mut warnings = Vec::new();
+    pub(super) fn read(database: &Database, warnings: &mut Vec<Warning>) -> Self {
         let machine = &["type_", "clock_frequency"];
         let machine = database.rows_if_any("target_info", machine, |row| {
             Ok((row.text(0)?, row.optional(1)?))
         });
-        let machine = or_warn(machine, "the kind and clock of the target", &mut warnings).pop();
+        let machine = or_warn(machine, "the kind and clock of the target", warnings).pop();
         let (device, clock) = machine.unzip();
-        let mut options = |table, what| or_warn(chosen(database, table), what, &mut warnings);
+        let mut options = |table, what| or_warn(chosen(database, table), what, warnings);
         let compilation_options = options("compilation_parameters", "options of the compilation");
         let target_options = options("target_parameters", "options of the target");
         let mut last = |table, what| {
             let texts = database.rows_if_any(table, &["string"], |row| row.text(0));
-            or_warn(texts, what, &mut warnings).pop()
+            or_warn(texts, what, warnings).pop()
         };
-        let made = Self {
+        Self {
             poplar: last("poplar_version", "versions of Poplar"),
             time: last("date_time", "times of the compilation"),
             device,
             clock_hertz: clock.flatten(),
             compilation_options,
             target_options,
-        };
-        (made, warnings)
+        }
     }
 }
 

@@ -184,8 +184,7 @@ impl TileBytes {
 
     /// Sum over all tiles.
     pub fn total(&self) -> u64 {
-        let bytes = |run: &TileRun| u64::from(run.to - run.from) * u64::from(run.value);
-        self.runs.iter().map(bytes).sum()
+        self.total_of(0..u32::MAX)
     }
 }
 

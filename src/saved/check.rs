@@ -14,9 +14,8 @@ type Checked = Result<(), String>;
 /// Checks that the model has no more steps than any real model.
 pub(super) fn steps(model: &Model) -> Checked {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
-    ensure(steps <= STEPS && steps * tiles <= STEPS_AND_TILES, || {
-        format!("it has {steps} liveness steps, more than any real one")
-    })
+    let problem = format!("it has {steps} liveness steps, more than any real one");
+    ensure(steps <= STEPS && steps * tiles <= STEPS_AND_TILES, &problem)
 }
 
 /// Checks that all parts of `model` fit together.
@@ -25,10 +24,11 @@ pub(super) fn all(model: &Model) -> Checked {
     target(model)?;
     classes(model)?;
     let (groups, labels) = (model.operation_groups.len(), model.labels.len());
-    ensure(labels > 0, || "the first label is missing".into())?;
-    ensure(model.use_sets.is_sound(groups, labels), || {
-        "a use set does not consist of a smaller one and a later group".into()
-    })?;
+    ensure(labels > 0, "the first label is missing")?;
+    ensure(
+        model.use_sets.is_sound(groups, labels),
+        "a use set does not consist of a smaller one and a later group",
+    )?;
     each("use", model.variables.uses(), |use_of| refs.is_use(use_of))?;
     let of_code = model.code_variables.uses();
     each("use of code", of_code, |use_of| refs.is_use(use_of))?;
@@ -50,66 +50,64 @@ pub(super) fn all(model: &Model) -> Checked {
 /// Checks the target, and that lists have as many entries as there are tiles or operations.
 fn target(model: &Model) -> Checked {
     let tiles = model.target.num_tiles;
-    ensure(tiles > 0, || "there is no tile".into())?;
+    ensure(tiles > 0, "there is no tile")?;
     let checked = model.target.check_single_ipu();
     checked.map_err(|error| error.to_string())?;
     steps(model)?;
     let recorded: &[RecordedTile] = &model.recorded.tiles;
     ensure(
         recorded.is_empty() || recorded.len() == tiles as usize,
-        || "the number of recorded tiles is wrong".into(),
+        "the number of recorded tiles is wrong",
     )?;
-    let backward_start = model.backward_start.iter();
-    let mut backward_start = backward_start
-        .map(|&backward_start| is_below(backward_start, model.steps() as usize, "step"));
-    backward_start.try_for_each(|checked| checked)?;
+    if let Some(step) = model.backward_start {
+        is_below(step, model.steps() as usize, "step")?;
+    }
     let variables = [&model.variables, &model.code_variables];
     let are_on_tiles = variables.iter().all(|list| list.tiles() == tiles);
-    ensure(are_on_tiles, || {
-        "the number of tiles with variables is wrong".into()
-    })?;
-    model
-        .cycles
-        .as_ref()
-        .map_or(Ok(()), |cycle_counts| cycles(cycle_counts, model))
+    ensure(are_on_tiles, "the number of tiles with variables is wrong")?;
+    let counts = model.cycles.as_ref();
+    counts.map_or(Ok(()), |counts| cycles(counts, model))
 }
 
 fn cycles(cycles: &OperationCycles, model: &Model) -> Checked {
     let all = &cycles.by_operation;
-    ensure(all.len() == model.operations.len(), || {
-        "the numbers of cycles and operations differ".into()
-    })?;
+    ensure(
+        all.len() == model.operations.len(),
+        "the numbers of cycles and operations differ",
+    )?;
     let parts = &cycles.by_cluster;
     each("part of the cycles", parts, |part| of_cluster(part, model))?;
-    ensure(parts.is_sorted_by_key(|part| part.operation), || {
-        "parts of the cycles are in no order".into()
-    })?;
+    ensure(
+        parts.is_sorted_by_key(|part| part.operation),
+        "parts of the cycles are in no order",
+    )?;
     let mut all = all.iter().chain([&cycles.unexplained]);
     all.try_for_each(work_cycles)
 }
 
 fn work_cycles(cycles: &WorkCycles) -> Checked {
-    ensure(cycles.exchange.max(cycles.later) <= cycles.all, || {
-        "exchanges or the backward pass take more cycles than there are".into()
-    })
+    ensure(
+        cycles.exchange.max(cycles.later) <= cycles.all,
+        "exchanges or the backward pass take more cycles than there are",
+    )
 }
 
 fn of_cluster(part: &ClusterCycles, model: &Model) -> Checked {
     let operation = model.operations.get(part.operation as usize);
     let group = operation.and_then(|it| model.operation_groups.get(it.group as usize));
     let clusters = group.map_or(0, |group| group.clusters.len());
-    ensure((part.cluster as usize) < clusters, || {
-        "it is of no programs".into()
-    })?;
+    ensure((part.cluster as usize) < clusters, "it is of no programs")?;
     work_cycles(&part.cycles)
 }
 
 fn classes(model: &Model) -> Checked {
     let is_fine = |&(from, to): &(u32, u32)| from < to && to <= model.steps();
     for class in 0..model.classes.len() as u32 {
-        ensure(model.classes.ranges(class).iter().all(is_fine), || {
-            format!("class {class}: a range is empty or beyond the last step")
-        })?;
+        let checked = ensure(
+            model.classes.ranges(class).iter().all(is_fine),
+            "a range is empty or beyond the last step",
+        );
+        checked.map_err(|problem| format!("class {class}: {problem}"))?;
     }
     Ok(())
 }
@@ -122,14 +120,19 @@ fn each<T>(what: &str, list: &[T], check: impl Fn(&T) -> Checked) -> Checked {
     })
 }
 
-fn ensure(is_fine: bool, problem: impl FnOnce() -> String) -> Checked {
-    if is_fine { Ok(()) } else { Err(problem()) }
+fn ensure(is_fine: bool, problem: &str) -> Checked {
+    if is_fine {
+        Ok(())
+    } else {
+        Err(problem.to_owned())
+    }
 }
 
 fn is_below(position: u32, end: usize, what: &str) -> Checked {
-    ensure((position as usize) < end, || {
-        format!("there is no {what} {position}, only {end}")
-    })
+    match (position as usize) < end {
+        true => Ok(()),
+        false => Err(format!("there is no {what} {position}, only {end}")),
+    }
 }
 
 /// Checks the positions by which the parts of a model refer to each other.
@@ -153,14 +156,15 @@ impl Referents<'_> {
             return Ok(());
         };
         is_below(last, self.0.steps() as usize, "step")?;
-        ensure(first <= last, || "it ends before it begins".into())
+        ensure(first <= last, "it ends before it begins")
     }
 
     fn code(&self, code: &GroupCode) -> Checked {
         let types = &code.vertex_types;
-        ensure(types.is_sorted_by(|a, b| a.0 < b.0), || {
-            "vertex types are not in order".into()
-        })?;
+        ensure(
+            types.is_sorted_by(|a, b| a.0 < b.0),
+            "vertex types are not in order",
+        )?;
         if let Some(&(last, _)) = types.last() {
             is_below(last, self.0.vertex_code.len(), "vertex type")?;
         }
@@ -193,17 +197,15 @@ impl Referents<'_> {
     fn on_tiles<'a>(&self, mut all: impl Iterator<Item = &'a TileBytes>) -> Checked {
         ensure(
             all.all(|bytes| bytes.end() <= self.0.target.num_tiles),
-            || "values by tile go on beyond the last tile".into(),
+            "values by tile go on beyond the last tile",
         )
     }
 
     /// Checks that edges are in the order of their first nodes, and lead to later nodes.
     fn flow(&self, flow: &Flow) -> Checked {
         each("node", &flow.nodes, |node| {
-            let operations = node.operations.iter();
-            operations
-                .copied()
-                .try_for_each(|one| self.is_operation(one))
+            let mut operations = node.operations.iter();
+            operations.try_for_each(|&one| self.is_operation(one))
         })?;
         let nodes = |from: u32, to: &[u32]| {
             let last = to.last().copied().unwrap_or(0);
@@ -213,12 +215,12 @@ impl Referents<'_> {
                 from.checked_add(1)
             };
             let follows = to.first().copied() >= first && to.is_sorted_by(|a, b| a < b);
-            ensure(follows, || "an edge does not lead to later nodes".into())?;
+            ensure(follows, "an edge does not lead to later nodes")?;
             is_below(last, flow.nodes.len(), "node")
         };
         each("edge", &flow.edges, |edge| nodes(edge.from, &edge.to))?;
         let in_order = flow.edges.is_sorted_by_key(|edge| edge.from);
-        ensure(in_order, || "the edges are not in order".into())?;
+        ensure(in_order, "the edges are not in order")?;
         each(
             "parameter",
             &flow.parameters,
@@ -255,9 +257,7 @@ impl Referents<'_> {
 
     /// Checks that use sets exist and ascend.
     fn are_sets(&self, sets: &[u32]) -> Checked {
-        ensure(sets.is_sorted_by(|a, b| a < b), || {
-            "use sets are not in order".into()
-        })?;
+        ensure(sets.is_sorted_by(|a, b| a < b), "use sets are not in order")?;
         sets.last().map_or(Ok(()), |&last| self.is_set(last))
     }
 }

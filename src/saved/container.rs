@@ -1,10 +1,14 @@
 //! Container of a saved file: header, table of parts, parts, checksum.
 
 use super::SavedError;
+use crate::parallel::filled;
 use flate2::Crc;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 
 /// First bytes of the file. One has its high bit set, and line ends of several kinds follow, so
 /// that a transfer as text is detected.
@@ -164,4 +168,45 @@ pub(super) fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
 fn word(bytes: &[u8], at: usize) -> u32 {
     let bytes = bytes[at..at + 4].iter().rev();
     bytes.fold(0, |word, &byte| word << 8 | u32::from(byte))
+}
+
+/// Bytes that a thread reads at once.
+const AT_ONCE: usize = 1 << 20;
+
+/// A file from an offset on, so that threads share no file position.
+struct FileSection<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Read for FileSection<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = read_at(self.file, buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+/// First `size` bytes of a file, read by all threads.
+///
+/// # Errors
+/// Also if the file is shorter.
+pub(super) fn read_whole(file: &File, size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = filled(0u8, size);
+    let parts = bytes.par_chunks_mut(AT_ONCE).enumerate();
+    parts.try_for_each(|(number, part)| {
+        let offset = (number * AT_ONCE) as u64;
+        FileSection { file, offset }.read_exact(part)
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }

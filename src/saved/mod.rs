@@ -31,7 +31,6 @@
 
 mod check;
 mod container;
-mod section;
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -41,9 +40,9 @@ use crate::atomic::{self, only_files};
 use crate::message::{SAVE_AGAIN, Unreadable};
 use crate::model::Model;
 use container::{
-    Content, HEADER, MAGIC, Part, VERSION, assemble, check_size, stated_size, take_apart,
+    Content, HEADER, MAGIC, Part, VERSION, assemble, check_size, read_whole, stated_size,
+    take_apart,
 };
-use section::read_whole;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;

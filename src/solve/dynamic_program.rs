@@ -112,55 +112,45 @@ impl<'a> StagePass<'a> {
         if self.checked.layers() == 0 {
             return None;
         }
-        match (self.checked.is_by_depth(), self.checked.is_numbered()) {
-            (false, _) => self.up_to(self.checked.stages),
-            (true, false) => self.of_any_number(),
-            (true, true) => {
-                let totals = 1..=self.checked.stages;
-                let found = totals.filter_map(|total| self.exactly(total));
-                found.min_by_key(|&(key, _)| key)
-            }
+        let stages = self.checked.stages;
+        if !self.checked.is_by_depth() || !self.checked.is_numbered() {
+            return self.up_to(stages);
         }
+        // The number of stages before a stage and the number after it both matter.
+        let found = (1..=stages).filter_map(|total| self.up_to(total));
+        found.min_by_key(|&(key, _)| key)
     }
 
-    /// The best split into at most `total` stages, for costs that do not depend on depth.
+    /// The best split into at most `total` stages; into exactly `total` if both the number of stages
+    /// before a stage and the number after it matter.
     fn up_to(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
         let layers = self.checked.layers();
-        let candidates = self.candidates(0);
-        let mut rest = Rest::new(layers);
-        for stage in (0..total).rev() {
-            // Every earlier stage has a position, and the first stage has the first position.
-            let starts = if stage == 0 { 0..1 } else { stage..layers };
-            self.add_stage(Some(stage), &candidates, starts, &mut rest);
-        }
-        Some((rest.best[0]?, rest.stages(total)))
-    }
-
-    /// The best split into exactly `total` stages, for costs that depend on the number of stages
-    /// after a stage, and limits or pins that depend on the number before it.
-    fn exactly(&self, total: usize) -> Option<(Key, Vec<Range<usize>>)> {
-        let layers = self.checked.layers();
-        let mut rest = Rest::new(layers);
-        for after in 0..total {
-            let stage = total - 1 - after;
-            let starts = if stage == 0 { 0..1 } else { stage..layers };
-            self.add_stage(Some(stage), &self.candidates(after), starts, &mut rest);
-            rest.best[layers] = None;
-        }
-        Some((rest.best[0]?, rest.stages(total)))
-    }
-
-    /// The best split into any number of stages, for costs that depend only on the number of stages
-    /// after a stage.
-    fn of_any_number(&self) -> Option<(Key, Vec<Range<usize>>)> {
-        let layers = self.checked.layers();
+        let is_by_depth = self.checked.is_by_depth();
+        let knows_ipu = !is_by_depth || self.checked.is_numbered();
+        let mut candidates = self.candidates(0);
         let mut rest = Rest::new(layers);
         let mut best: Option<(Key, usize)> = None;
-        for after in 0..self.checked.stages {
-            self.add_stage(None, &self.candidates(after), 0..layers, &mut rest);
-            rest.best[layers] = None;
-            let found = rest.best[0].map(|key| (key, after + 1));
-            best = best.into_iter().chain(found).min();
+        for after in 0..total {
+            if is_by_depth && after > 0 {
+                candidates = self.candidates(after);
+            }
+            let ipu = knows_ipu.then_some(total - 1 - after);
+            let starts = match ipu {
+                // Every earlier stage has a position, and the first stage has the first position.
+                Some(0) => 0..1,
+                earlier => earlier.unwrap_or(0)..layers,
+            };
+            self.add_stage(ipu, &candidates, starts, &mut rest);
+            if is_by_depth {
+                // The next stage has exactly one more stage after it.
+                rest.best[layers] = None;
+            }
+            let is_whole = ipu.is_none_or(|ipu| ipu == 0);
+            let found = rest.best[0].filter(|_| is_whole);
+            best = best
+                .into_iter()
+                .chain(found.map(|key| (key, after + 1)))
+                .min();
         }
         let (key, stages) = best?;
         Some((key, rest.stages(stages)))

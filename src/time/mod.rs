@@ -13,7 +13,7 @@ pub(crate) mod tests;
 
 pub use step::StepTime;
 
-pub(crate) use slots::{Order, SlotKind, Slots};
+pub(crate) use slots::{SlotKind, Slots};
 pub(crate) use step::Rate;
 
 use crate::memory::{Pipeline, Recompute};

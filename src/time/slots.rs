@@ -9,53 +9,42 @@ use crate::memory::Schedule;
 
 /// The order of passes in a pipeline, and the interval at which micro-batches enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// The last stage runs forward and backward in one slot; inference only runs forward.
-    Together {
-        /// Number of slots between two micro-batches that enter.
-        every: u64,
-    },
-    /// The last stage runs forward and backward in two slots.
-    Apart {
-        /// Number of slots between two micro-batches that enter.
-        every: u64,
-    },
-    /// Only one stage works at a time.
-    OneAfterTheOther,
-    /// All stages work at the same time, only forward.
-    Forward,
-    /// Only one stage works at a time, only forward.
-    ForwardOneAfterTheOther,
+pub(crate) struct Order {
+    /// The passes of a micro-batch.
+    pub passes: PassOrder,
+    /// Number of slots between two micro-batches that enter; `None` if only one stage works at a
+    /// time.
+    pub every: Option<u64>,
 }
 
-impl Order {
-    pub(super) fn is_one_after_the_other(self) -> bool {
-        matches!(
-            self,
-            Order::OneAfterTheOther | Order::ForwardOneAfterTheOther
-        )
-    }
-
-    fn of(self, is_training: bool) -> Self {
-        match self {
-            _ if is_training => self,
-            Order::OneAfterTheOther => Order::ForwardOneAfterTheOther,
-            _ => Order::Forward,
-        }
-    }
+/// The passes of a micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PassOrder {
+    /// The last stage runs forward and backward in one slot.
+    Together,
+    /// The last stage runs forward and backward in two slots.
+    Apart,
+    /// All stages only run forward.
+    Forward,
 }
 
 impl StageTimes {
     /// Order of passes, by the schedule of the pipeline.
     pub(crate) fn order(&self) -> Order {
-        match self.pipeline.schedule {
-            Schedule::Popart => Order::Together { every: 1 },
-            Schedule::TfGrouped => Order::Apart { every: 1 },
-            Schedule::TfInterleaved => Order::Apart { every: 2 },
-            Schedule::None if !self.is_training => Order::Together { every: 1 },
-            Schedule::None | Schedule::Sequential => Order::OneAfterTheOther,
+        let (passes, every) = match self.pipeline.schedule {
+            Schedule::Popart => (PassOrder::Together, Some(1)),
+            Schedule::TfGrouped => (PassOrder::Apart, Some(1)),
+            Schedule::TfInterleaved => (PassOrder::Apart, Some(2)),
+            Schedule::None if !self.is_training => (PassOrder::Forward, Some(1)),
+            Schedule::None | Schedule::Sequential => (PassOrder::Apart, None),
+        };
+        if self.is_training {
+            return Order { passes, every };
         }
-        .of(self.is_training)
+        Order {
+            passes: PassOrder::Forward,
+            every: every.map(|_| 1),
+        }
     }
 }
 
@@ -84,7 +73,7 @@ impl Slots {
     /// The slots of a pipeline with `stages` stages.
     pub(crate) fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
         let passes = passes(order, stages);
-        let Some(every) = entry_interval(order) else {
+        let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, micro_batches);
         };
         let distinct = distinct_slots(passes.len() as u64, every, micro_batches);
@@ -100,7 +89,7 @@ impl Slots {
     /// The slots in which one micro-batch enters while all stages have work.
     pub(crate) fn of_one_micro_batch(order: Order, stages: usize) -> Self {
         let passes = passes(order, stages);
-        let Some(every) = entry_interval(order) else {
+        let Some(every) = order.every else {
             return Self::one_after_the_other(&passes, stages, 1);
         };
         // In this slot all passes have begun and none has ended.
@@ -145,16 +134,6 @@ impl SlotKind {
     }
 }
 
-/// Number of slots between two micro-batches that enter the pipeline; `None` if only one stage
-/// works at a time.
-fn entry_interval(order: Order) -> Option<u64> {
-    match order {
-        Order::Together { every } | Order::Apart { every } => Some(every),
-        _ if order.is_one_after_the_other() => None,
-        _ => Some(1),
-    }
-}
-
 /// The passes that work on a micro-batch in `slot`: those of micro-batches that entered up to then,
 /// one in `every` slots.
 fn active_passes(
@@ -179,9 +158,9 @@ fn active_passes(
 fn passes(order: Order, stages: usize) -> Vec<Work> {
     let forward = |stage: usize| (Some(stage), None);
     let backward = |stage: usize| (None, Some(stage));
-    match order {
-        Order::Forward | Order::ForwardOneAfterTheOther => (0..stages).map(forward).collect(),
-        Order::Together { .. } => {
+    match order.passes {
+        PassOrder::Forward => (0..stages).map(forward).collect(),
+        PassOrder::Together => {
             let last = stages.saturating_sub(1);
             let ahead = (0..last).map(forward);
             let turn = (stages > 0).then_some((Some(last), Some(last)));
@@ -190,7 +169,7 @@ fn passes(order: Order, stages: usize) -> Vec<Work> {
                 .chain((0..last).rev().map(backward))
                 .collect()
         }
-        Order::Apart { .. } | Order::OneAfterTheOther => {
+        PassOrder::Apart => {
             let back = (0..stages).rev().map(backward);
             (0..stages).map(forward).chain(back).collect()
         }

@@ -1,6 +1,6 @@
 //! Time of one step of a split.
 
-use super::{Order, Passes, SlotKind, Slots, StageTimes, USUAL_MICRO_BATCHES};
+use super::{Passes, SlotKind, Slots, StageTimes, USUAL_MICRO_BATCHES};
 use crate::memory::Schedule;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -228,13 +228,13 @@ impl StageTimes {
             return bytes;
         }
         let [before, after] = [stage.start, stage.end].map(|position| self.bytes_over(position));
-        match self.order() {
-            order if order.is_one_after_the_other() => bytes[0] += after[0] + after[1],
-            Order::Apart { every: 2 } => {
+        match self.order().every {
+            None => bytes[0] += after[0] + after[1],
+            Some(2) => {
                 let in_slot = &mut bytes[number % 2];
                 *in_slot = (*in_slot).max(after[0]).max(after[1]);
             }
-            _ => {
+            Some(_) => {
                 let sent = (before[0] + after[1]).max(before[1] + after[0]);
                 bytes = bytes.map(|bytes| bytes.max(sent));
             }
@@ -250,9 +250,9 @@ impl StageTimes {
         (slots, micro_batches): (u128, u64),
     ) -> Option<u128> {
         let [even, odd] = [self.link_cycles(even)?, self.link_cycles(odd)?];
-        Some(match self.order().is_one_after_the_other() {
-            true => even.saturating_mul(micro_batches.into()),
-            false => {
+        Some(match self.order().every {
+            None => even.saturating_mul(micro_batches.into()),
+            Some(_) => {
                 let odd = odd.saturating_mul(slots / 2);
                 odd.saturating_add(even.saturating_mul(slots.div_ceil(2)))
             }

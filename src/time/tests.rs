@@ -1,3 +1,4 @@
+use super::slots::{Order, PassOrder};
 use super::*;
 use crate::memory::Schedule;
 use proptest::collection::vec;
@@ -23,13 +24,17 @@ fn step(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> StepTim
     StepTime::new((&slots, &period), stages, (micro_batches, Some(0), 0)).unwrap()
 }
 
+const fn order(passes: PassOrder, every: Option<u64>) -> Order {
+    Order { passes, every }
+}
+
 const ALL: [Order; 6] = [
-    Order::Together { every: 1 },
-    Order::Apart { every: 1 },
-    Order::Apart { every: 2 },
-    Order::OneAfterTheOther,
-    Order::Forward,
-    Order::ForwardOneAfterTheOther,
+    order(PassOrder::Together, Some(1)),
+    order(PassOrder::Apart, Some(1)),
+    order(PassOrder::Apart, Some(2)),
+    order(PassOrder::Apart, None),
+    order(PassOrder::Forward, Some(1)),
+    order(PassOrder::Forward, None),
 ];
 
 /// PopART pipeline of equal stages: `part` cycles forward, twice that backward and, if recomputed,
@@ -171,26 +176,18 @@ fn in_runs_again_with_the_first_layer_alone() {
 /// Simulates micro-batches one by one: in each slot, every IPU does the work that has reached it.
 fn simulated(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> u128 {
     let count = stages.len();
-    let backward_at = |stage: usize| match order {
-        Order::Together { .. } => 2 * (count - 1) - stage,
+    let backward_at = |stage: usize| match order.passes {
+        PassOrder::Together => 2 * (count - 1) - stage,
         _ => 2 * count - 1 - stage,
     };
-    let has_backward = !matches!(order, Order::Forward | Order::ForwardOneAfterTheOther);
-    let every = match order {
-        Order::Together { every } | Order::Apart { every } => every as usize,
-        _ => 1,
-    };
-    let is_parallel = !matches!(
-        order,
-        Order::OneAfterTheOther | Order::ForwardOneAfterTheOther
-    );
-    if !is_parallel {
+    let has_backward = order.passes != PassOrder::Forward;
+    let Some(every) = order.every.map(|every| every as usize) else {
         let all: u128 = stages
             .iter()
             .map(|(_, times)| times.active(true, has_backward))
             .sum();
         return all * u128::from(micro_batches);
-    }
+    };
     let mut cycles = 0;
     let last_slot = 2 * count + every * micro_batches as usize;
     for slot in 0..=last_slot {
@@ -238,9 +235,10 @@ fn slots_are_counted_without_looking_at_each() {
         let slots = Slots::new(order, 5, u64::MAX / 4);
         assert!(slots.kinds.len() <= 40, "{order:?}: {}", slots.kinds.len());
     }
-    let few = Slots::new(Order::Apart { every: 1 }, 3, 10);
+    let few = Slots::new(order(PassOrder::Apart, Some(1)), 3, 10);
     assert_eq!(few.count(), 10 + 2 * 3 - 1);
-    let in_turn = Slots::new(Order::Apart { every: 2 }, 3, 10);
+    let in_turn = Slots::new(order(PassOrder::Apart, Some(2)), 3, 10);
     assert_eq!(in_turn.count(), 2 * (10 + 3 - 1));
-    assert_eq!(Slots::new(Order::Forward, 4, 10).count(), 10 + 4 - 1);
+    let forward = Slots::new(order(PassOrder::Forward, Some(1)), 4, 10);
+    assert_eq!(forward.count(), 10 + 4 - 1);
 }

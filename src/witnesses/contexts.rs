@@ -89,9 +89,8 @@ fn judged_damage(
     let found = profile.map(|profile| {
         let all = damage.iter().any(Damage::may_change_any_name);
         let bytes = bytes_of(profile, &lacking(&profile.programs, debug_info, all));
-        let fullest = profile.recorded.fullest().unwrap_or(0);
         let of_file = ("debug.cbor", texts.join("; "));
-        Contradiction::lacking(Witness::DebugContexts, of_file, bytes, fullest)
+        Contradiction::lacking(Witness::DebugContexts, of_file, bytes, &profile.recorded)
     });
     let text = found
         .as_ref()

@@ -11,15 +11,14 @@ mod contexts;
 mod programs;
 #[cfg(test)]
 mod tests;
-mod tiles;
 mod variables;
 
 pub(crate) use contexts::check_debug;
-pub use tiles::one_stage;
-pub(crate) use tiles::{of_record, recorded_variables};
+pub use variables::one_stage;
+pub(crate) use variables::{of_record, recorded_variables};
 
 use crate::message::{DEBUG_AGAIN, PROFILE_AGAIN, Warning};
-use crate::profile::Profile;
+use crate::profile::{Profile, Recorded};
 use crate::wording::{grouped, share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -169,8 +168,9 @@ impl Contradiction {
         witness: Witness,
         (table, row): (&str, String),
         by_tile: Vec<u64>,
-        fullest: u64,
+        recorded: &Recorded,
     ) -> Self {
+        let fullest = recorded.fullest().unwrap_or(0);
         let pairs = (0u32..).zip(by_tile);
         // Sums over all steps may exceed the bytes of a tile at one step.
         let pairs = pairs.map(|(tile, bytes)| Pair::certain(tile, bytes.min(fullest), 0));
@@ -319,10 +319,8 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
         Err(_) => bytes >= free.unsigned_abs(),
     };
     if bytes > 0 && free.any(turns) {
-        let with_bytes = all
-            .iter_mut()
-            .filter(|contradiction| contradiction.bytes > 0);
-        with_bytes.for_each(|contradiction| contradiction.refused = true);
+        all.iter_mut()
+            .for_each(|found| found.refused |= found.bytes > 0);
     }
 }
 

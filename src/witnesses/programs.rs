@@ -45,11 +45,10 @@ pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
     ];
     let lacking = lacking.into_iter().filter_map(|(table, what, lack)| {
         let count = lack.iter().filter(|lacks| **lacks).count();
-        let row = || format!("{what}: {count} of {}", lack.len());
-        let fullest = profile.recorded.fullest().unwrap_or(0);
         let found = || {
+            let row = format!("{what}: {count} of {}", lack.len());
             let bytes = bytes_of(profile, &lack);
-            Contradiction::lacking(Witness::Programs, (table, row()), bytes, fullest)
+            Contradiction::lacking(Witness::Programs, (table, row), bytes, &profile.recorded)
         };
         (count > 0).then(found)
     });
@@ -57,9 +56,8 @@ pub(super) fn of_programs(profile: &Profile) -> Vec<Contradiction> {
         .into_iter()
         .filter_map(|kind| code_of(profile, kind));
     // No other table says which variables exchanges move.
-    let exchanges = programs
-        .all
-        .iter()
+    let exchanges = programs.all.iter();
+    let exchanges = exchanges
         .filter(|program| !program.regions.is_empty())
         .count();
     let without_regions = exchanges > 0 && profile.region_variables.is_empty();
@@ -83,10 +81,11 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let lacking = (0u32..).zip(lack).filter(|(_, lacks)| **lacks);
     let lacking: Vec<u32> = lacking.map(|(program, _)| program).collect();
     let (mut sets, mut types) = (FxHashSet::default(), FxHashSet::default());
-    for program in lacking
-        .iter()
-        .map(|&program| &programs.all[program as usize])
-    {
+    if lacking.is_empty() {
+        return bytes;
+    }
+    for &program in &lacking {
+        let program = &programs.all[program as usize];
         program.control_code.change(&mut bytes, u64::saturating_add);
         match &program.kind {
             ProgramKind::DoExchange(code) => code.change(&mut bytes, u64::saturating_add),
@@ -94,10 +93,8 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
             _ => {}
         }
     }
-    for set in sets
-        .into_iter()
-        .map(|set| &programs.compute_sets[set as usize])
-    {
+    for set in sets {
+        let set = &programs.compute_sets[set as usize];
         add_state(programs, set, &mut bytes);
         types.extend(set.vertices.iter().map(|(vertex_type, _)| *vertex_type));
     }
@@ -106,14 +103,7 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
         code.change(&mut bytes, u64::saturating_add);
     }
     let variables = &profile.variables;
-    let mut is_used = vec![
-        false;
-        if lacking.is_empty() {
-            0
-        } else {
-            variables.len()
-        }
-    ];
+    let mut is_used = vec![false; variables.len()];
     for &position in variables_of(profile, &lacking).into_iter().flatten() {
         let position = position as usize;
         if !std::mem::replace(&mut is_used[position], true) {
@@ -199,9 +189,8 @@ fn code_of(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let mut of_categories = vec![0u64; tiles];
     for category in &recorded.categories {
         if CodeKind::of_category(&category.name) == Some(kind) {
-            category
-                .bytes
-                .change(&mut of_categories, u64::saturating_add);
+            let bytes = &category.bytes;
+            bytes.change(&mut of_categories, u64::saturating_add);
         }
     }
     let (listed, is_whole) = listed(profile, kind, tiles)?;
@@ -235,25 +224,18 @@ fn listed(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, 
     let mut add = |code: &TileBytes| code.change(&mut sums, u64::saturating_add);
     match kind {
         CodeKind::VertexCode => {
-            let sets = programs.compute_sets.iter().flat_map(|set| &set.vertices);
-            let code = |vertex_type: u32| &programs.vertex_types[vertex_type as usize].code;
-            is_whole = sets
-                .into_iter()
-                .all(|(vertex_type, _)| code(*vertex_type).total() > 0);
-            programs
-                .vertex_types
-                .iter()
-                .for_each(|of_type| add(&of_type.code));
+            let mut used = programs.compute_sets.iter().flat_map(|set| &set.vertices);
+            let types = &programs.vertex_types;
+            is_whole = used.all(|(used, _)| types[*used as usize].code.total() > 0);
+            types.iter().for_each(|of_type| add(&of_type.code));
         }
         CodeKind::VertexState => {
             if !profile.statements.has_vertex_memory {
                 return None;
             }
             is_whole = false;
-            programs
-                .compute_sets
-                .iter()
-                .for_each(|set| add_state(programs, set, &mut sums));
+            let sets = programs.compute_sets.iter();
+            sets.for_each(|set| add_state(programs, set, &mut sums));
         }
         CodeKind::ExchangeCode => {
             for program in &programs.all {
@@ -263,10 +245,10 @@ fn listed(profile: &Profile, kind: CodeKind, tiles: usize) -> Option<(Vec<u64>, 
                 }
             }
         }
-        CodeKind::ControlCode => programs
-            .all
-            .iter()
-            .for_each(|program| add(&program.control_code)),
+        CodeKind::ControlCode => {
+            let programs = programs.all.iter();
+            programs.for_each(|program| add(&program.control_code));
+        }
     }
     Some((sums, is_whole))
 }

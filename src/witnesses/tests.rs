@@ -1,4 +1,5 @@
 use super::*;
+use crate::profile::RecordedTile;
 
 fn found(pairs: &[Pair]) -> Option<Contradiction> {
     let pairs = pairs.iter().copied();
@@ -88,9 +89,17 @@ fn a_table_without_rows_is_refused() {
 
 #[test]
 fn lacking_contexts_have_bytes_and_may_have_none() {
+    let fullest = RecordedTile {
+        total: 1000,
+        ..RecordedTile::default()
+    };
+    let recorded = Recorded {
+        tiles: vec![fullest],
+        categories: Vec::new(),
+    };
     let of = |bytes| {
         let row = ("debug.cbor", "1 of 9 contexts is missing".to_string());
-        Contradiction::lacking(Witness::DebugContexts, row, bytes, 1000)
+        Contradiction::lacking(Witness::DebugContexts, row, bytes, &recorded)
     };
     let found = of(vec![3, 12]);
     assert_eq!(

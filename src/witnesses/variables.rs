@@ -1,11 +1,13 @@
-//! Checks that lowered variables have the recorded bytes by category, tile and step, and that they
-//! have users, contexts and regions.
+//! Checks that the record of each tile agrees with itself, that lowered variables have the recorded
+//! bytes by category, tile and step, and that they have users, contexts and regions.
 
 use super::{Contradiction, Pair, Witness, worst};
-use crate::model::NO_USERS;
+use crate::memory::of_one_stage;
+use crate::model::{Model, NO_USERS};
 use crate::parallel::by_parts;
 use crate::profile::{
-    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, Variables, joined,
+    CATEGORIES, Deltas, LIVE_BY_STEP, LiveClasses, NEVER_LIVE, Profile, Recorded, RecordedTile,
+    Regions, TILES, Target, Variables, joined,
 };
 use rayon::prelude::*;
 use std::ops::Range;
@@ -22,11 +24,8 @@ pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradicti
     } = profile;
     let totals = VariableTotals::new(variables, classes, profile.target.num_tiles);
     let unused = unused(profile, set_of);
-    let outside: Vec<usize> = statements
-        .outside
-        .iter()
-        .map(|&place| place as usize)
-        .collect();
+    let outside = statements.outside.iter();
+    let outside = outside.map(|&position| position as usize).collect();
     let labels = &variables.labels;
     let unlabelled: Vec<usize> = if labels.iter().any(|label| label.lacks_contexts) {
         let of_all = variables.label_of.iter().enumerate();
@@ -50,15 +49,14 @@ pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradicti
     ];
     let lacking = lacking
         .into_iter()
-        .filter(|(_, _, positions)| !positions.is_empty());
+        .filter(|lacking: &(_, _, Vec<usize>)| !lacking.2.is_empty());
     let lacking = lacking.map(|(table, what, positions)| {
         let mut bytes = vec![0u64; profile.target.num_tiles as usize];
         for &position in &positions {
             bytes[usize::from(variables.tiles[position])] += u64::from(variables.bytes[position]);
         }
         let row = format!("{what}: {}", positions.len());
-        let fullest = recorded.fullest().unwrap_or(0);
-        Contradiction::lacking(Witness::Variables, (table, row), bytes, fullest)
+        Contradiction::lacking(Witness::Variables, (table, row), bytes, recorded)
     });
     let by_category = totals.by_category(&variables.category_names, recorded);
     let sums = by_category.into_iter().chain(totals.by_step(profile));
@@ -145,10 +143,8 @@ impl VariableTotals {
             return None;
         }
         let of = |name: &str| {
-            recorded
-                .categories
-                .iter()
-                .find(|category| category.name == name)
+            let mut categories = recorded.categories.iter();
+            categories.find(|category| category.name == name)
         };
         let without_variables = vec![0; recorded.tiles.len()];
         let others = recorded.categories.iter().map(|category| &category.name);
@@ -210,11 +206,8 @@ impl VariableTotals {
 /// Step at which the prefix sums of two lists of changes differ most, the first of several; the two
 /// sums there; and the maximum that either list reaches.
 fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
-    let mut steps: Vec<u32> = [recorded, computed]
-        .concat()
-        .iter()
-        .map(|change| change.0)
-        .collect();
+    let changes = recorded.iter().chain(computed);
+    let mut steps: Vec<u32> = changes.map(|change| change.0).collect();
     steps.sort_unstable();
     steps.dedup();
     let mut rest = [recorded, computed];
@@ -238,6 +231,78 @@ fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u
         }
     }
     found.map(|(step, numbers)| (step, numbers, highest))
+}
+
+/// Contradiction if all layers in one stage, without a pipeline, do not take the recorded bytes of
+/// a tile.
+pub fn one_stage(model: &Model) -> Option<Contradiction> {
+    let recorded = &model.recorded.tiles;
+    let taken = recorded.iter().zip(of_one_stage(model));
+    let taken = taken.map(|(tile, taken)| taken.saturating_add(tile.beyond_variables()));
+    recorded_variables(recorded, taken)
+}
+
+/// Compares the recorded total of each tile with the total computed from its variables.
+pub(crate) fn recorded_variables(
+    recorded: &[RecordedTile],
+    computed: impl IntoIterator<Item = u64>,
+) -> Option<Contradiction> {
+    let fullest = recorded.iter().map(|tile| tile.total).max()?;
+    let pairs = (0u32..).zip(recorded).zip(computed);
+    let pairs = pairs.map(|((tile, recorded), taken)| Pair::certain(tile, recorded.total, taken));
+    worst(Witness::OneStage, TILES, fullest, pairs)
+}
+
+/// Contradictions within the record of tiles and categories, including missing tables.
+pub(crate) fn of_record(
+    recorded: &Recorded,
+    regions: Option<&[Regions]>,
+    target: &Target,
+) -> Vec<Contradiction> {
+    let rows = |table, is_empty: bool| {
+        is_empty.then(|| Contradiction::without_rows(table, target.num_tiles.into()))
+    };
+    let found = [
+        rows(TILES, recorded.tiles.is_empty()),
+        rows(CATEGORIES, recorded.categories.is_empty()),
+        total(recorded, regions),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Contradiction about the tile whose total differs most from the range that its parts allow.
+fn total(recorded: &Recorded, regions: Option<&[Regions]>) -> Option<Contradiction> {
+    let mut disjoint = vec![0u64; recorded.tiles.len()];
+    for category in &recorded.categories {
+        category.bytes.change(&mut disjoint, u64::saturating_add);
+        category
+            .overlapped
+            .change(&mut disjoint, u64::saturating_sub);
+    }
+    let pairs = (0u32..).zip(&recorded.tiles).zip(disjoint);
+    let pairs = pairs.map(|((tile, row), disjoint)| {
+        let clamped = |least: u64, most: u64| match row.total > most {
+            true => most,
+            false => row.total.max(least),
+        };
+        let live = row.always_live.saturating_add(row.not_always_live);
+        let of_live = clamped(live, row.with_gaps.unwrap_or(u64::MAX));
+        if of_live != row.total {
+            return Pair::certain(tile, row.total, of_live);
+        }
+        let region = regions.and_then(|regions| regions.get(tile as usize));
+        let all = region.map(|region| region.all);
+        Pair {
+            // No real profile shows where bytes beyond the memory of a tile are counted.
+            is_certain: region.is_none_or(|region| region.overflowed == 0),
+            ..Pair::certain(
+                tile,
+                row.total,
+                clamped(disjoint.max(all.unwrap_or(0)), all.unwrap_or(u64::MAX)),
+            )
+        }
+    });
+    worst(Witness::Total, TILES, recorded.fullest()?, pairs)
 }
 
 #[cfg(test)]

@@ -83,7 +83,8 @@ impl CompiledProfile {
         let mut target = Target::read(&database)?;
         target.check_sizes()?;
         let ipus = Ipus::read(&database, &mut target)?;
-        let (made, mut warnings) = BuildInfo::read(&database);
+        let mut warnings = Vec::new();
+        let made = BuildInfo::read(&database, &mut warnings);
         warnings.extend(version.warnings());
         let recorded = Recorded::read(&database, &target)?;
         let regions = read_regions(&database, &target)?;

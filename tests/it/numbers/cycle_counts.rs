@@ -272,8 +272,8 @@ fn what_cannot_be_understood_is_a_warning() {
         (
             EXECUTED,
             "UPDATE steps SET program = 1000000 WHERE id = 7",
-            "executed cycles are left out: table `steps`, column `program`, row 7: there is no \
-             program with the id 1000000",
+            "executed cycles are left out: table `steps`, column `program`, row 7: `programs` has no \
+             row with the id 1000000",
         ),
         (
             EXECUTED,
