@@ -4,7 +4,7 @@
 //! main program twice, weights down. A compute set or exchange takes the same
 //! cycles each time, as in real profiles, which keep one duration of each.
 
-use crate::encoding::{encode_list, encode_rle};
+use crate::encoding::encode_rle;
 use rusqlite::Connection;
 
 use super::execution::{Execution, Step};
@@ -18,7 +18,6 @@ use super::tree::{Type, Window};
 /// uploads, twice the main program, downloads.
 pub const RUNS: [usize; 4] = [0, 1, 1, 2];
 
-/// Writes estimates and, if asked for, an execution.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     estimates(plan, connection)?;
     match plan.settings.execution {
@@ -27,25 +26,14 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// The list of ids that a compute set refers to; none without estimates.
-/// Exchanges have theirs all the same, as in the real file.
-pub fn of_set(plan: &Plan, set: usize) -> Option<Vec<u8>> {
-    let has_estimates = !plan.settings.no_cycle_estimates;
-    has_estimates.then(|| encode_list(&[set as u64]))
-}
-
 /// The tiles that work at an estimate: of compute sets first, then of
 /// exchanges, then of host copies.
 fn window(plan: &Plan, id: usize) -> Option<Window> {
-    let tree = &plan.tree;
-    let sets = tree.compute_sets.len();
-    let set = tree.compute_sets.get(id).map(|set| set.window);
-    let exchange = id.checked_sub(sets);
-    let exchange = exchange.and_then(|id| tree.exchanges.get(id));
-    set.or(exchange.map(|exchange| exchange.window))
+    let sets = plan.tree.compute_sets.iter().map(|set| set.window);
+    let exchanges = plan.tree.exchanges.iter().map(|exchange| exchange.window);
+    sets.chain(exchanges).nth(id)
 }
 
-/// Estimated cycles by tile.
 fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
     let window = window(plan, id);
     let cycles = |tile: u32| match window {
@@ -61,16 +49,13 @@ fn estimate(plan: &Plan, id: usize) -> Vec<u64> {
 fn estimates(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tree = &plan.tree;
     let sets = tree.compute_sets.len();
-    let first = match plan.settings.no_cycle_estimates {
-        true => sets,
-        false => 0,
-    };
+    let has_estimates = !plan.settings.no_cycle_estimates;
+    let first = if has_estimates { 0 } else { sets };
     let ids = first..sets + tree.exchanges.len() + tree.streams.len();
     let rows = ids.map(|id| (id, encode_rle(&estimate(plan, id))));
     insert(connection, "compilation_cycles_by_tile", rows)
 }
 
-/// The estimate that belongs to a program.
 fn estimate_of(plan: &Plan, program: u32) -> Option<usize> {
     let program = &plan.tree.programs[program as usize];
     let (sets, exchanges) = (plan.tree.compute_sets.len(), plan.tree.exchanges.len());
@@ -84,21 +69,18 @@ fn estimate_of(plan: &Plan, program: u32) -> Option<usize> {
 
 /// Measured cycles by tile: around the estimate, and more for the host.
 fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
-    let id = estimate_of(plan, program);
-    let estimate = id.map_or_else(
-        || vec![12; plan.settings.tiles as usize],
-        |id| estimate(plan, id),
-    );
+    let estimate = match estimate_of(plan, program) {
+        Some(id) => estimate(plan, id),
+        None => vec![12; plan.settings.tiles as usize],
+    };
     let about = [topic::CYCLES, u64::from(program), 0, 1];
     let per_mille = 850 + plan.settings.random.below(400, about);
-    let host = match plan.tree.programs[program as usize].kind {
-        Type::StreamCopyMid => 20_000,
-        _ => 0,
-    };
-    let measured = estimate
-        .iter()
-        .map(|cycles| host + cycles * per_mille / 1000);
-    measured.collect()
+    let is_host = plan.tree.programs[program as usize].kind == Type::StreamCopyMid;
+    let host = if is_host { 20_000 } else { 0 };
+    let measured = estimate.iter();
+    measured
+        .map(|cycles| host + cycles * per_mille / 1000)
+        .collect()
 }
 
 /// Cycles of one execution of a compute set or an exchange, as measured or as estimated; 0 for
@@ -119,9 +101,7 @@ pub fn of_program(plan: &Plan, program: u32, is_measured: bool) -> u64 {
 /// one after the other, and calls `visit` with each program that is met and
 /// the Call that it stands below, the outermost of several.
 pub fn run(plan: &Plan, branch: Option<usize>, visit: &mut impl FnMut(u32, Option<u32>)) {
-    for &root in &plan.tree.roots {
-        descend(plan, root, branch, None, visit);
-    }
+    descend(plan, plan.tree.root, branch, None, visit);
 }
 
 fn descend(
@@ -144,15 +124,12 @@ fn descend(
                 descend(plan, node.children[0], branch, call, visit);
             }
         }
-        (Type::OnEveryTileSwitch, _) if branch.is_some() => {
-            let taken = branch.and_then(|branch| node.children.get(branch));
-            taken
-                .iter()
-                .for_each(|&&child| descend(plan, child, branch, call, visit));
-        }
-        _ => {
-            for &child in &node.children {
-                descend(plan, child, branch, call, visit);
+        (kind, _) => {
+            let taken = branch.filter(|_| kind == Type::OnEveryTileSwitch);
+            for (number, &child) in node.children.iter().enumerate() {
+                if taken.is_none_or(|taken| taken == number) {
+                    descend(plan, child, branch, call, visit);
+                }
             }
         }
     }
@@ -171,7 +148,6 @@ pub fn owner(plan: &Plan, program: u32, call: Option<u32>) -> Option<(usize, Pla
     Some((caller.or(program.op)?, places))
 }
 
-/// Is a program a step when it is executed?
 fn is_step(kind: Type) -> bool {
     !matches!(
         kind,
@@ -188,20 +164,18 @@ fn execution(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     for (number, branch) in RUNS.into_iter().enumerate() {
         let mut steps = Vec::new();
         run(plan, Some(branch), &mut |program, _| {
-            steps.extend(step(plan, program));
+            let kind = plan.tree.programs[program as usize].kind;
+            if is_step(kind) {
+                let by_tile = measured_by_tile(plan, program);
+                let name = format!("{kind:?}");
+                steps.push(Step {
+                    is_sync: matches!(kind, Type::Sync | Type::Sans | Type::SyncAns),
+                    ..Step::new(name, program.into(), vec![0], &by_tile)
+                });
+            }
         });
         let name = ["weights up", "main", "main", "weights down"][number];
         execution.run(number, name, &steps)?;
     }
     Ok(())
-}
-
-/// The step of a program, if it is one when it is executed.
-fn step(plan: &Plan, program: u32) -> Option<Step> {
-    let kind = plan.tree.programs[program as usize].kind;
-    let step = |by_tile: &[u64]| Step {
-        is_sync: matches!(kind, Type::Sync | Type::Sans | Type::SyncAns),
-        ..Step::new(format!("{kind:?}"), program.into(), vec![0], by_tile)
-    };
-    is_step(kind).then(|| step(&measured_by_tile(plan, program)))
 }

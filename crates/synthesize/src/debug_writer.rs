@@ -28,7 +28,9 @@ pub fn write(plan: &Plan, path: &Path) -> io::Result<()> {
     writer.file.write_all(&[ARRAY])?;
     writer.contexts()?;
     writer.file.write_all(&[BREAK])?;
-    writer.string_table()?;
+    let names = plan.contexts.strings.iter().map(String::as_str);
+    writer.value("stringTable")?;
+    writer.value(&names.chain(LOCATIONS).collect::<Vec<_>>())?;
     writer.file.flush()
 }
 
@@ -63,11 +65,9 @@ impl Writer<'_> {
     fn contexts(&mut self) -> io::Result<()> {
         let contexts = &self.plan.contexts;
         let mut first = 0;
-        let mut blocks: Vec<_> = contexts
-            .blocks
-            .iter()
-            .map(|&end| std::mem::replace(&mut first, end)..end)
-            .collect();
+        let blocks = contexts.blocks.iter();
+        let block = |&end: &usize| std::mem::replace(&mut first, end)..end;
+        let mut blocks: Vec<_> = blocks.map(block).collect();
         blocks.rotate_left(1);
         // The contexts of tensors and streams, which may have operations as parents.
         let framework = blocks.len() - 1;
@@ -94,12 +94,5 @@ impl Writer<'_> {
 
     fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> io::Result<()> {
         into_writer(value, &mut self.file).map_err(io::Error::other)
-    }
-
-    fn string_table(&mut self) -> io::Result<()> {
-        let names = self.plan.contexts.strings.iter().map(String::as_str);
-        let strings: Vec<&str> = names.chain(LOCATIONS).collect();
-        self.value("stringTable")?;
-        self.value(&strings)
     }
 }

@@ -5,19 +5,14 @@ use rusqlite::Connection;
 
 use super::schema::insert;
 
-/// A step.
 pub struct Step {
-    /// The name of its type.
     pub name: String,
-    /// The program that it runs.
     pub program: u64,
     /// Whether it is a sync, which `steps` lists without its program, as the schema allows.
     pub is_sync: bool,
     /// The IPUs of a replica that work. Several wait for each other and for all others first.
     pub ipus: Vec<u32>,
-    /// Cycles of the slowest tile.
     pub cycles: u64,
-    /// Tiles of an IPU that work.
     pub active: usize,
 }
 
@@ -35,12 +30,9 @@ impl Step {
     }
 }
 
-/// An execution while it is written.
 pub struct Execution<'a> {
     connection: &'a Connection,
-    /// IPUs of a replica.
     ipus: u32,
-    /// By IPU of all replicas: cycles since the beginning.
     clocks: Vec<u64>,
     steps: usize,
 }
@@ -56,7 +48,6 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Writes a run of these steps.
     pub fn run(&mut self, number: usize, name: &str, steps: &[Step]) -> rusqlite::Result<()> {
         let start = encode_rle(&self.clocks);
         for step in steps {

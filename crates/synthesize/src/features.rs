@@ -82,7 +82,6 @@ pub enum Optimiser {
 }
 
 impl Optimiser {
-    /// Whether each weight has two moments.
     pub fn has_moments(self) -> bool {
         self != Self::Sgd
     }

@@ -14,22 +14,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Context as _;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-/// The forward pass of a model.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ForwardPass {
-    /// Operations, in their order.
     pub ops: Vec<Operation>,
-    /// Elements of each activation.
     pub tensors: Vec<u64>,
-    /// Elements of each parameter.
     pub parameters: BTreeMap<String, u64>,
-    /// Names that are one parameter.
     #[serde(default)]
     pub tied: Vec<Vec<String>>,
     /// By operation, the block that it is in; without blocks, each operation is one.
@@ -49,7 +45,6 @@ pub struct Operation(
 );
 
 impl Operation {
-    /// Its name in the framework.
     pub fn name(&self) -> String {
         match self.0.is_empty() {
             true => self.1.clone(),
@@ -57,15 +52,9 @@ impl Operation {
         }
     }
 
-    /// The activations that it reads.
     pub fn reads(&self) -> BTreeSet<usize> {
         let inputs = self.4.iter();
         inputs.filter_map(|&input| input.try_into().ok()).collect()
-    }
-
-    /// Whether it reads what is no activation.
-    pub fn reads_from_outside(&self) -> bool {
-        self.4.iter().any(|&input| input < 0)
     }
 }
 
@@ -141,15 +130,18 @@ impl ForwardPass {
         (names, positions)
     }
 
-    /// How many blocks it has.
     pub fn layers(&self) -> u32 {
         self.positions().0.len() as u32
     }
 
     /// The first of these operations before which a cut has the fewest elements of
     /// activations to hand on.
-    fn least_flow(&self, ops: std::ops::Range<usize>) -> usize {
-        let last = self.last_uses();
+    fn least_flow(&self, ops: Range<usize>) -> usize {
+        let mut last = HashMap::new();
+        for (number, operation) in self.ops.iter().enumerate() {
+            let tensors = operation.reads().into_iter().chain(operation.5.clone());
+            last.extend(tensors.map(|tensor| (tensor, number)));
+        }
         let handed_on = |cut: usize| -> u64 {
             let made = self.ops[..cut].iter().flat_map(|op| &op.5);
             let made: BTreeSet<usize> = made.copied().collect();
@@ -158,16 +150,6 @@ impl ForwardPass {
         };
         let begin = ops.start;
         ops.min_by_key(|&cut| handed_on(cut)).unwrap_or(begin)
-    }
-
-    /// By tensor, the last operation that has to do with it.
-    fn last_uses(&self) -> HashMap<usize, usize> {
-        let mut last = HashMap::new();
-        for (number, operation) in self.ops.iter().enumerate() {
-            let tensors = operation.reads().into_iter().chain(operation.5.clone());
-            last.extend(tensors.map(|tensor| (tensor, number)));
-        }
-        last
     }
 
     /// The one name that a parameter goes by.

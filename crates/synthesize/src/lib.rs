@@ -42,12 +42,10 @@ mod random;
 mod schema;
 mod settings;
 mod sizes;
-mod stages;
 mod templates;
 mod tensor_contexts;
 mod tensors;
 mod tree;
-mod truth;
 mod variable_tables;
 mod vertex_tables;
 
@@ -108,7 +106,6 @@ pub fn write_with_pipeline<S: AsRef<OsStr>>(
     Ok(PipelineModel::new(write_plan(settings)?))
 }
 
-/// Options as on the command line.
 fn parsed<S: AsRef<OsStr>>(
     folder: &Path,
     options: impl IntoIterator<Item = S>,
@@ -128,10 +125,8 @@ pub fn generate(options: Options) -> anyhow::Result<Summary> {
 }
 
 fn write_plan(settings: Settings) -> anyhow::Result<Plan> {
-    let plan = plan::build(settings);
-    let profile = make_room(&plan)?;
+    let (plan, profile) = begin(settings)?;
     profile_writer::write(&plan, &profile)?;
-    write_debug(&plan)?;
     if let Some(path) = &plan.settings.planted {
         planted::write(&plan, path)?;
     }
@@ -149,16 +144,16 @@ fn write_pipeline(
             "there is no cut before position {cut}: the last one is {last}"
         );
     }
-    let plan = plan::build(settings);
-    let profile = make_room(&plan)?;
-    write_debug(&plan)?;
+    let (plan, profile) = begin(settings)?;
     let model = PipelineModel::new(plan);
     model.write_profile(&profile, cuts, options, form)?;
     Ok(model)
 }
 
-/// Makes the folder, and sees to it that it has no profile.
-fn make_room(plan: &Plan) -> anyhow::Result<PathBuf> {
+/// Plans the model, makes the folder, and writes its `debug.cbor`. Gives the path of the profile,
+/// where there is no file then.
+fn begin(settings: Settings) -> anyhow::Result<(Plan, PathBuf)> {
+    let plan = plan::build(settings);
     let layers = plan.settings.layers;
     anyhow::ensure!(
         layers <= Places::MAX_LAYERS,
@@ -172,12 +167,10 @@ fn make_room(plan: &Plan) -> anyhow::Result<PathBuf> {
         std::fs::remove_file(&profile)
             .with_context(|| format!("cannot replace {}", profile.display()))?;
     }
-    Ok(profile)
-}
-
-fn write_debug(plan: &Plan) -> anyhow::Result<()> {
-    let debug = plan.settings.out.join("debug.cbor");
-    debug_writer::write(plan, &debug).with_context(|| format!("cannot write {}", debug.display()))
+    let debug = out.join("debug.cbor");
+    debug_writer::write(&plan, &debug)
+        .with_context(|| format!("cannot write {}", debug.display()))?;
+    Ok((plan, profile))
 }
 
 /// Counts the rows of the written profile.

@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use super::groups::{Group, Role};
 use super::random::topic;
 use super::settings::Settings;
-use super::tree::{Content, Mark, Program, Tree, Type};
+use super::tensors::TensorOf;
+use super::tree::{Content, Tree, Type};
 
-/// Half-open steps.
 pub type Steps = (u32, u32);
 
 /// Ranges of steps, ascending and apart.
 pub type Ranges = Vec<Steps>;
 
-/// A lowered variable, as far as memory goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
     /// Position in [`CATEGORIES`](super::overhead::CATEGORIES).
@@ -22,12 +21,10 @@ pub struct Variable {
     pub bytes: u64,
 }
 
-/// Changes of the live bytes of a tile, by step.
 #[derive(Debug, Default)]
 pub struct Changes(BTreeMap<u32, i64>);
 
 impl Changes {
-    /// Adds bytes that are live at these steps.
     pub fn add(&mut self, lives: impl IntoIterator<Item = Steps>, bytes: u64) {
         for (from, to) in lives {
             *self.0.entry(from).or_default() += bytes as i64;
@@ -35,7 +32,6 @@ impl Changes {
         }
     }
 
-    /// The most bytes that are live at any step.
     pub fn peak(&self) -> u64 {
         let live = self.0.values().scan(0, |live, change| {
             *live += change;
@@ -53,9 +49,7 @@ pub const UNALLOCATED: u32 = 0;
 pub enum Fixed {
     /// Code, vertex state and everything of the run-time: always live.
     Code = 1,
-    /// Weights: always live.
     Weights = 2,
-    /// Constants: always live.
     Constants = 3,
     /// Control ids, live until the switch has read them.
     Control = 4,
@@ -63,19 +57,16 @@ pub enum Fixed {
     Host = 5,
 }
 
-/// All classes and which group has which.
 #[derive(Debug, Default)]
 pub struct Classes {
     /// Ranges by class id; class 0 has none.
     pub ranges: Vec<Ranges>,
-    /// Whether the class is always live, by id.
     pub always: Vec<bool>,
     /// Per group: the classes that its variables have, by tile.
     pub of_group: Vec<Vec<u32>>,
     index: HashMap<Ranges, u32>,
 }
 
-/// No group gets more classes than this.
 const MAX_VARIANTS: u32 = 64;
 
 /// Derives the classes from the uses of the groups, and splits them by tile
@@ -106,7 +97,6 @@ pub fn build(settings: &Settings, tree: &Tree, groups: &[Group]) -> Classes {
     classes
 }
 
-/// The classes that every file has.
 fn fixed(tree: &Tree, steps: u32) -> Classes {
     let mut classes = Classes::default();
     classes.push(Vec::new(), false);
@@ -120,20 +110,18 @@ fn fixed(tree: &Tree, steps: u32) -> Classes {
 
 /// The step of the switch, the last that reads the control ids.
 fn control_end(tree: &Tree) -> u32 {
-    let root = &tree.programs[tree.roots[0] as usize];
+    let root = &tree.programs[tree.root as usize];
     let last = root.children.last().expect("the root has children");
     tree.listings[*last as usize][0] + 1
 }
 
 impl Classes {
-    /// Adds a class.
     pub fn push(&mut self, ranges: Ranges, always: bool) -> u32 {
         self.ranges.push(ranges);
         self.always.push(always);
         self.ranges.len() as u32 - 1
     }
 
-    /// The class with these ranges, of those that are not always live.
     pub fn intern(&mut self, ranges: Ranges) -> u32 {
         if let Some(&class) = self.index.get(&ranges) {
             return class;
@@ -160,7 +148,7 @@ fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
             let ranges = op_ranges(tree, group);
             let first = ranges.iter().map(|range| range.0).min()?;
             // A tensor from the host is there from its copy on.
-            let copied = input_step(tree).filter(|_| group.mark == Some(Mark::Input));
+            let copied = input_step(tree).filter(|_| group.mark == Some(TensorOf::Input));
             let first = copied.map_or(first, |copied| copied.min(first));
             let end = ranges.iter().map(|range| range.1).max()?;
             Some(vec![(first, end)])
@@ -169,16 +157,15 @@ fn group_ranges(tree: &Tree, group: &Group) -> Option<Ranges> {
     }
 }
 
-/// The step that copies the input from the host.
 fn input_step(tree: &Tree) -> Option<u32> {
-    let streams = &tree.streams;
-    let row = streams
+    let input = Content::Tensor(TensorOf::Input);
+    let row = tree
+        .streams
         .iter()
-        .position(|stream| stream.content == Content::Marked(Mark::Input))?;
-    let programs = tree.programs.iter();
-    let is_it =
-        |candidate: &Program| candidate.kind == Type::StreamCopyMid && candidate.index == Some(row);
-    let program = programs.clone().position(is_it)?;
+        .position(|stream| stream.content == input);
+    let wanted = (Type::StreamCopyMid, Some(row?));
+    let mut programs = tree.programs.iter();
+    let program = programs.position(|program| (program.kind, program.index) == wanted)?;
     tree.listings[program].first().copied()
 }
 

@@ -1,31 +1,27 @@
-//! The programs of one operation, and where its exchanges and compute sets run.
+//! The programs of one operation: its stages, and where their exchanges and compute sets run.
 
-use super::model::{Op, Shape};
+use super::model::{Model, Op, Shape};
 use super::places::Places;
 use super::program_builder::Builder;
 use super::random::topic;
+use super::settings::{Outlined, Settings};
 use super::sizes;
-use super::stages::shape;
+use super::templates::Kind;
 use super::tree::{ComputeSet, Share, Stage, Type, Window};
 
-/// Tiles of a large device, at least.
 const LARGE: u32 = 1000;
 
 impl Builder<'_> {
     /// The programs of one operation; some stand in a sequence or loop of
     /// their own.
     pub(super) fn op(&mut self, parent: u32, index: usize) {
-        let model = self.model;
-        let op = &model.ops[index];
+        let op = &self.model.ops[index];
         self.op = Some(index);
-        let poplibs = self.contexts.ops[index].poplibs;
-        let parent = match self
-            .settings
-            .random
-            .below(8, [topic::STAGE, index as u64, 0, 1])
-        {
-            0 if op.stages > 2 => self.repeat(parent, poplibs, 4),
-            1 | 2 if op.stages > 1 => self.add(parent, Type::Sequence, poplibs),
+        let contexts = &self.contexts.ops[index];
+        let about = [topic::STAGE, index as u64, 0, 1];
+        let parent = match self.settings.random.below(8, about) {
+            0 if op.stages > 2 => self.repeat(parent, contexts.poplibs, 4),
+            1 | 2 if op.stages > 1 => self.add(parent, Type::Sequence, contexts.poplibs),
             _ => parent,
         };
         // The results of a call are copied after it.
@@ -35,7 +31,14 @@ impl Builder<'_> {
             self.stage(parent, index, stage);
         }
         if let Some(site) = op.call {
-            self.call_program(parent, index, model.calls[site].function);
+            let row = self.tree.calls.len();
+            self.tree.calls.push(self.model.calls[site].function);
+            // The program of a call of PopART has the context of the operation.
+            let debug_id = match op.name.is_empty() {
+                true => contexts.op,
+                false => contexts.poplibs,
+            };
+            self.add_row(parent, Type::Call, debug_id, row);
         }
         for stage in before..op.stages {
             self.stage(parent, index, stage);
@@ -43,93 +46,69 @@ impl Builder<'_> {
         self.op = None;
     }
 
-    /// The program of a call. PopART's has the context of the operation.
-    fn call_program(&mut self, parent: u32, index: usize, function: usize) {
-        let row = self.tree.calls.len();
-        self.tree.calls.push(function);
-        let contexts = &self.contexts.ops[index];
-        let debug_id = if self.model.ops[index].name.is_empty() {
-            contexts.op
-        } else {
-            contexts.poplibs
-        };
-        self.add_row(parent, Type::Call, debug_id, row);
-    }
-
     /// The places of a stage: those of its operation, or of the weights that it
     /// works on.
     fn share(&self, index: usize, stage: u32) -> Share {
         let op = &self.model.ops[index];
         let Some(weights) = op.works_on.get(stage as usize) else {
-            return Share {
-                places: op.places,
-                parts: Vec::new(),
-            };
+            return Share::of(op.places);
         };
-        let is_gather = is_gather(op, stage);
         let part = |&weight: &usize| {
             let places = self.model.weights[weight].places;
             (places, sizes::window(self.settings, weight))
         };
-        let parts: Vec<(Places, Window)> = weights.iter().map(part).collect();
+        let mut parts: Vec<(Places, Window)> = weights.iter().map(part).collect();
         let places = parts.iter().map(|part| part.0);
-        Share {
-            places: places.fold(Places::NONE, |all, one| all | one),
+        let places = places.fold(Places::NONE, |all, one| all | one);
+        if is_gather(op, stage) {
             // Each IPU adds up its own.
-            parts: if is_gather { Vec::new() } else { parts },
+            parts.clear();
         }
+        Share { places, parts }
     }
 
     fn stage(&mut self, parent: u32, index: usize, stage: u32) {
         let op = &self.model.ops[index];
         let shape = shape(self.settings, op, index, stage);
         let share = self.share(index, stage);
+        let places = share.places;
         let (set_context, debug_id) = self.contexts.ops[index].stages[stage as usize];
-        let base = format!("{}/{}", op.name, stage);
-        let first = self.tree.programs.len() as u32;
+        let at = (parent, debug_id);
+        let first = self.tree.programs.len();
         let exchange = (shape != Shape::Compute).then(|| {
             let what = if shape == Shape::Copy { "copy" } else { "cs" };
-            let name = format!("{what}{}_{base}/ExchangePre", self.tree.stages.len());
-            self.exchange(parent, debug_id, Some(index), name, share.clone())
+            let number = self.tree.stages.len();
+            let name = format!("{what}{number}_{}/{stage}/ExchangePre", op.name);
+            self.exchange(at, Some(index), name, share.clone())
         });
         if shape == Shape::Exchanged {
             self.add(parent, Type::WriteUndef, debug_id);
         }
         let compute_set = (shape != Shape::Copy).then(|| {
-            let set = ComputeSet {
+            let row = self.tree.compute_sets.len();
+            let window = self.compute_window(index, stage);
+            let id = self.add_row(parent, Type::OnTileExecute, debug_id, row);
+            self.tree.programs[id as usize].code.1 = window;
+            self.tree.compute_sets.push(ComputeSet {
                 // As in real files, its context has the same name.
                 name: self.contexts.name(set_context).to_string(),
                 op: index,
-                window: self.compute_window(index, stage),
+                window,
                 debug_id: set_context,
-                share: share.clone(),
-            };
-            self.execute(parent, debug_id, set)
+                share,
+            });
+            row
         });
-        let last = self.tree.programs.len() as u32 - 1;
-        self.finish_stage(Stage {
+        for program in &mut self.tree.programs[first..] {
+            program.places = Some(places);
+        }
+        self.tree.op_stages[index].push(self.tree.stages.len());
+        self.tree.stages.push(Stage {
             op: index,
             exchange,
             compute_set,
-            programs: (first, last),
-            share,
+            programs: (first as u32, self.tree.programs.len() as u32 - 1),
         });
-    }
-
-    fn finish_stage(&mut self, stage: Stage) {
-        for program in &mut self.tree.programs[stage.programs.0 as usize..] {
-            program.places = Some(stage.share.places);
-        }
-        self.tree.op_stages[stage.op].push(self.tree.stages.len());
-        self.tree.stages.push(stage);
-    }
-
-    fn execute(&mut self, parent: u32, debug_id: u32, set: ComputeSet) -> usize {
-        let row = self.tree.compute_sets.len();
-        let id = self.add_row(parent, Type::OnTileExecute, debug_id, row);
-        self.tree.programs[id as usize].code.1 = set.window;
-        self.tree.compute_sets.push(set);
-        row
     }
 
     /// Tiles of an exchange, and the earlier one whose code it can use: one in
@@ -160,11 +139,10 @@ impl Builder<'_> {
     fn exchange_window(&self, hash: u64) -> Window {
         const ENOUGH: u64 = 6000;
         let window = self.part_of_the_tiles(hash);
-        let share = match self.settings.variables {
-            Some(_) if self.settings.tiles >= LARGE => {
-                self.settings.variables_per_tile().min(ENOUGH)
-            }
-            _ => ENOUGH,
+        let is_limited = self.settings.variables.is_some() && self.settings.tiles >= LARGE;
+        let share = match is_limited {
+            true => self.settings.variables_per_tile().min(ENOUGH),
+            false => ENOUGH,
         };
         let count = u64::from(window.count) * share / ENOUGH;
         Window {
@@ -200,9 +178,9 @@ impl Builder<'_> {
             None => {}
         }
         let about = [topic::STAGE, index as u64, stage.into(), 2];
-        match (stage, self.settings.random.hash(about)) {
-            (0 | 1, _) => self.everywhere(),
-            (_, hash) => self.part_of_the_tiles(hash),
+        match stage {
+            0 | 1 => self.everywhere(),
+            _ => self.part_of_the_tiles(self.settings.random.hash(about)),
         }
     }
 }
@@ -210,4 +188,53 @@ impl Builder<'_> {
 /// Does a stage of a global operation add up what was made of all weights, on one tile?
 fn is_gather(op: &Op, stage: u32) -> bool {
     op.shapes.get(stage as usize) == Some(&Shape::Exchanged)
+}
+
+/// The shape of a stage; `index` is the operation's.
+pub fn shape(settings: &Settings, op: &Op, index: usize, stage: u32) -> Shape {
+    if let Some(&shape) = op.shapes.get(stage as usize) {
+        return shape;
+    }
+    let about = [topic::STAGE, index as u64, stage.into(), 0];
+    match (stage, op.kind, settings.random.below(100, about)) {
+        (0, Kind::Elementwise | Kind::Update, _) => Shape::Compute,
+        (0, ..) | (_, _, 0..32) => Shape::Exchanged,
+        (_, _, 32..44) => Shape::Copy,
+        _ => Shape::Compute,
+    }
+}
+
+/// Gives the operations more stages until there are about `wanted` steps.
+pub fn lengthen(settings: &Settings, model: &mut Model, wanted: usize) {
+    let calls = match settings.outlined {
+        Outlined::PerCall => model.calls.len(),
+        _ => 1,
+    };
+    let times = |op: &Op| if op.function.is_some() { calls } else { 1 };
+    let mut steps = 40;
+    for (index, op) in model.ops.iter().enumerate() {
+        let stages = 0..op.stages;
+        let positions: usize = stages
+            .map(|s| shape(settings, op, index, s).programs())
+            .sum();
+        steps += (positions + 1) * times(op);
+    }
+    steps += 3 * model.weights.len();
+    while steps < wanted {
+        let real = model
+            .ops
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, op)| op.stages > 0 && op.shapes.is_empty());
+        for (index, op) in real {
+            let more = op.kind.stages().min(3);
+            for _ in 0..more {
+                steps += shape(settings, op, index, op.stages).programs() * times(op);
+                op.stages += 1;
+            }
+            if steps >= wanted {
+                return;
+            }
+        }
+    }
 }

@@ -14,7 +14,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::{Args, Parser};
+use clap::Parser;
 
 use super::graph_file::ForwardPass;
 use super::pipeline::{PipelineOptions, ProfileForm, Recompute, Schedule};
@@ -34,13 +34,6 @@ pub struct Options {
     overflow: bool,
     #[command(flatten)]
     settings: Settings,
-    #[command(flatten)]
-    pipelined: PipelinedOptions,
-}
-
-/// Switches of a pipelined compilation.
-#[derive(Debug, Clone, Args)]
-struct PipelinedOptions {
     /// Writes the profile of a pipeline over several IPUs instead of that of one:
     /// the positions before which there is a cut, where In is 0, the layers come
     /// from 1 on, and Out is the last. debug.cbor stays the same. The options
@@ -72,7 +65,18 @@ impl Options {
     /// The graph cannot be read.
     pub fn settle(self) -> anyhow::Result<(Settings, Option<Pipelined>)> {
         let mut settings = self.settings;
-        let pipelined = self.pipelined.settle(&settings);
+        let form = ProfileForm {
+            planted: self.planted_codes,
+            execution: settings.execution,
+            ..ProfileForm::PLAIN
+        };
+        let options = PipelineOptions {
+            // Of an outlined model, whose bodies are listed at the call of one layer, each IPU
+            // goes through the steps of the others too.
+            all_steps: settings.outlined != Outlined::None,
+            ..PipelineOptions::new(self.schedule, self.recompute)
+        };
+        let pipelined = self.pipelined.map(|cuts| (cuts, options, form));
         settings.execution &= pipelined.is_none();
         if self.overflow {
             let most = 2 * settings.bytes_per_tile / u64::from(settings.layers);
@@ -85,22 +89,5 @@ impl Options {
             settings.graph = Some(Arc::new(graph));
         }
         Ok((settings, pipelined))
-    }
-}
-
-impl PipelinedOptions {
-    /// The requested pipeline. Of an outlined model, whose bodies are listed at the call of one
-    /// layer, each IPU goes through the steps of the others too.
-    fn settle(self, settings: &Settings) -> Option<Pipelined> {
-        let form = ProfileForm {
-            planted: self.planted_codes,
-            execution: settings.execution,
-            ..ProfileForm::PLAIN
-        };
-        let options = PipelineOptions {
-            all_steps: settings.outlined != Outlined::None,
-            ..PipelineOptions::new(self.schedule, self.recompute)
-        };
-        Some((self.pipelined?, options, form))
     }
 }

@@ -1,7 +1,7 @@
 //! Which contexts stood at the call sites of outlined bodies: only PopART keeps
 //! them, as pairs on the context of the call.
 
-use super::contexts::{Body, Contexts, is_popart};
+use super::contexts::{Body, Contexts};
 use super::model::{Call, Model};
 use super::random::topic;
 use super::settings::Settings;
@@ -10,7 +10,7 @@ impl Contexts {
     /// The operations at the call sites before outlining. In the layer that lent
     /// its operations to the body, these are the body itself.
     pub(super) fn replaced(&mut self, settings: &Settings, model: &Model) {
-        if !is_popart(settings) {
+        if !settings.is_popart() {
             return;
         }
         let on_clone = !settings.features.pairs_on_replaced;
@@ -18,16 +18,13 @@ impl Contexts {
             let Some(call) = op.call.map(|site| &model.calls[site]) else {
                 continue;
             };
-            let body = &model.functions[call.function].ops;
+            let body = &model.functions[call.function];
             let replaced = match call.stood_here.is_empty() {
                 false if on_clone => self.ids(&call.stood_here),
                 // A copy without pairs: those are on the calls it replaced.
                 false => continue,
                 true if is_source(model, call) && (on_clone || !settings.nested) => self.ids(body),
-                true => body
-                    .iter()
-                    .map(|&op| self.replica(settings, model, op, call.layer))
-                    .collect(),
+                true => self.replicas(settings, model, body, call.layer),
             };
             self.pair(settings, self.ops[index].op, self.ids(body), replaced);
         }
@@ -46,22 +43,30 @@ impl Contexts {
         ops.iter().map(|&op| self.ops[op].op).collect()
     }
 
+    fn replicas(
+        &mut self,
+        settings: &Settings,
+        model: &Model,
+        ops: &[usize],
+        layer: u32,
+    ) -> Vec<u32> {
+        let ops = ops.iter();
+        ops.map(|&op| self.replica(settings, model, op, layer))
+            .collect()
+    }
+
     /// The context that an operation of a body had in another layer. That of a
     /// call has pairs of its own.
     fn replica(&mut self, settings: &Settings, model: &Model, op: usize, layer: u32) -> u32 {
         let operation = &model.ops[op];
         let inner = operation.call.map(|site| {
             let call = &model.calls[site];
-            let stood = call.stood_here.iter();
-            let replaced: Vec<u32> = stood
-                .map(|&op| self.replica(settings, model, op, layer))
-                .collect();
-            (self.ids(&model.functions[call.function].ops), replaced)
+            let replaced = self.replicas(settings, model, &call.stood_here, layer);
+            (self.ids(&model.functions[call.function]), replaced)
         });
-        let parent = if operation.name.is_empty() {
-            self.bare
-        } else {
-            self.onnx_chain(settings, op as u32, layer)
+        let parent = match operation.name.is_empty() {
+            true => self.bare,
+            false => self.onnx_chain(settings, op as u32, layer),
         };
         let id = self.push(parent, "", Body::Popart, op as u32);
         self.list[id as usize - 1].layer = layer;
@@ -72,8 +77,7 @@ impl Contexts {
     }
 }
 
-/// Whether the body that is called was made of the operations of this layer.
 fn is_source(model: &Model, call: &Call) -> bool {
-    let first = model.functions[call.function].ops[0];
+    let first = model.functions[call.function][0];
     model.ops[first].made_for == Some(call.layer)
 }

@@ -1,7 +1,9 @@
 //! Variables that no program stage uses: code, vertex state, stacks, host
 //! exchange, instrumentation. Sizes and counts on a tile follow a real profile.
 
-use super::code::Code;
+use std::ops::Range;
+
+use super::code::{Code, SetBytes};
 use super::liveness::{Fixed, UNALLOCATED, Variable};
 use super::random::topic;
 use super::settings::Settings;
@@ -39,7 +41,6 @@ pub const CATEGORIES: [&str; 27] = [
 ];
 
 /// Positions in [`CATEGORIES`].
-#[allow(missing_docs)]
 pub mod category {
     pub const VARIABLE: usize = 0;
     pub const CONTROL_ID: usize = 2;
@@ -62,7 +63,6 @@ pub mod category {
 }
 
 /// Positions in [`names`] of what operations account for.
-#[allow(missing_docs)]
 pub mod name {
     pub const START: usize = 9;
     pub const INTERNAL_EXCHANGE: usize = 14;
@@ -71,17 +71,13 @@ pub mod name {
     pub const VERTEX_FIELD: usize = 17;
 }
 
-/// The name of the code of a vertex type.
 pub fn name_of_type(kind: usize) -> usize {
     NAMES.len() + RUNTIME.len() + kind
 }
 
-/// A lowered variable outside the groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Extra {
-    /// Position in [`names`].
     pub name: usize,
-    /// Number at the end of the name.
     pub suffix: Option<u32>,
     pub variable: Variable,
 }
@@ -122,13 +118,10 @@ const NAMES: [&str; 20] = [
 
 /// Names of the extras: fixed ones, the run-time's code, then the vertex types'.
 pub fn names(code: &Code) -> Vec<String> {
-    let fixed = NAMES.iter().map(|name| (*name).to_owned());
-    let runtime = RUNTIME.iter().map(|(name, _)| (*name).to_owned());
-    let types = code
-        .types
-        .iter()
-        .map(|kind| format!(".text.__runCodelet_{}", kind.name.replace("::", "__")));
-    fixed.chain(runtime).chain(types).collect()
+    let fixed = NAMES.into_iter().chain(RUNTIME.map(|(name, _)| name));
+    let types = code.types.iter().map(|kind| kind.name.replace("::", "__"));
+    let types = types.map(|name| format!(".text.__runCodelet_{name}"));
+    fixed.map(str::to_owned).chain(types).collect()
 }
 
 /// All extras of one tile, in the order of their var ids. The first is the
@@ -156,43 +149,39 @@ struct List {
 }
 
 impl List {
+    /// Adds an extra that is always live.
     fn push(&mut self, category: usize, name: usize, suffix: Option<u32>, bytes: u64) {
-        self.with_class(category, name, suffix, bytes, Fixed::Code as u32);
+        let class = Fixed::Code as u32;
+        self.with_class(class, category, name, suffix, bytes);
     }
 
     fn with_class(
         &mut self,
+        class: u32,
         category: usize,
         name: usize,
         suffix: Option<u32>,
         bytes: u64,
-        class: u32,
     ) {
+        let variable = Variable {
+            category,
+            class,
+            bytes,
+        };
         self.extras.push(Extra {
             name,
             suffix,
-            variable: Variable {
-                category,
-                class,
-                bytes,
-            },
+            variable,
         });
     }
 
+    /// Every tile talks to the host a little, every 64th a lot.
     fn host_and_stack(&mut self, settings: &Settings, tree: &Tree) {
         let class = Fixed::Control as u32;
-        self.with_class(category::CONTROL_ID, 0, Some(self.tile), 4, class);
+        self.with_class(class, category::CONTROL_ID, 0, Some(self.tile), 4);
         if self.tile > 0 {
-            self.with_class(category::CONSTANT, 18, None, 0, UNALLOCATED);
+            self.with_class(UNALLOCATED, category::CONSTANT, 18, None, 0);
         }
-        self.host(tree);
-        let about = [topic::TILE, self.tile.into(), 0, 5];
-        let stack = 328 + 8 * settings.random.below(24, about);
-        self.push(category::STACK, 5, None, stack);
-    }
-
-    /// Every tile talks to the host a little, every 64th a lot.
-    fn host(&mut self, tree: &Tree) {
         self.push(category::HOST_MESSAGE, 1, None, 64);
         self.push(category::HOST_HEADER, 4, None, 8);
         self.push(category::HOST_HEADER, 3, Some(1), 8);
@@ -200,7 +189,7 @@ impl List {
         if self.tile % 64 == 5 {
             let class = Fixed::Host as u32;
             self.push(category::HOST_MESSAGE, 2, None, 4);
-            self.with_class(category::HOST_MESSAGE, 19, Some(0), 1024, class);
+            self.with_class(class, category::HOST_MESSAGE, 19, Some(0), 1024);
             for stream in 0..tree.streams.len().min(24) as u32 {
                 self.push(category::HOST_HEADER, 3, Some(4 + stream), 16);
                 self.push(category::HOST_EXCHANGE_CODE, 13, Some(4 + stream), 128);
@@ -209,6 +198,9 @@ impl List {
         for (suffix, bytes) in [(0, 112), (1, 16), (2, 16)] {
             self.push(category::HOST_EXCHANGE_CODE, 13, Some(suffix), bytes);
         }
+        let about = [topic::TILE, self.tile.into(), 0, 5];
+        let stack = 328 + 8 * settings.random.below(24, about);
+        self.push(category::STACK, 5, None, stack);
     }
 
     fn instrumentation(&mut self, tree: &Tree) {
@@ -230,24 +222,34 @@ impl List {
         }
     }
 
-    /// State of the vertices of neighbouring compute sets stands together, so
-    /// that large models do not get more of it than real ones.
+    /// Neighbours that stand together in one variable, so that large models do not get more
+    /// of them than real ones.
+    fn together(&self, count: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let together = count.div_ceil(self.blocks).max(1);
+        let firsts = (0..count).step_by(together);
+        firsts.map(move |first| first..count.min(first + together))
+    }
+
     fn vertices(&mut self, tree: &Tree, code: &Code) {
-        let together = tree.compute_sets.len().div_ceil(self.blocks).max(1);
-        let mut number = 0;
-        for first in (0..tree.compute_sets.len()).step_by(together) {
-            let sets = first..(first + together).min(tree.compute_sets.len());
-            let (mut state, mut field, mut descriptor) = (0, 0, 0);
-            for bytes in sets.map(|set| code.set_bytes(set, self.tile)) {
-                state += bytes.state();
-                field += bytes.field;
-                descriptor += bytes.descriptor;
-            }
-            number += 1;
+        for (number, sets) in (1..).zip(self.together(tree.compute_sets.len())) {
+            let bytes: Vec<_> = sets.map(|set| code.set_bytes(set, self.tile)).collect();
+            let sum = |of: fn(&SetBytes) -> u64| bytes.iter().map(of).sum();
             for (category, name, bytes) in [
-                (category::VERTEX_STATE, name::VERTEX_STATE, state),
-                (category::FIELD_DATA, name::VERTEX_FIELD, field),
-                (category::COPY_DESCRIPTOR, name::COPY_DESCRIPTOR, descriptor),
+                (
+                    category::VERTEX_STATE,
+                    name::VERTEX_STATE,
+                    sum(SetBytes::state),
+                ),
+                (
+                    category::FIELD_DATA,
+                    name::VERTEX_FIELD,
+                    sum(|bytes| bytes.field),
+                ),
+                (
+                    category::COPY_DESCRIPTOR,
+                    name::COPY_DESCRIPTOR,
+                    sum(|bytes| bytes.descriptor),
+                ),
             ] {
                 if bytes > 0 {
                     self.push(category, name, Some(number), bytes);
@@ -260,8 +262,7 @@ impl List {
         for (index, (_, bytes)) in RUNTIME.iter().enumerate() {
             self.push(category::VERTEX_CODE, NAMES.len() + index, None, *bytes);
         }
-        let present = code.types_on(self.tile);
-        for (kind, _) in present.iter().enumerate().filter(|(_, present)| **present) {
+        for kind in code.types_on(self.tile) {
             let bytes = code.types[kind].code;
             self.push(category::VERTEX_CODE, name_of_type(kind), None, bytes);
         }
@@ -270,21 +271,18 @@ impl List {
     /// Exchanges that use the code of another one add nothing; copies to the
     /// host add a little that no exchange accounts for.
     fn exchange_code(&mut self, tree: &Tree, code: &Code) {
-        let together = tree.exchanges.len().div_ceil(self.blocks).max(1);
-        let mut number = 0;
-        for first in (0..tree.exchanges.len()).step_by(together) {
-            let end = (first + together).min(tree.exchanges.len());
-            let bytes: u64 = (first..end)
-                .filter(|&exchange| tree.exchanges[exchange].shares.is_none())
+        let own = |exchange: &usize| tree.exchanges[*exchange].shares.is_none();
+        let sums = self.together(tree.exchanges.len()).map(|exchanges| {
+            let exchanges = exchanges.filter(own);
+            exchanges
                 .map(|exchange| code.exchange_bytes(exchange, self.tile))
-                .sum();
-            if bytes > 0 {
-                let name = name::INTERNAL_EXCHANGE;
-                self.push(category::INTERNAL_EXCHANGE_CODE, name, Some(number), bytes);
-            }
-            number += 1;
+                .sum()
+        });
+        let sums: Vec<u64> = sums.chain([8]).collect();
+        let sums = (0..).zip(sums).filter(|&(_, bytes)| bytes > 0);
+        for (number, bytes) in sums {
+            let name = name::INTERNAL_EXCHANGE;
+            self.push(category::INTERNAL_EXCHANGE_CODE, name, Some(number), bytes);
         }
-        let name = name::INTERNAL_EXCHANGE;
-        self.push(category::INTERNAL_EXCHANGE_CODE, name, Some(number), 8);
     }
 }

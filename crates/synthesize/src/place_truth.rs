@@ -31,26 +31,18 @@ pub struct PlaceTruth {
     blocks: Vec<String>,
 }
 
-/// The kind of variable that always-live bytes are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Kind {
-    /// Position in [`CATEGORIES`].
     pub category: usize,
     /// Number of its name; see [`Plan::names`].
     pub name: usize,
 }
 
-/// One tile.
 #[derive(Debug, Clone, Default)]
 struct Tile {
-    /// Bytes that are always live, code among them, by the places of which any
-    /// needs them.
-    always: BTreeMap<Places, u64>,
-    /// Those bytes, each kind by itself.
-    kinds: BTreeMap<(Places, Kind), u64>,
-    /// The rest: places, equivalence class, bytes.
+    /// Bytes that are always live, code among them, by the places of which any needs them.
+    always: BTreeMap<(Places, Kind), u64>,
     not_always_live: BTreeMap<(Places, u32), u64>,
-    /// Bytes that nothing explains.
     gap: u64,
     /// Bytes of all places, without the gap.
     all: u64,
@@ -58,17 +50,18 @@ struct Tile {
 
 impl PlaceTruth {
     pub(crate) fn new(plan: &Plan) -> Self {
+        let graph = plan.settings.graph.as_ref();
+        let weights = plan.model.weights.iter();
+        let tied = weights.filter(|weight| weight.places.count() > 1);
         let mut truth = Self {
             layers: plan.settings.layers,
             ranges: plan.classes.ranges.clone(),
             tiles: Vec::new(),
-            ties: ties(plan),
+            ties: tied
+                .map(|weight| (weight.name.clone(), weight.places))
+                .collect(),
             operations: operations(plan),
-            blocks: plan
-                .settings
-                .graph
-                .as_ref()
-                .map_or(Vec::new(), |graph| graph.positions().0),
+            blocks: graph.map_or(Vec::new(), |graph| graph.positions().0),
         };
         for tile in 0..plan.settings.tiles {
             let mut sums = Tile::default();
@@ -120,7 +113,6 @@ impl PlaceTruth {
         (0..self.tiles.len()).map(of_tile).collect()
     }
 
-    /// The bytes of variables and code that these places need on a tile.
     pub(crate) fn explained_on(&self, tile: usize, places: Places) -> u64 {
         self.explained(&self.tiles[tile], places)
     }
@@ -131,16 +123,13 @@ impl PlaceTruth {
         (tile.gap * bytes).div_ceil(tile.all.max(1))
     }
 
-    /// Always-live bytes of these places on a tile, with code.
     pub(crate) fn fixed(&self, tile: usize, places: Places) -> u64 {
         self.tiles[tile].fixed(places)
     }
 
-    /// Those bytes by kind.
     pub(crate) fn kinds(&self, tile: usize, places: Places) -> BTreeMap<Kind, u64> {
         let mut kinds = BTreeMap::new();
-        let all = self.tiles[tile].kinds.iter();
-        for (&(_, kind), bytes) in all.filter(|((users, _), _)| users.meets(places)) {
+        for (kind, bytes) in self.tiles[tile].always_of(places) {
             *kinds.entry(kind).or_default() += bytes;
         }
         kinds
@@ -156,34 +145,25 @@ impl PlaceTruth {
     }
 }
 
-/// The kind of a variable outside the groups.
-fn extra_kind(plan: &Plan, category: usize, name: usize) -> Kind {
-    let name = plan.groups.len() + name;
-    Kind { category, name }
-}
-
-/// Weights of several places.
-fn ties(plan: &Plan) -> Vec<(String, Places)> {
-    let weights = plan.model.weights.iter();
-    let tied = weights.filter(|weight| weight.places.count() > 1);
-    tied.map(|weight| (weight.name.clone(), weight.places))
-        .collect()
-}
-
 impl Tile {
+    fn always_of(&self, places: Places) -> impl Iterator<Item = (Kind, u64)> {
+        let all = self.always.iter();
+        let here = all.filter(move |((users, _), _)| users.meets(places));
+        here.map(|(&(_, kind), &bytes)| (kind, bytes))
+    }
+
     fn fixed(&self, places: Places) -> u64 {
-        let always = self.always.iter().filter(|(users, _)| users.meets(places));
-        always.map(|(_, bytes)| bytes).sum()
+        self.always_of(places).map(|(_, bytes)| bytes).sum()
     }
 
     fn groups(&mut self, plan: &Plan, tile: u32) {
         for name in plan.groups_on(tile) {
-            let places = plan.groups[name].places;
             let Variable {
                 category,
                 class,
                 bytes,
             } = plan.variable(name, tile);
+            let places = plan.groups[name].places;
             match plan.classes.always[class as usize] {
                 true => self.always(places, Kind { category, name }, bytes),
                 false => self.not_always_live(places, class, bytes),
@@ -197,71 +177,53 @@ impl Tile {
 
     fn always(&mut self, places: Places, kind: Kind, bytes: u64) {
         if bytes > 0 {
-            *self.always.entry(places).or_default() += bytes;
-            *self.kinds.entry((places, kind)).or_default() += bytes;
+            *self.always.entry((places, kind)).or_default() += bytes;
         }
     }
 
-    /// Code and vertex state of all operations.
+    /// Adds a part of a variable outside the groups.
+    fn extra(&mut self, plan: &Plan, places: Places, kind: (usize, usize), bytes: u64) {
+        let (category, name) = (kind.0, plan.groups.len() + kind.1);
+        self.always(places, Kind { category, name }, bytes);
+    }
+
     fn code(&mut self, plan: &Plan, tile: u32) {
         self.vertices(plan, tile);
         self.exchanges(plan, tile);
-        let kind = extra_kind(plan, category::CONTROL_CODE, overhead::name::START);
         for program in &plan.tree.programs {
             if let (Some(places), true) = (program.places, program.code.1.holds(tile)) {
-                self.always(places, kind, program.code.0);
+                let kind = (category::CONTROL_CODE, overhead::name::START);
+                self.extra(plan, places, kind, program.code.0);
             }
         }
     }
 
+    /// The vertices of compute sets. The descriptors and field data of a compute set are those of
+    /// all of its places.
     fn vertices(&mut self, plan: &Plan, tile: u32) {
+        use overhead::name;
         let mut types: HashMap<usize, Places> = HashMap::new();
         for (set, compute_set) in plan.tree.compute_sets.iter().enumerate() {
-            if !plan.code.set_runs(set, tile) {
+            let Some(places) = compute_set.places_on(tile) else {
                 continue;
-            }
-            let share = &compute_set.share;
-            let parts = share.parts.iter().filter(|part| part.1.holds(tile));
-            let places = if share.parts.is_empty() {
-                share.places
-            } else {
-                parts.fold(Places::NONE, |all, part| all | part.0)
             };
             for &kind in &plan.code.sets[set] {
                 *types.entry(kind).or_default() |= places;
             }
-            self.vertex_state(plan, set, tile, places);
+            let bytes = plan.code.set_bytes(set, tile);
+            let field = (category::FIELD_DATA, name::VERTEX_FIELD);
+            self.extra(plan, places, field, bytes.field);
+            let descriptor = (category::COPY_DESCRIPTOR, name::COPY_DESCRIPTOR);
+            self.extra(plan, places, descriptor, bytes.descriptor);
+            for (places, bytes) in plan.code.state_shares(set, tile, places) {
+                let state = (category::VERTEX_STATE, name::VERTEX_STATE);
+                self.extra(plan, places, state, bytes);
+            }
         }
         for (kind, places) in types {
-            let bytes = plan.code.types[kind].code;
             let name = overhead::name_of_type(kind);
-            self.always(places, extra_kind(plan, category::VERTEX_CODE, name), bytes);
-        }
-    }
-
-    /// The vertices of a compute set; its descriptors and field data are those of
-    /// all of its places.
-    fn vertex_state(&mut self, plan: &Plan, set: usize, tile: u32, places: Places) {
-        use overhead::name;
-        let bytes = plan.code.set_bytes(set, tile);
-        let of_all_places = [
-            (category::FIELD_DATA, name::VERTEX_FIELD, bytes.field),
-            (
-                category::COPY_DESCRIPTOR,
-                name::COPY_DESCRIPTOR,
-                bytes.descriptor,
-            ),
-        ];
-        for (category, name, bytes) in of_all_places {
-            self.always(places, extra_kind(plan, category, name), bytes);
-        }
-        let state = extra_kind(plan, category::VERTEX_STATE, name::VERTEX_STATE);
-        let mut shares = plan.code.set_shares(set, tile, places);
-        if let Some((_, common)) = shares.last_mut() {
-            *common -= bytes.field + bytes.descriptor;
-        }
-        for (places, bytes) in shares {
-            self.always(places, state, bytes);
+            let bytes = plan.code.types[kind].code;
+            self.extra(plan, places, (category::VERTEX_CODE, name), bytes);
         }
     }
 
@@ -269,17 +231,16 @@ impl Tile {
     fn exchanges(&mut self, plan: &Plan, tile: u32) {
         let mut originals: BTreeMap<usize, Places> = BTreeMap::new();
         for (index, exchange) in plan.tree.exchanges.iter().enumerate() {
-            if exchange.op.is_none() {
-                continue;
+            if exchange.op.is_some() {
+                let original = exchange.shares.unwrap_or(index);
+                *originals.entry(original).or_default() |= exchange.share.places;
             }
-            let original = exchange.shares.unwrap_or(index);
-            *originals.entry(original).or_default() |= exchange.share.places;
         }
         let name = overhead::name::INTERNAL_EXCHANGE;
-        let kind = extra_kind(plan, category::INTERNAL_EXCHANGE_CODE, name);
         for (exchange, places) in originals {
             for (places, bytes) in plan.code.exchange_shares(exchange, tile, places) {
-                self.always(places, kind, bytes);
+                let kind = (category::INTERNAL_EXCHANGE_CODE, name);
+                self.extra(plan, places, kind, bytes);
             }
         }
     }
@@ -288,11 +249,10 @@ impl Tile {
     /// variables, from the last one back, what remains after the bytes of operations.
     fn unexplained(&mut self, plan: &Plan, tile: u32) {
         let mut explained = [0; CATEGORIES.len()];
-        for ((_, kind), bytes) in &self.kinds {
+        for ((_, kind), bytes) in &self.always {
             explained[kind.category] += bytes;
         }
-        let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile);
-        for extra in extras.into_iter().rev() {
+        for extra in plan.extras_on(tile).into_iter().rev() {
             let Variable {
                 category,
                 class,
@@ -304,8 +264,8 @@ impl Tile {
             }
             let here = bytes.min(explained[category]);
             explained[category] -= here;
-            let kind = extra_kind(plan, category, extra.name);
-            self.always(Places::EVERY, kind, bytes - here);
+            let kind = (category, extra.name);
+            self.extra(plan, Places::EVERY, kind, bytes - here);
         }
         assert!(explained.iter().all(|&bytes| bytes == 0), "{explained:?}");
     }

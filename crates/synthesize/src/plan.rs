@@ -8,13 +8,13 @@ use super::contexts::{self, Contexts};
 use super::groups::{Group, Role};
 use super::liveness::{self, Classes, Steps, Variable};
 use super::model::Model;
-use super::overhead::{self, category};
+use super::op_programs;
+use super::overhead::{self, Extra, category};
 use super::placed::{self, NEEDED};
 use super::program_builder;
 use super::random::topic;
 use super::settings::{Framework, Settings};
-use super::stages;
-use super::tree::{Mark, Tree, Type};
+use super::tree::{Tree, Type};
 
 /// The whole planted model; of the order of the numbers of programs, classes,
 /// contexts and 4 bytes for each variable.
@@ -23,7 +23,6 @@ pub struct Plan {
     pub settings: Settings,
     pub model: Model,
     pub contexts: Contexts,
-    /// Programs, compute sets, exchanges, steps.
     pub tree: Tree,
     /// Variables of user data.
     pub groups: Vec<Group>,
@@ -33,21 +32,16 @@ pub struct Plan {
     pub var_ids: Vec<Vec<u32>>,
     /// Per tile: var id of its first variable outside the groups.
     pub first_extra: Vec<u32>,
-    /// Lowered variables in all.
     pub variables: u32,
 }
 
-/// Plans what `settings` describe.
 pub fn build(settings: Settings) -> Plan {
     let mut model = author::build(&settings);
-    stages::lengthen(&settings, &mut model, settings.steps);
+    op_programs::lengthen(&settings, &mut model, settings.steps);
     let first = contexts::build(&settings, &model);
-    let missing = settings.steps.saturating_sub(
-        program_builder::build(&settings, &model, &first)
-            .steps
-            .len(),
-    );
-    stages::lengthen(&settings, &mut model, settings.steps + missing);
+    let tree = program_builder::build(&settings, &model, &first);
+    let missing = settings.steps.saturating_sub(tree.steps.len());
+    op_programs::lengthen(&settings, &mut model, settings.steps + missing);
     let contexts = contexts::build(&settings, &model);
     let tree = program_builder::build(&settings, &model, &contexts);
     let code = code::build(&settings, &model, &tree);
@@ -75,12 +69,15 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
     let planted = |density| placed::build(settings, model, tree, density);
     let needed = planted(NEEDED);
     let count = |groups: &[Group]| -> u64 {
-        let windows = groups.iter().map(|group| u64::from(group.window.count));
-        windows.sum()
+        let counts = groups.iter().map(|group| u64::from(group.window.count));
+        counts.sum()
     };
     let have = count(&needed);
     let wanted = match settings.variables {
-        Some(all) => all.saturating_sub(extras(settings, tree, code)),
+        Some(all) => {
+            let extras = |tile| overhead::on_tile(settings, tree, code, tile).len() as u64;
+            all.saturating_sub((0..settings.tiles).map(extras).sum())
+        }
         None => (settings.user_variables_per_tile() * u64::from(settings.tiles)).max(have),
     };
     // Of twice and of half as dense: what a unit of density makes.
@@ -97,13 +94,6 @@ fn plan_groups(settings: &Settings, model: &Model, tree: &Tree, code: &Code) -> 
     })
 }
 
-/// Variables outside the groups.
-fn extras(settings: &Settings, tree: &Tree, code: &Code) -> u64 {
-    let tiles = 0..settings.tiles;
-    let by_tile = tiles.map(|tile| overhead::on_tile(settings, tree, code, tile).len() as u64);
-    by_tile.sum()
-}
-
 impl Plan {
     fn number(&mut self) {
         let mut next = 0u32;
@@ -115,12 +105,11 @@ impl Plan {
                 }
             }
             self.first_extra.push(next);
-            next += overhead::on_tile(&self.settings, &self.tree, &self.code, tile).len() as u32;
+            next += self.extras_on(tile).len() as u32;
         }
         self.variables = next;
     }
 
-    /// The var id of a group on a tile of its window.
     #[inline]
     pub fn var_id(&self, group: usize, tile: u32) -> u64 {
         let window = self.groups[group].window;
@@ -151,11 +140,17 @@ impl Plan {
         (group.bytes * per_mille * jitter / 1_000_000 / 4 * 4).max(4)
     }
 
-    /// The variable of a group on a tile of its window.
     #[inline]
     pub fn variable(&self, group: usize, tile: u32) -> Variable {
+        let category = match self.groups[group].role {
+            Role::Weight | Role::Activation | Role::Gradient | Role::Work => category::VARIABLE,
+            Role::Message => category::MESSAGE,
+            Role::Rearrangement => category::REARRANGEMENT,
+            Role::OutputEdge => category::OUTPUT_EDGE,
+            Role::Constant => category::CONSTANT,
+        };
         Variable {
-            category: category_of(self.groups[group].role),
+            category,
             class: self.classes.on_tile(&self.settings, group, tile),
             bytes: self.bytes(group, tile),
         }
@@ -171,7 +166,6 @@ impl Plan {
         }
     }
 
-    /// From the first to the last step of an operation.
     pub fn steps_of(&self, op: usize) -> Option<Steps> {
         let stages = self.tree.op_stages[op].iter();
         let steps = stages.flat_map(|&stage| self.stage_steps(stage));
@@ -192,10 +186,10 @@ impl Plan {
         groups.chain(overhead::names(&self.code)).collect()
     }
 
-    /// The context of the variables of a group.
     pub fn context_of_group(&self, group: &Group, index: usize) -> u32 {
-        if let Some(Mark::Tensor(of)) = group.mark {
-            return self.contexts.of_tensor[&of].variable;
+        let tensor = group.mark.and_then(|of| self.contexts.of_tensor.get(&of));
+        if let Some(contexts) = tensor {
+            return contexts.variable;
         }
         let operation = &self.contexts.ops[group.op];
         match operation.float_var {
@@ -206,12 +200,13 @@ impl Plan {
 
     /// The groups on a tile, in the order of their var ids.
     pub fn groups_on(&self, tile: u32) -> impl Iterator<Item = usize> + '_ {
-        let holds = move |&(_, group): &(usize, &Group)| group.window.holds(tile);
-        self.groups
-            .iter()
-            .enumerate()
-            .filter(holds)
-            .map(|(index, _)| index)
+        let groups = 0..self.groups.len();
+        groups.filter(move |&group| self.groups[group].window.holds(tile))
+    }
+
+    /// The variables on a tile that are in no group.
+    pub fn extras_on(&self, tile: u32) -> Vec<Extra> {
+        overhead::on_tile(&self.settings, &self.tree, &self.code, tile)
     }
 
     /// The category id of this file for a position in
@@ -226,36 +221,9 @@ impl Plan {
 
     /// The program type id of this file; TensorFlow's files have their own.
     pub fn type_id(&self, kind: Type) -> u32 {
-        let real = match kind {
-            Type::Sequence => 1,
-            Type::OnTileExecute => 2,
-            Type::Repeat => 3,
-            Type::Call => 8,
-            Type::OnEveryTileSwitch => 9,
-            Type::DoExchange => 11,
-            Type::CodeCopy => 13,
-            Type::StreamCopyBegin => 17,
-            Type::StreamCopyMid => 18,
-            Type::StreamCopyEnd => 19,
-            Type::WriteUndef => 20,
-            Type::Sync => 25,
-            Type::Sans => 27,
-            Type::SyncAns => 28,
-        };
         match self.settings.framework {
-            Framework::Tensorflow => 40 - real,
-            _ => real,
+            Framework::Tensorflow => 40 - kind as u32,
+            _ => kind as u32,
         }
-    }
-}
-
-/// The category of a group's variables.
-fn category_of(role: Role) -> usize {
-    match role {
-        Role::Weight | Role::Activation | Role::Gradient | Role::Work => category::VARIABLE,
-        Role::Message => category::MESSAGE,
-        Role::Rearrangement => category::REARRANGEMENT,
-        Role::OutputEdge => category::OUTPUT_EDGE,
-        Role::Constant => category::CONSTANT,
     }
 }

@@ -16,10 +16,8 @@ use super::place_truth::PlaceTruth;
 use super::places::Places;
 use super::plan::Plan;
 
-/// The document.
 #[derive(Serialize)]
 struct Planted {
-    /// Tiles of the device.
     tiles: u32,
     /// Cycles by position, if the profile has any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +25,6 @@ struct Planted {
     /// By context of an operation that the framework made: `forward`, `backward`
     /// or `update`.
     passes: BTreeMap<u32, &'static str>,
-    /// The memory of ranges of places.
     places: PlantedPlaces,
 }
 
@@ -39,14 +36,11 @@ struct PlantedPlaces {
     ranges: Vec<PlaceRange>,
     /// Weights that several places share, with their positions.
     ties: Vec<(String, Vec<u32>)>,
-    /// All operations that have programs.
     operations: Vec<PlacedOperation>,
 }
 
-/// An operation and where it is at home.
 #[derive(Serialize)]
 struct PlacedOperation {
-    /// The id of its context.
     context: u32,
     name: String,
     /// `places`, `global` (its parts are where the weights are), or `every_ipu`.
@@ -71,7 +65,6 @@ struct PlaceRange {
 struct PlantedCycles {
     /// `executed` or `estimated`.
     source: &'static str,
-    /// How many runs they are the sum of.
     runs: usize,
     /// By position; those of several places in equal parts.
     positions: Vec<u64>,

@@ -16,17 +16,12 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     let mut connection = create(path, plan.settings.page_size)?;
     let transaction = connection.transaction()?;
     schema::create(&transaction)?;
-    let device = Device {
-        ipus: 1,
-        replicas: 1,
-        // A model that outgrows its IPU can be executed by a simulation of one
-        // only.
-        kind: match plan.settings.execution {
-            true => "IPU_MODEL",
-            false => "IPU",
-        },
+    // A model that outgrows its IPU can be executed by a simulation of one only.
+    let kind = match plan.settings.execution {
+        true => "IPU_MODEL",
+        false => "IPU",
     };
-    target(&plan.settings, &device, &transaction)?;
+    target(&plan.settings, (1, 1), kind, &transaction)?;
     versions(plan, &transaction)?;
     vertex_tables::write(plan, &transaction)?;
     cycles::write(plan, &transaction)?;
@@ -50,33 +45,23 @@ pub fn create(path: &Path, page_size: u32) -> anyhow::Result<Connection> {
     Ok(connection)
 }
 
-/// The target of a compilation.
-#[derive(Debug, Clone, Copy)]
-pub struct Device {
-    /// IPUs of a replica.
-    pub ipus: u32,
-    pub replicas: u32,
-    /// `IPU` or `IPU_MODEL`.
-    pub kind: &'static str,
-}
-
-/// Writes what is known of the device.
+/// Writes the target: IPUs of a replica, replicas, and the kind (`IPU` or `IPU_MODEL`).
 pub fn target(
     settings: &Settings,
-    device: &Device,
+    (ipus, replicas): (u32, u32),
+    kind: &str,
     connection: &Connection,
 ) -> rusqlite::Result<()> {
     let tiles = u64::from(settings.tiles);
-    let of_replica = tiles * u64::from(device.ipus);
-    let all_tiles = of_replica * u64::from(device.replicas);
+    let of_replica = tiles * u64::from(ipus);
+    let all_tiles = of_replica * u64::from(replicas);
     let bytes = settings.bytes_per_tile;
     let (architecture, clock) = match bytes <= 262_144 {
         true => ("ipu1", 1_600_000_000u64),
         false => ("ipu2", 1_850_000_000),
     };
-    let elements: Vec<u64> = (0..bytes / 16_384)
-        .map(|element| element * 16_384)
-        .collect();
+    let elements = 0..bytes / 16_384;
+    let elements: Vec<u64> = elements.map(|element| element * 16_384).collect();
     connection.execute(
         "INSERT INTO target_info VALUES (?1, ?2, ?3, 10, ?10, ?11, ?4, ?12, ?13, ?14, ?15, ?16, ?5, ?9,
          64, ?6, ?7, ?8, 311296, 2, 6, 4, 8, 4, 1, 600, 256, 5, 5, 10, 64, 4, 4, 4, 8, 4, 2, 16,
@@ -90,12 +75,12 @@ pub fn target(
             encode_list(&elements),
             settings.plain_bytes(),
             encode_list(&[0, settings.plain_bytes()]),
-            device.kind,
-            device.ipus * device.replicas,
+            kind,
+            ipus * replicas,
             all_tiles,
             all_tiles * bytes,
-            device.replicas,
-            device.ipus,
+            replicas,
+            ipus,
             of_replica,
             of_replica * bytes,
         ],
@@ -131,16 +116,11 @@ pub fn parameters(
     [has_variables, has_execution]: [bool; 2],
     connection: &Connection,
 ) -> rusqlite::Result<()> {
-    let out_of_memory = match settings.framework {
-        Framework::Poplar => "false",
-        _ => "true",
-    };
-    let variables = if has_variables { "true" } else { "false" };
-    let estimates = if settings.no_cycle_estimates {
-        "false"
-    } else {
-        "true"
-    };
+    let text = |is_on: bool| if is_on { "true" } else { "false" };
+    let out_of_memory = text(settings.framework != Framework::Poplar);
+    let variables = text(has_variables);
+    let estimates = text(!settings.no_cycle_estimates);
+    let is_set = settings.no_cycle_estimates.into();
     let rows = [
         ("autoReport.directory", "./report", 0),
         ("autoReport.outputDebugInfo", "true", 0),
@@ -149,19 +129,12 @@ pub fn parameters(
         ("debug.allowOutOfMemory", out_of_memory, 0),
         ("opt.enableInternalExchangeReuse", "true", 1),
         ("profiler.format", "v3", 1),
-        (
-            "profiler.includeCycleEstimates",
-            estimates,
-            settings.no_cycle_estimates.into(),
-        ),
+        ("profiler.includeCycleEstimates", estimates, is_set),
         ("autoReport.outputExecutionProfile", "true", 0),
     ];
     let count = rows.len() - usize::from(!has_execution);
-    insert(
-        connection,
-        "compilation_parameters",
-        rows.into_iter().take(count),
-    )?;
+    let rows = rows.into_iter().take(count);
+    insert(connection, "compilation_parameters", rows)?;
     connection.execute_batch(
         "INSERT INTO target_parameters VALUES ('GatewayMode', '1', 0);
          INSERT INTO target_parameters VALUES ('IpuLinkDomainSize', '64', 1);",

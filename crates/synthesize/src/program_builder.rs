@@ -8,23 +8,24 @@ use super::model::Model;
 use super::places::Places;
 use super::settings::{Outlined, Settings};
 use super::tensors::TensorOf;
-use super::tree::{Content, Exchange, Mark, Program, Share, Stream, Tree, Type, Window};
+use super::tree::{Content, Exchange, Program, Share, Stream, Tree, Type, Window};
 
-/// Builds the tree of `model`.
 pub fn build(settings: &Settings, model: &Model, contexts: &Contexts) -> Tree {
     let mut builder = Builder {
         settings,
         model,
         contexts,
-        tree: Tree::default(),
+        tree: Tree {
+            op_stages: vec![Vec::new(); model.ops.len()],
+            ..Tree::default()
+        },
         op: None,
     };
-    builder.tree.op_stages = vec![Vec::new(); model.ops.len()];
     builder.control_program();
     for function in &model.functions {
         let root = builder.begin(Type::Sequence, contexts.compilation);
         builder.tree.functions.push(root);
-        for &op in &function.ops {
+        for &op in function {
             builder.op(root, op);
         }
     }
@@ -38,7 +39,6 @@ pub(super) struct Builder<'a> {
     pub(super) model: &'a Model,
     pub(super) contexts: &'a Contexts,
     pub(super) tree: Tree,
-    /// The operation whose programs are being added.
     pub(super) op: Option<usize>,
 }
 
@@ -58,19 +58,16 @@ impl Builder<'_> {
             Type::Sequence => 0,
             _ => 4,
         };
-        let code = (bytes, self.everywhere());
+        let places = self.op.map(|op| self.model.ops[op].places);
         self.tree.programs.push(Program {
             kind,
             index: None,
             children: Vec::new(),
             name: None,
             debug_id,
-            code,
+            code: (bytes, self.everywhere()),
             op: self.op,
-            places: self
-                .op
-                .map(|op| self.model.ops[op].places)
-                .filter(|places| !places.is_empty()),
+            places: places.filter(|places| !places.is_empty()),
         });
         id
     }
@@ -87,7 +84,6 @@ impl Builder<'_> {
         id
     }
 
-    /// A synchronisation.
     fn sync(&mut self, parent: u32, kind: Type) -> u32 {
         let slot = match kind {
             Type::Sans => 0,
@@ -111,19 +107,15 @@ impl Builder<'_> {
         self.add(repeat, Type::Sequence, debug_id)
     }
 
-    fn stream(
-        &mut self,
-        parent: u32,
-        debug_id: u32,
-        name: &str,
-        from_host: bool,
-        content: Content,
-    ) {
+    fn stream(&mut self, (parent, debug_id): (u32, u32), name: &str, content: Content) {
         let row = self.tree.streams.len();
         let target = self.target();
         self.tree.streams.push(Stream {
             name: name.to_owned(),
-            from_host,
+            from_host: !matches!(
+                content,
+                Content::AllTensors | Content::Tensor(TensorOf::Loss)
+            ),
             content,
             target,
         });
@@ -137,8 +129,7 @@ impl Builder<'_> {
 
     pub(super) fn exchange(
         &mut self,
-        parent: u32,
-        debug_id: u32,
+        (parent, debug_id): (u32, u32),
         op: Option<usize>,
         name: String,
         share: Share,
@@ -162,28 +153,20 @@ impl Builder<'_> {
     fn control_program(&mut self) {
         let context = self.contexts.compilation;
         let root = self.begin(Type::Sequence, context);
-        self.tree.roots.push(root);
+        self.tree.root = root;
         self.sync(root, Type::Sans);
-        self.stream(root, context, "programId0", true, Content::Control);
+        self.stream((root, context), "programId0", Content::Control);
         self.sync(root, Type::SyncAns);
-        self.exchange(
-            root,
-            context,
-            None,
-            "copy0_switchControlBroadcast/ExchangePre".to_owned(),
-            Share {
-                places: Places::EVERY,
-                parts: Vec::new(),
-            },
-        );
+        let name = "copy0_switchControlBroadcast/ExchangePre".to_owned();
+        let share = Share::of(Places::EVERY);
+        self.exchange((root, context), None, name, share);
         self.sync(root, Type::Sync);
         let switch = self.add(root, Type::OnEveryTileSwitch, context);
         self.uploads(switch);
         self.main(switch);
         let download = self.add(switch, Type::Sequence, context);
-        let content = Content::AllTensors;
-        let debug_id = self.contexts.download;
-        self.stream(download, debug_id, "weights_to_host", false, content);
+        let download = (download, self.contexts.download);
+        self.stream(download, "weights_to_host", Content::AllTensors);
     }
 
     fn uploads(&mut self, parent: u32) {
@@ -191,8 +174,8 @@ impl Builder<'_> {
         self.sync(upload, Type::Sans);
         let tensors = self.contexts.of_tensor.iter();
         for (&of, contexts) in tensors.filter(|(of, _)| of.is_uploaded()) {
-            let content = Content::Marked(Mark::Tensor(of));
-            self.stream(upload, contexts.upload, &contexts.name, true, content);
+            let at = (upload, contexts.upload);
+            self.stream(at, &contexts.name, Content::Tensor(of));
         }
         let target = self.target();
         let row = self.tree.code_copies.len();
@@ -208,23 +191,21 @@ impl Builder<'_> {
         let turns = if self.settings.execution { 2 } else { 16 };
         let body = self.repeat(main, context, turns);
         let [input, loss] = self.contexts.ends;
-        self.stream(body, input, "input", true, Content::Marked(Mark::Input));
+        self.stream((body, input), "input", Content::Tensor(TensorOf::Input));
         for &op in &self.model.order {
             self.op(body, op);
         }
-        self.stream(body, loss, "loss", false, Content::Marked(Mark::Loss));
+        self.stream((body, loss), "loss", Content::Tensor(TensorOf::Loss));
     }
 }
 
 /// The places that a copy from or to the host works for, where that is not all.
 fn places_of(model: &Model, content: Content) -> Option<Places> {
     match content {
-        Content::Marked(Mark::Input) => Some(Places::IN),
-        Content::Marked(Mark::Loss) => Some(Places::OUT),
-        Content::Marked(Mark::Tensor(TensorOf::Weight(weight, _))) => {
-            Some(model.weights[weight].places)
-        }
-        Content::Marked(Mark::Tensor(_)) | Content::Control | Content::AllTensors => None,
+        Content::Tensor(TensorOf::Input) => Some(Places::IN),
+        Content::Tensor(TensorOf::Loss) => Some(Places::OUT),
+        Content::Tensor(TensorOf::Weight(weight, _)) => Some(model.weights[weight].places),
+        _ => None,
     }
 }
 
@@ -233,7 +214,7 @@ fn list_steps(settings: &Settings, tree: &mut Tree) {
     let mut steps = Vec::new();
     let mut listings = vec![Vec::new(); tree.programs.len()];
     let mut listed = HashSet::new();
-    let mut stack: Vec<(u32, Option<u32>)> = tree.roots.iter().rev().map(|&r| (r, None)).collect();
+    let mut stack: Vec<(u32, Option<u32>)> = vec![(tree.root, None)];
     while let Some((id, parent)) = stack.pop() {
         let step = steps.len() as u32;
         steps.push((id, parent));

@@ -6,9 +6,9 @@ use rusqlite::Connection;
 use super::groups::Access;
 use super::plan::Plan;
 use super::schema::insert;
-use super::tree::{Content, Exchange, Mark, Type, Window};
+use super::tensors::TensorOf;
+use super::tree::{Content, Exchange, Type, Window};
 
-/// Writes the tables of programs.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     program_types(plan, connection)?;
     programs(plan, connection)?;
@@ -47,10 +47,9 @@ fn program_types(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 
 /// One value on the tiles of a window, 0 elsewhere.
 fn on_window(plan: &Plan, value: u64, window: Window) -> Vec<u64> {
-    let mut values = vec![0; plan.settings.tiles as usize];
-    let first = window.first as usize;
-    values[first..first + window.count as usize].fill(value);
-    values
+    let tiles = 0..plan.settings.tiles;
+    let value = |tile| if window.holds(tile) { value } else { 0 };
+    tiles.map(value).collect()
 }
 
 /// Control code by program and tile, children included. Children have higher
@@ -67,11 +66,7 @@ fn control_code(plan: &Plan) -> Vec<Option<Vec<u64>>> {
             let (bytes, window) = programs[child as usize].code;
             match &sums[child as usize] {
                 Some(more) => sum.iter_mut().zip(more).for_each(|(a, b)| *a += b),
-                None => {
-                    let first = window.first as usize;
-                    let tiles = &mut sum[first..first + window.count as usize];
-                    tiles.iter_mut().for_each(|tile| *tile += bytes);
-                }
+                None => window.tiles().for_each(|tile| sum[tile as usize] += bytes),
             }
         }
         sums[id] = Some(sum);
@@ -103,31 +98,26 @@ fn programs(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 
 fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let tree = &plan.tree;
-    let roots = tree.roots.iter().enumerate();
-    insert(connection, "control_programs (id, program)", roots)?;
+    insert(
+        connection,
+        "control_programs (id, program)",
+        [(0, tree.root)],
+    )?;
     let functions = tree.functions.iter().enumerate();
     insert(connection, "function_programs (id, program)", functions)?;
     let calls = tree.calls.iter().enumerate();
     insert(connection, "program_type_call (id, function_id)", calls)?;
     let repeats = tree.repeats.iter().enumerate();
     insert(connection, "program_type_repeat", repeats)?;
-    let executes = 0..tree.compute_sets.len();
-    insert(
-        connection,
-        "program_type_on_tile_execute",
-        executes.enumerate(),
-    )?;
+    let executes = (0..tree.compute_sets.len()).enumerate();
+    insert(connection, "program_type_on_tile_execute", executes)?;
     let copies = "program_type_code_copy (id, destination_regions_id)";
     insert(connection, copies, tree.code_copies.iter().enumerate())?;
     let every: Vec<u64> = (0..plan.settings.tiles.into()).collect();
     let [sans, sync_ans, syncs] = plan.tree.syncs;
-    for (table, count) in [
-        ("program_type_sans", sans),
-        ("program_type_sync_ans", sync_ans),
-    ] {
-        let rows = (0..count).map(|id| (id, encode_list(&every)));
-        insert(connection, table, rows)?;
-    }
+    let on_all = |count| (0..count).map(|id| (id, encode_list(&every)));
+    insert(connection, "program_type_sans", on_all(sans))?;
+    insert(connection, "program_type_sync_ans", on_all(sync_ans))?;
     let rows = (0..syncs).map(|id| (id, "Internal"));
     insert(connection, "program_type_sync", rows)
 }
@@ -135,10 +125,8 @@ fn small_tables(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 /// A part of an `exchange_target`: a group, or the control ids, on the tiles of a window.
 type Region = (Option<usize>, Window);
 
-/// The control id of the first tile.
 const CONTROL_ID: Region = (None, Window::all(1));
 
-/// Regions by `exchange_target` id.
 fn regions(plan: &Plan) -> Vec<Vec<Region>> {
     let tree = &plan.tree;
     let mut targets: Vec<Vec<Region>> = vec![Vec::new(); tree.targets as usize];
@@ -157,8 +145,8 @@ fn regions(plan: &Plan) -> Vec<Vec<Region>> {
         }
     }
     host_regions(plan, &mut targets);
-    let broadcasts = tree.exchanges.iter();
-    for exchange in broadcasts.filter(|exchange| exchange.op.is_none()) {
+    let exchanges = tree.exchanges.iter();
+    for exchange in exchanges.filter(|exchange| exchange.op.is_none()) {
         targets[exchange.targets.0 as usize].push(CONTROL_ID);
         targets[exchange.targets.1 as usize].push((None, exchange.window));
     }
@@ -173,11 +161,8 @@ fn host_regions(plan: &Plan, targets: &mut [Vec<Region>]) {
         let regions = &mut targets[stream.target as usize];
         match stream.content {
             Content::Control => regions.push(CONTROL_ID),
-            Content::Marked(mark) => regions.extend(marked_groups(plan, |other| other == mark)),
-            Content::AllTensors => {
-                let is_tensor = |mark| matches!(mark, Mark::Tensor(of) if of.is_uploaded());
-                regions.extend(marked_groups(plan, is_tensor));
-            }
+            Content::Tensor(of) => regions.extend(marked_groups(plan, |other| other == of)),
+            Content::AllTensors => regions.extend(marked_groups(plan, TensorOf::is_uploaded)),
         }
     }
     for &target in &tree.code_copies {
@@ -185,8 +170,7 @@ fn host_regions(plan: &Plan, targets: &mut [Vec<Region>]) {
     }
 }
 
-/// The groups with a mark.
-fn marked_groups(plan: &Plan, wanted: impl Fn(Mark) -> bool) -> impl Iterator<Item = Region> {
+fn marked_groups(plan: &Plan, wanted: impl Fn(TensorOf) -> bool) -> impl Iterator<Item = Region> {
     let groups = plan.groups.iter().enumerate();
     let marked = groups.filter(move |(_, group)| group.mark.is_some_and(&wanted));
     marked.map(|(index, group)| (Some(index), group.window))
@@ -197,11 +181,10 @@ fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()
         insert(connection, "exchange_target", [[id]])?;
         let rows = regions.into_iter().flat_map(|(group, window)| {
             window.tiles().map(move |tile| match group {
-                None => (
-                    id,
-                    plan.first_extra[tile as usize].into(),
-                    "[0,4)".to_owned(),
-                ),
+                None => {
+                    let control = plan.first_extra[tile as usize];
+                    (id, control.into(), "[0,4)".to_owned())
+                }
                 Some(group) => {
                     let text = format!("[0,{})", plan.bytes(group, tile));
                     (id, plan.var_id(group, tile), text)
@@ -215,9 +198,8 @@ fn exchange_regions(plan: &Plan, connection: &Connection) -> rusqlite::Result<()
 
 fn do_exchange(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let row = |(id, exchange): (usize, &Exchange)| {
-        let code: Vec<u64> = (0..plan.settings.tiles)
-            .map(|tile| plan.code.exchange_bytes(id, tile))
-            .collect();
+        let code = (0..plan.settings.tiles).map(|tile| plan.code.exchange_bytes(id, tile));
+        let code: Vec<u64> = code.collect();
         let moved = 64;
         let total = moved * u64::from(exchange.window.count);
         let by_tile = encode_rle(&on_window(plan, moved, exchange.window));

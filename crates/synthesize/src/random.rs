@@ -1,9 +1,6 @@
 //! Reproducible randomness: every choice is a hash of the seed and of what the
 //! choice is about, so nothing depends on the order in which things are made.
 
-use std::num::ParseIntError;
-use std::str::FromStr;
-
 /// One round of the splitmix64 finaliser.
 fn finalise(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -12,20 +9,14 @@ fn finalise(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The choices of one generated model.
 #[derive(Debug, Clone, Copy)]
 pub struct Random(pub u64);
 
-impl FromStr for Random {
-    type Err = ParseIntError;
-
-    fn from_str(seed: &str) -> Result<Self, Self::Err> {
+impl Random {
+    pub fn parse(seed: &str) -> Result<Self, std::num::ParseIntError> {
         seed.parse().map(Self)
     }
-}
 
-impl Random {
-    /// A hash of the seed and `about`.
     #[inline]
     pub fn hash(self, about: [u64; 4]) -> u64 {
         about
@@ -51,26 +42,15 @@ impl Random {
 
 /// The topics of choices: the first number of every hash.
 pub mod topic {
-    /// Bytes of a variable.
     pub const SIZE: u64 = 1;
-    /// How much a tile holds beside the others.
     pub const TILE: u64 = 2;
-    /// Weight of a layer.
     pub const LAYER: u64 = 3;
-    /// Shape of a program stage.
     pub const STAGE: u64 = 4;
-    /// Vertices of a compute set.
     pub const VERTEX: u64 = 5;
-    /// Exchanges.
     pub const EXCHANGE: u64 = 6;
-    /// Placement and use of variables.
     pub const VARIABLE: u64 = 7;
-    /// Which layers share a variable.
     pub const SHARED: u64 = 8;
-    /// Liveness classes.
     pub const CLASS: u64 = 9;
-    /// Debug contexts.
     pub const CONTEXT: u64 = 10;
-    /// Cycle estimates.
     pub const CYCLES: u64 = 11;
 }

@@ -91,7 +91,7 @@ pub struct Settings {
     #[arg(long, default_value_t = 0)]
     pub contexts: usize,
     /// Seed of every choice.
-    #[arg(long = "seed", default_value = "1")]
+    #[arg(long = "seed", default_value = "1", value_parser = Random::parse)]
     pub random: Random,
     /// Page size of the SQLite file; small pages keep small files small.
     #[arg(long, default_value_t = 4096)]
@@ -107,7 +107,6 @@ pub struct Settings {
     /// what each range of places needs. For models of a few tiles and layers.
     #[arg(long)]
     pub planted: Option<PathBuf>,
-    /// Features of the model besides its layers.
     #[command(flatten)]
     pub features: Features,
     /// The forward pass of a real model, in place of layers that are all alike.
@@ -116,7 +115,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether there is a backward pass and an optimiser.
     pub fn training(&self) -> bool {
         self.mode == Mode::Training
     }
@@ -126,15 +124,15 @@ impl Settings {
         self.features.bert_large || self.graph.is_some()
     }
 
-    /// Whether outlined bodies take part in the backward pass.
-    pub fn outlines_backward(&self) -> bool {
-        self.outlined != Outlined::None && self.features.outline_backward
-    }
-
     /// Whether the norm over all gradients has operations of its own for each, as PopART and
     /// TensorFlow make it.
     pub fn norms_each_gradient(&self) -> bool {
         self.framework != Framework::Poplar
+    }
+
+    /// Whether PopART compiles the model.
+    pub fn is_popart(&self) -> bool {
+        matches!(self.framework, Framework::Popart | Framework::Poptorch)
     }
 
     /// Where interleaved memory starts: after the first third, as on a Mk2 tile.

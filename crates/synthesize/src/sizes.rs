@@ -40,7 +40,6 @@ pub fn budget(settings: &Settings, part: Part) -> (u64, u64) {
     (bytes * weights / 1000, bytes * rest / 1000)
 }
 
-/// Tiles of an IPU.
 const TILES: u64 = 1472;
 
 /// Bytes of elements of 16 bits on a tile, where they stand evenly on all tiles of an IPU.
@@ -79,7 +78,6 @@ pub fn window(settings: &Settings, weight: usize) -> Window {
     window_of(tiles, hash, is_partial)
 }
 
-/// Some tiles in a row, which a hash chooses, or all of them.
 pub fn window_of(tiles: u32, hash: u64, is_partial: bool) -> Window {
     if !is_partial {
         return Window::all(tiles);

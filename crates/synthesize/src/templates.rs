@@ -14,18 +14,13 @@ use super::settings::Framework;
 pub enum Kind {
     /// Matrix multiplication: rearrange, multiply, reduce.
     MatMul,
-    /// Convolution.
     Conv,
-    /// Layer or batch normalisation.
     Norm,
-    /// Softmax or loss.
     Softmax,
     /// One value at a time.
     #[default]
     Elementwise,
-    /// Embedding look-up.
     Gather,
-    /// Optimiser update of weights.
     Update,
     /// Copies arguments and calls a function.
     Call,
@@ -42,7 +37,6 @@ impl Kind {
     }
 }
 
-/// One operation.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Template {
     /// Its name; in a layer, below that of the layer.
@@ -71,7 +65,6 @@ pub struct Template {
 /// The names that a framework gives to contexts and tensors. `{}` stands for the layer, operation
 /// or weight in the name.
 #[derive(Debug, Deserialize)]
-#[allow(missing_docs)]
 pub struct Names {
     layer: String,
     pub mask: String,
@@ -88,24 +81,19 @@ pub struct Names {
     pub accumulator: String,
 }
 
-/// The name of one thing by such a pattern.
 pub fn named(pattern: &str, of: impl Display) -> String {
     pattern.replace("{}", &of.to_string())
 }
 
-/// The model of a framework.
 #[derive(Debug, Deserialize)]
 pub struct Templates {
     pub names: Names,
     /// Operations before the layers, in execution order.
     pub embedding: Vec<Template>,
-    /// Operations of a layer.
     pub layer: Vec<Template>,
-    /// Operations after the layers.
     pub head: Vec<Template>,
 }
 
-/// The templates of a framework.
 pub fn of(framework: Framework) -> &'static Templates {
     static ALL: LazyLock<HashMap<Framework, Templates>> = LazyLock::new(|| {
         serde_json::from_str(include_str!("templates.json")).expect("the file has all fields")
@@ -129,7 +117,6 @@ impl Templates {
         templates.position(fits).expect("every layer has one")
     }
 
-    /// The name of a layer's operation.
     pub fn name(&self, layer: u32, path: &str) -> String {
         named(&self.names.layer, layer) + path
     }

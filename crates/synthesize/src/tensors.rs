@@ -4,7 +4,6 @@ use super::places::Places;
 use super::settings::{Framework, Settings};
 use super::templates::{self, named};
 
-/// The part of the model that a tensor was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// Before the layers.
@@ -15,7 +14,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// Its place.
     pub fn places(self) -> Places {
         match self {
             Part::In => Places::IN,
@@ -24,7 +22,6 @@ impl Part {
         }
     }
 
-    /// The number of the layer, of a layer.
     pub fn layer(self) -> Option<u32> {
         match self {
             Part::Layer(layer) => Some(layer),
@@ -33,23 +30,17 @@ impl Part {
     }
 }
 
-/// A weight.
 #[derive(Debug, Clone)]
 pub struct Weight {
     pub name: String,
-    /// The part that it was made for.
     pub part: Part,
     /// Its number in this part, the same in every layer.
     pub slot: usize,
     /// Its share of the bytes of weights of its part.
     pub share: u32,
-    /// The places that compute with it.
     pub places: Places,
-    /// Operations that compute with it in the forward pass.
     pub users: Vec<usize>,
-    /// Operations that write its gradient.
     pub gradients: Vec<usize>,
-    /// Whether an optimiser updates it.
     pub is_trained: bool,
     /// Bytes on a tile, where they do not follow from its share.
     pub bytes: Option<u64>,
@@ -62,13 +53,14 @@ impl Weight {
     }
 }
 
-/// A constant that several places use.
+/// A tensor that no operation makes and no training changes: an input of the model, or a constant
+/// that several places use.
 #[derive(Debug, Clone)]
-pub struct Constant {
+pub struct Given {
     pub name: String,
-    /// Operations that compute with it.
+    /// Operations of the forward pass that read it.
     pub users: Vec<usize>,
-    /// Bytes on a tile, where they are not those of a layer's constant.
+    /// Bytes on a tile, where they do not follow from those of a layer.
     pub bytes: Option<u64>,
 }
 
@@ -85,7 +77,6 @@ pub enum State {
 }
 
 impl State {
-    /// The parts that a weight has.
     pub fn of(settings: &Settings, weight: &Weight) -> Vec<State> {
         let mut all = vec![State::Value];
         if weight.is_trained && settings.features.optimiser.has_moments() {
@@ -97,7 +88,6 @@ impl State {
         all
     }
 
-    /// The name that it has for a weight.
     pub fn name(self, framework: Framework, weight: &str) -> String {
         let names = &templates::of(framework).names;
         match self {
@@ -109,23 +99,22 @@ impl State {
     }
 }
 
-/// Which tensor.
+/// Variables that are copied from or to the host on their own, and constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TensorOf {
-    /// A weight or its moments.
     Weight(usize, State),
-    /// A constant of several places.
     Constant(usize),
     LearningRate,
     Seed,
+    Input,
+    Loss,
 }
 
 impl TensorOf {
-    /// Whether the host sends it.
+    /// Whether the host sends it before the first micro-batch.
     pub fn is_uploaded(self) -> bool {
-        !matches!(self, TensorOf::Constant(_))
+        matches!(self, Self::Weight(..) | Self::LearningRate | Self::Seed)
     }
 }
 
-/// The name of the random state.
 pub const SEED: &str = "randomSeed___fromHost";

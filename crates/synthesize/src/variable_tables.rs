@@ -6,14 +6,13 @@ use crate::encoding::encode_list;
 use rusqlite::Connection;
 
 use super::groups::Role;
-use super::liveness::{Fixed, Ranges, UNALLOCATED, Variable};
+use super::liveness::{Classes, Fixed, Ranges, UNALLOCATED, Variable};
+use super::memory_tables::Truth;
 use super::overhead::{self, CATEGORIES, Extra};
 use super::plan::Plan;
 use super::random::topic;
 use super::schema::insert;
-use super::truth::Truth;
 
-/// Writes the tables of variables; gives what they add up to.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<Truth> {
     categories(|category| plan.category_id(category), connection)?;
     let truth = vars_info(plan, connection)?;
@@ -33,39 +32,45 @@ pub fn categories(id: impl Fn(usize) -> usize, connection: &Connection) -> rusql
 }
 
 /// A lowered variable as it is listed.
-#[derive(Debug)]
 pub struct Row {
     /// The number of its name.
     pub name: usize,
     /// The text that follows the shared name in the variable's own name.
     pub suffix: String,
-    /// Whether it is of user data.
     pub is_user: bool,
     pub unlowered: Option<usize>,
-    pub category: usize,
-    pub is_always: bool,
     pub variable: Variable,
 }
 
-/// Writes the variables of `tile`, with ids from `first` on; with `has_constraints`, some have
-/// constraints on their addresses. Offsets of always-live variables do not overlap; offsets of the
-/// other variables are nominal.
+/// Writes the variables of `tile`, with ids from `first` on. Variables of the compilation for one
+/// IPU, which is then given, have its ids of categories, and some have constraints on their
+/// addresses. Offsets of always-live variables do not overlap; offsets of the other variables are
+/// nominal.
 pub fn variables_of_tile(
     (tile, first): (u32, u32),
     rows: &[Row],
-    has_constraints: bool,
+    classes: &Classes,
+    plan: Option<&Plan>,
     connection: &Connection,
 ) -> rusqlite::Result<()> {
     let mut offset = 0;
     let rows = rows.iter().zip(first..).map(|(row, id)| {
-        let bytes = row.variable.bytes;
-        let (alignment, bits) = match (row.is_user, row.is_always) {
+        let Variable {
+            category,
+            class,
+            bytes,
+        } = row.variable;
+        let is_always = classes.always[class as usize];
+        let (alignment, bits) = match (row.is_user, is_always) {
             (true, true) => (8, 259),
             (true, false) => (8, 257),
             (false, is_always) => (4, extra_bits(&row.variable, is_always)),
         };
         let here = offset;
-        offset += if row.is_always { bytes } else { 0 };
+        offset += if is_always { bytes } else { 0 };
+        // Two of three variables with bytes.
+        let is_constrained = plan.is_some() && !id.is_multiple_of(3) && bytes > 0;
+        let constraints = [u64::from(id % 97), u64::from(id % 31)];
         (
             id,
             tile,
@@ -74,9 +79,9 @@ pub fn variables_of_tile(
             bytes,
             alignment,
             here,
-            row.category,
-            row.variable.class,
-            constraints(id, bytes).filter(|_| has_constraints),
+            plan.map_or(category, |plan| plan.category_id(category)),
+            class,
+            is_constrained.then(|| encode_list(&constraints)),
             row.unlowered,
             bits,
         )
@@ -92,56 +97,37 @@ fn vars_info(plan: &Plan, connection: &Connection) -> rusqlite::Result<Truth> {
     let mut truth = Truth::new(steps, plan.settings.plain_bytes(), bytes);
     let mut first = 0;
     for tile in 0..plan.settings.tiles {
-        let groups = plan.groups_on(tile);
-        let mut rows: Vec<Row> = groups.map(|group| group_row(plan, group, tile)).collect();
-        let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile);
-        rows.extend(extras.into_iter().map(|extra| extra_row(plan, extra)));
-        variables_of_tile((tile, first), &rows, true, connection)?;
+        let groups = plan
+            .groups_on(tile)
+            .map(|index| group_row(plan, index, tile));
+        let extras = plan.extras_on(tile).into_iter().map(|extra| Row {
+            name: plan.groups.len() + extra.name,
+            suffix: extra
+                .suffix
+                .map_or(String::new(), |suffix| suffix.to_string()),
+            is_user: false,
+            unlowered: None,
+            variable: extra.variable,
+        });
+        let rows: Vec<Row> = groups.chain(extras).collect();
+        variables_of_tile((tile, first), &rows, &plan.classes, Some(plan), connection)?;
         first += rows.len() as u32;
         let variables: Vec<Variable> = rows.iter().map(|row| row.variable).collect();
-        truth.add(&plan.classes, &variables, |explained| {
-            plan.gap(tile, explained)
-        });
+        let gap = |explained| plan.gap(tile, explained);
+        truth.add(&plan.classes, &variables, gap);
     }
     Ok(truth)
-}
-
-/// Two of three variables with bytes have constraints.
-fn constraints(id: u32, bytes: u64) -> Option<Vec<u8>> {
-    let is_constrained = !id.is_multiple_of(3) && bytes > 0;
-    is_constrained.then(|| encode_list(&[u64::from(id % 97), u64::from(id % 31)]))
 }
 
 fn group_row(plan: &Plan, index: usize, tile: u32) -> Row {
     let group = &plan.groups[index];
     let anonymous = matches!(group.role, Role::Work | Role::OutputEdge) && index.is_multiple_of(2);
     Row {
+        name: index,
         suffix: (tile - group.window.first).to_string(),
         is_user: true,
         unlowered: (!anonymous).then_some(index),
-        ..row(plan, index, plan.variable(index, tile))
-    }
-}
-
-fn extra_row(plan: &Plan, extra: Extra) -> Row {
-    let name = plan.groups.len() + extra.name;
-    Row {
-        suffix: extra
-            .suffix
-            .map_or(String::new(), |suffix| suffix.to_string()),
-        ..row(plan, name, extra.variable)
-    }
-}
-
-fn row(plan: &Plan, name: usize, variable: Variable) -> Row {
-    Row {
-        name,
-        suffix: String::new(),
-        is_user: false,
-        unlowered: None,
-        category: plan.category_id(variable.category),
-        is_always: plan.classes.always[variable.class as usize],
-        variable,
+        variable: plan.variable(index, tile),
     }
 }
 
@@ -206,7 +192,6 @@ fn bytes_by_class(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// Bytes of a group over all tiles, by class.
 fn class_sums(plan: &Plan, group: usize) -> Vec<(u32, u64)> {
     let mut sums: Vec<(u32, u64)> = Vec::new();
     for tile in plan.groups[group].window.tiles() {
@@ -221,8 +206,7 @@ fn class_sums(plan: &Plan, group: usize) -> Vec<(u32, u64)> {
 
 fn always_live_extras(plan: &Plan, tile: u32) -> [u64; CATEGORIES.len()] {
     let mut sums = [0; CATEGORIES.len()];
-    for extra in overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile) {
-        let variable = extra.variable;
+    for Extra { variable, .. } in plan.extras_on(tile) {
         if plan.classes.always[variable.class as usize] {
             sums[variable.category] += variable.bytes;
         }
@@ -242,7 +226,6 @@ fn classes(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, "eq_class_step", ranges)
 }
 
-/// The rows of a class in `eq_class_step`.
 pub fn class_ranges(id: usize, ranges: &Ranges) -> impl Iterator<Item = (usize, u32, u32)> {
     ranges.iter().map(move |&(from, to)| (id, from, to))
 }
@@ -268,12 +251,10 @@ fn interference(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
 /// Large variables are placed first.
 fn allocation_order(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let rows = (0..plan.settings.tiles).map(|tile| {
-        let groups = plan.groups_on(tile);
-        let mut order: Vec<(Reverse<u64>, u64)> = groups
-            .map(|group| (Reverse(plan.bytes(group, tile)), plan.var_id(group, tile)))
-            .collect();
-        order.sort_unstable();
-        let ids: Vec<u64> = order.iter().map(|&(_, id)| id).collect();
+        let mut groups: Vec<usize> = plan.groups_on(tile).collect();
+        groups.sort_by_key(|&group| Reverse(plan.bytes(group, tile)));
+        let ids = groups.iter().map(|&group| plan.var_id(group, tile));
+        let ids: Vec<u64> = ids.collect();
         (tile, encode_list(&ids))
     });
     insert(connection, "allocation_order_by_tile", rows)

@@ -4,12 +4,11 @@ use crate::encoding::{encode_diff_rle, encode_list, encode_rle};
 use rusqlite::Connection;
 
 use super::code::{SetBytes, VertexType};
-use super::cycles;
 use super::groups::Access;
+use super::places::Places;
 use super::plan::Plan;
 use super::schema::insert;
 
-/// Writes the tables of compute sets and vertex types.
 pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     compute_sets(plan, connection)?;
     vertex_types(&plan.code.types, connection)?;
@@ -18,7 +17,6 @@ pub fn write(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     memory_by_vertex_type(plan, connection)
 }
 
-/// Per compute set: the groups that it uses, ascending.
 fn groups_of_sets(plan: &Plan) -> Vec<Vec<usize>> {
     let mut sets = vec![Vec::new(); plan.tree.compute_sets.len()];
     for (index, group) in plan.groups.iter().enumerate() {
@@ -49,11 +47,14 @@ fn compute_sets(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
         let set = &plan.tree.compute_sets[row];
         let kinds = plan.code.sets[row].iter().enumerate();
         let kinds = kinds.map(|(slot, &kind)| {
-            let instances = by_tile(plan, |tile| plan.code.instances(row, slot, tile));
+            let instances = instances_by_tile(plan, row, slot);
             (kind, instances.iter().sum())
         });
         let ids = encode_diff_rle(&var_ids(plan, groups));
-        let more = (cycles::of_set(plan, row), Some(ids));
+        // Exchanges have estimates all the same, as in the real file.
+        let has_estimates = !plan.settings.no_cycle_estimates;
+        let cycles = has_estimates.then(|| encode_list(&[row as u64]));
+        let more = (cycles, Some(ids));
         let named = (row, set.name.as_str(), set.debug_id);
         compute_set(named, &kinds.collect::<Vec<_>>(), more, connection)?;
     }
@@ -80,11 +81,11 @@ pub fn compute_set(
     insert(connection, table, [set])
 }
 
-fn by_tile(plan: &Plan, value: impl Fn(u32) -> u64) -> Vec<u64> {
-    (0..plan.settings.tiles).map(value).collect()
+fn instances_by_tile(plan: &Plan, set: usize, slot: usize) -> Vec<u64> {
+    let instances = |tile| plan.code.instances(set, slot, tile, Places::EVERY);
+    (0..plan.settings.tiles).map(instances).collect()
 }
 
-/// Writes the vertex types.
 pub fn vertex_types(types: &[VertexType], connection: &Connection) -> rusqlite::Result<()> {
     let types = types.iter().enumerate();
     let rows = types.map(|(id, kind)| (id, &kind.name, kind.size(), kind.source));
@@ -95,7 +96,7 @@ fn instances(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     let sets = plan.code.sets.iter().enumerate();
     let rows = sets.flat_map(|(set, types)| {
         types.iter().enumerate().map(move |(slot, &kind)| {
-            let instances = by_tile(plan, |tile| plan.code.instances(set, slot, tile));
+            let instances = instances_by_tile(plan, set, slot);
             (set, kind, encode_rle(&instances))
         })
     });
@@ -130,7 +131,7 @@ fn memory_by_vertex_type(plan: &Plan, connection: &Connection) -> rusqlite::Resu
     for (set, types) in code.sets.iter().enumerate() {
         for tile in 0..plan.settings.tiles {
             for (slot, &kind) in types.iter().enumerate() {
-                let count = code.instances(set, slot, tile);
+                let count = code.instances(set, slot, tile, Places::EVERY);
                 if count == 0 {
                     continue;
                 }

@@ -10,24 +10,24 @@ use crate::tensors::Part;
 impl Builder<'_> {
     fn gradient(&self, of: usize, suffix: &str, layer: Option<u32>) -> Op {
         let forward = &self.model.ops[of];
-        let base = match layer {
-            Some(layer) => self.renamed(forward, layer),
-            None => forward.name.clone(),
-        };
+        let name = || forward.name.clone();
+        let base = layer.map_or_else(name, |layer| self.renamed(forward, layer));
         let name = named(&self.templates.names.gradient, format!("{base}/{suffix}"));
         let mut op = self.outside(Phase::Backward, &name, forward.kind, forward.activation);
         op.inputs = vec![format!("Gradient___{base}:0")];
         op.outputs = vec![format!("Gradient___{base}/{suffix}:0")];
         op.made_for = layer;
-        op.places = match layer {
-            Some(layer) => Places::layer(layer),
-            None => forward.places,
-        };
+        op.places = layer.map_or(forward.places, Places::layer);
         op.partner = Some(of);
+        if self.nameless_gradients() {
+            op.name.clear();
+            if layer.is_none() {
+                op.inputs.extend(forward.inputs.clone());
+            }
+        }
         op
     }
 
-    /// Notes that an operation writes the gradient of a weight.
     pub(super) fn gradient_of(&mut self, op: usize, part: Part, slot: usize) {
         let weight = self.weight_of.get(&(part, slot)).copied();
         let weight = weight.map(|weight| &mut self.model.weights[weight]);
@@ -69,7 +69,7 @@ impl Builder<'_> {
         };
         let is_first = !outlined(slot) || !outlined(slot + 1);
         let is_last = !outlined(slot) || slot == 0 || !outlined(slot - 1);
-        let is_called = outlined(slot) && self.settings.outlines_backward();
+        let is_called = outlined(slot) && self.settings.features.outline_backward;
         let main = match outlined(slot) {
             true => self.calls_of_layers[layer as usize],
             false => of,
@@ -118,7 +118,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether an operation of a layer has a weight of its own that is trained.
     fn trains(&self, layer: u32, slot: usize, main: usize) -> bool {
         let weight = self.weight_of.get(&(Part::Layer(layer), slot));
         let weight = weight.map(|&weight| &self.model.weights[weight]);
@@ -130,28 +129,22 @@ impl Builder<'_> {
     /// (PopTorch's `Gradient___bert/encoder/layer/3/..` does).
     fn input_gradient(&self, layer: u32, of: usize) -> Op {
         let mut op = self.gradient(of, "InputGrad", Some(layer));
-        if self.nameless_gradients() {
-            op.name.clear();
-            if op.kind != Kind::Elementwise || self.framework() != Framework::Popart {
-                let input = format!("{}:0", self.renamed(&self.model.ops[of], layer));
-                op.inputs.push(input);
-            }
+        let has_input =
+            op.kind != Kind::Elementwise || self.settings.framework != Framework::Popart;
+        if self.nameless_gradients() && has_input {
+            let input = format!("{}:0", self.renamed(&self.model.ops[of], layer));
+            op.inputs.push(input);
         }
         self.with_saved(op, layer, of)
     }
 
     /// The body's own activations are gone: its gradients start from what the
     /// call of the layer has kept.
-    fn with_saved(&self, op: Op, layer: u32, of: usize) -> Op {
-        let is_outlined = self.model.ops[of].function.is_some();
-        let saved = self.calls_of_layers.get(layer as usize);
-        Op {
-            partner: match is_outlined {
-                true => saved.copied(),
-                false => op.partner,
-            },
-            ..op
+    fn with_saved(&self, mut op: Op, layer: u32, of: usize) -> Op {
+        if self.model.ops[of].function.is_some() {
+            op.partner = self.calls_of_layers.get(layer as usize).copied();
         }
+        op
     }
 
     /// The gradients of an outlined operation; the last layer's stand in the
@@ -171,7 +164,7 @@ impl Builder<'_> {
                 places: Places::NONE,
                 ..op
             });
-            self.model.functions[function].ops.push(op);
+            self.model.functions[function].push(op);
         }
     }
 
@@ -180,9 +173,6 @@ impl Builder<'_> {
         let weight = self.weight_of[&(Part::Layer(layer), slot)];
         let weight = self.model.weights[weight].name.clone();
         op.outputs = vec![format!("Gradient___{weight}")];
-        if self.nameless_gradients() {
-            op.name.clear();
-        }
         op.inputs.push(weight);
         self.with_saved(op, layer, of)
     }
@@ -197,17 +187,17 @@ impl Builder<'_> {
             return None;
         }
         let path = &self.templates.layer[0].path;
-        let mut op = self.outside(Phase::Backward, "", Kind::Elementwise, 4);
-        op.op_type = "Sum".into();
-        op.made_for = Some(layer);
-        op.places = Places::layer(layer);
-        op.reads = vec![Read::next(by)];
-        op.reads
-            .extend(self.gradient_of_addition(layer).map(Read::next));
-        op.inputs = [layer, layer + 1]
-            .map(|of| format!("{}:0", self.templates.name(of, path)))
-            .to_vec();
-        op.outputs = vec![format!("Gradient___sum_{layer}")];
+        let summed = [Some(by), self.gradient_of_addition(layer)];
+        let names = [layer, layer + 1].map(|of| self.templates.name(of, path));
+        let op = Op {
+            op_type: "Sum".into(),
+            made_for: Some(layer),
+            places: Places::layer(layer),
+            reads: summed.into_iter().flatten().map(Read::next).collect(),
+            inputs: names.map(|name| format!("{name}:0")).to_vec(),
+            outputs: vec![format!("Gradient___sum_{layer}")],
+            ..self.outside(Phase::Backward, "", Kind::Elementwise, 4)
+        };
         Some(self.run(op))
     }
 
@@ -231,7 +221,7 @@ impl Builder<'_> {
             }
             let op = match self.settings.graph.is_some() {
                 true => self.gradient_in_graph(of),
-                false => self.gradient_outside(of),
+                false => self.gradient(of, "Grad", None),
             };
             let reads = self.gradient_into(of);
             let op = self.run(Op { reads, ..op });
@@ -241,14 +231,5 @@ impl Builder<'_> {
             }
             self.hand_back(of, op, op);
         }
-    }
-
-    fn gradient_outside(&self, of: usize) -> Op {
-        let mut op = self.gradient(of, "Grad", None);
-        if self.nameless_gradients() {
-            op.name.clear();
-            op.inputs.extend(self.model.ops[of].inputs.clone());
-        }
-        op
     }
 }

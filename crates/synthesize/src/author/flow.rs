@@ -29,7 +29,6 @@ impl Builder<'_> {
         self.tail = None;
     }
 
-    /// Whether the backward pass comes to an operation.
     pub(super) fn needs_gradient(&self, forward: usize) -> bool {
         self.gradients.needed[forward]
     }
@@ -39,7 +38,6 @@ impl Builder<'_> {
         self.passed_back(forward).next().is_some()
     }
 
-    /// The reads of an operation that get a gradient.
     pub(super) fn passed_back(&self, forward: usize) -> impl Iterator<Item = Read> + '_ {
         let reads = self.model.ops[forward].reads.iter().copied();
         reads.filter(|read| read.has_gradient && self.gradients.needed[read.from])

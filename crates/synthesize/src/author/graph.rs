@@ -1,14 +1,14 @@
 //! The forward pass of a real model, operation by operation, and the gradient of each.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Builder;
 use crate::graph_file::{ForwardPass, Operation};
-use crate::model::{Input, Op, Phase, Read};
+use crate::model::{Op, Phase, Read};
 use crate::places::Places;
 use crate::sizes;
 use crate::templates::{Kind, named};
-use crate::tensors::{Constant, Part};
+use crate::tensors::Given;
 
 /// What is known of a graph while it is planted.
 #[derive(Default)]
@@ -19,9 +19,7 @@ struct Planted {
     makers: HashMap<usize, usize>,
     /// How often a tensor has been named so.
     names: HashMap<String, usize>,
-    /// Weights by name.
     weights: HashMap<String, usize>,
-    /// By operation: whether the gradient of its output is needed.
     needed: Vec<bool>,
 }
 
@@ -71,18 +69,15 @@ impl Builder<'_> {
             _ if position > layers => Phase::Head,
             _ => Phase::Forward,
         };
-        let reads: Vec<Read> = operation
-            .reads()
-            .iter()
-            .map(|tensor| {
-                let from = planted.writers[tensor];
-                let made = &self.model.ops[from].tensors;
-                Read {
-                    part: made.iter().position(|made| made == tensor).unwrap_or(0),
-                    ..Read::saved(from)
-                }
-            })
-            .collect();
+        let read = |tensor: &usize| {
+            let from = planted.writers[tensor];
+            let mut made = self.model.ops[from].tensors.iter();
+            Read {
+                part: made.position(|made| made == tensor).unwrap_or(0),
+                ..Read::saved(from)
+            }
+        };
+        let reads: Vec<Read> = operation.reads().iter().map(read).collect();
         let name = operation.name();
         let outputs = operation.5.iter().enumerate();
         let bytes = |tensor: &usize| sizes::of_elements(graph.tensors[*tensor]);
@@ -100,7 +95,6 @@ impl Builder<'_> {
         }
     }
 
-    /// The weights that an operation computes with.
     fn parameters(
         &mut self,
         graph: &ForwardPass,
@@ -108,11 +102,7 @@ impl Builder<'_> {
         op: usize,
         planted: &mut Planted,
     ) {
-        let part = match (self.model.ops[op].phase, self.model.ops[op].made_for) {
-            (_, Some(layer)) => Part::Layer(layer),
-            (Phase::Head, None) => Part::Out,
-            _ => Part::In,
-        };
+        let part = self.model.part(op);
         for parameter in &operation.3 {
             let name = graph.name_of_parameter(parameter);
             let lender = planted.weights.get(name).copied();
@@ -131,31 +121,29 @@ impl Builder<'_> {
     /// What an operation reads that is no activation: alone it comes from the host,
     /// beside others it is a constant.
     fn read_from_outside(&mut self, operation: &Operation, op: usize, planted: &mut Planted) {
-        if !operation.reads_from_outside() {
+        if !operation.4.contains(&-1) {
             return;
         }
-        let name = if operation.reads().is_empty() {
-            let name = match self.model.inputs.len() {
-                0 => "input".to_owned(),
-                number => format!("input/{number}"),
-            };
-            self.model.inputs.push(Input {
-                name: name.clone(),
-                users: vec![op],
-                bytes: Some(self.model.ops[op].sizes[0] / 64),
-            });
-            name
-        } else {
-            let scope = self.model.ops[op].name.rsplit_once('/');
-            let scope = scope.map_or(String::new(), |(scope, _)| format!("{scope}/"));
-            let name = planted.name(&format!("{scope}Constant"), 0);
-            self.model.constants.push(Constant {
-                name: name.clone(),
-                users: vec![op],
-                bytes: Some(4),
-            });
-            name
+        let is_input = operation.reads().is_empty();
+        let this = &self.model.ops[op];
+        let name = match (is_input, self.model.inputs.len()) {
+            (true, 0) => "input".to_owned(),
+            (true, number) => format!("input/{number}"),
+            (false, _) => {
+                let scope = this.name.rsplit_once('/');
+                let scope = scope.map_or(String::new(), |(scope, _)| format!("{scope}/"));
+                planted.name(&format!("{scope}Constant"), 0)
+            }
         };
+        let given = Given {
+            name: name.clone(),
+            users: vec![op],
+            bytes: Some(if is_input { this.sizes[0] / 64 } else { 4 }),
+        };
+        match is_input {
+            true => self.model.inputs.push(given),
+            false => self.model.constants.push(given),
+        }
         self.model.ops[op].inputs.push(name);
     }
 
@@ -182,13 +170,11 @@ impl Builder<'_> {
     /// The loss reads all that nothing else does.
     fn loss(&mut self, planted: &Planted) {
         let ops = &self.model.ops;
-        let read: Vec<usize> = ops
-            .iter()
-            .flat_map(|op| op.reads.iter().map(|read| read.from))
-            .collect();
+        let read = ops.iter().flat_map(|op| &op.reads);
+        let read: HashSet<usize> = read.map(|read| read.from).collect();
         let ends = (0..ops.len()).filter(|&op| planted.needed.get(op) == Some(&true));
-        let ends = ends.filter(|op| !read.contains(op)).map(Read::saved);
-        let reads: Vec<Read> = ends.collect();
+        let ends = ends.filter(|op| !read.contains(op));
+        let reads: Vec<Read> = ends.map(Read::saved).collect();
         let name = &self.templates.names.loss;
         let op = Op {
             inputs: self.names_of(&reads),
@@ -208,20 +194,15 @@ impl Builder<'_> {
             true => String::new(),
             false => named(&self.templates.names.gradient, &forward.name) + "/Grad",
         };
-        let op = self.model.ops.len();
-        let edges = passed_back
-            .iter()
-            .enumerate()
-            .map(|(edge, read)| self.edge(op, edge, read));
-        let of_weights = self.model.weights.iter();
-        let of_weights = of_weights.filter(|weight| weight.is_trained_for(of));
-        let of_weights = of_weights.map(|weight| weight.name.clone());
-        let outputs = edges.chain(of_weights);
+        let edges = passed_back.iter().enumerate();
+        let edges = edges.map(|(number, read)| self.edge(number, read));
+        let weights = self.model.weights.iter();
+        let weights = weights.filter(|weight| weight.is_trained_for(of));
+        let outputs = edges.chain(weights.map(|weight| weight.name.clone()));
         let outputs = outputs.map(|name| format!("Gradient___{name}")).collect();
         let into = self.gradient_into(of);
-        let sizes = passed_back
-            .iter()
-            .map(|read| self.model.ops[read.from].sizes[read.part]);
+        let reads = passed_back.iter();
+        let sizes = reads.map(|read| self.model.ops[read.from].sizes[read.part]);
         let sizes: Vec<u64> = sizes.collect();
         Op {
             inputs: [self.names_of(&into), forward.inputs].concat(),
@@ -232,10 +213,9 @@ impl Builder<'_> {
             partner: Some(of),
             in_graph: forward.in_graph,
             hands_on: !sizes.is_empty(),
-            sizes: if sizes.is_empty() {
-                forward.sizes
-            } else {
-                sizes
+            sizes: match sizes.is_empty() {
+                true => forward.sizes,
+                false => sizes,
             },
             ..self.outside(Phase::Backward, &name, forward.kind, 0)
         }
@@ -243,15 +223,14 @@ impl Builder<'_> {
 
     /// What PopART calls the gradient that flows back along an edge: after the tensor, or
     /// after the operation where the tensor has several and their sum is called so.
-    fn edge(&self, op: usize, edge: usize, read: &Read) -> String {
+    fn edge(&self, number: usize, read: &Read) -> String {
         match self.gradients.expected[read.from] {
             0 | 1 => self.model.ops[read.from].outputs[read.part].clone(),
-            _ => format!("{op}_{edge}"),
+            _ => format!("{}_{number}", self.model.ops.len()),
         }
     }
 }
 
-/// The computation of an operation by its type, to which TensorFlow adds a number.
 fn kind_of(op_type: &str) -> Kind {
     let kinds: [(Kind, &[&str]); 5] = [
         (Kind::MatMul, &["matmul", "gemm", "einsum"]),
@@ -261,9 +240,7 @@ fn kind_of(op_type: &str) -> Kind {
         (Kind::Gather, &["gather"]),
     ];
     let op_type = op_type.to_lowercase();
-    let is_it = |(_, parts): &&(Kind, &[&str])| parts.iter().any(|part| op_type.contains(part));
-    kinds
-        .iter()
-        .find(is_it)
-        .map_or(Kind::Elementwise, |kind| kind.0)
+    let is_it = |(_, parts): &(Kind, &[&str])| parts.iter().any(|part| op_type.contains(part));
+    let kind = kinds.into_iter().find(is_it);
+    kind.map_or(Kind::Elementwise, |(kind, _)| kind)
 }

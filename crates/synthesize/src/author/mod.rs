@@ -14,14 +14,13 @@ mod weights;
 
 use std::collections::HashMap;
 
-use super::model::{Input, Model, Op, Phase, Read};
+use super::model::{Model, Op, Phase, Read};
 use super::places::Places;
-use super::settings::{Framework, Outlined, Settings};
+use super::settings::{Outlined, Settings};
 use super::sizes::TABLES_OF_BERT;
 use super::templates::{self, Kind, Template, Templates};
-use super::tensors::Part;
+use super::tensors::{Given, Part};
 
-/// Plants the model that `settings` describe.
 pub fn build(settings: &Settings) -> Model {
     let mut builder = Builder {
         settings,
@@ -53,13 +52,10 @@ pub(super) struct Builder<'a> {
     /// The weight of a part of the model that has a number in it: that of the
     /// template in a layer, that of the operation elsewhere.
     pub(super) weight_of: HashMap<(Part, usize), usize>,
-    /// By layer: its call in the forward pass.
     pub(super) calls_of_layers: Vec<usize>,
-    /// The function that the backward pass calls.
     pub(super) backward_function: Option<usize>,
     /// The operation whose output comes next in the forward pass.
     pub(super) tail: Option<usize>,
-    /// The gradients so far.
     pub(super) gradients: Gradients,
 }
 
@@ -101,13 +97,9 @@ impl Builder<'_> {
         self.gradients(|phase| phase == Phase::Embedding);
     }
 
-    pub(super) fn framework(&self) -> Framework {
-        self.settings.framework
-    }
-
     /// Whether the framework's own compiler makes gradients without names.
     pub(super) fn nameless_gradients(&self) -> bool {
-        matches!(self.framework(), Framework::Popart | Framework::Poptorch)
+        self.settings.is_popart()
     }
 
     pub(super) fn push(&mut self, op: Op) -> usize {
@@ -124,12 +116,9 @@ impl Builder<'_> {
     /// Runs an operation of the forward pass that takes the output of the one
     /// before it.
     pub(super) fn run_next(&mut self, op: Op) -> usize {
-        let next = self.tail.map(Read::next);
-        let op = Op {
-            reads: next.into_iter().chain(op.reads.iter().copied()).collect(),
-            ..op
-        };
-        let index = self.run(op);
+        let next = self.tail.map(Read::next).into_iter();
+        let reads = next.chain(op.reads).collect();
+        let index = self.run(Op { reads, ..op });
         self.tail = Some(index);
         index
     }
@@ -162,14 +151,13 @@ impl Builder<'_> {
         }
     }
 
-    /// An operation of a template.
     pub(super) fn op_of(&self, part: Part, template: &Template) -> Op {
-        let path = template.path.as_str();
-        let (phase, name) = match part {
-            Part::In => (Phase::Embedding, path.to_owned()),
-            Part::Layer(layer) => (Phase::Forward, self.templates.name(layer, path)),
-            Part::Out => (Phase::Head, path.to_owned()),
+        let phase = match part {
+            Part::In => Phase::Embedding,
+            Part::Layer(_) => Phase::Forward,
+            Part::Out => Phase::Head,
         };
+        let name = self.name_in(part, &template.path);
         let op = self.outside(phase, &name, template.kind, template.activation);
         Op {
             op_type: template.op_type.clone(),
@@ -183,8 +171,16 @@ impl Builder<'_> {
         }
     }
 
+    /// The name of what a template calls so, in a part of the model.
+    fn name_in(&self, part: Part, path: &str) -> String {
+        match part {
+            Part::Layer(layer) => self.templates.name(layer, path),
+            Part::In | Part::Out => path.to_owned(),
+        }
+    }
+
     fn embedding(&mut self) {
-        self.model.inputs.push(Input {
+        self.model.inputs.push(Given {
             name: "input".to_owned(),
             users: vec![self.model.ops.len()],
             bytes: None,
@@ -201,19 +197,16 @@ impl Builder<'_> {
     fn forward(&mut self, layer: u32) {
         let outlining = self.settings.outlined != Outlined::None;
         let mut indices = Vec::new();
-        let mut called = false;
         let input = self.tail;
         for (slot, template) in self.templates.layer.iter().enumerate() {
-            let op = if !(template.outlined && outlining) {
-                self.next(Part::Layer(layer), slot, template, input)
-            } else {
-                if !called {
-                    self.call(layer);
-                    called = true;
-                }
-                self.outlined_op(layer, slot, template)
-            };
-            indices.push(op);
+            let is_outlined = template.outlined && outlining;
+            if is_outlined && self.calls_of_layers.len() <= layer as usize {
+                self.call(layer);
+            }
+            indices.push(match is_outlined {
+                true => self.outlined_op(layer, slot, template),
+                false => self.next(Part::Layer(layer), slot, template, input),
+            });
         }
         self.model.forward.push(indices);
     }

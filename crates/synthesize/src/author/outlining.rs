@@ -2,8 +2,7 @@
 //! function, and each layer calls it.
 
 use super::Builder;
-use crate::model::Shape;
-use crate::model::{Call, Function, Op, Phase};
+use crate::model::{Call, Op, Phase, Shape};
 use crate::places::Places;
 use crate::templates::{Kind, Template, named};
 use crate::tensors::Part;
@@ -13,7 +12,7 @@ impl Builder<'_> {
     /// so that its layer follows from the operation after it.
     pub(super) fn call(&mut self, layer: u32) {
         if self.model.functions.is_empty() {
-            self.model.functions.push(Function::default());
+            self.model.functions.push(Vec::new());
         }
         let input = match layer % 2 {
             0 => self.last_output(),
@@ -28,25 +27,25 @@ impl Builder<'_> {
         self.calls_of_layers.push(call);
         for (slot, template) in self.templates.layer.iter().enumerate() {
             if template.outlined {
-                self.argument_weight(call, layer, slot, template);
+                self.weight_of_template(call, Part::Layer(layer), slot, template);
             }
         }
-    }
-
-    /// A weight that a layer hands to the body. The call does not name it.
-    fn argument_weight(&mut self, call: usize, layer: u32, slot: usize, template: &Template) {
-        let inputs = self.model.ops[call].inputs.clone();
-        self.weight_of_template(call, Part::Layer(layer), slot, template);
-        self.model.ops[call].inputs = inputs;
+        // The call does not name the weights that a layer hands to the body.
+        self.model.ops[call].inputs.truncate(1);
     }
 
     /// The call of the gradients of what the forward pass of a layer outlines.
     /// Every other one has inputs that name no layer.
     pub(super) fn call_backward(&mut self, layer: u32) -> usize {
         let function = *self.backward_function.get_or_insert_with(|| {
-            self.model.functions.push(Function::default());
+            self.model.functions.push(Vec::new());
             self.model.functions.len() - 1
         });
+        let mut inputs = vec![format!("Gradient___{}", self.last_output())];
+        if layer.is_multiple_of(2) {
+            let path = &self.templates.layer[0].path;
+            inputs.push(format!("{}:0", self.templates.name(layer, path)));
+        }
         let op = self.call_op(function, layer, Vec::new());
         let call = self.run(Op {
             name: match self.nameless_gradients() {
@@ -55,7 +54,7 @@ impl Builder<'_> {
             },
             phase: Phase::Backward,
             outputs: vec![format!("Gradient___{}", op.outputs[0])],
-            inputs: self.inputs_of_gradients(layer),
+            inputs,
             activation: self.outlined_share(),
             partner: Some(self.calls_of_layers[layer as usize]),
             reads: self.gradient_into(self.calls_of_layers[layer as usize]),
@@ -67,16 +66,6 @@ impl Builder<'_> {
             }
         }
         call
-    }
-
-    fn inputs_of_gradients(&self, layer: u32) -> Vec<String> {
-        let mut inputs = vec![format!("Gradient___{}", self.last_output())];
-        if layer.is_multiple_of(2) {
-            let path = &self.templates.layer[0].path;
-            let saved = self.templates.name(layer, path);
-            inputs.push(format!("{saved}:0"));
-        }
-        inputs
     }
 
     fn call_op(&mut self, function: usize, layer: u32, stood_here: Vec<usize>) -> Op {
@@ -126,7 +115,7 @@ impl Builder<'_> {
         let index = self.push(op);
         match (self.settings.nested, template.kind) {
             (true, Kind::MatMul | Kind::Conv) => self.outline_again(index),
-            _ => self.model.functions[0].ops.push(index),
+            _ => self.model.functions[0].push(index),
         }
         index
     }
@@ -135,7 +124,7 @@ impl Builder<'_> {
     /// like it only calls that: its own name lives on in the call's contexts.
     fn outline_again(&mut self, index: usize) {
         if self.model.functions.len() == 1 {
-            self.model.functions.push(Function { ops: vec![index] });
+            self.model.functions.push(vec![index]);
             self.model.ops[index].function = Some(1);
         } else {
             self.model.ops[index].function = None;
@@ -146,6 +135,6 @@ impl Builder<'_> {
         call.function = Some(0);
         call.places = Places::NONE;
         let call = self.push(call);
-        self.model.functions[0].ops.push(call);
+        self.model.functions[0].push(call);
     }
 }

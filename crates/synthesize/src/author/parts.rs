@@ -3,10 +3,10 @@
 
 use super::Builder;
 use crate::features::Names;
-use crate::model::{Model, Op, Phase, Shape};
+use crate::model::{Call, Model, Op, Phase, Shape};
 use crate::places::Places;
 use crate::templates::Kind;
-use crate::tensors::{Constant, SEED};
+use crate::tensors::{Given, SEED};
 
 impl Builder<'_> {
     /// Start-up or instrumentation, at one end of the program.
@@ -14,13 +14,13 @@ impl Builder<'_> {
         if self.settings.features.compiler_made == 0 {
             return;
         }
-        let mut op = self.outside(Phase::Compiler, name, Kind::Elementwise, 10);
-        op.shapes = vec![Shape::Compute, Shape::Exchanged];
-        op.stages = 2;
-        self.run(op);
+        self.run(Op {
+            shapes: vec![Shape::Compute, Shape::Exchanged],
+            stages: 2,
+            ..self.outside(Phase::Compiler, name, Kind::Elementwise, 10)
+        });
     }
 
-    /// The mask, that every layer uses.
     pub(super) fn mask(&mut self) {
         if !self.settings.features.masks {
             return;
@@ -37,14 +37,13 @@ impl Builder<'_> {
             return;
         }
         let name = &self.templates.names.random_state;
-        let op = self.outside(Phase::Embedding, name, Kind::Elementwise, 2);
         let op = self.run(Op {
             op_type: "ModifyRandomSeed".into(),
             inputs: vec![SEED.to_owned()],
             outputs: vec!["randomSeed___updated".to_owned()],
             places: Places::EVERY,
             hands_on: false,
-            ..op
+            ..self.outside(Phase::Embedding, name, Kind::Elementwise, 2)
         });
         self.model.advances_seed = Some(op);
     }
@@ -55,26 +54,20 @@ impl Builder<'_> {
             return;
         }
         let slot = self.templates.shared_slot();
-        let layers = self.settings.layers;
-        let users = |wanted: &dyn Fn(u32) -> bool| -> Vec<usize> {
-            let layers = (0..layers).filter(|&layer| wanted(layer));
-            layers
-                .map(|layer| self.model.forward[layer as usize][slot])
-                .collect()
-        };
-        let sets = [
-            users(&|_| true),
-            users(&|layer| layer % 2 == 0),
-            users(&|layer| (1..4).contains(&layer)),
+        let wanted: [fn(u32) -> bool; 3] = [
+            |_| true,
+            |layer| layer % 2 == 0,
+            |layer| (1..4).contains(&layer),
         ];
-        for (number, users) in sets.into_iter().enumerate() {
-            let name = match self.settings.features.names {
-                Names::None => format!("onnx::Add_{}", 400 + number),
-                _ => format!("constant_{number}"),
-            };
-            self.model.constants.push(Constant {
-                name,
-                users,
+        for (number, wanted) in wanted.into_iter().enumerate() {
+            let layers = (0..self.settings.layers).filter(|&layer| wanted(layer));
+            let users = layers.map(|layer| self.model.forward[layer as usize][slot]);
+            self.model.constants.push(Given {
+                name: match self.settings.features.names {
+                    Names::None => format!("onnx::Add_{}", 400 + number),
+                    _ => format!("constant_{number}"),
+                },
+                users: users.collect(),
                 bytes: None,
             });
         }
@@ -82,19 +75,20 @@ impl Builder<'_> {
 
     /// The operations of a body work for each layer that calls it.
     pub(super) fn places_of_bodies(&mut self) {
-        let calls = self.model.calls.clone();
         for op in 0..self.model.ops.len() {
             let op = &self.model.ops[op];
             if let (Some(site), None) = (op.call, op.function) {
-                let call = &calls[site];
-                add_places(&mut self.model, call.function, Places::layer(call.layer));
+                let Call {
+                    function, layer, ..
+                } = self.model.calls[site];
+                add_places(&mut self.model, function, Places::layer(layer));
             }
         }
     }
 }
 
 fn add_places(model: &mut Model, function: usize, places: Places) {
-    for op in model.functions[function].ops.clone() {
+    for op in model.functions[function].clone() {
         model.ops[op].places |= places;
         if let Some(site) = model.ops[op].call {
             let inner = model.calls[site].function;

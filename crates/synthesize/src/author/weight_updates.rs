@@ -3,9 +3,9 @@
 
 use super::Builder;
 use crate::features::{Names, Optimiser};
-use crate::model::Shape;
-use crate::model::{Op, Phase};
+use crate::model::{Op, Phase, Shape};
 use crate::templates::{Kind, named};
+use crate::tensors::Weight;
 
 /// What adds up the norms of all gradients and gives the sum to all tiles.
 const GATHER: [Shape; 2] = [Shape::Exchanged, Shape::Copy];
@@ -22,42 +22,42 @@ impl Builder<'_> {
                     self.update_of(weight);
                 }
             }
-            Optimiser::AdamSets => self.fused_update(false),
-            Optimiser::AdamFused => self.fused_update(true),
+            Optimiser::AdamSets => self.update_of_all(self.sets_over_weights()),
+            Optimiser::AdamFused => self.update_of_all(vec![self.model.trained()]),
         }
     }
 
-    /// By stage: the weights that its compute set works on.
-    fn sets_over_weights(&self, whole: bool) -> Vec<Vec<usize>> {
-        let all = self.model.trained();
-        if whole {
-            vec![all]
-        } else {
-            all.into_iter().map(|weight| vec![weight]).collect()
+    fn sets_over_weights(&self) -> Vec<Vec<usize>> {
+        let all = self.model.trained().into_iter();
+        all.map(|weight| vec![weight]).collect()
+    }
+
+    /// An operation that works on these weights, by compute set, or on their gradients.
+    fn over_weights(
+        &self,
+        name: &str,
+        (kind, op_type): (Kind, &str),
+        works_on: Vec<Vec<usize>>,
+    ) -> Op {
+        let name = if self.nameless_gradients() { "" } else { name };
+        Op {
+            op_type: op_type.to_owned(),
+            shapes: vec![Shape::Compute; works_on.len()],
+            stages: works_on.len() as u32,
+            works_on,
+            ..self.outside(Phase::Optimiser, name, kind, 0)
         }
     }
 
     /// A global operation: PopART names the tensors that it uses among its
     /// inputs.
-    fn reaching(
-        &self,
-        name: &str,
-        (kind, op_type): (Kind, &'static str),
-        works_on: Vec<Vec<usize>>,
-    ) -> Op {
-        let name = if self.nameless_gradients() { "" } else { name };
-        let op = self.outside(Phase::Optimiser, name, kind, 0);
+    fn reaching(&self, name: &str, kind: (Kind, &str), works_on: Vec<Vec<usize>>) -> Op {
         let weights = self.model.weights.iter().filter(|weight| weight.is_trained);
+        let inputs = weights.map(|weight| format!("Gradient___{}", weight.name));
         Op {
-            op_type: op_type.to_owned(),
-            inputs: weights
-                .map(|weight| format!("Gradient___{}", weight.name))
-                .collect(),
-            outputs: vec![format!("{op_type}___updated")],
-            shapes: vec![Shape::Compute; works_on.len()],
-            stages: works_on.len() as u32,
-            works_on,
-            ..op
+            inputs: inputs.collect(),
+            outputs: vec![format!("{}___updated", kind.1)],
+            ..self.over_weights(name, kind, works_on)
         }
     }
 
@@ -68,7 +68,7 @@ impl Builder<'_> {
         let all = self.model.trained();
         let name = &self.templates.names.norm;
         if !self.settings.norms_each_gradient() {
-            let sets = self.sets_over_weights(false);
+            let sets = self.sets_over_weights();
             let works_on = [&sets[..], &[all.clone(), all], &sets].concat();
             let mut op = self.reaching(name, (Kind::Norm, "ReduceSumSquare"), works_on);
             op.shapes[sets.len()..][..2].copy_from_slice(&GATHER);
@@ -76,77 +76,60 @@ impl Builder<'_> {
             return;
         }
         for (number, &weight) in all.iter().enumerate() {
-            let named = (format!("{name}/L2Loss_{number}"), "clipping");
-            let op = self.of_gradient(weight, named, "ReduceSumSquare");
-            self.run(op);
+            let name = format!("{name}/L2Loss_{number}");
+            self.run(self.of_gradient(weight, &name, "ReduceSumSquare", "clipping"));
         }
         let sum = (Kind::Norm, "Sum");
-        let mut op = self.reaching(&format!("{name}/Sum"), sum, vec![all.clone(); 2]);
-        op.shapes = GATHER.to_vec();
-        self.run(op);
+        self.run(Op {
+            shapes: GATHER.to_vec(),
+            ..self.reaching(&format!("{name}/Sum"), sum, vec![all.clone(); 2])
+        });
         for (number, &weight) in all.iter().enumerate() {
-            let named = (format!("{name}/mul_{number}"), "clipped");
-            let op = self.of_gradient(weight, named, "Mul");
-            self.run(op);
+            let name = format!("{name}/mul_{number}");
+            self.run(self.of_gradient(weight, &name, "Mul", "clipped"));
         }
     }
 
     /// An operation on the gradient of one weight alone, or on what sums it up. PopART names
     /// what it makes after that.
-    fn of_gradient(
-        &self,
-        weight: usize,
-        (name, made): (String, &str),
-        op_type: &'static str,
-    ) -> Op {
-        let name = if self.nameless_gradients() { "" } else { &name };
+    fn of_gradient(&self, weight: usize, name: &str, op_type: &str, made: &str) -> Op {
         let planted = &self.model.weights[weight];
         let gradient = match self.settings.features.accumulation {
             true => format!("Accum___{}", planted.name),
             false => format!("Gradient___{}", planted.name),
         };
         Op {
-            op_type: op_type.to_owned(),
             outputs: vec![format!("{gradient}_{made}__t{weight}")],
             inputs: vec![gradient],
             places: planted.places,
-            stages: 1,
-            shapes: vec![Shape::Compute],
-            works_on: vec![vec![weight]],
-            ..self.outside(Phase::Optimiser, name, Kind::Norm, 0)
+            ..self.over_weights(name, (Kind::Norm, op_type), vec![vec![weight]])
         }
     }
 
-    /// The step of one weight.
     fn update_of(&mut self, weight: usize) {
-        let planted = &self.model.weights[weight];
-        let path = match self.settings.features.names {
-            Names::Operation => planted.name.clone(),
+        let Weight { name, places, .. } = &self.model.weights[weight];
+        let names = self.settings.features.names;
+        let path = match names {
+            Names::Operation => name.clone(),
             _ => weight.to_string(),
         };
-        let name = named(&self.templates.names.update, path);
-        let inputs = match self.settings.features.names {
-            Names::Variable => vec![format!("t{weight}"), format!("t{weight}_grad")],
-            _ => vec![planted.name.clone(), format!("Gradient___{}", planted.name)],
-        };
-        let op = self.outside(Phase::Optimiser, &name, Kind::Update, 0);
-        let op = Op {
-            op_type: self.update_type().into(),
-            inputs,
-            outputs: vec![format!("{}___updated", planted.name)],
-            places: planted.places,
-            shapes: vec![Shape::Compute],
-            works_on: vec![vec![weight]],
-            ..op
-        };
-        self.run(op);
+        let path = named(&self.templates.names.update, path);
+        let kind = (Kind::Update, self.update_type());
+        self.run(Op {
+            inputs: match names {
+                Names::Variable => vec![format!("t{weight}"), format!("t{weight}_grad")],
+                _ => vec![name.clone(), format!("Gradient___{name}")],
+            },
+            outputs: vec![format!("{name}___updated")],
+            places: *places,
+            ..self.over_weights(&path, kind, vec![vec![weight]])
+        });
     }
 
-    fn fused_update(&mut self, whole: bool) {
+    fn update_of_all(&mut self, sets: Vec<Vec<usize>>) {
         let name = &self.templates.names.update_of_all;
-        let sets = self.sets_over_weights(whole);
-        let op = self.reaching(name, (Kind::Update, self.update_type()), sets);
-        self.run(op);
+        let kind = (Kind::Update, self.update_type());
+        self.run(self.reaching(name, kind, sets));
     }
 
     fn update_type(&self) -> &'static str {

@@ -9,7 +9,6 @@ use crate::templates::Template;
 use crate::tensors::{Part, Weight};
 
 impl Builder<'_> {
-    /// The weight of an operation of a template, which another operation may have too.
     pub(super) fn weight_of_template(
         &mut self,
         op: usize,
@@ -41,81 +40,53 @@ impl Builder<'_> {
         (choices > 0).then_some(lender)
     }
 
-    /// The name of the weight of an operation, without its last part (`MatMul`).
     pub(super) fn weight_name(&self, part: Part, template: &Template) -> String {
         if let Some(name) = &template.weight_name {
             return name.clone();
         }
         let path = template.path.as_str();
         let owner = path.rsplit_once('/').map_or(path, |(owner, _)| owner);
-        let owner = match part {
-            Part::Layer(layer) => self.templates.name(layer, owner),
-            _ => owner.to_owned(),
-        };
-        match self.framework() {
+        let owner = self.name_in(part, owner);
+        match self.settings.framework {
             Framework::Poptorch => format!("{}.weight", owner.replace('/', ".")),
             _ => format!("{owner}/weight"),
         }
     }
 
     /// Lets an operation compute with a weight, and names it among the inputs: that of the
-    /// lender, or one of its own. Gives its number.
+    /// lender, or one of its own, whose `name` it has where names tell something. Gives its number.
     pub(super) fn give_weight(
         &mut self,
         (op, part, slot): (usize, Part, usize),
         (name, share): (&str, u32),
         lender: Option<usize>,
     ) -> usize {
-        let weight = match lender {
-            Some(weight) if self.model.weights[weight].users.contains(&op) => weight,
-            Some(weight) => {
-                self.use_weight(weight, op, part, slot);
-                weight
-            }
-            None => self.plant_weight(op, part, slot, share, name),
-        };
-        let name = self.model.weights[weight].name.clone();
-        self.model.ops[op].inputs.push(name);
-        weight
-    }
-
-    /// Plants a weight of `op`; `name` is what it is called where names tell
-    /// something. Its number stands in [`Builder::weight_of`].
-    fn plant_weight(
-        &mut self,
-        op: usize,
-        part: Part,
-        slot: usize,
-        share: u32,
-        name: &str,
-    ) -> usize {
-        let index = self.model.weights.len();
-        self.model.weights.push(Weight {
-            name: self.tensor_name(index, name),
-            part,
-            slot,
-            share,
-            places: Places::NONE,
-            users: Vec::new(),
-            gradients: Vec::new(),
-            is_trained: false,
-            bytes: None,
-        });
-        self.use_weight(index, op, part, slot);
+        let index = lender.unwrap_or(self.model.weights.len());
+        if lender.is_none() {
+            self.model.weights.push(Weight {
+                name: self.tensor_name(index, name),
+                part,
+                slot,
+                share,
+                places: Places::NONE,
+                users: Vec::new(),
+                gradients: Vec::new(),
+                is_trained: false,
+                bytes: None,
+            });
+        }
+        let is_trained = self.is_trained(part);
+        let weight = &mut self.model.weights[index];
+        if !weight.users.contains(&op) {
+            weight.is_trained |= is_trained;
+            weight.users.push(op);
+            weight.places |= part.places();
+            self.weight_of.insert((part, slot), index);
+        }
+        self.model.ops[op].inputs.push(weight.name.clone());
         index
     }
 
-    /// Lets `op`, in a part of the model, compute with a weight.
-    fn use_weight(&mut self, weight: usize, op: usize, part: Part, slot: usize) {
-        let is_trained = self.is_trained(part);
-        let planted = &mut self.model.weights[weight];
-        planted.is_trained |= is_trained;
-        planted.users.push(op);
-        planted.places |= part.places();
-        self.weight_of.insert((part, slot), weight);
-    }
-
-    /// Whether the weights of a part of the model are trained.
     fn is_trained(&self, part: Part) -> bool {
         let is_frozen = match part {
             Part::In => true,
@@ -127,7 +98,7 @@ impl Builder<'_> {
 
     /// Exporters number weights that have no name.
     fn tensor_name(&self, index: usize, name: &str) -> String {
-        match (self.settings.features.names, self.framework()) {
+        match (self.settings.features.names, self.settings.framework) {
             (Names::Operation | Names::Variable, _) => name.to_owned(),
             (_, Framework::Tensorflow) => format!("Variable_{index}"),
             (_, Framework::Poplar) => format!("weights_{index}"),

@@ -10,10 +10,8 @@ use super::options::Recompute;
 use super::walk::{Part, Run};
 use crate::liveness::Steps;
 
-/// Consecutive steps of a part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
-    /// Its first moment.
     pub start: u32,
     pub kind: Kind,
     /// The steps of the one-IPU compilation; of FIFOs: their numbers.
@@ -21,7 +19,6 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// The moment after its last one.
     pub fn end(&self) -> u32 {
         self.start + self.steps.1 - self.steps.0
     }
@@ -32,25 +29,19 @@ impl Segment {
 pub(super) struct Axis {
     pub parts: Vec<Part>,
     pub segments: Vec<Segment>,
-    /// By part: its segments.
     of_part: Vec<Range<usize>>,
     index: HashMap<(Run, u32), usize>,
 }
 
-/// The inputs of an axis.
-pub(super) struct Layout<'a> {
-    pub compiled: &'a Compilation<'a>,
-    /// By run: the number of FIFOs at its end (forward) or start (backward).
-    pub fifos: &'a HashMap<Run, u32>,
-}
-
 impl Axis {
-    pub fn new(layout: &Layout, parts: Vec<Part>) -> Self {
+    /// The axis of these parts; `fifos` has by run the number of FIFOs at its end (forward) or
+    /// start (backward).
+    pub fn new(compiled: &Compilation, fifos: &HashMap<Run, u32>, parts: Vec<Part>) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
         let mut of_part = Vec::new();
-        let run_steps: HashMap<Run, Vec<(Kind, Steps)>> = parts
-            .iter()
-            .map(|part| (part.run, layout.run_steps(part.run)))
+        let runs = parts.iter().map(|part| part.run);
+        let run_steps: HashMap<_, _> = runs
+            .map(|run| (run, compiled.run_steps(run, fifos)))
             .collect();
         for part in &parts {
             let first = segments.len();
@@ -69,17 +60,14 @@ impl Axis {
         }
     }
 
-    /// The part that runs this for a micro-batch.
     pub fn part(&self, run: Run, micro_batch: u32) -> Option<usize> {
         self.index.get(&(run, micro_batch)).copied()
     }
 
-    /// The first moment of a part.
     pub fn start(&self, part: usize) -> u32 {
         self.segments[self.of_part[part].start].start
     }
 
-    /// The moment after the last one of a part.
     pub fn end(&self, part: usize) -> u32 {
         self.segments[self.of_part[part].end - 1].end()
     }
@@ -100,7 +88,6 @@ impl Axis {
         }
     }
 
-    /// The segment of a part's FIFOs.
     pub fn fifo(&self, part: usize) -> Option<&Segment> {
         let mut segments = self.segments[self.of_part[part].clone()].iter();
         segments.find(|segment| segment.kind == Kind::Fifo)
@@ -115,16 +102,14 @@ impl Axis {
         }
     }
 
-    /// The first part after this one that is one of two runs.
     pub fn next(&self, part: usize, runs: [Run; 2]) -> Option<usize> {
-        (part + 1..self.parts.len()).find(|&next| runs.contains(&self.parts[next].run))
+        let mut later = part + 1..self.parts.len();
+        later.find(|&next| runs.contains(&self.parts[next].run))
     }
 
-    /// The last part before this one that is this run.
     pub fn before(&self, part: usize, run: Run) -> Option<usize> {
-        (0..part)
-            .rev()
-            .find(|&before| self.parts[before].run == run)
+        let mut earlier = (0..part).rev();
+        earlier.find(|&before| self.parts[before].run == run)
     }
 
     /// The moment of a step that a variable of a segment reaches, where it lives
@@ -147,23 +132,23 @@ impl Axis {
     }
 }
 
-impl Layout<'_> {
-    /// The steps of a run.
-    fn run_steps(&self, run: Run) -> Vec<(Kind, Steps)> {
-        let fifos = self.fifos.get(&run).map(|&count| (Kind::Fifo, (0, count)));
+impl Compilation<'_> {
+    fn run_steps(&self, run: Run, fifos: &HashMap<Run, u32>) -> Vec<(Kind, Steps)> {
         let (stage, pass) = run;
-        let mut run_steps = Vec::new();
-        match pass {
-            Pass::Forward => run_steps.push((Kind::Forward, self.forward(stage))),
-            Pass::Backward => self.add_backward(&mut run_steps, stage),
+        let mut run_steps = match pass {
+            Pass::Forward => vec![(Kind::Forward, self.forward(stage))],
+            Pass::Backward => self.with_reruns(stage),
+        };
+        if let Some(&count) = fifos.get(&run) {
+            let at = if self.options.early_fifo {
+                run_steps.len()
+            } else {
+                0
+            };
+            run_steps.insert(at, (Kind::Fifo, (0, count)));
         }
-        match (fifos, self.compiled.options.early_fifo) {
-            (Some(fifos), true) => run_steps.push(fifos),
-            (Some(fifos), false) => run_steps.insert(0, fifos),
-            _ => {}
-        }
-        if self.compiled.options.early_reruns() && pass == Pass::Forward {
-            for (number, positions) in self.compiled.reruns.of(stage).iter().enumerate() {
+        if self.options.early_reruns() && pass == Pass::Forward {
+            for (number, positions) in self.reruns.of(stage).iter().enumerate() {
                 let again = self.again(stage, positions.clone());
                 run_steps.push((Kind::Rerun(number), again));
             }
@@ -173,58 +158,60 @@ impl Layout<'_> {
 
     /// The forward steps of a stage: up to those of the next one.
     fn forward(&self, stage: u32) -> Steps {
-        let graph = self.compiled.graph;
-        let end = graph.forward_end();
-        let first = |stage: u32| first_step(&graph.forward, self.positions(stage)).unwrap_or(end);
+        let graph = self.graph;
+        let first = |stage| self.first_step(&graph.forward, stage, graph.forward_end());
         (
             self.before(stage).map_or(graph.first, |_| first(stage)),
-            self.after(stage).map_or(end, first),
+            self.after(stage).map_or(graph.forward_end(), first),
         )
     }
 
     /// The backward steps of a stage: up to those of the one before it.
     fn backward(&self, stage: u32) -> Steps {
-        let graph = self.compiled.graph;
-        let end = graph.update;
-        let first = |stage: u32| first_step(&graph.backward, self.positions(stage)).unwrap_or(end);
+        let graph = self.graph;
+        let first = |stage| self.first_step(&graph.backward, stage, graph.update);
+        let start = self.after(stage);
         (
-            self.after(stage)
-                .map_or(graph.forward_end(), |_| first(stage)),
-            self.before(stage).map_or(end, first),
+            start.map_or(graph.forward_end(), |_| first(stage)),
+            self.before(stage).map_or(graph.update, first),
         )
     }
 
-    /// The stage whose steps come before those of this one.
+    /// The first step of a stage in a pass; `end` if it has none.
+    fn first_step(&self, pass: &[Option<Steps>], stage: u32, end: u32) -> u32 {
+        let positions = self.stages.positions[stage as usize].clone();
+        first_step(pass, positions).unwrap_or(end)
+    }
+
     fn before(&self, stage: u32) -> Option<u32> {
         let mut before = (0..stage).rev();
         before.find(|&other| self.divides_steps(stage, other))
     }
 
-    /// The stage whose steps come after those of this one.
     fn after(&self, stage: u32) -> Option<u32> {
-        let mut after = stage + 1..self.compiled.stages.count();
+        let mut after = stage + 1..self.stages.count();
         after.find(|&other| self.divides_steps(stage, other))
     }
 
-    /// Whether two stages have no steps in common.
     fn divides_steps(&self, stage: u32, other: u32) -> bool {
-        !self.compiled.options.all_steps
-            || self.compiled.stages.ipu(stage) == self.compiled.stages.ipu(other)
+        !self.options.all_steps || self.stages.ipu(stage) == self.stages.ipu(other)
     }
 
     /// The backward steps of a stage with what it runs again in between.
-    fn add_backward(&self, run_steps: &mut Vec<(Kind, Steps)>, stage: u32) {
+    fn with_reruns(&self, stage: u32) -> Vec<(Kind, Steps)> {
+        let mut run_steps = Vec::new();
         let (mut at, end) = self.backward(stage);
-        let first_of_all = first_step(&self.compiled.graph.backward, self.positions(stage));
-        let reruns = match self.compiled.options.early_reruns() {
+        let backward = &self.graph.backward;
+        let first_of_all = self.first_step(backward, stage, at);
+        let reruns = match self.options.early_reruns() {
             true => &[],
-            false => self.compiled.reruns.of(stage),
+            false => self.reruns.of(stage),
         };
         for (number, positions) in reruns.iter().enumerate().rev() {
-            let Some(first) = first_step(&self.compiled.graph.backward, positions.clone()) else {
+            let Some(first) = first_step(backward, positions.clone()) else {
                 continue;
             };
-            if first > at && Some(first) != first_of_all {
+            if first > at && first != first_of_all {
                 run_steps.push((Kind::Backward, (at, first)));
                 at = first;
             }
@@ -232,31 +219,24 @@ impl Layout<'_> {
             run_steps.push((Kind::Rerun(number), again));
         }
         run_steps.push((Kind::Backward, (at, end)));
+        run_steps
     }
 
     /// The forward steps that run again: of a whole stage all that it has.
     fn again(&self, stage: u32, positions: Range<u32>) -> Steps {
-        if self.compiled.options.recompute == Recompute::Stage {
+        if self.options.recompute == Recompute::Stage {
             return self.forward(stage);
         }
-        let steps = steps_of(&self.compiled.graph.forward, positions);
-        let first = steps.clone().map(|steps| steps.0).min();
-        let end = steps.map(|steps| steps.1).max();
-        first.zip(end).unwrap_or((0, 0))
-    }
-
-    fn positions(&self, stage: u32) -> Range<u32> {
-        self.compiled.stages.positions[stage as usize].clone()
+        let steps = steps_of(&self.graph.forward, positions);
+        let all = steps.reduce(|all, steps| (all.0.min(steps.0), all.1.max(steps.1)));
+        all.unwrap_or((0, 0))
     }
 }
 
-fn steps_of(
-    steps: &[Option<Steps>],
-    positions: Range<u32>,
-) -> impl Iterator<Item = Steps> + Clone + '_ {
-    positions.filter_map(|position| steps[position as usize])
+fn steps_of(pass: &[Option<Steps>], positions: Range<u32>) -> impl Iterator<Item = Steps> {
+    positions.filter_map(|position| pass[position as usize])
 }
 
-fn first_step(steps: &[Option<Steps>], positions: Range<u32>) -> Option<u32> {
-    steps_of(steps, positions).map(|steps| steps.0).min()
+fn first_step(pass: &[Option<Steps>], positions: Range<u32>) -> Option<u32> {
+    steps_of(pass, positions).map(|steps| steps.0).min()
 }

@@ -2,45 +2,36 @@
 
 use super::axis::Axis;
 use super::compilation::Compilation;
-use super::graph::{Pass, Use};
+use super::graph::Use;
 use super::keep::{Kept, Kind};
 use super::options::Schedule;
 use super::route::Route;
 use super::walk::Run;
 
-/// The kind of a copy of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
-    /// An operation of this IPU made it.
     Made,
-    /// It came from another IPU.
     Received,
     /// It came out of the ring, for one of the runs that need it, by number.
     Restored(usize),
-    /// It was recomputed.
     Recomputed,
 }
 
-/// One copy of a tensor for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Copy {
     pub what: What,
-    /// Its first moment.
     pub from: u32,
-    /// The moment after its last one.
     pub to: u32,
     /// The segment of the tensor's last use, where this is the copy used last:
     /// it is this one that some tiles keep longer or write again.
     pub tail: Option<usize>,
 }
 
-/// The inputs of the copies of a tensor.
 pub(super) struct Copies<'a> {
     pub axis: &'a Axis,
     pub compiled: &'a Compilation<'a>,
     pub route: &'a Route<'a>,
     pub kept: &'a Kept,
-    /// The number of its FIFO among those that run together.
     pub fifo: u32,
 }
 
@@ -65,22 +56,20 @@ impl Copies<'_> {
         copies
     }
 
-    /// The copy that is made or received.
     fn first(&self, micro_batch: u32) -> Option<Copy> {
         let home = self.kept.home;
         let part = self.axis.part(home, micro_batch)?;
-        let kind = match home.1 {
-            Pass::Forward => Kind::Forward,
-            Pass::Backward => Kind::Backward,
-        };
-        let uses: Vec<(Kind, Use)> = self.route.uses_of(home).map(|used| (kind, *used)).collect();
+        let uses = self.route.uses_of(home);
+        let uses: Vec<(Kind, Use)> = uses.map(|used| (Kind::of(home.1), *used)).collect();
         let used = self.used(home, &uses, micro_batch);
         let sender = self.route.sender(home);
+        let copied = |run| {
+            let time = self.compiled.pipeline.time(run, micro_batch);
+            self.axis.after_time(time)
+        };
         let from = match sender {
             None => used?.from,
-            Some(sender) => self
-                .axis
-                .after_time(self.compiled.pipeline.time(sender, micro_batch)),
+            Some(sender) => copied(sender),
         };
         let mut copy = Copy {
             what: sender.map_or(What::Made, |_| What::Received),
@@ -89,8 +78,7 @@ impl Copies<'_> {
             tail: used.and_then(|used| used.tail),
         };
         if self.route.sends(home.0) {
-            let time = self.compiled.pipeline.time(home, micro_batch);
-            copy.to = copy.to.max(self.axis.after_time(time));
+            copy.to = copy.to.max(copied(home));
         }
         self.keep(&mut copy, part, micro_batch);
         Some(copy)
@@ -153,7 +141,6 @@ impl Copies<'_> {
         Some(Copy { from, ..used })
     }
 
-    /// From the first to the last of these uses.
     fn used(&self, run: Run, uses: &[(Kind, Use)], micro_batch: u32) -> Option<Copy> {
         let part = self.axis.part(run, micro_batch)?;
         let end = self.route.tensor.end();
@@ -162,10 +149,8 @@ impl Copies<'_> {
             let Some(first) = self.axis.segment(part, *kind, usage.steps.0) else {
                 continue;
             };
-            let segment = self
-                .axis
-                .segment(part, *kind, usage.steps.1 - 1)
-                .unwrap_or(first);
+            let last = self.axis.segment(part, *kind, usage.steps.1 - 1);
+            let segment = last.unwrap_or(first);
             let from = self.axis.reach(first, usage.steps.0);
             let to = self.axis.reach(segment, usage.steps.1);
             let all = copy.get_or_insert(Copy {

@@ -1,7 +1,8 @@
 //! How the profile of a pipelined compilation is written, and what it has that
 //! nothing in the compilation for one IPU tells.
 
-use crate::random::{Random, topic};
+use crate::random::topic;
+use crate::settings::Settings;
 
 /// How a profile is written, and what is planted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,14 +45,6 @@ pub enum LoweredVariables {
     Missing,
 }
 
-/// An IPU in its pipeline.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub ipu: u32,
-    pub ipus: u32,
-    pub tiles: u32,
-}
-
 /// Planted code of an IPU, by tile: always live, and no operation's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlantedTruth {
@@ -75,16 +68,20 @@ const HOST_EXCHANGE: Planted = ([192, 48, 128], 16);
 const RESTORE: Planted = ([320, 256, 0], 48);
 
 impl PlantedTruth {
-    /// The code of an IPU, or none of a kind.
-    pub(super) fn new(random: Random, place: Place, has_code: bool, has_restores: bool) -> Self {
+    /// The code of an IPU among so many, if there is any; with code that restores or without.
+    pub(super) fn new(
+        settings: &Settings,
+        place: (u32, u32),
+        [has_code, has_restores]: [bool; 2],
+    ) -> Self {
         let on = |what, code, is_there: bool| match is_there {
-            true => on_tiles(random, place, what, code),
-            false => vec![0; place.tiles as usize],
+            true => on_tiles(settings, place, what, code),
+            false => vec![0; settings.tiles as usize],
         };
         Self {
             global_exchange: on(0, GLOBAL_EXCHANGE, has_code),
             host_exchange: on(1, HOST_EXCHANGE, has_code),
-            restore: on(2, RESTORE, has_code && has_restores),
+            restore: on(2, RESTORE, has_restores),
         }
     }
 
@@ -94,20 +91,20 @@ impl PlantedTruth {
     }
 }
 
-fn on_tiles(random: Random, place: Place, what: u64, (by_place, more): Planted) -> Vec<u64> {
-    let [first, middle, last] = by_place;
-    let base = match place.ipu {
-        _ if place.ipus == 1 => 0,
+fn on_tiles(settings: &Settings, (ipu, ipus): (u32, u32), what: u64, code: Planted) -> Vec<u64> {
+    let ([first, middle, last], more) = code;
+    let base = match ipu {
+        _ if ipus == 1 => 0,
         0 => first,
-        ipu if ipu + 1 == place.ipus => last,
+        ipu if ipu + 1 == ipus => last,
         _ => middle,
     };
     let on_tile = |tile: u32| {
-        let about = [topic::TILE, tile.into(), 50 + what, place.ipu.into()];
+        let about = [topic::TILE, tile.into(), 50 + what, ipu.into()];
         match base {
             0 => 0,
-            _ => base + 4 * random.below(more / 4 + 1, about),
+            _ => base + 4 * settings.random.below(more / 4 + 1, about),
         }
     };
-    (0..place.tiles).map(on_tile).collect()
+    (0..settings.tiles).map(on_tile).collect()
 }

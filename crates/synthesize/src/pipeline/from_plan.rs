@@ -2,49 +2,45 @@
 
 use std::collections::BTreeMap;
 
-use super::graph::{Cycles, Graph, Local, OnTile, Tensor, Use};
+use super::graph::{Cycles, Graph, Local, Tensor, Use};
 use super::updates::{held, updates};
 use crate::cycles;
 use crate::groups::{Group, Role};
 use crate::liveness::Steps;
 use crate::model::{Op, Phase};
-use crate::overhead;
 use crate::places::Places;
 use crate::plan::Plan;
-use crate::tensors::State;
-use crate::tensors::TensorOf;
-use crate::tree::Mark;
+use crate::tensors::{State, TensorOf};
 
-/// Fills a graph from a plan.
 pub(super) fn graph(plan: &Plan) -> Graph {
-    let positions = plan.settings.layers + 2;
+    let positions = plan.settings.layers as usize + 2;
+    let groups = plan.groups.iter().enumerate();
+    let tensors = groups.clone();
+    let tensors = tensors.filter(|(_, group)| group.role == Role::Activation);
+    let has_accumulators = plan.settings.features.accumulation;
+    let weights = groups.filter(|(_, group)| is_weight(plan, group) && !has_accumulators);
+    let tiles = 0..plan.settings.tiles;
     let mut graph = Graph {
         layers: plan.settings.layers,
         tiles: plan.settings.tiles,
-        forward: vec![None; positions as usize],
-        backward: vec![None; positions as usize],
+        forward: vec![None; positions],
+        backward: vec![None; positions],
         classes: plan.classes.ranges.clone(),
+        tensors: tensors
+            .map(|(index, group)| tensor(plan, index, group))
+            .collect(),
+        weights: weights
+            .map(|(index, group)| held(plan, index, group))
+            .collect(),
+        locals: tiles.map(|tile| locals(plan, tile)).collect(),
+        updates: updates(plan),
+        cycles: cycles(plan),
         ..Graph::default()
     };
     passes(plan, &mut graph);
-    let groups = plan.groups.iter().enumerate();
-    graph.tensors = groups
-        .clone()
-        .filter(|(_, group)| group.role == Role::Activation)
-        .map(|(index, group)| tensor(plan, index, group))
-        .collect();
-    graph.weights = groups
-        .filter(|(_, group)| is_weight(plan, group) && !plan.settings.features.accumulation)
-        .map(|(index, group)| held(plan, index, group))
-        .collect();
-    let tiles = 0..plan.settings.tiles;
-    graph.locals = tiles.map(|tile| locals(plan, tile)).collect();
-    graph.updates = updates(plan);
-    graph.cycles = cycles(plan);
     graph
 }
 
-/// The steps of each position in both passes, and where these begin and end.
 fn passes(plan: &Plan, graph: &mut Graph) {
     for (index, op) in plan.model.ops.iter().enumerate() {
         let (Some(position), Some(steps)) = (position(plan, op), plan.steps_of(index)) else {
@@ -67,10 +63,11 @@ fn passes(plan: &Plan, graph: &mut Graph) {
 
 fn cycles(plan: &Plan) -> Cycles {
     let positions = plan.settings.layers as usize + 2;
+    let [forward, backward, update] = [(); 3].map(|()| vec![0; positions]);
     let mut sums = Cycles {
-        forward: vec![0; positions],
-        backward: vec![0; positions],
-        update: vec![0; positions],
+        forward,
+        backward,
+        update,
     };
     cycles::run(plan, None, &mut |program, call| {
         let Some((op, places)) = cycles::owner(plan, program, call) else {
@@ -91,7 +88,6 @@ fn cycles(plan: &Plan) -> Cycles {
     sums
 }
 
-/// The position of an operation that works for one place in the main program.
 fn position(plan: &Plan, op: &Op) -> Option<u32> {
     let is_one = op.places.count() == 1 && op.function.is_none();
     is_one.then(|| position_of(plan, op.places))
@@ -113,24 +109,19 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
     let tiles = group.window.tiles();
     Tensor {
         name: group.name.clone(),
-        from_host: group.mark == Some(Mark::Input),
+        from_host: group.mark == Some(TensorOf::Input),
         uses,
         on_tiles: tiles
-            .map(|tile| OnTile {
-                tile,
-                variable: plan.variable(index, tile),
-            })
+            .map(|tile| (tile, plan.variable(index, tile)))
             .collect(),
     }
 }
 
-/// Whether a group is a weight that is trained, not what an optimiser has for it.
 fn is_weight(plan: &Plan, group: &Group) -> bool {
-    let weight = match group.mark {
-        Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))) => Some(weight),
-        _ => None,
-    };
-    weight.is_some_and(|weight| plan.model.weights[weight].is_trained)
+    match group.mark {
+        Some(TensorOf::Weight(weight, State::Value)) => plan.model.weights[weight].is_trained,
+        _ => false,
+    }
 }
 
 /// Variables that come and go on a tile and are no tensors.
@@ -138,7 +129,7 @@ fn locals(plan: &Plan, tile: u32) -> BTreeMap<Local, u64> {
     let groups = plan.groups_on(tile);
     let groups = groups.filter(|&group| plan.groups[group].role != Role::Activation);
     let groups = groups.map(|group| (plan.groups[group].places, plan.variable(group, tile)));
-    let extras = overhead::on_tile(&plan.settings, &plan.tree, &plan.code, tile).into_iter();
+    let extras = plan.extras_on(tile).into_iter();
     let extras = extras.map(|extra| (Places::EVERY, extra.variable));
     let mut locals = BTreeMap::new();
     for (places, variable) in groups.chain(extras) {

@@ -4,24 +4,22 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::slice::from_ref;
 
-use super::axis::{Axis, Layout};
+use super::axis::Axis;
 use super::compilation::Compilation;
 use super::copies::{Copies, Copy, What};
 use super::graph::{Local, Pass};
 use super::keep::{Kept, kept};
 use super::route::Route;
 use super::sum::{Moments, Sum};
-use super::walk::{Part, Run};
-use crate::liveness::Steps;
+use super::walk::Run;
+use crate::liveness::{Steps, Variable as Lowered};
 use crate::places::Places;
 
-/// One IPU of a pipeline.
 pub(super) struct Ipu<'a> {
     pub compiled: &'a Compilation<'a>,
     pub number: u32,
 }
 
-/// Something on a tile.
 pub(super) struct Variable<'a> {
     pub tile: usize,
     pub of: Of<'a>,
@@ -33,17 +31,13 @@ pub(super) struct Variable<'a> {
 pub(super) enum Of<'a> {
     /// A variable that lives at the same steps as in the one-IPU compilation.
     Local(&'a Local, &'a [Range<u32>]),
-    /// A copy of a tensor.
     Copy(&'a str, What, &'a [Range<u32>]),
-    /// The ring of a tensor.
     Ring(&'a str),
-    /// The accumulator of a weight.
     Accumulator(&'a str),
     /// State of the optimizer that is there for an update, or what this works on.
     State(&'a [Range<u32>]),
 }
 
-/// A tensor that an IPU has at some time.
 struct Present<'a> {
     route: &'a Route<'a>,
     kept: Kept,
@@ -51,7 +45,6 @@ struct Present<'a> {
 }
 
 impl Ipu<'_> {
-    /// Its places.
     pub fn places(&self) -> Places {
         let Compilation { graph, stages, .. } = self.compiled;
         stages.places(graph, self.number)
@@ -74,7 +67,7 @@ impl Ipu<'_> {
                 Some(Present { route, kept, fifo })
             })
             .collect();
-        let axis = self.axis(&mut present, parts);
+        let axis = Axis::new(self.compiled, &self.fifos(&mut present), parts);
         let sum = Sum {
             graph: self.compiled.graph,
             axis: &axis,
@@ -94,24 +87,14 @@ impl Ipu<'_> {
         slots.max().unwrap_or(0)
     }
 
-    /// The steps of the positions of these stages.
     fn steps(&self, stages: &[u32]) -> Vec<Steps> {
-        let positions = stages
-            .iter()
-            .flat_map(|&stage| self.compiled.stages.positions[stage as usize].clone());
-        let passes = [&self.compiled.graph.forward, &self.compiled.graph.backward];
-        positions
-            .flat_map(|position| passes.map(|pass| pass[position as usize]))
-            .flatten()
-            .collect()
-    }
-
-    fn axis(&self, present: &mut [Present], parts: Vec<Part>) -> Axis {
-        let layout = Layout {
-            compiled: self.compiled,
-            fifos: &self.fifos(present),
-        };
-        Axis::new(&layout, parts)
+        let graph = self.compiled.graph;
+        let positions = self.compiled.stages.positions_of(stages);
+        let steps = positions.flat_map(|position| {
+            let position = position as usize;
+            [graph.forward[position], graph.backward[position]]
+        });
+        steps.flatten().collect()
     }
 
     /// Numbers the FIFOs that run together; gives how many these are, by run.
@@ -137,7 +120,6 @@ impl Ipu<'_> {
         2 * self.compiled.stages.count() + 2
     }
 
-    /// A period in which all stages run.
     fn window(&self, axis: &Axis, stages: &[u32]) -> Range<u32> {
         let run = (stages[0], Pass::Forward);
         let start = |micro_batch| {
@@ -148,52 +130,43 @@ impl Ipu<'_> {
         start(self.steady())..start(self.steady() + 1)
     }
 
-    /// The ring and the copies of a tensor.
     fn tensor(&self, present: &Present, sum: &Sum, axis: &Axis, each: &mut impl FnMut(Variable)) {
         let tensor = present.route.tensor;
         let name = tensor.name.as_str();
-        let mut copies: Vec<(What, Vec<Copy>)> = Vec::new();
-        for copy in self.copies(present, axis) {
-            match copies.iter_mut().find(|(what, _)| *what == copy.what) {
-                Some((_, same)) => same.push(copy),
-                None => copies.push((copy.what, vec![copy])),
-            }
-        }
-        for part in &tensor.on_tiles {
-            let (tile, bytes) = (part.tile as usize, part.variable.bytes);
-            if present.kept.slots > 0 {
-                let (of, bytes) = (Of::Ring(name), u64::from(present.kept.slots) * bytes);
-                each(Variable { tile, of, bytes });
-            }
-            for (what, copies) in &copies {
-                let lives = sum.lives(tensor, part.variable.class, copies);
-                let of = Of::Copy(name, *what, &lives);
-                each(Variable { tile, of, bytes });
-            }
-        }
-    }
-
-    fn copies(&self, present: &Present, axis: &Axis) -> Vec<Copy> {
-        let copies = Copies {
+        let all = Copies {
             axis,
             compiled: self.compiled,
             route: present.route,
             kept: &present.kept,
             fifo: present.fifo,
         };
-        let micro_batches = 0..self.steady() + 2;
-        micro_batches.flat_map(|batch| copies.of(batch)).collect()
+        let mut copies: Vec<(What, Vec<Copy>)> = Vec::new();
+        for copy in (0..self.steady() + 2).flat_map(|micro_batch| all.of(micro_batch)) {
+            match copies.iter_mut().find(|(what, _)| *what == copy.what) {
+                Some((_, same)) => same.push(copy),
+                None => copies.push((copy.what, vec![copy])),
+            }
+        }
+        for part in &tensor.on_tiles {
+            let (tile, Lowered { class, bytes, .. }) = (part.0 as usize, part.1);
+            if present.kept.slots > 0 {
+                let (of, bytes) = (Of::Ring(name), u64::from(present.kept.slots) * bytes);
+                each(Variable { tile, of, bytes });
+            }
+            for (what, copies) in &copies {
+                let lives = sum.lives(tensor, class, copies);
+                let of = Of::Copy(name, *what, &lives);
+                each(Variable { tile, of, bytes });
+            }
+        }
     }
 
-    /// Variables that live at the same steps as in the one-IPU compilation.
     fn locals(&self, sum: &Sum, each: &mut impl FnMut(Variable)) {
         let places = self.places();
         let mut lives = HashMap::new();
         for (tile, locals) in self.compiled.graph.locals.iter().enumerate() {
-            let locals = locals
-                .iter()
-                .filter(|(local, _)| local.places.meets(places));
-            for (local, &bytes) in locals {
+            let here = |(local, _): &(&Local, _)| local.places.meets(places);
+            for (local, &bytes) in locals.iter().filter(here) {
                 let class = local.class;
                 let lives = lives.entry(class).or_insert_with(|| sum.steps(class));
                 let (bytes, summed) = self.shared_out((tile, local), bytes);
@@ -252,7 +225,6 @@ impl Ipu<'_> {
         }
     }
 
-    /// The accumulators of the weights of these places.
     fn accumulators(&self, each: &mut impl FnMut(Variable)) {
         let places = self.places();
         let is_needed = self.compiled.graph.backward_start.is_some();

@@ -3,26 +3,31 @@
 
 use std::ops::Range;
 
+use super::compilation::Stages;
 use super::graph::{Graph, Pass, Use};
 use super::options::PipelineOptions;
 use super::route::Route;
-use super::stages::Stages;
 use super::walk::{Part, Pipeline, Run};
 
 /// How a use of a later run is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A forward run as it is.
     Forward,
     /// A part that runs again before its backward pass, by number.
     Rerun(usize),
-    /// A backward run.
     Backward,
-    /// The FIFOs of the stage.
     Fifo,
 }
 
-/// The parts that stages run again.
+impl Kind {
+    pub fn of(pass: Pass) -> Self {
+        match pass {
+            Pass::Forward => Self::Forward,
+            Pass::Backward => Self::Backward,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Reruns(Vec<Vec<Range<u32>>>);
 
@@ -43,22 +48,18 @@ impl Reruns {
     }
 }
 
-/// The copies of a tensor that an IPU keeps.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
-    /// The run that makes or receives it.
     pub home: Run,
     /// Later runs of this IPU that take what was kept, and how each use of it is
     /// reached there; in the order of the runs.
     pub takers: Vec<(Run, Vec<(Kind, Use)>)>,
     /// Copies beside the one that is worked on.
     pub slots: u32,
-    /// Uses of what a backward run makes again.
     pub remade: Vec<(Run, Vec<(Kind, Use)>)>,
 }
 
 impl Kept {
-    /// The last run that takes what was kept.
     pub fn last(&self) -> Option<Run> {
         self.takers.last().map(|(run, _)| *run)
     }
@@ -118,21 +119,17 @@ fn is_remade(route: &Route, (stage, pass): Run, reruns: &Reruns) -> bool {
 /// one of them only where it makes the tensor again.
 fn uses(route: &Route, run: Run, reruns: &Reruns, is_remade: bool) -> Vec<(Kind, Use)> {
     let (stage, pass) = run;
-    let kind = match pass {
-        Pass::Forward => Kind::Forward,
-        Pass::Backward => Kind::Backward,
-    };
     let mut uses = Vec::new();
     if pass == Pass::Backward {
+        let with_maker = is_remade || route.tensor.from_host;
         let again = route.uses_of((stage, Pass::Forward));
-        let again =
-            again.filter(|usage| is_remade || route.tensor.from_host || **usage != route.maker);
+        let again = again.filter(|usage| with_maker || **usage != route.maker);
         uses.extend(again.filter_map(|usage| {
             let part = reruns.part(stage, usage.position)?;
             Some((Kind::Rerun(part), *usage))
         }));
     }
     let later = route.uses_of(run).filter(|usage| **usage != route.maker);
-    uses.extend(later.map(|usage| (kind, *usage)));
+    uses.extend(later.map(|usage| (Kind::of(pass), *usage)));
     uses
 }

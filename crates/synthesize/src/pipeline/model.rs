@@ -99,7 +99,6 @@ impl PipelineModel {
         }
     }
 
-    /// Sums what an IPU has.
     fn stage(&self, ipu: &Ipu) -> StageTruth {
         let tiles = self.graph.tiles as usize;
         let mut changes: Vec<Changes> = (0..tiles).map(|_| Changes::default()).collect();

@@ -5,54 +5,77 @@
 use crate::encoding::{encode_list, encode_rle};
 use rusqlite::Connection;
 
-use super::listing::Listing;
 use super::variables::{ALWAYS, Variables};
-use crate::places::Places;
 use crate::plan::Plan;
 use crate::schema::insert;
-use crate::tree::{ComputeSet, Type};
+use crate::tree::Type;
 use crate::vertex_tables::{compute_set, vertex_types};
 
-/// Types of programs, as real files number them; that of exchanges between IPUs
-/// is not known.
-const SEQUENCE: u32 = 1;
-const ON_TILE_EXECUTE: u32 = 2;
-const GLOBAL_EXCHANGE: u32 = 12;
-const WRITE_UNDEF: u32 = 20;
+/// The tiles that a profile lists: all IPUs of a replica, one replica after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listing {
+    pub tiles: u32,
+    pub ipus: u32,
+    /// Replicas whose tiles are listed.
+    pub replicas: u32,
+}
 
-/// The table of programs, as far as they have anything.
+impl Listing {
+    pub fn all_ipus(&self) -> u32 {
+        self.ipus * self.replicas
+    }
+
+    /// By tile: what an IPU has, on its tiles in each replica.
+    pub fn by_tile(&self, ipu: u32, numbers: &[u64]) -> Vec<u64> {
+        let tiles = self.tiles as usize;
+        let mut all = vec![0; tiles * self.all_ipus() as usize];
+        for replica in 0..self.replicas {
+            let first = tiles * (replica * self.ipus + ipu) as usize;
+            all[first..first + tiles].copy_from_slice(numbers);
+        }
+        all
+    }
+
+    pub fn by_ipu(&self, ipu: u32, number: u64) -> Vec<u64> {
+        let all = 0..self.all_ipus();
+        all.map(|other| if other % self.ipus == ipu { number } else { 0 })
+            .collect()
+    }
+}
+
 const PROGRAMS: &str =
     "programs (id, variant, variant_index, children, debug_id, control_code_bytes_by_tile)";
 
 /// Bytes that each tile sends in an exchange between IPUs.
 const SENT: u64 = 64;
 
-/// A program that runs something.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Program {
-    /// A compute set, on the tiles of an IPU.
     Execute { set: usize, ipu: u32 },
-    /// An exchange from one IPU to another.
     Exchange { from: u32, to: u32 },
 }
 
 /// All of them, after so many that only bear steps of liveness.
-#[derive(Debug)]
 pub(super) struct Programs<'a> {
     pub plan: &'a Plan,
     pub variables: Variables,
     pub listing: Listing,
-    /// In the order of their ids and steps.
     pub list: Vec<Program>,
+    pub connection: &'a Connection,
 }
 
 impl<'a> Programs<'a> {
-    pub fn new(plan: &'a Plan, mut variables: Variables, listing: Listing) -> Self {
+    pub fn new(
+        plan: &'a Plan,
+        mut variables: Variables,
+        listing: Listing,
+        connection: &'a Connection,
+    ) -> Self {
         let mut list = Vec::new();
         // As they come in the compilation for one IPU.
         for (set, compute_set) in plan.tree.compute_sets.iter().enumerate() {
             let ipus = variables.ipus.iter().zip(0..);
-            let ipus = ipus.filter(|(ipu, _)| runs_for(compute_set, ipu.places));
+            let ipus = ipus.filter(|(ipu, _)| compute_set.share.places.meets(ipu.places));
             list.extend(ipus.map(|(_, ipu)| Program::Execute { set, ipu }));
         }
         for first in 1..listing.ipus {
@@ -69,15 +92,14 @@ impl<'a> Programs<'a> {
             variables,
             listing,
             list,
+            connection,
         }
     }
 
-    /// The id of the program at a position of the list.
     pub fn id(&self, position: usize) -> u64 {
         u64::from(self.variables.steps) + position as u64
     }
 
-    /// Steps of all programs.
     pub fn steps(&self) -> u32 {
         self.variables.steps + self.list.len() as u32
     }
@@ -89,44 +111,51 @@ impl<'a> Programs<'a> {
         let types = code.sets[set].iter().enumerate();
         let instances = types.map(|(slot, &vertex_type)| {
             let tiles = 0..self.listing.tiles;
-            let by_tile = tiles.map(|tile| code.instances_for(set, slot, tile, places));
+            let by_tile = tiles.map(|tile| code.instances(set, slot, tile, places));
             (vertex_type, by_tile.collect())
         });
         instances.collect()
     }
 
-    /// Compute sets.
     pub fn compute_sets(&self) -> usize {
         let executes = |program: &&Program| matches!(program, Program::Execute { .. });
         self.list.iter().filter(executes).count()
     }
 
-    /// Writes programs and what they run.
-    pub fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
-        types(connection)?;
+    pub fn write(&self) -> rusqlite::Result<()> {
+        let types = [
+            (Type::Sequence, None),
+            (Type::OnTileExecute, Some("program_type_on_tile_execute")),
+            (Type::GlobalExchange, Some("program_type_global_exchange")),
+            (Type::WriteUndef, None),
+        ];
+        let types = types.map(|(kind, table)| (kind as u32, format!("{kind:?}"), table));
+        insert(self.connection, "program_types", types)?;
         for id in 0..u64::from(self.variables.steps) {
-            match id {
-                0 => self.program(0, (SEQUENCE, None, 0), connection)?,
-                _ => self.program(id, (WRITE_UNDEF, None, 0), connection)?,
-            }
+            let kind = if id == 0 {
+                Type::Sequence
+            } else {
+                Type::WriteUndef
+            };
+            self.program(id, (kind, None, 0))?;
         }
-        insert(connection, "control_programs (id, program)", [(0, 0)])?;
-        vertex_types(&self.plan.code.types, connection)?;
+        insert(self.connection, "control_programs (id, program)", [(0, 0)])?;
+        vertex_types(&self.plan.code.types, self.connection)?;
         let contexts = self.program_contexts();
         let (mut sets, mut exchanges) = (0, 0);
         for (position, program) in self.list.iter().enumerate() {
             let id = self.id(position);
             match *program {
                 Program::Execute { set, ipu } => {
-                    let row = (ON_TILE_EXECUTE, Some(sets), contexts[set]);
-                    self.program(id, row, connection)?;
-                    self.compute_set(sets, (set, ipu), connection)?;
+                    let row = (Type::OnTileExecute, Some(sets), contexts[set]);
+                    self.program(id, row)?;
+                    self.compute_set(sets, (set, ipu))?;
                     sets += 1;
                 }
                 Program::Exchange { from, to } => {
-                    let row = (GLOBAL_EXCHANGE, Some(exchanges), 0);
-                    self.program(id, row, connection)?;
-                    self.exchange(exchanges, (from, to), connection)?;
+                    let row = (Type::GlobalExchange, Some(exchanges), 0);
+                    self.program(id, row)?;
+                    self.exchange(exchanges, (from, to))?;
                     exchanges += 1;
                 }
             }
@@ -134,7 +163,6 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// By compute set: the context of the program that runs it.
     fn program_contexts(&self) -> Vec<u32> {
         let tree = &self.plan.tree;
         let mut contexts = vec![0; tree.compute_sets.len()];
@@ -151,49 +179,46 @@ impl<'a> Programs<'a> {
     fn program(
         &self,
         id: u64,
-        (kind, row, context): (u32, Option<usize>, u32),
-        connection: &Connection,
+        (kind, row, context): (Type, Option<usize>, u32),
     ) -> rusqlite::Result<()> {
-        let children: Vec<u64> = match id {
-            0 => (1..u64::from(self.steps())).collect(),
-            _ => Vec::new(),
-        };
+        let children = 1..if id == 0 { self.steps().into() } else { 1 };
+        let children: Vec<u64> = children.collect();
         let tiles = self.listing.tiles * self.listing.all_ipus();
         let no_code = encode_rle(&vec![0; tiles as usize]);
+        let kind = kind as u32;
         let row = (id, kind, row, encode_list(&children), context, no_code);
-        insert(connection, PROGRAMS, [row])?;
+        insert(self.connection, PROGRAMS, [row])?;
         let step = (id, id, (id > 0).then_some(0));
-        insert(connection, "depth_first_steps", [step])
+        insert(self.connection, "depth_first_steps", [step])
     }
 
     /// A compute set on an IPU: its vertices are on tiles of that one alone.
-    fn compute_set(
-        &self,
-        row: usize,
-        (set, ipu): (usize, u32),
-        connection: &Connection,
-    ) -> rusqlite::Result<()> {
+    fn compute_set(&self, row: usize, (set, ipu): (usize, u32)) -> rusqlite::Result<()> {
         let instances = self.instances(set, ipu);
         let replicas = u64::from(self.listing.replicas);
         let kinds = instances.iter();
         let kinds = kinds.map(|(kind, by_tile)| (*kind, replicas * by_tile.iter().sum::<u64>()));
         let set = &self.plan.tree.compute_sets[set];
         let named = (row, set.name.as_str(), set.debug_id);
-        compute_set(named, &kinds.collect::<Vec<_>>(), (None, None), connection)?;
-        insert(connection, "program_type_on_tile_execute", [(row, row)])?;
+        compute_set(
+            named,
+            &kinds.collect::<Vec<_>>(),
+            (None, None),
+            self.connection,
+        )?;
+        insert(
+            self.connection,
+            "program_type_on_tile_execute",
+            [(row, row)],
+        )?;
         let rows = instances.iter().map(|(kind, by_tile)| {
             let by_tile = self.listing.by_tile(ipu, by_tile);
             (row, kind, encode_rle(&by_tile))
         });
-        insert(connection, "vertex_instances", rows)
+        insert(self.connection, "vertex_instances", rows)
     }
 
-    fn exchange(
-        &self,
-        row: usize,
-        (from, to): (u32, u32),
-        connection: &Connection,
-    ) -> rusqlite::Result<()> {
+    fn exchange(&self, row: usize, (from, to): (u32, u32)) -> rusqlite::Result<()> {
         let sent = vec![SENT; self.listing.tiles as usize];
         let all = SENT * u64::from(self.listing.tiles);
         let max_by_ipu = vec![all; self.listing.all_ipus() as usize];
@@ -209,27 +234,6 @@ impl<'a> Programs<'a> {
         let table = "program_type_global_exchange (id, bytes_received_by_tile_rle,
                      bytes_sent_by_tile_rle, bytes_received_by_ipu_rle, bytes_sent_by_ipu_rle,
                      max_data_sent_and_received_by_ipu_rle, sync_type)";
-        insert(connection, table, [row])
+        insert(self.connection, table, [row])
     }
-}
-
-/// Whether a compute set runs for any of these places.
-fn runs_for(set: &ComputeSet, places: Places) -> bool {
-    let mut parts = set.share.parts.iter();
-    match set.share.parts.is_empty() {
-        true => set.share.places.meets(places),
-        false => parts.any(|part| part.0.meets(places)),
-    }
-}
-
-fn types(connection: &Connection) -> rusqlite::Result<()> {
-    let execute = Some("program_type_on_tile_execute");
-    let exchange = Some("program_type_global_exchange");
-    let types = [
-        (SEQUENCE, "Sequence", None),
-        (ON_TILE_EXECUTE, "OnTileExecute", execute),
-        (GLOBAL_EXCHANGE, "GlobalExchange", exchange),
-        (WRITE_UNDEF, "WriteUndef", None),
-    ];
-    insert(connection, "program_types", types)
 }

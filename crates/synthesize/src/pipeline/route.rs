@@ -1,16 +1,13 @@
 //! Where a tensor is made, which stages it goes through, who uses it where.
 
+use super::compilation::Stages;
 use super::graph::{Graph, Pass, Tensor, Use};
-use super::stages::Stages;
 use super::walk::Run;
 
-/// The way of a tensor.
 #[derive(Debug, Clone)]
 pub(super) struct Route<'a> {
     pub tensor: &'a Tensor,
-    /// The use that makes it.
     pub maker: Use,
-    /// The stage and pass that make it.
     pub made: Run,
     /// All uses, that of the maker among them, with the run of each.
     pub uses: Vec<(Run, Use)>,
@@ -64,12 +61,10 @@ impl<'a> Route<'a> {
         Some((before, pass))
     }
 
-    /// Whether a stage that holds the tensor sends it on.
     pub fn sends(&self, stage: u32) -> bool {
         stage != self.far
     }
 
-    /// The uses of a run.
     pub fn uses_of(&self, run: Run) -> impl Iterator<Item = &Use> {
         let uses = self.uses.iter().filter(move |(other, _)| *other == run);
         uses.map(|(_, usage)| usage)

@@ -7,8 +7,10 @@
 //! Weights are updated when the last micro-batch is through: one IPU after the other in
 //! PopART, side by side in TensorFlow.
 
+use std::ops::Range;
+
 use super::compilation::Compilation;
-use super::graph::Pass;
+use super::graph::{Cycles, Pass};
 use super::model::PipelineModel;
 use super::options::{PipelineOptions, Schedule};
 use super::walk::{Part, Run};
@@ -51,25 +53,19 @@ impl PipelineModel {
     }
 }
 
-/// A step while it runs.
 struct Step<'a> {
     compiled: &'a Compilation<'a>,
     form: &'a StepForm,
 }
 
 impl Step<'_> {
-    /// The cycles of one time, with the copies at its end.
     fn time(&self, parts: &[Vec<Part>], time: u32) -> u64 {
-        let active = |parts: &Vec<Part>| -> Vec<Part> {
-            let parts = parts.iter().filter(|part| part.time == time);
-            parts.copied().collect()
+        let work = |parts: &Vec<Part>| -> u64 {
+            let active = parts.iter().filter(|part| part.time == time);
+            active.map(|part| self.part(part)).sum()
         };
-        let active: Vec<Vec<Part>> = parts.iter().map(active).collect();
-        let work = active
-            .iter()
-            .map(|parts| parts.iter().map(|part| self.part(part)).sum());
-        let slowest: u64 = work.max().unwrap_or(0);
-        let mut bytes = vec![[0u64; 2]; active.len()];
+        let slowest = parts.iter().map(work).max().unwrap_or(0);
+        let mut bytes = vec![[0u64; 2]; parts.len()];
         for run in self.compiled.pipeline.copied(time) {
             self.send(run, &mut bytes);
         }
@@ -77,24 +73,23 @@ impl Step<'_> {
         slowest + StepForm::cycles(most, self.form.link, self.form.clock)
     }
 
-    /// The cycles of a stage in one pass over a micro-batch.
     fn part(&self, part: &Part) -> u64 {
         let (stage, pass) = part.run;
-        let sum = |cycles: &[u64], positions: &std::ops::Range<u32>| -> u64 {
-            positions
-                .clone()
-                .map(|position| cycles[position as usize])
+        let sum = |cycles: &[u64], positions: &Range<u32>| -> u64 {
+            cycles[positions.start as usize..positions.end as usize]
+                .iter()
                 .sum()
         };
+        let Cycles {
+            forward, backward, ..
+        } = &self.compiled.graph.cycles;
         let positions = &self.compiled.stages.positions[stage as usize];
         match pass {
-            Pass::Forward => sum(&self.compiled.graph.cycles.forward, positions),
+            Pass::Forward => sum(forward, positions),
             Pass::Backward => {
                 let again = self.compiled.reruns.of(stage).iter();
-                let again: u64 = again
-                    .map(|part| sum(&self.compiled.graph.cycles.forward, part))
-                    .sum();
-                sum(&self.compiled.graph.cycles.backward, positions) + again
+                let again: u64 = again.map(|part| sum(forward, part)).sum();
+                sum(backward, positions) + again
             }
         }
     }
@@ -111,29 +106,25 @@ impl Step<'_> {
             route.made.1 == pass && is_held(stage) && is_held(next)
         });
         let on_tiles = sent.flat_map(|route| &route.tensor.on_tiles);
-        let sum: u64 = on_tiles.map(|part| part.variable.bytes).sum();
+        let sum: u64 = on_tiles.map(|(_, variable)| variable.bytes).sum();
         bytes[self.compiled.stages.ipu(stage) as usize][0] += sum;
         bytes[self.compiled.stages.ipu(next) as usize][1] += sum;
     }
 
-    /// The cycles of all updates, with loads and stores.
     fn updates(&self) -> u64 {
-        let options = self.compiled.options;
+        let Compilation { graph, options, .. } = self.compiled;
         let of_ipu = |ipu| {
-            let places = self.compiled.stages.places(self.compiled.graph, ipu);
-            let stages = self.compiled.stages.on_ipu(ipu).into_iter();
-            let positions =
-                stages.flat_map(|stage| self.compiled.stages.positions[stage as usize].clone());
-            let work: u64 = positions
-                .map(|position| self.compiled.graph.cycles.update[position as usize])
-                .sum();
-            let updates = &self.compiled.graph.updates;
+            let places = self.compiled.stages.places(graph, ipu);
+            let stages = self.compiled.stages.on_ipu(ipu);
+            let positions = self.compiled.stages.positions_of(&stages);
+            let work = positions.map(|position| graph.cycles.update[position as usize]);
+            let updates = &graph.updates;
             let loaded = updates.all.iter().map(|update| {
-                let tiles = 0..self.compiled.graph.tiles as usize;
+                let tiles = 0..graph.tiles as usize;
                 let taken = tiles.map(|tile| updates.taken(update, (tile, places), options).loaded);
                 StepForm::cycles(taken.sum(), self.form.streaming, self.form.clock)
             });
-            work + 2 * loaded.sum::<u64>()
+            work.sum::<u64>() + 2 * loaded.sum::<u64>()
         };
         let ipus = (0..self.compiled.stages.ipus()).map(of_ipu);
         match options.schedule {

@@ -21,7 +21,6 @@ pub(super) struct Sum<'a> {
     pub has_loads: bool,
 }
 
-/// Moments of an update.
 pub(super) struct Moments {
     pub load: Range<u32>,
     pub operation: Range<u32>,
@@ -42,7 +41,6 @@ impl Sum<'_> {
         }
     }
 
-    /// Those of the period, without what is outside.
     pub fn in_period(&self, lives: &[Range<u32>]) -> Vec<Range<u32>> {
         let end = self.window.end - self.window.start;
         let lives = lives.iter().filter(|live| live.start < end);
@@ -58,13 +56,10 @@ impl Sum<'_> {
             own.any(|steps| from < steps.1 && steps.0 < to)
         };
         let has_own = ranges.len() > 1 && ranges.iter().any(is_own);
-        ranges
-            .iter()
-            .copied()
-            .filter(move |range| !has_own || is_own(range))
+        let ranges = ranges.iter().copied();
+        ranges.filter(move |range| !has_own || is_own(range))
     }
 
-    /// A part of the period.
     fn clip(&self, from: u32, to: u32) -> Option<Range<u32>> {
         let from = from.max(self.window.start);
         let to = to.min(self.window.end);
@@ -72,7 +67,6 @@ impl Sum<'_> {
         (from < to).then(|| from - start..to - start)
     }
 
-    /// The ranges of these steps outside of both passes.
     fn outside(&self, from: u32, to: u32) -> Vec<Range<u32>> {
         let mut lives = Vec::new();
         let graph = self.graph;
@@ -90,7 +84,6 @@ impl Sum<'_> {
         lives
     }
 
-    /// The moments that run the steps of a class.
     pub fn steps(&self, class: u32) -> Vec<Range<u32>> {
         let mut lives = Vec::new();
         for (from, to) in self.ranges(class) {
@@ -121,14 +114,12 @@ impl Sum<'_> {
             let mut to = copy.to;
             if let Some(segment) = copy.tail {
                 for range in &later {
-                    let longer = (
-                        self.axis.reach(segment, range.0),
-                        self.axis.reach(segment, range.1),
-                    );
-                    if longer.0 <= to {
-                        to = to.max(longer.1);
+                    let from = self.axis.reach(segment, range.0);
+                    let end = self.axis.reach(segment, range.1);
+                    if from <= to {
+                        to = to.max(end);
                     } else {
-                        lives.extend(self.clip(longer.0, longer.1));
+                        lives.extend(self.clip(from, end));
                     }
                 }
             }

@@ -11,30 +11,24 @@ use super::graph::{Held, Local, Update, Updates};
 use super::options::{Elsewhere, PipelineOptions};
 use crate::groups::{Group, Role};
 use crate::liveness::Steps;
-use crate::model::Phase;
 use crate::places::Places;
 use crate::plan::Plan;
 use crate::settings::Framework;
-use crate::templates::Kind;
 use crate::tensors::{State, TensorOf};
-use crate::tree::Mark;
 
-/// Fills in the updates from a plan.
 pub(super) fn updates(plan: &Plan) -> Updates {
     let ops = plan.model.ops.iter().enumerate();
-    let is_update = |op: usize| {
-        let op = &plan.model.ops[op];
-        op.phase == Phase::Optimiser && op.kind == Kind::Update
-    };
-    let ops = ops.map(|(op, _)| op).filter(|&op| is_update(op));
-    let ops: Vec<(usize, Steps)> = ops
-        .filter_map(|op| Some((op, plan.steps_of(op)?)))
-        .collect();
+    let updates = ops.filter(|(_, op)| op.is_update());
+    let updates = updates.filter_map(|(op, _)| Some((op, plan.steps_of(op)?)));
+    let ops: Vec<(usize, Steps)> = updates.collect();
     let of = |op: usize, wanted: &dyn Fn(State) -> bool| -> Vec<Held> {
         let groups = plan.groups.iter().enumerate();
-        let groups = groups.filter(|(_, group)| {
-            let is_wanted = matches!(group.mark, Some(Mark::Tensor(TensorOf::Weight(_, state))) if wanted(state));
-            is_wanted && is_used(plan, group, op)
+        let groups = groups.filter(|(_, group)| match group.mark {
+            Some(TensorOf::Weight(_, state)) if wanted(state) => {
+                let mut uses = group.uses.iter();
+                uses.any(|&(stage, _)| plan.tree.stages[stage].op == op)
+            }
+            _ => false,
         });
         groups
             .map(|(index, group)| held(plan, index, group))
@@ -54,12 +48,6 @@ pub(super) fn updates(plan: &Plan) -> Updates {
     }
 }
 
-fn is_used(plan: &Plan, group: &Group, op: usize) -> bool {
-    let mut uses = group.uses.iter();
-    uses.any(|&(stage, _)| plan.tree.stages[stage].op == op)
-}
-
-/// A group that is always live.
 pub(super) fn held(plan: &Plan, index: usize, group: &Group) -> Held {
     let mut on_tiles = vec![0; plan.settings.tiles as usize];
     for tile in group.window.tiles() {
@@ -83,10 +71,8 @@ fn made(plan: &Plan, tile: u32, ops: &[(usize, Steps)]) -> BTreeMap<Local, Vec<(
         let group = &plan.groups[index];
         let update = ops.iter().position(|&(op, _)| op == group.op);
         if let (Some(update), Role::Work) = (update, group.role) {
-            let bytes = plan.bytes(index, tile);
-            made.entry(local(plan, index, tile))
-                .or_default()
-                .push((update, bytes));
+            let made = made.entry(local(plan, index, tile)).or_default();
+            made.push((update, plan.bytes(index, tile)));
         }
     }
     made
@@ -117,7 +103,6 @@ pub(super) struct Taken {
 }
 
 impl Updates {
-    /// What an update takes on a tile for these places.
     pub fn taken(
         &self,
         update: &Update,
@@ -130,16 +115,12 @@ impl Updates {
             let state = update
                 .state
                 .iter()
-                .filter(|state| state.places.meets(places));
-            let state = state.filter(|state| self.leaves(state, elsewhere));
+                .filter(|state| state.places.meets(places) && self.leaves(state, elsewhere));
             taken.loaded = state.map(|state| self.part(state, tile, elsewhere)).sum();
         }
         if self.is_shared_out(update, elsewhere) {
-            let weights = update
-                .weights
-                .iter()
-                .filter(|weight| weight.places.meets(places));
-            for weight in weights {
+            let weights = update.weights.iter();
+            for weight in weights.filter(|weight| weight.places.meets(places)) {
                 let bytes = weight.on_tiles[tile];
                 let share = bytes.div_ceil(elsewhere.replicas);
                 // The gradient has the elements of the weight.
@@ -164,13 +145,11 @@ impl Updates {
         (left, shares)
     }
 
-    /// Do replicas share out what an update works on?
     pub fn is_shared_out(&self, update: &Update, elsewhere: Elsewhere) -> bool {
         let mut state = update.state.iter();
         state.any(|state| self.is_shared(state, elsewhere))
     }
 
-    /// The part of a tensor of state on a tile of a replica.
     fn part(&self, state: &Held, tile: usize, elsewhere: Elsewhere) -> u64 {
         match self.is_shared(state, elsewhere) {
             true => state.on_tiles[tile].div_ceil(elsewhere.replicas),

@@ -10,38 +10,27 @@ use super::form::PlantedTruth;
 use super::ipu::{Ipu, Of, Variable};
 use super::model::{PipelineModel, TileContent};
 use super::options::PipelineOptions;
-use crate::liveness::Variable as Lowered;
-use crate::liveness::{Classes, Ranges};
+use crate::liveness::{Classes, Ranges, Variable as Lowered};
 use crate::overhead::{CATEGORIES, category};
-use crate::place_truth::Kind;
 use crate::places::Places;
 
 /// The class of what is always live; 0 is that of what is never allocated.
 pub(super) const ALWAYS: u32 = 1;
 
-/// All variables.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
-    /// Steps of the profile.
+    /// Steps that have variables; those of all programs follow.
     pub steps: u32,
-    /// Names by number.
     pub names: Vec<Name>,
     /// Liveness classes. The always-live class gets its steps last, when all programs are numbered.
     pub classes: Classes,
-    /// By IPU.
     pub ipus: Vec<IpuVariables>,
     name_ids: HashMap<Name, usize>,
 }
 
-/// The name of a variable.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Name {
-    pub text: String,
-    /// Whether the model has it as a variable, not only the compiled program.
-    pub is_user: bool,
-}
+/// A name, and whether the model has such a variable, not only the compiled program.
+pub(super) type Name = (String, bool);
 
-/// The variables of an IPU.
 #[derive(Debug, Default)]
 pub(super) struct IpuVariables {
     pub places: Places,
@@ -49,15 +38,9 @@ pub(super) struct IpuVariables {
     pub tiles: Vec<Vec<Row>>,
 }
 
-/// A variable on a tile.
-#[derive(Debug)]
-pub(super) struct Row {
-    /// The number of its name.
-    pub name: usize,
-    pub variable: Lowered,
-}
+/// The number of the name of a variable on a tile, and the variable.
+pub(super) type Row = (usize, Lowered);
 
-/// The variables of a pipelined compilation.
 pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions) -> Variables {
     let mut variables = Variables::default();
     variables.classes.push(Vec::new(), false);
@@ -69,94 +52,70 @@ pub(super) fn of(model: &PipelineModel, cuts: &[u32], options: &PipelineOptions)
             number,
         };
         let places = ipu.places();
-        let mut ipu_variables = IpuVariables {
-            places,
-            tiles: variables.fixed(model, places),
-        };
+        let mut tiles = variables.fixed(model, places);
         ipu.visit(|variable| {
-            variables.add(&mut ipu_variables, &variable, options.schedule.has_fifo());
+            let rows = &mut tiles[variable.tile];
+            variables.add(rows, &variable, options.schedule.has_fifo());
         });
-        variables.ipus.push(ipu_variables);
+        variables.ipus.push(IpuVariables { places, tiles });
     }
-    let ends = variables
-        .classes
-        .ranges
-        .iter()
-        .flatten()
-        .map(|range| range.1);
-    variables.steps = ends.max().unwrap_or(0).max(1);
+    let ranges = variables.classes.ranges.iter().flatten();
+    variables.steps = ranges.map(|range| range.1).max().unwrap_or(0).max(1);
     variables
 }
 
 impl Variables {
-    /// Adds the bytes that are always live on one IPU too, each kind as one
-    /// variable.
+    /// The bytes that are always live on one IPU too, each kind as one variable, by tile.
     fn fixed(&mut self, model: &PipelineModel, places: Places) -> Vec<Vec<Row>> {
-        let mut tiles = Vec::new();
         let names = model.plan.names();
-        for tile in 0..model.graph.tiles as usize {
-            let kinds = model.places.kinds(tile, places);
-            let row = |(kind, bytes): (Kind, u64)| {
-                let text = names[kind.name].clone();
+        let tiles = 0..model.graph.tiles as usize;
+        let rows = tiles.map(|tile| {
+            let kinds = model.places.kinds(tile, places).into_iter();
+            let row = kinds.map(|(kind, bytes)| {
                 let is_user = kind.name < model.plan.groups.len();
-                let name = self.name(Name { text, is_user });
-                let variable = always(kind.category, bytes);
-                Row { name, variable }
-            };
-            tiles.push(kinds.into_iter().map(row).collect());
-        }
-        tiles
+                let name = self.name((names[kind.name].clone(), is_user));
+                (name, always(kind.category, bytes))
+            });
+            row.collect()
+        });
+        rows.collect()
     }
 
-    /// Adds what was planted on an IPU.
     pub fn plant(&mut self, ipu: usize, planted: &PlantedTruth) {
-        let code = [
-            (
-                category::GLOBAL_EXCHANGE_CODE,
-                "global",
-                &planted.global_exchange,
-            ),
-            (category::HOST_EXCHANGE_CODE, "host", &planted.host_exchange),
-            (
-                category::INTERNAL_EXCHANGE_CODE,
-                "internal",
-                &planted.restore,
-            ),
-        ];
-        for (category, kind, by_tile) in code {
-            let text = format!(".text.supervisor.{kind}_exchange_");
-            let is_user = false;
-            let name = self.name(Name { text, is_user });
+        use category::{GLOBAL_EXCHANGE_CODE, HOST_EXCHANGE_CODE, INTERNAL_EXCHANGE_CODE};
+        for (category, kind, by_tile) in [
+            (GLOBAL_EXCHANGE_CODE, "global", &planted.global_exchange),
+            (HOST_EXCHANGE_CODE, "host", &planted.host_exchange),
+            (INTERNAL_EXCHANGE_CODE, "internal", &planted.restore),
+        ] {
+            let name = format!(".text.supervisor.{kind}_exchange_");
+            let name = self.name((name, false));
             let tiles = self.ipus[ipu].tiles.iter_mut().zip(by_tile);
             for (rows, &bytes) in tiles.filter(|(_, bytes)| **bytes > 0) {
-                let variable = always(category, bytes);
-                rows.push(Row { name, variable });
+                rows.push((name, always(category, bytes)));
             }
         }
     }
 
-    fn add(&mut self, ipu_variables: &mut IpuVariables, variable: &Variable, has_fifo: bool) {
-        let text = name(&variable.of, has_fifo);
-        let is_user = true;
-        let name = self.name(Name { text, is_user });
-        let rows = &mut ipu_variables.tiles[variable.tile];
+    fn add(&mut self, rows: &mut Vec<Row>, variable: &Variable, has_fifo: bool) {
+        let name = self.name((name(&variable.of, has_fifo), true));
         let bytes = variable.bytes;
         let (category, lives) = match variable.of {
             Of::Local(local, lives) => (local.category, lives),
             Of::Copy(_, _, lives) | Of::State(lives) => (category::VARIABLE, lives),
             Of::Ring(_) | Of::Accumulator(_) => {
-                let variable = always(category::VARIABLE, bytes);
-                rows.push(Row { name, variable });
+                rows.push((name, always(category::VARIABLE, bytes)));
                 return;
             }
         };
         for ranges in without_overlap(lives) {
+            let class = self.classes.intern(ranges);
             let variable = Lowered {
                 category,
-                class: self.classes.intern(ranges),
+                class,
                 bytes,
             };
-            rows.push(Row { name, variable });
+            rows.push((name, variable));
         }
     }
 
@@ -198,10 +157,8 @@ fn name(of: &Of, has_fifo: bool) -> String {
 /// Steps of a variable that lives at these moments: ascending, without overlap. What
 /// lives twice at a moment takes two variables. Step 0 is that of the sequence.
 fn without_overlap(lives: &[Range<u32>]) -> Vec<Ranges> {
-    let mut sorted: Vec<(u32, u32)> = lives
-        .iter()
-        .map(|live| (live.start + 1, live.end + 1))
-        .collect();
+    let steps = lives.iter().map(|live| (live.start + 1, live.end + 1));
+    let mut sorted: Ranges = steps.collect();
     sorted.sort_unstable();
     let mut variables: Vec<Ranges> = Vec::new();
     for (from, to) in sorted.into_iter().filter(|range| range.0 < range.1) {
@@ -219,22 +176,26 @@ fn without_overlap(lives: &[Range<u32>]) -> Vec<Ranges> {
 }
 
 impl TileContent {
-    /// The content of these variables at a step.
     pub(super) fn new(variables: &Variables, rows: &[Row], step: u32, gap: u64) -> Self {
         let mut content = Self {
             gap,
             ..Self::default()
         };
-        let is_live = |row: &&Row| {
-            let class = row.variable.class;
-            let mut ranges = variables.classes.ranges[class as usize].iter();
-            class == ALWAYS || ranges.any(|range| (range.0..range.1).contains(&step))
+        let is_live = |(_, variable): &&Row| {
+            let mut ranges = variables.classes.ranges[variable.class as usize].iter();
+            variable.class == ALWAYS || ranges.any(|range| (range.0..range.1).contains(&step))
         };
-        for row in rows.iter().filter(is_live) {
-            let bytes = row.variable.bytes;
-            let category = CATEGORIES[row.variable.category];
-            *content.categories.entry(category).or_default() += bytes;
-            let name = variables.names[row.name].text.as_str();
+        for &(
+            name,
+            Lowered {
+                category, bytes, ..
+            },
+        ) in rows.iter().filter(is_live)
+        {
+            if bytes > 0 {
+                *content.categories.entry(CATEGORIES[category]).or_default() += bytes;
+            }
+            let name = variables.names[name].0.as_str();
             let is_called = |start: &str, end: &str| name.starts_with(start) || name.ends_with(end);
             if is_called("Stashed___", "/fifo/buffer/0") {
                 content.stash += bytes;
@@ -242,7 +203,6 @@ impl TileContent {
                 content.accumulators += bytes;
             }
         }
-        content.categories.retain(|_, bytes| *bytes > 0);
         content
     }
 }

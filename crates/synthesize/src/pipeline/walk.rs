@@ -13,19 +13,14 @@ pub(super) type Run = (u32, Pass);
 pub(super) struct Part {
     /// When it runs. Copies between IPUs stand between two times.
     pub time: u32,
-    /// Its run.
     pub run: Run,
-    /// The micro-batch.
     pub micro_batch: u32,
 }
 
-/// The pipeline as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pipeline {
     pub schedule: Schedule,
-    /// Forward stages.
     pub stages: u32,
-    /// Whether there is a backward pass.
     pub is_training: bool,
 }
 
@@ -71,7 +66,11 @@ impl Pipeline {
                 }));
             }
         }
-        parts.sort_by_key(|part| (part.time, self.turn_at_a_time(part.run)));
+        parts.sort_by_key(|part| {
+            let number = i64::from(self.number(part.run));
+            let sign = if self.schedule.has_fifo() { -1 } else { 1 };
+            (part.time, sign * number, part.run.1)
+        });
         parts
     }
 
@@ -91,23 +90,13 @@ impl Pipeline {
         }
     }
 
-    fn turn_at_a_time(&self, run: Run) -> (i64, Pass) {
-        let number = i64::from(self.number(run));
-        match self.schedule.has_fifo() {
-            true => (-number, run.1),
-            false => (number, run.1),
-        }
-    }
-
     /// Counts the copies that are kept beside the one that is worked on, of a
     /// tensor that the first run makes or receives and the other one uses last,
     /// by walking through the runs of its IPU.
     pub fn slots(&self, parts: &[Part], first: Run, last: Run) -> u32 {
-        let runs: Vec<Part> = parts
-            .iter()
-            .copied()
-            .filter(|part| part.run == first || part.run == last)
-            .collect();
+        let parts = parts.iter().copied();
+        let runs = parts.filter(|part| part.run == first || part.run == last);
+        let runs: Vec<Part> = runs.collect();
         match self.schedule.has_fifo() {
             true => in_fifo(&runs, first),
             false => in_stash(&runs, first),

@@ -13,12 +13,12 @@ mod weights;
 
 use std::collections::HashMap;
 
-use super::groups::{Access, Group, Role};
+use super::groups::{Access, Group, Role, Use};
 use super::model::{Model, Op, Phase};
+use super::places::Places;
 use super::random::topic;
 use super::settings::Settings;
 use super::sizes::{budget, window_of};
-use super::tensors::Part;
 use super::tree::{Tree, Window};
 
 /// The density at which each operation has one variable for its work.
@@ -65,7 +65,6 @@ struct Planter<'a> {
 }
 
 impl Planter<'_> {
-    /// Plants all groups.
     fn plant(&mut self) {
         self.weights();
         self.outputs();
@@ -76,87 +75,94 @@ impl Planter<'_> {
         self.compiler_made();
     }
 
-    /// Adds a group; gives its number.
-    fn put(&mut self, mut group: Group) -> usize {
+    /// Adds a group with these uses; gives its number.
+    fn put(&mut self, uses: impl IntoIterator<Item = Use>, mut group: Group) -> usize {
+        group.uses.extend(uses);
         assert!(
             !group.places.is_empty() && !group.uses.is_empty(),
             "{group:?}"
         );
-        let order = |&(stage, access): &(usize, Access)| (stage, access as u8);
-        group.uses.sort_unstable_by_key(order);
+        group.uses.sort_unstable();
         group.uses.dedup();
         self.groups.push(group);
         self.groups.len() - 1
     }
 
-    /// A group of an operation with that operation's places, without uses.
-    fn of_op(&self, op: usize, role: Role, bytes: u64) -> Group {
+    /// A group of an operation with that operation's places, and with a name after it.
+    fn of_op(&self, op: usize, what: &str, role: Role, bytes: u64) -> Group {
         let key = self.groups.len() as u64;
         Group {
-            window: self.window(key as usize, role),
+            name: self.named(op, what),
+            window: self.window(key, role),
             bytes: bytes.max(4),
             places: self.model.ops[op].places,
             key,
-            layer: self.part(op).layer(),
+            layer: self.model.part(op).layer(),
             ..Group::new(op, role)
         }
     }
 
-    /// The part of the model that an operation works for; In for what has none.
-    fn part(&self, op: usize) -> Part {
-        let op = &self.model.ops[op];
-        match (op.made_for, op.phase, op.partner) {
-            (Some(layer), ..) => Part::Layer(layer),
-            (None, Phase::Head, _) => Part::Out,
-            (None, Phase::Backward, Some(forward)) => self.part(forward),
-            _ => Part::In,
+    /// A group on all tiles of every IPU.
+    fn on_every_ipu(&self, op: usize, name: String, role: Role, bytes: u64) -> Group {
+        Group {
+            name,
+            window: self.everywhere(),
+            bytes,
+            places: Places::EVERY,
+            is_float: true,
+            ..Group::new(op, role)
         }
     }
 
     /// Bytes of activations and temporaries of the part of an operation.
     fn rest_of(&self, op: usize) -> u64 {
-        budget(self.settings, self.part(op)).1
+        budget(self.settings, self.model.part(op)).1
     }
 
     /// The stage of an operation that comes `number`-th, with an access.
-    fn at(&self, op: usize, number: usize, access: Access) -> Vec<(usize, Access)> {
-        let stages = &self.tree.op_stages[op];
-        stages
-            .get(number)
-            .map_or(Vec::new(), |&stage| vec![(stage, access)])
+    fn at(&self, op: usize, number: usize, access: Access) -> Option<Use> {
+        let stage = self.tree.op_stages[op].get(number);
+        stage.map(|&stage| (stage, access))
     }
 
-    /// The last stage of an operation that computes.
-    fn last_compute(&self, op: usize) -> Vec<(usize, Access)> {
-        let stages = self.tree.op_stages[op].iter().rev();
-        let mut computing = stages.filter(|stage| self.tree.stages[**stage].compute_set.is_some());
-        computing
-            .next()
-            .map_or(Vec::new(), |&stage| vec![(stage, Access::Compute)])
+    fn computing(&self, op: usize) -> impl DoubleEndedIterator<Item = Use> {
+        let stages = self.tree.op_stages[op].iter();
+        let computing = stages.filter(|stage| self.tree.stages[**stage].compute_set.is_some());
+        computing.map(|&stage| (stage, Access::Compute))
+    }
+
+    fn last_compute(&self, op: usize) -> Option<Use> {
+        self.computing(op).next_back()
+    }
+
+    /// A use by a compute set of `op`: the `number`-th, counted round.
+    fn compute(&self, op: usize, number: usize) -> Option<Use> {
+        self.computing(op)
+            .nth(number % self.computing(op).count().max(1))
     }
 
     /// How an operation reads a variable: a call copies it into an argument, others
     /// compute with it.
-    fn read(&self, op: usize, number: usize) -> Vec<(usize, Access)> {
-        if self.model.ops[op].call.is_some() {
-            return self.at(op, 0, Access::Source);
-        }
-        let mut uses = self.compute(op, number);
-        if self.settings.graph.is_some() {
-            uses.extend(self.last_compute(op));
-        }
-        uses
+    fn read(&self, op: usize, number: usize) -> Vec<Use> {
+        let uses = match self.model.ops[op].call {
+            Some(_) => [self.at(op, 0, Access::Source), None],
+            None => {
+                let last = self.last_compute(op);
+                let last = last.filter(|_| self.settings.graph.is_some());
+                [self.compute(op, number), last]
+            }
+        };
+        uses.into_iter().flatten().collect()
     }
 
     /// How an operation writes a variable: a call copies it from a result.
-    fn written(&self, op: usize) -> Vec<(usize, Access)> {
+    fn written(&self, op: usize) -> Option<Use> {
         match self.model.ops[op].call {
             Some(_) => self.at(op, 1, Access::Destination),
             None => self.last_compute(op),
         }
     }
 
-    /// The backward operations of a forward one.
     fn gradients_of(&self, forward: usize) -> impl Iterator<Item = usize> {
         let ops = self.model.order.iter().copied();
         ops.filter(move |&op| {
@@ -168,54 +174,34 @@ impl Planter<'_> {
     /// The name of an operation's variables: operations of the framework's
     /// compiler have no name that tells the layer.
     fn named(&self, op: usize, what: &str) -> String {
-        let op: &Op = &self.model.ops[op];
-        match op.name.as_str() {
-            "" => format!("{}/{what}", op.op_type),
-            name => format!("{name}/{what}"),
-        }
+        let Op { name, op_type, .. } = &self.model.ops[op];
+        let name = if name.is_empty() { op_type } else { name };
+        format!("{name}/{what}")
     }
 
     fn everywhere(&self) -> Window {
         Window::all(self.settings.tiles)
     }
 
-    /// How many variables the work memory of an operation consists of.
     fn work_variables(&self, op: usize) -> u64 {
         let about = [topic::VARIABLE, op as u64, 0, 3];
         let part = self.settings.random.chance(self.density % 1000, about);
         (self.density / 1000 + u64::from(part)).max(1)
     }
 
-    fn window(&self, index: usize, role: Role) -> Window {
-        let tiles = self.settings.tiles;
-        let hash = self
-            .settings
-            .random
-            .hash([topic::VARIABLE, index as u64, 2, 0]);
-        let partial = match role {
-            Role::Weight => hash % 100 < 10,
-            Role::Activation => hash % 100 < 25,
-            _ => hash % 100 < 45,
-        } && !self.settings.is_even();
-        let window = window_of(tiles, hash, partial);
+    fn window(&self, index: u64, role: Role) -> Window {
+        let hash = self.settings.random.hash([topic::VARIABLE, index, 2, 0]);
+        let percent = match role {
+            Role::Weight => 10,
+            Role::Activation => 25,
+            _ => 45,
+        };
+        let is_partial = hash % 100 < percent && !self.settings.is_even();
+        let window = window_of(self.settings.tiles, hash, is_partial);
         let count = u64::from(window.count) * self.density.min(NEEDED) / NEEDED;
         Window {
             count: count.max(1) as u32,
             ..window
-        }
-    }
-
-    /// A use by a compute set of `op`: the `number`-th, counted round.
-    fn compute(&self, op: usize, number: usize) -> Vec<(usize, Access)> {
-        let with_set = |stage: &&usize| self.tree.stages[**stage].compute_set.is_some();
-        let stages: Vec<usize> = self.tree.op_stages[op]
-            .iter()
-            .filter(with_set)
-            .copied()
-            .collect();
-        match stages.len() {
-            0 => Vec::new(),
-            count => vec![(stages[number % count], Access::Compute)],
         }
     }
 }

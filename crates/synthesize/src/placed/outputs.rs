@@ -1,81 +1,72 @@
 //! Outputs of operations, and the work memory of each.
 
 use super::Planter;
-use crate::groups::{Access, Group, Role};
+use crate::groups::{Access, Group, Role, Use};
 use crate::model::Phase;
 use crate::places::Places;
-use crate::tree::Mark;
+use crate::tensors::TensorOf;
 
 /// An operation of a graph has work memory of so many parts of what it makes.
 const WORK: u64 = 10;
 
 impl Planter<'_> {
-    /// The outputs of all operations of both passes.
     pub(super) fn outputs(&mut self) {
-        for &op in &self.model.order.clone() {
+        for &op in &self.model.order {
             let this = &self.model.ops[op];
             let is_pass = !matches!(this.phase, Phase::Optimiser | Phase::Compiler);
-            let parts = this.parts;
-            for part in (0..parts).filter(|_| is_pass && this.hands_on) {
+            for part in (0..this.parts).filter(|_| is_pass && this.hands_on) {
                 self.output(op, part);
             }
         }
-        self.inputs();
+        for input in &self.model.inputs {
+            let users = input.users.iter().copied();
+            let again = users.clone().filter(|_| input.bytes.is_some());
+            let users = users.chain(again.flat_map(|op| self.gradients_of(op)));
+            let uses: Vec<Use> = users.flat_map(|op| self.compute(op, 0)).collect();
+            let bytes = input.bytes.unwrap_or(self.layer_bytes / 60);
+            let group = Group {
+                name: input.name.clone(),
+                mark: Some(TensorOf::Input),
+                ..self.of_op(input.users[0], "in", Role::Activation, bytes)
+            };
+            self.put(uses, group);
+        }
     }
 
     /// An output is needed where it is made and where it is used.
     fn output(&mut self, op: usize, part: usize) {
         let this = &self.model.ops[op];
-        let per_mille = if this.phase == Phase::Backward {
-            240
-        } else {
-            480
-        };
+        let is_backward = this.phase == Phase::Backward;
+        let per_mille = if is_backward { 240 } else { 480 };
         let bytes = match this.sizes.get(part) {
             Some(&bytes) => bytes,
             None if self.model.mask == Some(op) => self.layer_bytes / 12,
             None => self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000,
         };
-        let mut uses = self.written(op);
-        let mut places = this.places;
-        let rewriting: Vec<usize> = self.rewriting(op).copied().collect();
-        for &again in &rewriting {
-            uses.extend(self.written(again));
-            places |= self.model.ops[again].places;
-        }
+        let order = self.model.order.iter().copied();
+        let rewriting = order.filter(|&other| self.model.ops[other].rewrites == Some(op));
+        let writers: Vec<usize> = [op].into_iter().chain(rewriting).collect();
+        let mut uses: Vec<Use> = writers.iter().flat_map(|&op| self.written(op)).collect();
         // What is rewritten in place goes on under the name of what rewrites it.
-        let in_place = rewriting
-            .into_iter()
-            .filter(|&op| !self.model.ops[op].hands_on);
-        for writer in [op].into_iter().chain(in_place) {
-            for user in self.users_of_output(writer, part) {
-                uses.extend(self.read(user, 0));
-                places |= self.model.ops[user].places;
-            }
-        }
-        let is_loss = self.is_last_of_forward(op);
-        let name = match part {
-            0 => self.named(op, "out"),
-            _ => self.named(op, &format!("out_{part}")),
-        };
-        self.put(Group {
-            name,
-            places,
-            uses,
-            mark: is_loss.then_some(Mark::Loss),
-            ..self.of_op(op, Role::Activation, bytes)
-        });
-    }
-
-    fn rewriting(&self, op: usize) -> impl Iterator<Item = &usize> {
-        let order = self.model.order.iter();
-        order.filter(move |&&other| self.model.ops[other].rewrites == Some(op))
-    }
-
-    fn is_last_of_forward(&self, op: usize) -> bool {
+        let goes_on = |&&writer: &&usize| writer == op || !self.model.ops[writer].hands_on;
+        let names = writers.iter().filter(goes_on);
+        let users = names.flat_map(|&name| self.users_of_output(name, part));
+        let users: Vec<usize> = users.collect();
+        uses.extend(users.iter().flat_map(|&user| self.read(user, 0)));
+        let places = writers.iter().chain(&users);
+        let places = places.map(|&op| self.model.ops[op].places);
         let mut order = self.model.order.iter().rev();
         let last = order.find(|op| self.model.ops[**op].phase.is_forward());
-        last == Some(&op)
+        let name = match part {
+            0 => "out",
+            _ => &format!("out_{part}"),
+        };
+        let group = Group {
+            places: places.fold(Places::NONE, |all, one| all | one),
+            mark: (last == Some(&op)).then_some(TensorOf::Loss),
+            ..self.of_op(op, name, Role::Activation, bytes)
+        };
+        self.put(uses, group);
     }
 
     /// The operations that take an output, in both passes, and those of the
@@ -98,46 +89,23 @@ impl Planter<'_> {
         users
     }
 
-    /// Share of an operation in what its part holds, in thousandths.
+    /// Share of an operation in what its part holds in the same pass, in thousandths.
     fn activation_share(&self, op: usize) -> u64 {
-        1000 * self.weight_of_output(op) / self.sum_of_outputs(op).max(1)
-    }
-
-    fn weight_of_output(&self, op: usize) -> u64 {
-        u64::from(self.model.ops[op].activation).max(1)
-    }
-
-    /// Over the operations of the same part and pass.
-    fn sum_of_outputs(&self, op: usize) -> u64 {
+        let weight = |op: usize| u64::from(self.model.ops[op].activation).max(1);
         let phase = self.model.ops[op].phase;
-        let same = |&&other: &&usize| {
-            self.model.ops[other].phase == phase && self.part(other) == self.part(op)
+        let same = |&other: &usize| {
+            let other_phase = self.model.ops[other].phase;
+            other_phase == phase && self.model.part(other) == self.model.part(op)
         };
-        let order = self.model.order.iter().filter(same);
-        order.map(|&op| self.weight_of_output(op)).sum()
-    }
-
-    /// The inputs of the model.
-    fn inputs(&mut self) {
-        for input in &self.model.inputs {
-            let first = input.users[0];
-            let users = input.users.iter().copied();
-            let again = users.clone().filter(|_| input.bytes.is_some());
-            let users = users.chain(again.flat_map(|op| self.gradients_of(op)));
-            let bytes = input.bytes.unwrap_or(self.layer_bytes / 60);
-            self.put(Group {
-                name: input.name.clone(),
-                uses: users.flat_map(|op| self.compute(op, 0)).collect(),
-                mark: Some(Mark::Input),
-                ..self.of_op(first, Role::Activation, bytes)
-            });
-        }
+        let order = self.model.order.iter().copied();
+        let all: u64 = order.filter(same).map(weight).sum();
+        1000 * weight(op) / all.max(1)
     }
 
     /// Work memory of each operation of both passes, what its exchanges send and
     /// receive, and some other small variables of its own.
     pub(super) fn work_memory(&mut self) {
-        for &op in &self.model.order.clone() {
+        for &op in &self.model.order {
             let this = &self.model.ops[op];
             if this.call.is_none() && this.works_on.is_empty() && this.phase != Phase::Compiler {
                 let bytes = match this.sizes.is_empty() {
@@ -152,35 +120,23 @@ impl Planter<'_> {
         }
     }
 
-    /// Adds the work memory of one operation.
     pub(super) fn work_of(&mut self, op: usize, bytes: u64) {
-        let work_variables = self.work_variables(op);
-        let work = self.put(Group {
-            name: self.named(op, "work"),
-            uses: self.last_compute(op),
-            ..self.of_op(op, Role::Work, bytes / work_variables)
-        });
+        let variables = self.work_variables(op);
+        let last = self.last_compute(op);
+        let group = self.of_op(op, "work", Role::Work, bytes / variables);
+        let work = self.put(last, group);
         if self.ordinals[op] % 4 == 1 {
-            self.put(Group {
-                name: self.named(op, "edge"),
-                uses: self.last_compute(op),
-                ..self.of_op(op, Role::OutputEdge, bytes / 40)
-            });
+            let group = self.of_op(op, "edge", Role::OutputEdge, bytes / 40);
+            self.put(last, group);
         }
         if self.ordinals[op] % 7 == 2 {
-            self.put(Group {
-                name: self.named(op, "constant"),
-                uses: self.last_compute(op),
-                ..self.of_op(op, Role::Constant, bytes / 50)
-            });
+            let group = self.of_op(op, "constant", Role::Constant, bytes / 50);
+            self.put(last, group);
         }
-        for variable in 1..work_variables {
-            let uses = self.compute(op, variable as usize);
-            self.put(Group {
-                name: self.named(op, &format!("work_{variable}")),
-                uses,
-                ..self.of_op(op, Role::Work, bytes / work_variables)
-            });
+        for variable in 1..variables {
+            let name = format!("work_{variable}");
+            let group = self.of_op(op, &name, Role::Work, bytes / variables);
+            self.put(self.compute(op, variable as usize), group);
         }
         for number in 0..self.tree.op_stages[op].len() {
             self.exchange_of(op, number, work, bytes / 15);
@@ -190,55 +146,39 @@ impl Planter<'_> {
     /// Adds the variables that the exchange of a stage sends and receives.
     /// Where few variables are wanted, it sends the work memory.
     fn exchange_of(&mut self, op: usize, number: usize, work: usize, bytes: u64) {
-        let stage = &self.tree.stages[self.tree.op_stages[op][number]];
-        let Some(exchange) = stage.exchange else {
+        let stage = self.tree.op_stages[op][number];
+        let Some(exchange) = self.tree.stages[stage].exchange else {
             return;
         };
-        let (is_computing, window) = (
-            stage.compute_set.is_some(),
-            self.tree.exchanges[exchange].window,
-        );
+        let window = self.tree.exchanges[exchange].window;
         // The data that is sent has come from another tile in the same
         // exchange: nothing else of this stage has made it before.
-        let mut source = self.at(op, number, Access::Source);
-        source.extend(self.at(op, number, Access::Destination));
+        let source = [(stage, Access::Source), (stage, Access::Destination)];
         if self.settings.wants_few_variables() && !self.ordinals[op].is_multiple_of(5) {
             self.groups[work].uses.extend(source);
         } else {
-            self.put(Group {
-                name: self.named(op, "rearranged"),
-                window,
-                uses: source,
-                ..self.of_op(op, Role::Rearrangement, bytes / 2)
-            });
+            let group = self.of_op(op, "rearranged", Role::Rearrangement, bytes / 2);
+            self.put(source, Group { window, ..group });
         }
-        let mut uses = self.at(op, number, Access::Destination);
-        if is_computing {
-            uses.extend(self.at(op, number, Access::Compute));
-        }
-        self.put(Group {
-            name: self.named(op, "message"),
-            window,
-            uses,
-            ..self.of_op(op, Role::Message, bytes)
-        });
+        let is_computing = self.tree.stages[stage].compute_set.is_some();
+        let computing = is_computing.then_some((stage, Access::Compute));
+        let uses = [(stage, Access::Destination)].into_iter().chain(computing);
+        let group = self.of_op(op, "message", Role::Message, bytes);
+        self.put(uses, Group { window, ..group });
     }
 
     /// Operations that the compiler makes for every IPU have variables that
     /// nothing else uses.
     pub(super) fn compiler_made(&mut self) {
         let bytes = self.layer_bytes * u64::from(self.settings.features.compiler_made) / 1000;
-        for &op in &self.model.order.clone() {
-            if self.model.ops[op].phase != Phase::Compiler {
-                continue;
-            }
-            self.put(Group {
-                name: self.named(op, "buffer"),
+        let order = self.model.order.iter().copied();
+        for op in order.filter(|&op| self.model.ops[op].phase == Phase::Compiler) {
+            let group = Group {
                 window: self.everywhere(),
                 places: Places::EVERY,
-                uses: self.compute(op, 0),
-                ..self.of_op(op, Role::Weight, bytes)
-            });
+                ..self.of_op(op, "buffer", Role::Weight, bytes)
+            };
+            self.put(self.compute(op, 0), group);
             self.work_of(op, bytes / 3);
         }
     }

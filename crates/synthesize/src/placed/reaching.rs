@@ -3,14 +3,11 @@
 use super::Planter;
 use crate::groups::{Access, Group, Role};
 use crate::model::Phase;
-use crate::places::Places;
 use crate::templates::Kind;
 use crate::tree::Window;
 
-/// A stage of an operation.
 type At = (usize, usize);
 
-/// The stages of a norm.
 struct Norm {
     /// By trained weight: the sum of squares of its gradient.
     squares: Vec<At>,
@@ -63,62 +60,50 @@ impl Planter<'_> {
     }
 
     fn partial_sums(&mut self, weight: usize, (norm, squares): At, gather: At) {
-        let group = self.group_of_weight(weight);
-        self.put(Group {
+        let weight = self.group_of_weight(weight);
+        let squares = self.at(norm, squares, Access::Compute);
+        let cast = Group {
             name: self.named(norm, "cast"),
             is_float: true,
-            uses: self.at(norm, squares, Access::Compute),
-            ..self.like(group, 2, norm, Role::Work)
-        });
-        let group = &self.groups[group];
-        let mut uses = self.at(norm, squares, Access::Compute);
-        uses.extend(self.at(gather.0, gather.1, Access::Source));
+            ..self.like(weight, 2, norm, Role::Work)
+        };
+        self.put(squares, cast);
         let partial = Group {
             name: self.named(norm, "partial"),
-            window: group.window,
+            window: self.groups[weight].window,
             bytes: 8,
-            places: group.places,
+            places: self.groups[weight].places,
             is_float: true,
             is_carried: true,
-            uses,
             ..Group::new(norm, Role::Work)
         };
-        self.put(partial);
+        let gathered = self.at(gather.0, gather.1, Access::Source);
+        self.put(squares.into_iter().chain(gathered), partial);
     }
 
     fn gathered(&mut self, norm: &Norm) {
-        let one_tile = Window::all(1);
         let (op, gather) = norm.gather;
-        let gathered = [Access::Destination, Access::Compute]
-            .iter()
-            .flat_map(|&access| self.at(op, gather, access));
-        let mut gathered = self.everywhere_needed(op, "gathered", gathered.collect());
-        gathered.window = one_tile;
-        gathered.bytes = 4 * self.model.trained().len() as u64;
-        self.put(gathered);
-        let mut result = self.at(op, gather, Access::Compute);
-        result.extend(self.at(op, norm.broadcast.1, Access::Source));
-        let mut result = self.everywhere_needed(op, "norm", result);
-        result.window = one_tile;
-        self.put(result);
-        let mut broadcast = self.at(op, norm.broadcast.1, Access::Destination);
+        let computed = self.at(op, gather, Access::Compute);
+        let gathered = [self.at(op, gather, Access::Destination), computed];
+        let result = [computed, self.at(op, norm.broadcast.1, Access::Source)];
         let scales = norm.scales.iter();
-        broadcast.extend(scales.flat_map(|&(op, scale)| self.at(op, scale, Access::Compute)));
-        let broadcast = self.everywhere_needed(op, "broadcast", broadcast);
-        self.put(broadcast);
-    }
-
-    /// A number on all tiles.
-    fn everywhere_needed(&self, norm: usize, what: &str, uses: Vec<(usize, Access)>) -> Group {
-        Group {
-            name: self.named(norm, what),
-            window: self.everywhere(),
-            bytes: 4,
-            places: Places::EVERY,
-            is_float: true,
-            is_carried: true,
-            uses,
-            ..Group::new(norm, Role::Message)
+        let scales = scales.map(|&(op, scale)| self.at(op, scale, Access::Compute));
+        let broadcast = [self.at(op, norm.broadcast.1, Access::Destination)];
+        let broadcast = broadcast.into_iter().chain(scales).collect();
+        let one_tile = Window::all(1);
+        let bytes = 4 * self.model.trained().len() as u64;
+        for (what, window, bytes, uses) in [
+            ("gathered", one_tile, bytes, gathered.to_vec()),
+            ("norm", one_tile, 4, result.to_vec()),
+            ("broadcast", self.everywhere(), 4, broadcast),
+        ] {
+            let name = self.named(op, what);
+            let group = Group {
+                window,
+                is_carried: true,
+                ..self.on_every_ipu(op, name, Role::Message, bytes)
+            };
+            self.put(uses.into_iter().flatten(), group);
         }
     }
 }

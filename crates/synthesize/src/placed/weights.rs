@@ -1,13 +1,11 @@
 //! Weights, their gradients and their optimiser state, constants.
 
 use super::Planter;
-use crate::groups::{Access, Group, Role};
-use crate::model::Phase;
+use crate::groups::{Access, Group, Role, Use};
 use crate::places::Places;
 use crate::sizes::{self, budget};
 use crate::templates::{self, Kind};
 use crate::tensors::{self, SEED, State, TensorOf};
-use crate::tree::Mark;
 
 impl Planter<'_> {
     pub(super) fn weights(&mut self) {
@@ -24,7 +22,9 @@ impl Planter<'_> {
         if self.settings.training() {
             self.learning_rate();
         }
-        self.random_state();
+        if let Some(advance) = self.model.advances_seed {
+            self.random_state(advance);
+        }
     }
 
     /// A weight is needed where something computes with it; its upload and the
@@ -34,26 +34,23 @@ impl Planter<'_> {
         let window = sizes::window(self.settings, weight);
         let tiles = u64::from(self.settings.tiles) * 1000 / u64::from(window.count);
         let drawn = || (self.bytes_of_weight(weight) * tiles.min(2500) / 1000).max(8);
-        let bytes = planted.bytes.unwrap_or_else(drawn);
-        let mut uses = Vec::new();
-        for &user in &planted.users {
-            uses.extend(self.read(user, planted.slot));
-            for gradient in self.gradients_of(user) {
-                uses.extend(self.read(gradient, planted.slot));
-            }
-        }
-        uses.extend(self.updates_of(weight));
-        self.put(Group {
+        let users = planted.users.iter().copied();
+        let readers = users.flat_map(|user| self.gradients_of(user).chain([user]));
+        let reads = readers.flat_map(|op| self.read(op, planted.slot));
+        let uses: Vec<Use> = reads
+            .chain(self.stages_over(weight, Kind::Update))
+            .collect();
+        let group = Group {
             name: planted.name.clone(),
             window,
-            bytes,
+            bytes: planted.bytes.unwrap_or_else(drawn),
             places: planted.places,
             layer: planted.part.layer(),
             key: self.groups.len() as u64,
-            mark: Some(Mark::Tensor(TensorOf::Weight(weight, State::Value))),
-            uses,
+            mark: Some(TensorOf::Weight(weight, State::Value)),
             ..Group::new(planted.users[0], Role::Weight)
-        })
+        };
+        self.put(uses, group)
     }
 
     fn bytes_of_weight(&self, weight: usize) -> u64 {
@@ -67,75 +64,66 @@ impl Planter<'_> {
     /// A gradient is needed where its weight is: it is made there.
     fn gradient(&mut self, weight: usize, group: usize) {
         let planted = &self.model.weights[weight];
-        let mut uses = Vec::new();
-        for &gradient in &planted.gradients {
-            uses.extend(self.written(gradient));
-        }
+        let gradients = planted.gradients.iter();
+        let mut uses: Vec<Use> = gradients.flat_map(|&op| self.written(op)).collect();
         if !self.settings.features.accumulation {
             uses.extend(self.after_backward(weight));
         }
         let op = planted.gradients[0];
-        let name = if self.model.ops[op].name.is_empty() {
-            format!("Gradient___{}", planted.name)
-        } else {
-            self.named(op, "gradient")
+        let name = match self.model.ops[op].name.is_empty() {
+            true => format!("Gradient___{}", planted.name),
+            false => self.named(op, "gradient"),
         };
-        self.put(Group {
-            name,
-            uses,
-            ..self.like(group, 1, op, Role::Gradient)
-        });
+        let like = self.like(group, 1, op, Role::Gradient);
+        self.put(uses, Group { name, ..like });
     }
 
     /// The uses of a weight by the optimiser and by global operations over
     /// gradients.
-    fn after_backward(&self, weight: usize) -> Vec<(usize, Access)> {
+    fn after_backward(&self, weight: usize) -> Vec<Use> {
         let kinds = [Kind::Update, Kind::Norm, Kind::Elementwise];
         let stages = kinds.map(|kind| self.stages_over(weight, kind));
         stages.concat()
     }
 
+    /// A part of a weight that the host copies, on the tiles of the weight.
+    fn state(&self, state: State, weight: usize, like: Group) -> Group {
+        let name = &self.model.weights[weight].name;
+        Group {
+            name: state.name(self.settings.framework, name),
+            mark: Some(TensorOf::Weight(weight, state)),
+            ..like
+        }
+    }
+
     /// The sum of gradients is needed where its weight is.
     fn accumulator(&mut self, weight: usize, group: usize) {
-        let planted = &self.model.weights[weight];
-        let gradients = planted.gradients.iter();
-        let mut uses: Vec<(usize, Access)> = gradients
-            .flat_map(|&gradient| self.written(gradient))
-            .collect();
-        uses.extend(self.after_backward(weight));
-        let state = State::Accumulator;
-        self.put(Group {
-            name: state.name(self.settings.framework, &planted.name),
-            mark: Some(Mark::Tensor(TensorOf::Weight(weight, state))),
-            uses,
-            ..self.like(group, 1, planted.gradients[0], Role::Weight)
-        });
+        let gradients = &self.model.weights[weight].gradients;
+        let uses = gradients.iter().flat_map(|&op| self.written(op));
+        let uses: Vec<Use> = uses.chain(self.after_backward(weight)).collect();
+        let like = self.like(group, 1, gradients[0], Role::Weight);
+        self.put(uses, self.state(State::Accumulator, weight, like));
     }
 
     /// Moments are needed where their weight is: an IPU updates its own weights.
     fn moments(&mut self, weight: usize, group: usize) {
-        let planted = &self.model.weights[weight];
-        let uses = self.updates_of(weight);
+        if !self.settings.features.optimiser.has_moments() {
+            return;
+        }
+        let uses = self.stages_over(weight, Kind::Update);
         let update = self.tree.stages[uses[0].0].op;
         let width = self.settings.features.moment_width;
-        let moments = State::of(self.settings, planted).into_iter();
-        for state in moments.filter(|state| matches!(state, State::First | State::Second)) {
-            self.put(Group {
-                name: state.name(self.settings.framework, &planted.name),
-                is_float: width > 1,
-                mark: Some(Mark::Tensor(TensorOf::Weight(weight, state))),
-                uses: uses.clone(),
-                ..self.like(group, width, update, Role::Weight)
-            });
+        let like = |planter: &Self, role| Group {
+            is_float: width > 1,
+            ..planter.like(group, width, update, role)
+        };
+        for state in [State::First, State::Second] {
+            let group = self.state(state, weight, like(self, Role::Weight));
+            self.put(uses.clone(), group);
         }
-        if self.settings.features.optimiser.has_moments() {
-            self.put(Group {
-                name: self.named(update, "step"),
-                is_float: width > 1,
-                uses,
-                ..self.like(group, width, update, Role::Work)
-            });
-        }
+        let name = self.named(update, "step");
+        let like = like(self, Role::Work);
+        self.put(uses, Group { name, ..like });
     }
 
     /// A group with the tiles, places and elements of another.
@@ -152,22 +140,16 @@ impl Planter<'_> {
         }
     }
 
-    /// The group of a weight.
     pub(super) fn group_of_weight(&self, weight: usize) -> usize {
-        let mark = Mark::Tensor(TensorOf::Weight(weight, State::Value));
+        let mark = TensorOf::Weight(weight, State::Value);
         let mut groups = self.groups.iter();
         let found = groups.position(|group| group.mark == Some(mark));
         found.expect("every weight has one")
     }
 
-    /// The stages of the optimiser that update a weight.
-    fn updates_of(&self, weight: usize) -> Vec<(usize, Access)> {
-        self.stages_over(weight, Kind::Update)
-    }
-
     /// The compute sets over a weight or its gradient, of operations of a kind
     /// that stand between the backward pass and the next step.
-    pub(super) fn stages_over(&self, weight: usize, kind: Kind) -> Vec<(usize, Access)> {
+    pub(super) fn stages_over(&self, weight: usize, kind: Kind) -> Vec<Use> {
         let ops = self.model.order.iter();
         let mut stages = Vec::new();
         for &op in ops.filter(|&&op| self.model.ops[op].kind == kind) {
@@ -185,49 +167,32 @@ impl Planter<'_> {
         stages
     }
 
-    /// Every IPU needs the learning rate.
     fn learning_rate(&mut self) {
         let ops = self.model.order.iter().copied();
-        let updates = ops.filter(|&op| {
-            let op = &self.model.ops[op];
-            op.phase == Phase::Optimiser && op.kind == Kind::Update
-        });
+        let updates = ops.filter(|&op| self.model.ops[op].is_update());
         let updates: Vec<usize> = updates.collect();
         let stages = updates.iter().flat_map(|&op| &self.tree.op_stages[op]);
-        self.put(Group {
-            name: templates::of(self.settings.framework)
-                .names
-                .learning_rate
-                .clone(),
-            window: self.everywhere(),
-            bytes: 4,
-            places: Places::EVERY,
-            is_float: true,
-            mark: Some(Mark::Tensor(TensorOf::LearningRate)),
-            uses: stages.map(|&stage| (stage, Access::Compute)).collect(),
-            ..Group::new(updates[0], Role::Weight)
-        });
+        let uses = stages.map(|&stage| (stage, Access::Compute));
+        let names = &templates::of(self.settings.framework).names;
+        let name = names.learning_rate.clone();
+        let group = Group {
+            mark: Some(TensorOf::LearningRate),
+            ..self.on_every_ipu(updates[0], name, Role::Weight, 4)
+        };
+        self.put(uses, group);
     }
 
-    /// Every IPU has a random state of its own.
-    fn random_state(&mut self) {
-        let Some(advance) = self.model.advances_seed else {
-            return;
-        };
+    fn random_state(&mut self, advance: usize) {
         let slot = templates::of(self.settings.framework).shared_slot();
         let layers = self.model.forward.iter().map(|ops| ops[slot]);
         let users = layers.flat_map(|user| self.gradients_of(user).chain([user]));
-        let users: Vec<usize> = users.chain([advance]).collect();
-        self.put(Group {
-            name: SEED.to_owned(),
-            window: self.everywhere(),
-            bytes: 16,
-            places: Places::EVERY,
-            is_float: true,
-            mark: Some(Mark::Tensor(TensorOf::Seed)),
-            uses: users.iter().flat_map(|&op| self.compute(op, 0)).collect(),
-            ..Group::new(advance, Role::Weight)
-        });
+        let uses = users.chain([advance]).flat_map(|op| self.compute(op, 0));
+        let uses: Vec<Use> = uses.collect();
+        let group = Group {
+            mark: Some(TensorOf::Seed),
+            ..self.on_every_ipu(advance, SEED.to_owned(), Role::Weight, 16)
+        };
+        self.put(uses, group);
     }
 
     /// A constant is copied to each place that uses it.
@@ -235,16 +200,17 @@ impl Planter<'_> {
         for (number, constant) in self.model.constants.iter().enumerate() {
             let users = constant.users.iter();
             let places = users.clone().map(|&user| self.model.ops[user].places);
-            self.put(Group {
+            let uses: Vec<Use> = users.flat_map(|&user| self.compute(user, 0)).collect();
+            let group = Group {
                 name: constant.name.clone(),
                 window: self.everywhere(),
                 bytes: constant.bytes.unwrap_or(self.layer_bytes / 25),
                 places: places.fold(Places::NONE, |all, one| all | one),
                 key: self.groups.len() as u64,
-                mark: Some(Mark::Tensor(TensorOf::Constant(number))),
-                uses: users.flat_map(|&user| self.compute(user, 0)).collect(),
+                mark: Some(TensorOf::Constant(number)),
                 ..Group::new(constant.users[0], Role::Constant)
-            });
+            };
+            self.put(uses, group);
         }
     }
 }
