@@ -103,8 +103,8 @@ pub struct Settings {
     /// Leaves out the cycle estimates of compute sets.
     #[arg(long)]
     pub no_cycle_estimates: bool,
-    /// Also writes to this file, as JSON, where each operation is at home and
-    /// what each range of places needs. For models of a few tiles and layers.
+    /// Also writes to this file, as JSON, the pass of each operation and the cycles of each
+    /// place.
     #[arg(long)]
     pub planted: Option<PathBuf>,
     #[command(flatten)]

@@ -13,8 +13,6 @@ use tempfile::TempDir;
 
 use crate::support::model_in;
 
-const TILES: usize = 9;
-
 /// Small models of every framework, mode and way of outlining.
 fn cases() -> Vec<Vec<&'static str>> {
     let mut cases = Vec::new();
@@ -75,11 +73,15 @@ fn cases_with_features() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-fn generate(directory: &Path, arguments: &[&str]) -> synthesize::Summary {
+/// Returns these options with those of a small model.
+fn sized<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let size = ["--layers", "3", "--tiles", "9"];
     let more = ["--vars-per-layer-tile", "9", "--page-size", "1024"];
-    let all = size.iter().chain(&more).chain(arguments);
-    synthesize::write(directory, all).expect("the files are written")
+    [&size[..], &more, arguments].concat()
+}
+
+fn generate(directory: &Path, arguments: &[&str]) -> synthesize::Summary {
+    synthesize::write(directory, sized(arguments)).expect("the files are written")
 }
 
 /// Runs `check` on the profile of every case.

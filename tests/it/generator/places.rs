@@ -8,7 +8,7 @@ use synthesize::places::Places;
 use tempfile::TempDir;
 
 use super::debug_file::{contexts, ids, uint};
-use super::{TILES, generate, number, open, pairs, rows};
+use super::{generate, number, open, pairs, rows, sized};
 
 type Context = HashMap<String, Value>;
 
@@ -156,57 +156,36 @@ fn calls_tell_their_layer_or_not() {
     }
 }
 
-/// Reads a list of bytes by tile.
-fn by_tile(value: &serde_json::Value) -> Vec<i64> {
-    let bytes = value.as_array().unwrap().iter();
-    let bytes: Vec<i64> = bytes.map(|bytes| bytes.as_i64().unwrap()).collect();
-    assert_eq!(bytes.len(), TILES);
-    bytes
-}
-
-fn planted(arguments: &[&str]) -> (TempDir, serde_json::Value) {
-    let directory = TempDir::new().unwrap();
-    let path = directory.path().join("planted.json");
-    let mut all = arguments.to_vec();
-    all.extend(["--planted", path.to_str().unwrap()]);
-    generate(directory.path(), &all);
-    let text = std::fs::read_to_string(path).unwrap();
-    (directory, serde_json::from_str(&text).unwrap())
-}
-
 /// The memory of a range of places grows with each place, is at most the sum of its parts, and
 /// equals the recorded memory for all places.
 #[test]
-fn ranges_of_places_are_written_down() {
+fn ranges_of_places_need_what_is_recorded() {
     for case in super::cases() {
-        let (directory, planted) = planted(&case);
+        let directory = TempDir::new().unwrap();
+        let truth = synthesize::write_with_truth(directory.path(), sized(&case)).unwrap();
         let profile = open(&directory.path().join("profile.pop"));
         let sql = "SELECT tile, total FROM memory_by_tile ORDER BY tile";
         let recorded = pairs(&profile, sql).into_iter();
-        let recorded: Vec<i64> = recorded.map(|(_, total)| total).collect();
-        let ranges = planted["places"]["ranges"].as_array().unwrap().iter();
-        let ranges: HashMap<[u64; 2], Vec<i64>> = ranges
-            .map(|range| {
-                let ends = ["from", "to"].map(|end| range[end].as_u64().unwrap());
-                (ends, by_tile(&range["bytes"]))
-            })
+        let recorded: Vec<u64> = recorded.map(|(_, total)| total as u64).collect();
+        let (layers, last) = (truth.layers(), truth.layers() + 1);
+        let ranges = (0..=last).flat_map(|from| (from..=last).map(move |to| (from, to)));
+        let needs = |from, to| truth.bytes(Places::positions(layers, from..=to));
+        let ranges: HashMap<(u32, u32), Vec<u64>> = ranges
+            .map(|(from, to)| ((from, to), needs(from, to)))
             .collect();
-        let last = ranges.keys().map(|range| range[1]).max().unwrap();
-        assert_eq!(ranges.len() as u64, (last + 1) * (last + 2) / 2, "{case:?}");
-        assert_eq!(ranges[&[0, last]], recorded, "{case:?}");
-        for (&[from, to], range) in ranges.iter().filter(|([from, to], _)| from < to) {
-            let (left, right) = (&ranges[&[from, to - 1]], &ranges[&[to, to]]);
+        assert_eq!(ranges[&(0, last)], recorded, "{case:?}");
+        for (&(from, to), range) in ranges.iter().filter(|((from, to), _)| from < to) {
+            let (left, right) = (&ranges[&(from, to - 1)], &ranges[&(to, to)]);
             for (part, (left, right)) in range.iter().zip(left.iter().zip(right)) {
                 // Each part's share of a gap is rounded up.
                 let parts = *left.max(right)..=left + right + 1;
                 assert!(parts.contains(part), "{case:?}, {from} to {to}");
             }
         }
-        let ties = planted["places"]["ties"].as_array().unwrap();
         // Each of these models has one weight that several places share.
         let tied = ["--tied", "t5.json", "bert.json"];
         let is_tied = tied.iter().any(|tied| case.join(" ").contains(tied));
-        assert_eq!(ties.len(), usize::from(is_tied), "{case:?}");
+        assert_eq!(truth.ties().len(), usize::from(is_tied), "{case:?}");
     }
 }
 
