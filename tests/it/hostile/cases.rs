@@ -115,11 +115,11 @@ impl Case {
         })
     }
 
-    /// Changes the bytes of a file.
-    pub fn bytes(self, file: fn(&Self) -> &Path, change: impl FnOnce(&mut Vec<u8>)) -> Self {
-        let mut bytes = fs::read(file(&self)).unwrap();
+    /// Changes the bytes of the profile.
+    pub fn bytes(self, change: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut bytes = fs::read(&self.profile).unwrap();
         change(&mut bytes);
-        fs::write(file(&self), bytes).unwrap();
+        fs::write(&self.profile, bytes).unwrap();
         self
     }
 
@@ -168,6 +168,15 @@ pub fn each_sql(fixture: &str, list: &str, check: impl Fn(&Case, &[&str]) + Sync
     });
 }
 
+/// Reads a list of tables, each in a line with its columns.
+pub fn tables(list: &str) -> Vec<(&str, Vec<&str>)> {
+    let lines = list.trim().lines().map(|line| {
+        let mut words = line.words().into_iter();
+        (words.next().expect("a table"), words.collect())
+    });
+    lines.collect()
+}
+
 /// Returns SQL for a table and a change of its last row, such as `vars_info tile = 16`.
 pub fn in_last_row(change: &str) -> String {
     let (table, change) = change.split_once(' ').expect("a table");
@@ -176,14 +185,6 @@ pub fn in_last_row(change: &str) -> String {
 
 /// Options of runs that are compared if files are unusual but valid.
 pub const SOLVE: &str = "--solve --num-ipus=3 --layer-breakdown";
-
-pub fn of_profile(case: &Case) -> &Path {
-    &case.profile
-}
-
-pub fn of_debug(case: &Case) -> &Path {
-    &case.debug
-}
 
 /// Returns names and bytes of all files in a folder; only the name of a pipe.
 pub fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -205,6 +206,27 @@ pub fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 pub fn number(profile: &Path, sql: &str) -> i64 {
     let connection = Connection::open(profile).unwrap();
     connection.query_row(sql, [], |row| row.get(0)).expect(sql)
+}
+
+/// Returns the number of the first page of a table.
+pub fn root_page(profile: &Path, table: &str) -> usize {
+    let sql = format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'");
+    number(profile, &sql) as usize
+}
+
+/// Reads two bytes of a page.
+pub fn half(bytes: &[u8], at: usize) -> usize {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]]).into()
+}
+
+/// Reads four bytes of a page.
+pub fn word(bytes: &[u8], at: usize) -> usize {
+    half(bytes, at) << 16 | half(bytes, at + 2)
+}
+
+/// Returns the place of a page in a profile.
+pub fn page_of(bytes: &[u8], number: usize) -> usize {
+    (number - 1) * half(bytes, 16)
 }
 
 /// Returns a run of one value as a blob has it.

@@ -1,6 +1,6 @@
 //! Profiles of several IPUs for `--fit`, damaged or contradictory.
 
-use super::cases::{Case, each_sql, in_last_row};
+use super::cases::{Case, each_sql, in_last_row, tables};
 use crate::support::each;
 use crate::support::models::pairs;
 
@@ -155,10 +155,8 @@ fn cells_of_another_type() {
         eq_class_step eq_class_id step_id_from step_id_to
         steps_by_ipu step_id ipu cycles
     ";
-    let columns = columns.trim().lines().flat_map(|line| {
-        let (table, columns) = line.trim().split_once(' ').expect("columns");
-        columns.split(' ').map(move |column| (table, column))
-    });
+    let columns = tables(columns).into_iter();
+    let columns = columns.flat_map(|(table, columns)| columns.into_iter().map(move |c| (table, c)));
     let values = [
         "NULL",
         "'text'",

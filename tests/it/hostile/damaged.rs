@@ -4,7 +4,7 @@ use std::fs;
 
 use popliner::profile::Profile;
 
-use super::cases::{Case, number, of_profile};
+use super::cases::{Case, number};
 use super::compiled::COMPILED;
 use crate::support::each;
 
@@ -45,7 +45,7 @@ fn compilations_that_are_cut_off() {
     let length = fs::metadata(Case::of(COMPILED).profile).unwrap().len() as usize;
     let lengths: Vec<usize> = (0..20).map(|part| length * part / 20).collect();
     each(&lengths, |&length| {
-        let case = Case::of(COMPILED).bytes(of_profile, |bytes| bytes.truncate(length));
+        let case = Case::of(COMPILED).bytes(|bytes| bytes.truncate(length));
         case.run("--fit").refuses(3, &[]);
     });
 }

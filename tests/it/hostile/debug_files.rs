@@ -1,9 +1,11 @@
 //! Damaged debug files: the readable part, and the lost part. `src/debug_info/tests` cuts and
 //! damages documents at every place.
 
+use std::fs;
+
 use ciborium::Value;
 
-use super::cases::{Case, of_debug};
+use super::cases::Case;
 use crate::support::contexts::set;
 
 type Change = fn(&mut Vec<Value>, &mut Vec<Value>);
@@ -85,7 +87,8 @@ fn odd_cbor() {
         (deep, 3, "malformed before byte 272"),
     ] {
         let document = [b"\xa1\x68contexts", &contexts[..]].concat();
-        let mut case = Case::new().bytes(of_debug, |all| *all = document);
+        let mut case = Case::new();
+        fs::write(&case.debug, document).unwrap();
         case.run("--operation-breakdown").exits(3);
         case.trusts = true;
         let run = case.run("--operation-breakdown");

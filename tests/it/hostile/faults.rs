@@ -192,7 +192,10 @@ fn little_memory() {
         let run = finish(command.env("RAYON_NUM_THREADS", threads));
         saving.has_one_file(&format!("with {mib} MiB"));
         match run.code {
-            0 => done += usize::from(run.out == saving.run.out),
+            0 => {
+                assert_eq!(run.out, saving.run.out);
+                done += 1;
+            }
             3 => drop(run.says("error: ")),
             // The system has no memory for the program itself.
             126 | 127 | 139 => assert!(mib < program + 16, "{run:?}"),
@@ -202,14 +205,4 @@ fn little_memory() {
         }
     }
     assert!(done > 3, "{done}");
-}
-
-#[test]
-fn more_threads_than_a_machine_has() {
-    let case = Case::new();
-    let [few, many] = ["1", "100000"].map(|threads| {
-        let mut command = limited("", &case.arguments("--solve"));
-        finish(command.env("RAYON_NUM_THREADS", threads))
-    });
-    assert_eq!((many.code, many.out), (few.code, few.out), "{}", many.err);
 }

@@ -22,23 +22,12 @@ const NAMES: [&str; 6] = [
 ];
 
 /// Characters of these names that must not be printed. Line ends are allowed between results.
-const OBEYED: &[char] = &[
-    '\u{2028}',
-    '\u{2029}',
-    '\u{85}',
-    '\u{1b}',
-    '\u{7}',
-    '\u{9b}',
-    '\u{7f}',
-    '\u{202e}',
-    '\u{2066}',
-    '\u{200b}',
-    '\u{61c}',
-    '\u{feff}',
-    '\u{ffff}',
-    '\u{e0041}',
-    '\r',
-];
+const OBEYED: &str = "\u{2028}\u{2029}\u{85}\u{1b}\u{7}\u{9b}\u{7f}\u{202e}\u{2066}\u{200b}\u{61c}\
+                      \u{feff}\u{ffff}\u{e0041}\r";
+
+fn is_obeyed(c: char) -> bool {
+    OBEYED.contains(c)
+}
 
 /// Matches names from [`renamed`].
 const REGEX: &str = "--layer-name-regex=(?s)«(.+?)»";
@@ -83,13 +72,18 @@ const ALL: &str = "
     --module=a['{}'] --module-in=embedding --module-out=head
     --export-json=- --export-csv=- --export-markdown=- --export-html=- --format=csv";
 
-/// Runs the tool with [`REGEX`], and checks that no control characters are printed. Tabs are only
-/// allowed between the cells of a table.
-fn run(case: &Case, options: &str) -> Run {
+/// Runs the tool with [`REGEX`].
+fn run(case: &Case, options: &(impl Words + ?Sized)) -> Run {
     let run = case.run(&[&[REGEX], &options.words()[..]].concat());
     assert!(run.code < 2, "{}", run.err);
-    let is_table = options.contains("--format=tsv");
-    let obeyed = |c: char| OBEYED.contains(&c) || c == '\t' && !is_table;
+    plain(run)
+}
+
+/// Checks that no control characters are printed. Tabs are only allowed between the cells of a
+/// table.
+fn plain(run: Run) -> Run {
+    let is_table = run.of.contains("--format=tsv");
+    let obeyed = |c: char| is_obeyed(c) || c == '\t' && !is_table;
     for text in [&run.out, &run.err] {
         let line = text.lines().find(|line| line.contains(obeyed));
         assert_eq!(line, None);
@@ -108,7 +102,7 @@ fn section<'a>(all: &'a [(String, String)], name: &str) -> &'a str {
 
 /// Escapes the control characters of a name, as in texts for people.
 fn written_out(name: &str) -> String {
-    let written = |c: char| match OBEYED.contains(&c) || "\t\n".contains(c) {
+    let written = |c: char| match is_obeyed(c) || "\t\n".contains(c) {
         true => c.escape_default().to_string(),
         false => c.to_string(),
     };
@@ -140,22 +134,17 @@ fn check_tables(sections: &[(String, String)], delimiter: char, name: &str) {
 /// Checks all JSON, and returns the layers of each stage.
 fn check_json(sections: &[(String, String)], name: &str) -> Vec<Vec<String>> {
     let report: Value = serde_json::from_str(section(sections, "export-json")).expect("JSON");
-    let stages = &report["split"]["stages"];
-    let mut expected = layers(name);
-    let stages = stages.as_array().unwrap().iter();
-    let stages = stages.map(|stage| {
-        let layers = stage["layers"].as_array().unwrap().iter();
-        let layers = layers
-            .filter_map(Value::as_str)
-            .filter(|&layer| layer != "Out");
-        layers.map(String::from).collect()
-    });
-    let stages: Vec<Vec<String>> = stages.collect();
-    assert_eq!(stages.concat(), expected);
-    expected.push("Out".into());
+    let names = |layers: &Value| {
+        let mut names = strings(layers);
+        names.retain(|layer| layer != "Out");
+        names
+    };
+    let stages = report["split"]["stages"].as_array().unwrap().iter();
+    let stages: Vec<Vec<String>> = stages.map(|stage| names(&stage["layers"])).collect();
+    assert_eq!(stages.concat(), layers(name));
     let named = report["layers"].as_array().unwrap().iter();
-    let named: Vec<&str> = named.filter_map(|layer| layer["name"].as_str()).collect();
-    assert_eq!(named, expected);
+    let named = named.map(|layer| layer["name"].clone()).collect();
+    assert_eq!(names(&named), layers(name));
     stages
 }
 
@@ -190,40 +179,35 @@ fn read_by_python(sections: &[(String, String)]) -> Option<Value> {
 
 /// Compares the values that Python read with its values for plain layer names.
 fn check_python(found: &Value, plain: &Value, stages: &[Vec<String>]) {
-    let modules: Vec<String> = stages.concat().iter().map(|stage| module(stage)).collect();
-    let entries = [
-        &["embedding".to_string()],
-        &modules[..],
-        &["head".to_string()],
-    ]
-    .concat();
+    let layers = stages.concat();
+    let modules = layers.iter().map(|layer| module(layer));
+    let ends = ["embedding", "head"].map(|end| [end.to_string()]);
+    let [first, last] = ends.map(IntoIterator::into_iter);
+    let entries: Vec<String> = first.chain(modules).chain(last).collect();
     assert_eq!(found["keras"], json!(entries));
     assert_eq!(found["popart"], plain["popart"]);
     // If a name cannot be typed, command lines with it are left out, and nothing is added.
     let elements = |found: &Value| BTreeSet::from_iter(strings(&found["elements"]));
     assert!(elements(found).is_subset(&elements(plain)), "{found}");
     let in_page = strings(&found["page"]);
-    for layer in stages.concat() {
-        assert!(in_page.contains(&layer), "{layer}");
+    for layer in &layers {
+        assert!(in_page.contains(layer), "{layer}");
     }
-    let written = written_out(&stages[0][0]);
-    let mut codes = found["markdown"].as_array().unwrap().iter();
-    assert!(
-        codes.any(|code| code.as_str().unwrap().contains(&written)),
-        "{found}"
-    );
+    let written = written_out(&layers[0]);
+    let codes = strings(&found["markdown"]);
+    assert!(codes.iter().any(|code| code.contains(&written)), "{found}");
 }
 
 #[test]
 fn every_language_reads_them_back() {
-    let plain = run(&renamed("poplar-mlp", LAYER, "plain"), ALL);
-    let plain = sections(&plain.out);
-    let read_plain = read_by_python(&plain);
+    let harmless = run(&renamed("poplar-mlp", LAYER, "plain"), ALL);
+    let harmless = sections(&harmless.out);
+    let read_harmless = read_by_python(&harmless);
     for name in NAMES {
         let case = renamed("poplar-mlp", LAYER, name);
         let csv = sections(&run(&case, ALL).out);
         let names = |all: &[(String, String)]| all.iter().map(|layer| layer.0.clone()).collect();
-        let [expected, found]: [Vec<String>; 2] = [names(&plain), names(&csv)];
+        let [expected, found]: [Vec<String>; 2] = [names(&harmless), names(&csv)];
         assert_eq!(found, expected, "no name is a section");
         check_tables(&csv, ',', name);
         let stages = check_json(&csv, name);
@@ -232,7 +216,7 @@ fn every_language_reads_them_back() {
             read.expect("YAML")
         });
         assert_eq!(Value::from(of_yaml.to_vec()), yaml(&stages));
-        if let (Some(plain), Some(found)) = (&read_plain, read_by_python(&csv)) {
+        if let (Some(plain), Some(found)) = (&read_harmless, read_by_python(&csv)) {
             check_python(&found, plain, &stages);
         }
         let tables = "--layer-breakdown --list-layers --memory-affinity --format=tsv";
@@ -248,11 +232,10 @@ fn python_is_given_no_module_that_it_reads_otherwise() {
         for module in ["--module=a.{}", "--module=a['{}']"] {
             let run = case.run(&["--emit=poptorch", "--num-ipus=3", REGEX, module]);
             let is_text = module.contains('\'') && !name.contains(['\'', '\n', '\t']);
-            if run.code == 0 && is_text && !name.contains(OBEYED) {
-                assert!(run.out.contains(&format!("a['{name}")), "{}", run.out);
+            if run.code == 0 && is_text && !name.contains(is_obeyed) {
+                run.prints(&format!("a['{name}"));
             } else {
-                assert_eq!((run.code, &*run.out), (2, ""), "{name:?}: {run:?}");
-                assert!(!has_obeyed(&run), "{}", run.err);
+                assert_eq!(plain(run).exits(2).out, "", "{name:?}");
             }
         }
     }
@@ -290,41 +273,30 @@ fn files_read_them_back() {
         let option = |option: &str, file: &str| format!("{option}={}", folder.join(file).display());
         let [one, several] = ["training-pipeline", "training-pipelined"];
         let [one, several] = [one, several].map(|fixture| renamed(fixture, LAYER, name));
-        let checked = |case: &Case, fixed: &str, files: &[String]| {
-            let files = files.iter().map(String::as_str);
-            let options: Vec<&str> = fixed
-                .words()
-                .into_iter()
-                .chain(files)
-                .chain([REGEX])
-                .collect();
-            let run = case.run(&options);
-            assert!(run.code < 2 && !has_obeyed(&run), "{run:?}");
-            sections(&run.out)
-        };
         let predict = [
             option("--export-json", "prediction.json"),
             option("--save-to-file", "saved"),
+            "--layers-per-ipu=1,2,2,1".into(),
         ];
-        checked(&one, "--layers-per-ipu=1,2,2,1", &predict);
+        run(&one, &predict);
         let fit = "-v --fit --export-json=- --export-csv=- --export-markdown=- --export-html=- \
                    --format=csv";
-        let fit = checked(&several, fit, &[option("--against", "prediction.json")]);
+        let against = option("--against", "prediction.json");
+        let fit = run(&several, &[fit.words(), vec![&against]].concat());
+        let fit = sections(&fit.out);
         let report: Value = serde_json::from_str(section(&fit, "export-json")).expect("JSON");
         assert!(strings(&report).contains(&format!("{name}5")), "{report}");
-        let again = [option("--compare", "prediction.json")];
-        checked(&one, "-v --layers-per-ipu=1,2,2,1 --format=csv", &again);
+        let again = option("--compare", "prediction.json");
+        run(
+            &one,
+            &["-v", "--layers-per-ipu=1,2,2,1", "--format=csv", &again],
+        );
         let saved = folder.join("saved");
         let saved = saved.to_str().unwrap();
         let loaded = popliner(["--load-from-file", saved, REGEX, "--export-json=-"]);
-        assert!(!has_obeyed(&loaded), "{loaded:?}");
-        assert!(strings(&loaded.report()).contains(&format!("{name}5")));
+        let report = plain(loaded).report();
+        assert!(strings(&report).contains(&format!("{name}5")));
     }
-}
-
-fn has_obeyed(run: &Run) -> bool {
-    let is_obeyed = |c: char| OBEYED.contains(&c) || c == '\t';
-    run.out.contains(is_obeyed) || run.err.contains(is_obeyed)
 }
 
 /// Errors about layers that do not exist repeat names.
@@ -342,9 +314,8 @@ fn errors_have_no_control_characters() {
         format!("--pin={evil}4=0 --pin={evil}0=1"),
     ] {
         let words = order.split(' ').chain(["--solve", REGEX]);
-        let run = case.run(&words.collect::<Vec<_>>());
-        assert_eq!(run.exits(2).out, "", "{run:?}");
-        assert!(run.err.contains("error: ") && !has_obeyed(&run), "{run:?}");
+        let run = plain(case.run(&words.collect::<Vec<_>>()));
+        assert_eq!(run.exits(2).says("error: ").out, "", "{run:?}");
     }
 }
 

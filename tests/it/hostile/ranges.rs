@@ -7,7 +7,7 @@ use std::path::Path;
 use popliner::profile::{Profile, ProfileError, Variables};
 use rusqlite::Connection;
 
-use super::cases::{Case, number, of_profile};
+use super::cases::{Case, half, page_of, root_page, word};
 use crate::support::each;
 use crate::support::models::Random;
 
@@ -118,25 +118,11 @@ fn tables_of_all_kinds_have_the_rows_of_sqlite() {
     });
 }
 
-fn page_of(bytes: &[u8], number: usize) -> usize {
-    let size = u16::from_be_bytes([bytes[16], bytes[17]]);
-    (number - 1) * usize::from(size)
-}
-
-fn half(bytes: &[u8], at: usize) -> usize {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]]).into()
-}
-
-fn word(bytes: &[u8], at: usize) -> usize {
-    u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
-}
-
 /// Returns the pages of the table of variables: pages that point to others, and pages with rows.
 fn pages(case: &Case) -> [Vec<usize>; 2] {
-    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'vars_info'";
     let bytes = fs::read(&case.profile).unwrap();
     let (mut above, mut leaves) = (Vec::new(), Vec::new());
-    let mut open = vec![number(&case.profile, sql) as usize];
+    let mut open = vec![root_page(&case.profile, "vars_info")];
     while let Some(number) = open.pop() {
         let page = page_of(&bytes, number);
         if bytes[page] == 0x0d {
@@ -163,7 +149,7 @@ fn rows_in_another_order_are_damage() {
     let said = "`vars_info` is damaged: its rows are not in the order of their rowids at ";
     assert!(leaves.len() > 100, "{leaves:?}");
     for leaf in leaves.into_iter().step_by(10) {
-        let case = in_ranges().bytes(of_profile, |bytes| swap_rows(bytes, leaf));
+        let case = in_ranges().bytes(|bytes| swap_rows(bytes, leaf));
         case.refused(&[said]);
     }
 }
@@ -188,7 +174,7 @@ fn a_wrong_byte_takes_no_row_away_in_silence() {
         places.extend(above.iter().map(&mut place));
     }
     let outcomes = each(&places, |&(at, byte)| {
-        let case = Case::new().bytes(of_profile, |changed| {
+        let case = Case::new().bytes(|changed| {
             changed.clone_from(&bytes);
             changed[at] = byte;
         });

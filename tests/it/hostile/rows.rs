@@ -1,6 +1,6 @@
 //! Damaged rows: an error that names the table, the column and the row.
 
-use super::cases::{Case, FIXTURE, each_sql, hex, in_last_row, run_of};
+use super::cases::{Case, FIXTURE, each_sql, hex, in_last_row, run_of, tables};
 use crate::support::each;
 use crate::support::models::share;
 
@@ -24,18 +24,9 @@ const NEEDED: &str = "
     exchange_regions id var_id
 ";
 
-/// Returns each needed table with its columns.
-fn needed() -> Vec<(&'static str, Vec<&'static str>)> {
-    let tables = NEEDED.trim().lines().map(|line| {
-        let (table, columns) = line.trim().split_once(' ').expect("columns");
-        (table, columns.split(' ').collect())
-    });
-    tables.collect()
-}
-
 #[test]
 fn missing_tables_and_columns() {
-    each(&needed(), |(table, columns)| {
+    each(&tables(NEEDED), |(table, columns)| {
         let named = format!("`{table}`");
         let case = Case::loose().sql(&format!("DROP TABLE {table}"));
         case.refused(&["profile.pop: ", &named]);
@@ -62,7 +53,7 @@ fn is_tolerated(table: &str, column: &str, value: &str) -> bool {
 #[test]
 fn cells_of_another_type() {
     let values = ["NULL", "'text'", "1.5", "x'00'", "-1"];
-    each(&needed(), |(table, columns)| {
+    each(&tables(NEEDED), |(table, columns)| {
         // By default each column has some of the values.
         for (number, &column) in columns.iter().enumerate() {
             for value in values.iter().skip(number % share(3)).step_by(share(3)) {

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 
 use popliner::model::{
-    Model, NO_CALL, NO_USERS, Operation, OperationGroup, Pass, VariableGroup, VariableGroups,
+    Model, NO_CALL, NO_USERS, Operation, OperationGroup, VariableGroup, VariableGroups,
 };
-use popliner::profile::{LiveClasses, TileBytes};
+use popliner::profile::TileBytes;
 use popliner::saved::to_bytes;
 
 use super::cases::{Case, limited};
@@ -39,32 +39,28 @@ fn changed(change: impl FnOnce(&mut Model)) -> Run {
 /// Adds an operation group and one operation in it with this name.
 fn add(model: &mut Model, name: &str) -> u32 {
     let group = model.operation_groups.len() as u32;
-    let empty = OperationGroup {
+    model.operation_groups.push(OperationGroup {
         uid: 1 << 40 | u64::from(group),
         window: None,
         code: Default::default(),
         host_copies: Vec::new(),
         clusters: Vec::new(),
-    };
-    model.operation_groups.push(empty);
-    model.operations.push(named_operation(group, name));
+    });
+    add_to(model, group, name);
     group
 }
 
-fn named_operation(group: u32, name: &str) -> Operation {
-    Operation {
+/// Adds an operation with this name to a group.
+fn add_to(model: &mut Model, group: u32, name: &str) {
+    let operation = Operation {
         group,
         name: name.into(),
         inputs: "".into(),
-        is_tensor: false,
-        is_anonymous: false,
-        is_backward: false,
-        is_update: false,
-        pass: Pass::Forward,
-        is_nested: false,
         window: None,
         call: NO_CALL,
-    }
+        ..model.operations[0].clone()
+    };
+    model.operations.push(operation);
 }
 
 /// Puts variables on the first tile only, one for each (class, set).
@@ -94,28 +90,6 @@ fn saved_sets_that_contain_each_other() {
 }
 
 #[test]
-fn saved_variables_of_all_layers() {
-    let run = changed(|model| {
-        let mut set = NO_USERS;
-        for layer in 0..600 {
-            let group = add(model, &format!("layer{}", 1000 + layer));
-            set = model.use_sets.push(set, group);
-        }
-        let classes = 20_000;
-        let ranges = (0..classes).map(|class| (class, class * 2, class * 2 + 1));
-        let always = vec![false; classes as usize];
-        model.classes = LiveClasses::new(always, ranges.collect(), classes * 2);
-        model.code_variables = VariableGroups::new(model.target.num_tiles, std::iter::empty());
-        model
-            .operation_groups
-            .iter_mut()
-            .for_each(|group| group.window = None);
-        on_first_tile(model, (0..classes).map(|class| (class, set)));
-    });
-    run.exits(3).says("groups of layers");
-}
-
-#[test]
 fn saved_code_of_many_groups_on_many_tiles() {
     let (layers, tiles) = (100 / share(2), 1000);
     let run = changed(|model| {
@@ -127,8 +101,7 @@ fn saved_code_of_many_groups_on_many_tiles() {
         for first in 0..layers {
             for second in first + 1..layers {
                 let group = add(model, &format!("layer{}", 1000 + first));
-                let other = format!("layer{}", 1000 + second);
-                model.operations.push(named_operation(group, &other));
+                add_to(model, group, &format!("layer{}", 1000 + second));
                 let everywhere: TileBytes = (0..tiles).map(|_| 1).collect();
                 let code = &mut model.operation_groups[group as usize].code;
                 code.vertex_memory = everywhere.clone();

@@ -1,6 +1,6 @@
 //! Profiles that try to make SQLite run code or loop.
 
-use super::cases::{Case, number, of_profile};
+use super::cases::{Case, half, root_page, word};
 
 #[test]
 fn thousands_of_other_tables_change_nothing() {
@@ -62,16 +62,13 @@ fn schemas_that_run_code() {
 /// Puts `levels` levels of pages above the last leaf of a table. Each page has as many cells as
 /// fit, which all lead to the page below.
 fn multiply(case: Case, table: &str, levels: usize) -> Case {
-    let sql = format!("SELECT rootpage FROM sqlite_schema WHERE name = '{table}'");
-    let root = number(&case.profile, &sql) as usize;
-    let size = number(&case.profile, "PRAGMA page_size") as usize;
-    case.bytes(of_profile, |bytes| {
+    let root = root_page(&case.profile, table);
+    case.bytes(|bytes| {
+        let size = half(bytes, 16);
         let page = |number: usize| (number - 1) * size;
-        let word =
-            |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
         let mut leaf = root;
         while bytes[page(leaf)] == 0x05 {
-            leaf = word(bytes, page(leaf) + 8) as usize;
+            leaf = word(bytes, page(leaf) + 8);
         }
         let copy = bytes[page(leaf)..][..size].to_vec();
         bytes.extend(copy);

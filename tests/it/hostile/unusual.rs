@@ -7,7 +7,7 @@ use std::process::Command;
 use popliner::profile::encoding::{decode_list, encode_diff_rle, encode_list};
 use rusqlite::{Connection, params};
 
-use super::cases::{Case, SOLVE};
+use super::cases::{Case, SOLVE, tables};
 use crate::support::models::{self, share};
 use crate::support::{cases, contexts, decode_diff_rle};
 
@@ -154,9 +154,8 @@ fn ids_beyond_32_bits() {
     ";
     let case = Case::new();
     let connection = Connection::open(&case.profile).unwrap();
-    for line in columns.trim().lines() {
-        let (table, columns) = line.trim().split_once(' ').unwrap();
-        for column in columns.split(' ') {
+    for (table, columns) in tables(columns) {
+        for column in columns {
             let sql = format!("UPDATE {table} SET {column} = {column} + {FAR}");
             connection.execute(&sql, []).expect(&sql);
         }

@@ -10,19 +10,16 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
-use std::path::Path;
-use std::sync::Mutex;
 
 use clap::Parser;
 use popliner::app::{Exit, Options, run};
 use rusqlite::Connection;
 
-use super::cases::{Case, number};
+use super::cases::{Case, number, tables};
 use super::compiled::COMPILED;
 use super::doubts::peak;
 use crate::support::models::{Random, seeds, share};
-use crate::support::{ONE_IPU_FIXTURES, Words, each, popliner};
+use crate::support::{ONE_IPU_FIXTURES, each, popliner};
 
 /// Tables that are read, and their columns with numbers that affect memory.
 const TABLES: &str = "
@@ -136,22 +133,27 @@ impl Subject {
     }
 }
 
-/// A change of a file, and whether it is large.
+/// A change of a profile, and whether it is large.
 struct Change {
-    /// The changed table, column or file.
-    of: String,
-    what: &'static str,
+    /// The changed table or column, and how it was changed.
+    kind: String,
     is_large: bool,
+}
+
+impl Change {
+    /// Does another part of a profile witness the change?
+    fn is_witnessed(&self) -> bool {
+        let is_it = |name: &str| {
+            let rest = self.kind.strip_prefix(name.trim());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        self.is_large && WITNESSED.trim().lines().any(is_it)
+    }
 }
 
 /// Makes one random change.
 fn change(case: &Case, random: &mut Random) -> Change {
-    if random.once_in(6) {
-        return change_bytes(case, random);
-    }
-    let tables: Vec<&str> = TABLES.trim().lines().collect();
-    let words = random.one_of(&tables).words();
-    let (table, columns) = (words[0], &words[1..]);
+    let (table, columns) = random.one_of(&tables(TABLES));
     let (rows, is_large) = random.one_of(&[
         ("1", true),
         ("rowid % 2 = 0", true),
@@ -160,11 +162,11 @@ fn change(case: &Case, random: &mut Random) -> Change {
         ("rowid % 50 = 7", false),
     ]);
     let rows = rows.replace("FROM t", &format!("FROM {table}"));
-    let (sql, of, what) = if columns.is_empty() || random.once_in(3) {
+    let (sql, kind) = if columns.is_empty() || random.once_in(3) {
         let sql = format!("DELETE FROM {table} WHERE {rows}");
-        (sql, table.to_string(), "rows deleted")
+        (sql, format!("{table} rows deleted"))
     } else {
-        let column = random.one_of(columns);
+        let column = random.one_of(&columns);
         let values = [
             ("NULL", "nulled"),
             ("c * 2", "scaled"),
@@ -175,47 +177,13 @@ fn change(case: &Case, random: &mut Random) -> Change {
         let (value, what) = random.one_of(&values);
         let value = value.replace('c', column);
         let sql = format!("UPDATE {table} SET {column} = {value} WHERE {rows}");
-        (sql, format!("{table}.{column}"), what)
+        (sql, format!("{table}.{column} {what}"))
     };
     let connection = Connection::open(&case.profile).expect("a profile");
     let faster = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;";
     connection.execute_batch(faster).expect(faster);
     connection.execute_batch(&sql).expect(&sql);
-    Change { of, what, is_large }
-}
-
-/// Flips some bytes of a file, or cuts it.
-fn change_bytes(case: &Case, random: &mut Random) -> Change {
-    let (path, of): (&Path, _) = match random.once_in(2) {
-        true => (&case.profile, "profile.pop"),
-        false => (&case.debug, "debug.cbor"),
-    };
-    let mut bytes = fs::read(path).expect("a file");
-    let is_cut = random.once_in(3);
-    if is_cut {
-        bytes.truncate(random.below(bytes.len()));
-    } else {
-        for _ in 0..1 + random.below(3) {
-            let at = random.below(bytes.len());
-            bytes[at] ^= 1 << random.below(8);
-        }
-    }
-    fs::write(path, bytes).expect("a file");
-    Change {
-        of: of.to_string(),
-        what: if is_cut { "cut" } else { "flipped" },
-        is_large: false,
-    }
-}
-
-/// The outcomes of one kind of change: seeds of silent ones, by kind.
-#[derive(Default)]
-struct Counts {
-    refused: usize,
-    kept: usize,
-    warned: usize,
-    silent: BTreeMap<String, Vec<u64>>,
-    broken: Vec<String>,
+    Change { kind, is_large }
 }
 
 #[test]
@@ -224,9 +192,8 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
     // By default some of the fixtures, since each is solved several times.
     let names: Vec<_> = names.into_iter().rev().step_by(share(3)).collect();
     let subjects = each(&names, |name| Subject::new(name));
-    let counts = Mutex::new(Counts::default());
     let all: Vec<u64> = seeds(40).collect();
-    each(&all, |&seed| {
+    let outcomes = each(&all, |&seed| {
         let subject = &subjects[seed as usize % subjects.len()];
         let mut random = Random(seed);
         let less = random.once_in(2);
@@ -234,55 +201,32 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
         let expected = subject.fits[usize::from(less)].expect("a verdict");
         let case = Case::loose_of(subject.name);
         let change = change(&case, &mut random);
-        let verdict = subject.fits(&case, limit);
         let is_said = || {
             let warnings = subject.warnings(&case, limit);
             warnings.iter().any(|text| !subject.warnings.contains(text))
         };
-        let is_silent = verdict == Some(!expected) && !is_said();
-        let mut counts = counts.lock().expect("no panic");
-        match verdict {
-            None => counts.refused += 1,
-            Some(fits) if fits == expected => counts.kept += 1,
-            Some(_) if !is_silent => counts.warned += 1,
-            Some(_) => counts.add_silent(change, &format!("{}, seed {seed}", subject.name), seed),
-        }
+        let outcome = match subject.fits(&case, limit) {
+            None => "refused",
+            Some(fits) if fits == expected => "kept",
+            Some(_) if is_said() => "warned",
+            Some(_) => "silent",
+        };
+        (outcome, change, format!("{}, seed {seed}", subject.name))
     });
-    let counts = counts.into_inner().expect("no panic");
-    let Counts {
-        refused,
-        kept,
-        warned,
-        ..
-    } = counts;
-    println!("{refused} refused, {kept} with the same verdict, {warned} with a warning of another");
-    for (kind, seeds) in &counts.silent {
-        println!(
-            "silent: {kind}: {} (such as seeds {:?})",
-            seeds.len(),
-            &seeds[..seeds.len().min(3)]
-        );
+    let with = |outcome| outcomes.iter().filter(move |(found, ..)| *found == outcome);
+    let counts = ["refused", "kept", "warned", "silent"].map(|outcome| with(outcome).count());
+    println!("{counts:?} refused, with the same verdict, with a warning of another, silent");
+    let mut silent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (_, change, place) in with("silent") {
+        silent.entry(&change.kind).or_default().push(place);
     }
-    assert!(counts.broken.is_empty(), "{}", counts.broken.join("\n"));
-    assert!(refused > all.len() / 5 && kept > all.len() / 5);
-}
-
-impl Counts {
-    /// Counts a change that silently turned the verdict.
-    fn add_silent(&mut self, change: Change, place: &str, seed: u64) {
-        let size = if change.is_large {
-            "half or more"
-        } else {
-            "little"
-        };
-        let kind = format!("{} {}, {size}", change.of, change.what);
-        let is_it = |name: &str| {
-            let rest = kind.strip_prefix(name.trim());
-            rest.is_some_and(|rest| rest.starts_with([' ', ',']))
-        };
-        if change.is_large && WITNESSED.trim().lines().any(is_it) {
-            self.broken.push(format!("{kind}: {place}"));
-        }
-        self.silent.entry(kind).or_default().push(seed);
+    for (kind, places) in &silent {
+        println!("silent: {kind}: {} (such as {})", places.len(), places[0]);
     }
+    let mut broken = with("silent").filter(|(_, change, _)| change.is_witnessed());
+    let broken = broken
+        .next()
+        .map(|(_, change, place)| format!("{}: {place}", change.kind));
+    assert_eq!(broken, None);
+    assert!(counts[0] > all.len() / 5 && counts[1] > all.len() / 5);
 }

@@ -80,11 +80,10 @@ impl Oracle {
 
     /// Returns the distinct programs of some operations.
     pub fn programs(&self, operations: &[usize]) -> Vec<&Program> {
-        let ids: BTreeSet<i64> = operations
+        let programs = operations
             .iter()
-            .flat_map(|&operation| &self.operations[operation].programs)
-            .copied()
-            .collect();
+            .flat_map(|&op| &self.operations[op].programs);
+        let ids: BTreeSet<i64> = programs.copied().collect();
         ids.iter().map(|id| &self.profile.programs[id]).collect()
     }
 
@@ -96,22 +95,18 @@ impl Oracle {
 
     /// Returns the lowest first and the highest last step of some operations, both inclusive.
     pub fn window(&self, operations: &[usize]) -> Option<(usize, usize)> {
-        let windows = || {
-            let operations = operations.iter();
-            operations.filter_map(|&operation| self.operations[operation].window)
-        };
-        let first = windows().map(|(first, _)| first).min()?;
-        let last = windows().map(|(_, last)| last).max()?;
-        Some((first, last))
+        let windows = operations
+            .iter()
+            .filter_map(|&op| self.operations[op].window);
+        windows.reduce(|(first, last), other| (first.min(other.0), last.max(other.1)))
     }
 
     /// Returns the distinct variables of some operations.
     pub fn variables(&self, operations: &[usize]) -> BTreeSet<i64> {
-        operations
+        let variables = operations
             .iter()
-            .flat_map(|&operation| &self.operations[operation].variables)
-            .copied()
-            .collect()
+            .flat_map(|&op| &self.operations[op].variables);
+        variables.copied().collect()
     }
 
     /// Returns, for each tile, the highest live bytes in the window, and their step.
@@ -160,27 +155,27 @@ impl Oracle {
         steps.map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the vertex types of programs with their instances on a tile, once for each program.
+    fn vertices(&self, programs: &[&Program], tile: usize) -> Vec<(i64, u64)> {
+        let sets = programs.iter().filter_map(|program| program.compute_set);
+        let vertices = sets.flat_map(|set| &self.profile.compute_sets[&set].vertices);
+        vertices
+            .map(|(vertex_type, instances)| (*vertex_type, instances[tile]))
+            .collect()
+    }
+
     fn vertex_code(&self, programs: &[&Program], tile: usize) -> u64 {
-        let mut types = BTreeSet::new();
-        for set in programs.iter().filter_map(|program| program.compute_set) {
-            for (vertex_type, instances) in &self.profile.compute_sets[&set].vertices {
-                if instances[tile] > 0 {
-                    types.insert(vertex_type);
-                }
-            }
-        }
+        let vertices = self.vertices(programs, tile).into_iter();
+        let present = vertices.filter(|(_, instances)| *instances > 0);
+        let types: BTreeSet<i64> = present.map(|(vertex_type, _)| vertex_type).collect();
         let code = |id: &i64| self.profile.vertex_types[id].code[tile];
-        types.into_iter().map(code).sum()
+        types.iter().map(code).sum()
     }
 
     fn vertex_state(&self, programs: &[&Program], tile: usize) -> u64 {
-        let mut bytes = 0;
-        for set in programs.iter().filter_map(|program| program.compute_set) {
-            for (vertex_type, instances) in &self.profile.compute_sets[&set].vertices {
-                bytes += instances[tile] * self.profile.vertex_types[vertex_type].size;
-            }
-        }
-        bytes
+        let vertices = self.vertices(programs, tile).into_iter();
+        let state = |(id, instances)| instances * self.profile.vertex_types[&id].size;
+        vertices.map(state).sum()
     }
 
     fn exchange_code(&self, programs: &[&Program], tile: usize) -> u64 {

@@ -70,7 +70,7 @@ impl<'a> Namer<'a> {
         if let Some(api) = context.text("api") {
             return api.to_string();
         }
-        let programs = found.programs.iter().map(|id| &self.profile.programs[id]);
+        let programs = found.programs().map(|id| &self.profile.programs[&id]);
         let sets = programs.filter_map(|program| program.compute_set);
         let mut names = sets.map(|set| &self.profile.compute_sets[&set].name);
         let first = names.find(|name| !name.is_empty());

@@ -27,9 +27,15 @@ pub struct FoundOperation {
     pub call_path: Vec<i64>,
     pub uid: u64,
     pub is_anonymous: bool,
-    pub programs: Vec<i64>,
-    /// How often the program of each visit runs.
-    pub times: Vec<u64>,
+    /// The programs in the order of the walk, and how often each runs.
+    pub visits: Vec<(i64, u64)>,
+}
+
+impl FoundOperation {
+    /// Returns the programs in the order of the walk.
+    pub fn programs(&self) -> impl Iterator<Item = i64> {
+        self.visits.iter().map(|visit| visit.0)
+    }
 }
 
 /// A visit of a program in the walk.
@@ -122,12 +128,10 @@ pub fn operations(profile: &Profile, contexts: &Contexts) -> Vec<Operation> {
                 call_path: visit.call_path,
                 uid,
                 is_anonymous,
-                programs: Vec::new(),
-                times: Vec::new(),
+                visits: Vec::new(),
             });
         }
-        found[index].programs.push(visit.program);
-        found[index].times.push(visit.times);
+        found[index].visits.push((visit.program, visit.times));
     }
     named(profile, contexts, layer, &found)
 }
@@ -140,12 +144,9 @@ fn named(
 ) -> Vec<Operation> {
     let namer = Namer::new(profile, contexts, layer);
     let names: Vec<Name> = found.iter().map(|found| namer.name(found)).collect();
-    let tensors: BTreeSet<u64> = found
-        .iter()
-        .zip(&names)
-        .filter(|(_, name)| name.is_tensor)
-        .map(|(found, _)| found.uid)
-        .collect();
+    let both = found.iter().zip(&names);
+    let tensors = both.filter(|(_, name)| name.is_tensor);
+    let tensors: BTreeSet<u64> = tensors.map(|(found, _)| found.uid).collect();
     let mut first: HashMap<u64, &FoundOperation> = HashMap::new();
     for found in found {
         first.entry(found.uid).or_insert(found);
@@ -158,13 +159,8 @@ fn named(
             name: name.text,
             is_tensor: tensors.contains(&found.uid),
             inputs: context.texts("inputs").join("/").replace('.', "/"),
-            programs: first.programs.iter().copied().collect(),
-            visits: found
-                .programs
-                .iter()
-                .copied()
-                .zip(found.times.iter().copied())
-                .collect(),
+            programs: first.programs().collect(),
+            visits: found.visits.clone(),
             variables: variables(profile, first),
             window: window(profile, first),
         }
@@ -173,11 +169,10 @@ fn named(
 }
 
 fn variables(profile: &Profile, found: &FoundOperation) -> BTreeSet<i64> {
-    let programs = found.programs.iter();
-    programs
-        .flat_map(|program| &profile.programs[program].variables)
-        .copied()
-        .collect()
+    let variables = found
+        .programs()
+        .flat_map(|program| &profile.programs[&program].variables);
+    variables.copied().collect()
 }
 
 /// Returns the lowest and the highest step of the operation, of the steps whose calls agree most
@@ -185,7 +180,7 @@ fn variables(profile: &Profile, found: &FoundOperation) -> BTreeSet<i64> {
 fn window(profile: &Profile, found: &FoundOperation) -> Option<(usize, usize)> {
     let mut steps: Vec<(usize, usize)> = Vec::new();
     for (index, step) in profile.steps.iter().enumerate() {
-        if found.programs.contains(&step.program) {
+        if found.programs().any(|program| program == step.program) {
             let calls = calls_above(profile, index);
             steps.push((index, common_end(&calls, &found.call_path)));
         }

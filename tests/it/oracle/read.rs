@@ -201,34 +201,66 @@ fn programs(
     programs.collect()
 }
 
+/// The tables of programs with regions: the kind of a program, its table, the column that the program
+/// refers to, and the column with the regions.
+const REGIONS: [[&str; 4]; 7] = [
+    [
+        "DoExchange",
+        "program_type_do_exchange",
+        "id",
+        "source_regions_id",
+    ],
+    [
+        "DoExchange",
+        "program_type_do_exchange",
+        "id",
+        "destination_regions_id",
+    ],
+    [
+        "GlobalExchange",
+        "program_type_global_exchange",
+        "id",
+        "source_regions_id",
+    ],
+    [
+        "GlobalExchange",
+        "program_type_global_exchange",
+        "id",
+        "destination_regions_id",
+    ],
+    [
+        "StreamCopyMid",
+        "host_exchange_from_host",
+        "stream_copy_mid_id",
+        "regions_id",
+    ],
+    [
+        "StreamCopyMid",
+        "host_exchange_to_host",
+        "stream_copy_mid_id",
+        "regions_id",
+    ],
+    [
+        "CodeCopy",
+        "program_type_code_copy",
+        "id",
+        "destination_regions_id",
+    ],
+];
+
 /// Returns the variables of regions, by program (docs/model.md, "Operations").
 fn region_variables(database: &Database) -> HashMap<i64, Vec<i64>> {
-    let of = |kind: &str, table: &str, columns: &[&str]| -> Vec<(i64, i64)> {
-        let key = match table.starts_with("host_exchange") {
-            true => "stream_copy_mid_id",
-            false => "id",
-        };
-        let column = |column: &&str| {
-            database.pairs(&format!(
-                "SELECT p.id, r.var_id FROM programs p
-                 JOIN program_types t ON t.id = p.variant AND t.name = '{kind}'
-                 JOIN {table} x ON x.{key} = p.variant_index
-                 JOIN exchange_regions r ON r.id = x.{column}"
-            ))
-        };
-        columns.iter().flat_map(column).collect()
-    };
-    let both = ["source_regions_id", "destination_regions_id"];
-    let all = [
-        of("DoExchange", "program_type_do_exchange", &both),
-        of("GlobalExchange", "program_type_global_exchange", &both),
-        of("StreamCopyMid", "host_exchange_from_host", &["regions_id"]),
-        of("StreamCopyMid", "host_exchange_to_host", &["regions_id"]),
-        of("CodeCopy", "program_type_code_copy", &both[1..]),
-    ];
     let mut regions: HashMap<i64, Vec<i64>> = HashMap::new();
-    for (program, variable) in all.into_iter().flatten() {
-        regions.entry(program).or_default().push(variable);
+    for [kind, table, key, column] in REGIONS {
+        let variables = database.pairs(&format!(
+            "SELECT p.id, r.var_id FROM programs p
+             JOIN program_types t ON t.id = p.variant AND t.name = '{kind}'
+             JOIN {table} x ON x.{key} = p.variant_index
+             JOIN exchange_regions r ON r.id = x.{column}"
+        ));
+        for (program, variable) in variables {
+            regions.entry(program).or_default().push(variable);
+        }
     }
     regions
 }

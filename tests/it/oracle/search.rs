@@ -6,95 +6,126 @@ use std::ops::Range;
 use super::Oracle;
 use super::memory::Stage;
 
+/// A split: the positions of each stage in the layer order.
+pub type Split = Vec<Range<usize>>;
+
+/// Returns all splits into at most `ipus` stages.
+pub fn splits(positions: usize, ipus: usize) -> impl Iterator<Item = Split> {
+    let all = (0_u32..1 << (positions - 1)).filter(move |bits| (bits.count_ones() as usize) < ipus);
+    all.map(move |bits| {
+        let is_cut = |cut: &usize| bits >> (cut - 1) & 1 == 1;
+        let mut start = 0;
+        let ends = (1..positions).filter(is_cut).chain([positions]);
+        ends.map(|end| std::mem::replace(&mut start, end)..end)
+            .collect()
+    })
+}
+
+/// Returns all ranges of positions.
+pub fn ranges(positions: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..positions).flat_map(move |start| (start + 1..=positions).map(move |end| start..end))
+}
+
+/// The numbers by which splits are compared.
+pub struct Numbers {
+    pub positions: usize,
+    /// Bytes on the fullest tile of each range of positions.
+    pub peaks: HashMap<Range<usize>, u64>,
+    /// Bytes over the cut after each position.
+    pub cut_bytes: Vec<u64>,
+    /// Cycles of a micro-batch by position, without updates and recomputation.
+    pub cycles: Option<Vec<u64>>,
+}
+
+impl Numbers {
+    /// Returns the numbers of a split by which `objective` compares, and the ends of its stages.
+    pub fn rank(&self, objective: &str, stages: &[Range<usize>]) -> (Vec<u128>, Vec<usize>) {
+        let peaks = || stages.iter().map(|stage| u128::from(self.peaks[stage]));
+        let peak = peaks().max().expect("a stage");
+        let count = stages.len() as u128;
+        let squares: u128 = peaks().map(|peak| peak * peak).sum();
+        let cuts = stages[1..].iter();
+        let cut_bytes = cuts.map(|after| u128::from(self.cut_bytes[after.start - 1]));
+        let cut_bytes: u128 = cut_bytes.sum();
+        let slowest: u128 = self.cycles.as_ref().map_or(0, |cycles| {
+            let of = |stage: &Range<usize>| -> u64 { cycles[stage.clone()].iter().sum() };
+            stages.iter().map(of).max().expect("a stage").into()
+        });
+        let numbers = match objective {
+            "peak" => vec![peak, count, slowest, squares, cut_bytes],
+            "fewest" => vec![count, peak, slowest, squares, cut_bytes],
+            "communication" => vec![cut_bytes, peak, count, slowest, squares],
+            "cycles" => vec![slowest, peak, count, squares, cut_bytes],
+            other => panic!("{other}"),
+        };
+        (numbers, stages.iter().map(|stage| stage.end).collect())
+    }
+
+    /// Returns the best split within `limits` (by IPU) that is allowed.
+    pub fn best(
+        &self,
+        objective: &str,
+        limits: &[u64],
+        is_allowed: impl Fn(&[Range<usize>]) -> bool,
+    ) -> Option<Split> {
+        let fits = |stages: &Split| {
+            let mut stages = stages.iter().zip(limits);
+            stages.all(|(stage, &limit)| self.peaks[stage] <= limit)
+        };
+        let splits = splits(self.positions, limits.len());
+        let allowed = splits.filter(|stages| fits(stages) && is_allowed(stages));
+        allowed.min_by_key(|stages| self.rank(objective, stages))
+    }
+}
+
 /// The result of the greedy search.
 pub struct Greedy {
-    pub stages: Vec<Range<usize>>,
+    pub stages: Split,
     pub proportion: f64,
     pub min_layers: usize,
     pub fits: bool,
 }
 
-/// Every range of the layer order as a stage, and the bytes over every cut.
+/// Every range of the layer order as a stage.
 pub struct Ranges {
-    stages: HashMap<(usize, usize), Stage>,
-    /// Bytes over each boundary between neighbours.
-    cut_bytes: Vec<u64>,
-    /// Cycles of a micro-batch by layer; 0 if the profile has none.
-    cycles: Vec<u64>,
-    layers: usize,
+    stages: HashMap<Range<usize>, Stage>,
+    numbers: Numbers,
 }
 
 impl Ranges {
+    /// Computes all ranges; `cycles` are by layer, 0 if the profile has none.
     pub fn of(oracle: &Oracle, cycles: Vec<u64>) -> Self {
-        let count = oracle.layer_count();
-        let mut stages = HashMap::new();
-        for from in 0..count {
-            for to in from + 1..=count {
-                let stage = oracle.stage(&oracle.members(from..to));
-                stages.insert((from, to), stage);
-            }
-        }
+        let positions = oracle.layer_count();
+        let stage = |range: Range<usize>| (range.clone(), oracle.stage(&oracle.members(range)));
+        let stages: HashMap<_, _> = ranges(positions).map(stage).collect();
+        let peaks = stages.iter();
+        let peaks = peaks.map(|(range, stage)| (range.clone(), stage.peak()));
         Self {
+            numbers: Numbers {
+                positions,
+                peaks: peaks.collect(),
+                cut_bytes: oracle.cut_bytes(),
+                cycles: Some(cycles),
+            },
             stages,
-            cut_bytes: oracle.cut_bytes(),
-            cycles,
-            layers: count,
         }
     }
 
     pub fn stage(&self, range: &Range<usize>) -> &Stage {
-        &self.stages[&(range.start, range.end)]
+        &self.stages[range]
     }
 
     /// Returns the bytes on the fullest tile of a range.
     pub fn peak(&self, range: &Range<usize>) -> u64 {
-        self.stage(range).peak()
+        self.numbers.peaks[range]
     }
 }
 
-/// The cost of a split; lower is better. Fields are compared in order.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Cost {
-    peak: u64,
-    stages: usize,
-    slowest: u64,
-    squares: u128,
-    cut_bytes: u64,
-    cuts: Vec<usize>,
-}
-
-/// Returns the best of all splits into at most `num_ipus` stages.
-pub fn best(ranges: &Ranges, num_ipus: usize) -> Vec<Range<usize>> {
-    let count = ranges.layers;
-    let inner = count - 1;
-    let splits = (0..1u32 << inner).map(|chosen| {
-        let cuts = (0..inner).filter(|cut| chosen & 1 << cut != 0);
-        cuts.map(|cut| cut + 1).collect::<Vec<usize>>()
-    });
-    let allowed = splits.filter(|cuts| cuts.len() < num_ipus);
-    let cost = |cuts: Vec<usize>| {
-        let stages = stages(&cuts, count);
-        let slowest = stages
-            .iter()
-            .map(|stage| ranges.cycles[stage.clone()].iter().sum());
-        let of_stages = || stages.iter().map(|stage| ranges.peak(stage));
-        Cost {
-            peak: of_stages().max().expect("a stage"),
-            stages: stages.len(),
-            slowest: slowest.max().expect("a stage"),
-            squares: of_stages().map(|peak| u128::from(peak).pow(2)).sum(),
-            cut_bytes: cuts.iter().map(|&cut| ranges.cut_bytes[cut - 1]).sum(),
-            cuts,
-        }
-    };
-    let best = allowed.map(cost).min().expect("a split");
-    stages(&best.cuts, count)
-}
-
-fn stages(cuts: &[usize], count: usize) -> Vec<Range<usize>> {
-    let starts = [0].into_iter().chain(cuts.iter().copied());
-    let ends = cuts.iter().copied().chain([count]);
-    starts.zip(ends).map(|(start, end)| start..end).collect()
+/// Returns the split with the lowest peak of all into at most `num_ipus` stages.
+pub fn best(ranges: &Ranges, num_ipus: usize) -> Split {
+    let limits = vec![u64::MAX; num_ipus];
+    let best = ranges.numbers.best("peak", &limits, |_| true);
+    best.expect("a split")
 }
 
 /// Runs "The original's search". The pseudo-layer counts as a layer.
@@ -121,18 +152,18 @@ pub fn greedy(ranges: &Ranges, num_ipus: usize, mem_per_tile: u64) -> Greedy {
 }
 
 /// Makes one attempt: returns its stages, and whether they contain every layer.
-fn fill(ranges: &Ranges, min_layers: usize, target: f64) -> (Vec<Range<usize>>, bool) {
-    let count = ranges.layers;
-    let overflows = |range: &Range<usize>| ranges.peak(range) as f64 > target;
+fn fill(ranges: &Ranges, min_layers: usize, target: f64) -> (Split, bool) {
+    let count = ranges.numbers.positions;
+    let overflows = |range: Range<usize>| ranges.peak(&range) as f64 > target;
     let mut stages = Vec::new();
     let mut start = 0;
     while start < count {
         let left = count - start;
         let mut layers = if left < min_layers { 1 } else { min_layers };
-        if overflows(&(start..start + layers)) {
+        if overflows(start..start + layers) {
             return (stages, false);
         }
-        while layers < left && !overflows(&(start..start + layers + 1)) {
+        while layers < left && !overflows(start..start + layers + 1) {
             layers += 1;
         }
         stages.push(start..start + layers);

@@ -13,7 +13,7 @@ mod subject;
 mod updates;
 mod whole;
 
-use crate::support::each;
+use crate::support::{Checking, each};
 use subject::{Kind, Subject};
 
 /// Each model is built once for all checks.
@@ -21,6 +21,7 @@ use subject::{Kind, Subject};
 fn models_have_what_was_recorded_and_planted() {
     let found = each(&Subject::all(), |kind| {
         let subject = kind.subject();
+        let _checking = Checking(&subject.name);
         whole::check(&subject);
         subject.programs_have_one_owner();
         if !matches!(kind, Kind::Sample(_)) {

@@ -12,7 +12,7 @@ pub fn check(subject: &Subject) -> Vec<Pass> {
     let is_training = passes.any(|pass| pass == "backward");
     // Contexts of plain Poplar do not tell the backward pass.
     let is_told = is_training && !name.contains("--framework poplar ");
-    assert_eq!(model.backward_start.is_some(), is_told, "{name}");
+    assert_eq!(model.backward_start.is_some(), is_told);
     let mut found = Vec::new();
     for operation in model.operations.iter().filter(|_| is_told) {
         let uid = model.operation_groups[operation.group as usize].uid;
@@ -29,10 +29,7 @@ pub fn check(subject: &Subject) -> Vec<Pass> {
             _ => false,
         };
         let (found_pass, operation) = (operation.pass, &operation.name);
-        assert!(
-            is_right,
-            "{name}: {operation} is {found_pass:?}, not {pass}"
-        );
+        assert!(is_right, "{operation} is {found_pass:?}, not {pass}");
         found.push(found_pass);
     }
     found

@@ -121,20 +121,20 @@ impl Subject {
     /// a group's bytes are the bytes of its programs. `src/memory/tests/no_double_count.rs` checks
     /// that a stage counts each group and each variable once.
     pub fn programs_have_one_owner(&self) {
-        let Self { name, model, .. } = self;
+        let model = &self.model;
         let mut seen = HashSet::new();
         let mut owned = vec![[0u64; 2]; model.operation_groups.len()];
         for program in &model.programs {
-            assert!(seen.insert(program.id), "{name}: program {}", program.id);
+            assert!(seen.insert(program.id), "program {}", program.id);
             let Some(group) = program.group else { continue };
             let is_exchange = program.kind == OwnedKind::DoExchange;
             owned[group as usize][usize::from(is_exchange)] += program.bytes;
         }
         for (group, owned) in model.operation_groups.iter().zip(owned) {
             let bytes = [&group.code.vertex_state, &group.code.exchange_code];
-            assert_eq!(bytes.map(|bytes| bytes.total()), owned, "{name}: {group:?}");
+            assert_eq!(bytes.map(|bytes| bytes.total()), owned, "{group:?}");
         }
-        assert!(!seen.is_empty(), "{name}: no programs");
+        assert!(!seen.is_empty(), "no programs");
     }
 }
 

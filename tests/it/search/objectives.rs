@@ -1,9 +1,10 @@
 //! Answers of the command to objectives and constraints, against all splits of the fixtures tried
 //! one by one. There is no schedule, so that a range needs the same bytes wherever it is.
 
-use super::facts::{Facts, Split};
+use super::facts::Facts;
+use crate::oracle::search::Split;
 use crate::support::models::pairs;
-use crate::support::{DEFAULT_REGEX, FIXTURES, Run, cells, run_fixture};
+use crate::support::{DEFAULT_REGEX, FIXTURES, Run, run_fixture};
 use std::ops::Range;
 
 /// Runs the command; the lowest peak is the objective if there is no other one.
@@ -42,7 +43,7 @@ fn every_objective_finds_the_best_of_all_splits() {
     for (fixture, &(objective, &ipus)) in pairs(&FIXTURES, &questions, 5) {
         let facts = Facts::known(fixture);
         let options = format!("--objective={objective} --num-ipus={ipus}");
-        if *objective == "cycles" && facts.cycles.is_none() {
+        if *objective == "cycles" && facts.numbers.cycles.is_none() {
             let run = run(fixture, &format!("--solve {options}"));
             run.exits(2).says("profiler.includeCycleEstimates");
             continue;
@@ -85,55 +86,5 @@ fn orders_and_limits_by_ipu_are_obeyed_at_the_lowest_price() {
         let list = limits.map(|limit| limit.to_string()).join(",");
         let best = facts.best("peak", &limits, |_| true);
         compare(fixture, &facts, &format!("--mem-per-tile={list}"), best);
-    }
-}
-
-#[test]
-fn a_sweep_has_the_best_split_for_each_number_of_ipus() {
-    for fixture in FIXTURES {
-        let facts = Facts::known(fixture);
-        let run = run(fixture, "--sweep --num-ipus=7");
-        let rows = cells(&run.exits(0).out, '\t');
-        assert_eq!(rows.len(), 8, "{fixture}");
-        for (ipus, row) in (1..).zip(&rows[1..]) {
-            let fitting = facts.lowest(ipus, facts.limit);
-            let fits = if fitting.is_some() { "yes" } else { "no" };
-            let best = fitting.or_else(|| facts.lowest(ipus, u64::MAX));
-            let (numbers, _) = facts.rank("peak", &best.expect("a split"));
-            let [peak, stages, cut_bytes] = [0, 1, 4].map(|at| numbers[at].to_string());
-            assert_eq!(
-                [&row[1], &row[2], &row[4], &row[6]],
-                [fits, &peak, &cut_bytes, &stages]
-            );
-        }
-    }
-}
-
-#[test]
-fn a_given_split_is_judged_without_a_search() {
-    let facts = Facts::known("poplar-mlp");
-    let with = |options: &str| run_fixture("poplar-mlp", &format!("--num-ipus=3 -q {options}"));
-    let run = with("--solve --check-splits=1,2");
-    let stages = facts.stages(&run.report());
-    assert_eq!(stages, [0..3, 3..4, 4..7]);
-    let fits = stages.iter().all(|stage| facts.peaks[stage] <= facts.limit);
-    run.exits(i32::from(!fits));
-    assert_eq!(with("--solve --layers-per-ipu=[2,1,2]").out, run.out);
-    run_fixture("poplar-mlp", "--check-splits=1,2 --cut-after=0")
-        .exits(1)
-        .says("breaks --cut-after 0");
-}
-
-#[test]
-fn auto_takes_the_fewest_ipus() {
-    for fixture in FIXTURES {
-        let facts = Facts::known(fixture);
-        let fewest =
-            (1..=facts.positions.len()).find(|&ipus| facts.lowest(ipus, facts.limit).is_some());
-        let run = run_fixture(fixture, "--solve --num-ipus=auto -q --schedule=none");
-        match fewest {
-            Some(fewest) => assert_eq!(facts.stages(&run.report()).len(), fewest, "{fixture}"),
-            None => drop(run.exits(1)),
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Answers of the command with a schedule, against all splits of a fixture tried one by one: the
 //! memory of a stage depends on the number of stages after it.
 
-use super::facts::splits;
 use super::{TRAINING, peaks, report, stages};
+use crate::oracle::search::splits;
 use crate::support::models::share;
 use crate::support::{debug, profile, root};
 use popliner::analysis::{Analysis, Request};

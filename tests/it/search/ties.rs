@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::facts::{Facts, Split};
+use super::facts::Facts;
+use crate::oracle::search::Split;
 use crate::support::models::{generate, share};
 use crate::support::{Run, Words, popliner};
-use popliner::model::{OutOn, PlacementOptions, Untied};
+use popliner::model::{PlacementOptions, Untied};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -98,61 +99,6 @@ fn embedding_and_head_that_share_a_weight_are_on_the_first_ipu() {
 }
 
 #[test]
-fn untied_weights_are_free() {
-    each("ends", |model| {
-        let facts = model.untied();
-        assert!(facts.ties.is_empty() && facts.positions.out().is_some());
-        let (stages, report, _) = model.solved(&facts, "--untie=all");
-        assert_eq!(Some(&stages), facts.lowest(4, facts.limit).as_ref());
-        let weight = &report["tied_weights"][0];
-        assert_eq!(weight["untied"], true);
-        assert_eq!(weight["stages"], json!([0, stages.len() - 1]));
-        let name = text(&weight["weight"]);
-        let by_name = [format!("--untie={name}")];
-        assert_eq!(model.solved(&facts, &by_name).0, stages);
-        model
-            .run(&["--untie=none of these"])
-            .exits(2)
-            .says(&format!(
-                "--untie: there is no tied weight none of these; name one of {name}"
-            ));
-    });
-}
-
-#[test]
-fn out_on_the_last_ipu_with_the_weight_of_in_leaves_one_stage() {
-    each("ends", |model| {
-        let facts = model.with(PlacementOptions {
-            out_on: OutOn::Last,
-            ..PlacementOptions::default()
-        });
-        let whole = facts.positions.len();
-        assert_eq!(facts.ties, [(0, whole - 1)]);
-        let free = model.untied();
-        let needed = free.lowest(4, u64::MAX).expect("a split");
-        let peak = free.rank("peak", &needed).0[0] as u64;
-        assert!(peak < facts.peaks[&(0..whole)]);
-        let options = format!("--out-on=last --mem-per-tile={peak}");
-        let (stages, report, run) = model.solved(&facts, &options);
-        run.exits(1);
-        assert_eq!(stages, std::slice::from_ref(&(0..whole)));
-        let refusal = &report["refusal"];
-        let name = text(&report["tied_weights"][0]["weight"]);
-        let kept = text(&refusal["kept_together"][0]);
-        let ways_out = "a weight is on one IPU, unless --out-on first or --untie ";
-        let begins = kept.starts_with(&format!("weight {name} ("));
-        assert!(begins && kept.contains(ways_out), "{kept}");
-        run.says(ways_out);
-        let relaxation = &refusal["relaxations"][0];
-        assert_eq!(relaxation["weights"], json!([name]));
-        assert_eq!(free.stages(&relaxation["stages"]), needed);
-        let clash = model.run("--out-on=last --cut-after=2");
-        let begin = format!("--cut-after 2 clashes with weight {name} (");
-        clash.exits(2).says(&begin).says(ways_out);
-    });
-}
-
-#[test]
 fn layers_that_share_a_weight_stay_together() {
     each("layers", |model| {
         let facts = model.tied();
@@ -187,9 +133,9 @@ fn a_weight_that_stands_in_the_way_is_named() {
         let (facts, free) = (model.tied(), model.untied());
         let ipus = facts.positions.len();
         let needed = free.lowest(ipus, u64::MAX).expect("a split");
-        let peak = free.rank("peak", &needed).0[0] as u64;
+        let peak = free.peak_of(&needed);
         let (first, last) = facts.ties[0];
-        assert!(facts.peaks[&(first..last + 1)] > peak, "the tie is free");
+        assert!(facts.peak(&(first..last + 1)) > peak, "the tie is free");
         let options = format!("--num-ipus={ipus} --mem-per-tile={peak} --export-json=-");
         let run = model.run(&options);
         let report = run.exits(1).report();

@@ -27,7 +27,7 @@ use popliner::profile::Profile;
 use popliner::profile::encoding::Runs;
 
 pub use finish::{finish, finish_unread, piped, try_finish};
-pub use run::Run;
+pub use run::{Checking, Run};
 pub use skipped::skip;
 pub use words::{Words, cases};
 

@@ -100,24 +100,15 @@ fn sized(
     seed: u64,
     random: &mut Random,
 ) -> Vec<String> {
-    let options = [
-        ("--framework", framework.to_string()),
-        ("--mode", mode.to_string()),
-        ("--outlined", outlined.to_string()),
-        ("--layers", (1 + random.below(6)).to_string()),
-        ("--tiles", (4 + random.below(4)).to_string()),
-        ("--vars-per-layer-tile", (1 + random.below(6)).to_string()),
-        (
-            "--bytes-per-layer-tile",
-            (40_000 + 50_000 * random.below(7)).to_string(),
-        ),
-        ("--seed", seed.to_string()),
-        ("--page-size", "1024".to_string()),
-    ];
-    let options = options.into_iter();
-    options
-        .flat_map(|(name, value)| [name.to_string(), value])
-        .collect()
+    let (layers, tiles) = (1 + random.below(6), 4 + random.below(4));
+    let variables = 1 + random.below(6);
+    let bytes = 40_000 + 50_000 * random.below(7);
+    let options = format!(
+        "--framework {framework} --mode {mode} --outlined {outlined} --layers {layers} \
+         --tiles {tiles} --vars-per-layer-tile {variables} --bytes-per-layer-tile {bytes} \
+         --seed {seed} --page-size 1024"
+    );
+    options.split(' ').map(String::from).collect()
 }
 
 /// Writes the model of these options into a folder, and returns both files.

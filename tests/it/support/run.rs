@@ -1,5 +1,7 @@
 //! A finished run, and checks of it. Each check returns the run, so that several follow each other.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 
 /// How a run ended, and its output. All of it is printed if a check fails.
@@ -72,6 +74,17 @@ impl Run {
         match values.next() {
             Some(Ok(report)) => report,
             other => panic!("{}: {other:?} in {self:?}", self.of),
+        }
+    }
+}
+
+/// A subject of checks, which is printed if one of them fails before the end of its scope.
+pub struct Checking<T: Display>(pub T);
+
+impl<T: Display> Drop for Checking<T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("checking {}", self.0);
         }
     }
 }

@@ -6,10 +6,10 @@
 mod case;
 
 use crate::support::models::seeds;
-use crate::support::{each, run_fixture};
+use crate::support::{Checking, each};
 use case::Case;
 use popliner::model::CodeKind;
-use popliner::report::{Fit, MatchedBy, Report, TileParts};
+use popliner::report::{Fit, MatchedBy, TileParts};
 use synthesize::pipeline::{LoweredVariables, ProfileForm, StageTruth};
 
 /// Number of models to draw. Models whose backward pass is unknown are left out.
@@ -30,6 +30,7 @@ fn compiled_pipelines_are_read_and_compared() {
 }
 
 fn check(case: &Case) {
+    let _checking = Checking(case);
     let fit = case.compiled.fit();
     every_tile_of_every_ipu_has_what_was_planted(case, &fit);
     the_prediction_lacks_what_was_planted(case, &fit);
@@ -47,57 +48,45 @@ fn every_tile_of_every_ipu_has_what_was_planted(case: &Case, fit: &Fit) {
     let recorded: Vec<u64> = tiles.map(|tile| tile.total).collect();
     let truth = &compiled.truth.stages;
     let planted = truth.iter().flat_map(|stage| stage.tiles.iter().copied());
-    assert_eq!(recorded, planted.collect::<Vec<u64>>(), "{case}");
-    assert_eq!(compiled.profile.warnings, [], "{case}");
-    assert_eq!(fit.ipus.len(), truth.len(), "{case}");
+    assert_eq!(recorded, planted.collect::<Vec<u64>>());
+    assert_eq!(compiled.profile.warnings, []);
+    assert_eq!(fit.ipus.len(), truth.len());
     for (ipu, truth) in truth.iter().enumerate() {
-        check_ipu(case, fit, ipu, truth);
+        check_ipu(fit, ipu, truth);
     }
     let over = |stage: &StageTruth| stage.tiles.iter().any(|&bytes| bytes > fit.limit);
-    assert_eq!(fit.fits, !truth.iter().any(over), "{case}");
+    assert_eq!(fit.fits, !truth.iter().any(over));
 }
 
-fn check_ipu(case: &Case, fit: &Fit, ipu: usize, truth: &StageTruth) {
+fn check_ipu(fit: &Fit, ipu: usize, truth: &StageTruth) {
     let ipu_fit = &fit.ipus[ipu];
     let fullest = truth.tiles.iter().copied().max().expect("tiles");
-    let tile = truth
-        .tiles
-        .iter()
-        .position(|&bytes| bytes == fullest)
-        .expect("the fullest");
+    let tile = truth.tiles.iter().position(|&bytes| bytes == fullest);
+    let tile = tile.expect("the fullest");
     let found = &ipu_fit.fullest_tile;
-    assert_eq!(
-        (found.bytes, found.tile_of_ipu as usize),
-        (fullest, tile),
-        "{case}"
-    );
+    assert_eq!((found.bytes, found.tile_of_ipu as usize), (fullest, tile));
     assert_eq!(
         found.tile,
-        ipu_fit.ipu * fit.tiles_per_ipu + found.tile_of_ipu,
-        "{case}"
+        ipu_fit.ipu * fit.tiles_per_ipu + found.tile_of_ipu
     );
-    assert_eq!(ipu_fit.total, truth.tiles.iter().sum::<u64>(), "{case}");
+    assert_eq!(ipu_fit.total, truth.tiles.iter().sum::<u64>());
     let over = truth
         .tiles
         .iter()
         .filter(|&&bytes| bytes > fit.limit)
         .count();
-    assert_eq!(ipu_fit.tiles_over as usize, over, "{case}");
-    assert_eq!(
-        found.parts,
-        parts(truth, tile),
-        "{case}: IPU {ipu}, tile {tile}"
-    );
-    assert_eq!(found.parts.total(), fullest, "{case}");
+    assert_eq!(ipu_fit.tiles_over as usize, over);
+    assert_eq!(found.parts, parts(truth, tile), "IPU {ipu}, tile {tile}");
+    assert_eq!(found.parts.total(), fullest);
     let named = ipu_fit.named.expect("names");
-    assert_eq!(named.stashed, truth.stash.iter().sum::<u64>(), "{case}");
+    assert_eq!(named.stashed, truth.stash.iter().sum::<u64>());
     let sums = ipu_fit.categories.iter();
     let category = |wanted: &str| {
         let found = sums.clone().find(|sum| sum.name == wanted);
         found.map_or(0, |sum| sum.all_tiles)
     };
     let planted: u64 = truth.planted.global_exchange.iter().sum();
-    assert_eq!(category("globalExchangeCode"), planted, "{case}");
+    assert_eq!(category("globalExchangeCode"), planted);
 }
 
 /// Returns the planted bytes of a tile, by part.
@@ -130,7 +119,7 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
     let plain = ProfileForm::PLAIN;
     for lowered in [LoweredVariables::Empty, LoweredVariables::Missing] {
         let blind = case.compiled_as(ProfileForm { lowered, ..plain }).fit();
-        assert_eq!((blind.variables, blind.has_names), (None, false), "{case}");
+        assert_eq!((blind.variables, blind.has_names), (None, false));
         for (ipu, whole) in blind.ipus.iter().zip(&fit.ipus) {
             let (tile, whole) = (&ipu.fullest_tile, &whole.fullest_tile);
             let parts = TileParts {
@@ -139,10 +128,10 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
                 accumulators: 0,
                 ..whole.parts
             };
-            assert_eq!((tile.bytes, tile.parts), (whole.bytes, parts), "{case}");
+            assert_eq!((tile.bytes, tile.parts), (whole.bytes, parts));
         }
         let against = case.against(&case.prediction, &blind);
-        assert_eq!(against.cut_elsewhere, None, "{case}");
+        assert_eq!(against.cut_elsewhere, None);
     }
     for lists_replicas in [false, true] {
         let replicas = 2;
@@ -154,20 +143,12 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
         let of_replicas = case.compiled_as(form).fit();
         let listed = if lists_replicas { 2 } else { 1 };
         let counts = (of_replicas.replicas, of_replicas.listed_replicas);
-        assert_eq!(counts, (replicas, listed), "{case}");
-        assert_eq!(
-            of_replicas.ipus.len(),
-            listed as usize * fit.ipus.len(),
-            "{case}"
-        );
+        assert_eq!(counts, (replicas, listed));
+        assert_eq!(of_replicas.ipus.len(), listed as usize * fit.ipus.len());
         let totals = |fit: &Fit| -> Vec<u64> { fit.ipus.iter().map(|ipu| ipu.total).collect() };
-        assert_eq!(
-            totals(&of_replicas),
-            totals(fit).repeat(listed as usize),
-            "{case}"
-        );
+        assert_eq!(totals(&of_replicas), totals(fit).repeat(listed as usize));
         let against = case.against(&case.prediction, &of_replicas);
-        assert_eq!(against, case.against(&case.prediction, fit), "{case}");
+        assert_eq!(against, case.against(&case.prediction, fit));
     }
     let executed = case.compiled_as(ProfileForm {
         execution: true,
@@ -175,37 +156,33 @@ fn other_forms_say_the_same(case: &Case, fit: &Fit) {
     });
     let cycles = executed.truth.stages.iter().map(|stage| Some(stage.cycles));
     let found = executed.fit().ipus.into_iter().map(|ipu| ipu.cycles);
-    assert!(found.eq(cycles), "{case}");
+    assert!(found.eq(cycles));
 }
 
 fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
     let against = case.against(&case.prediction, fit);
-    assert_eq!(against.cut_elsewhere, None, "{case}");
-    assert_eq!(against.stages.len(), fit.ipus.len(), "{case}");
+    assert_eq!(against.cut_elsewhere, None);
+    assert_eq!(against.stages.len(), fit.ipus.len());
     for (stage, truth) in against.stages.iter().zip(&case.compiled.truth.stages) {
-        assert_eq!(stage.stage, stage.ipu, "{case}");
+        assert_eq!(stage.stage, stage.ipu);
         let tile = fit.ipus[stage.ipu as usize].fullest_tile.tile_of_ipu as usize;
         let planted = &truth.planted;
         let (predicted, recorded) = (stage.predicted_parts, stage.recorded_parts);
-        assert_eq!(recorded.total(), stage.recorded, "{case}");
-        assert_eq!(predicted.total(), stage.predicted, "{case}");
+        assert_eq!(recorded.total(), stage.recorded);
+        assert_eq!(predicted.total(), stage.predicted);
         let difference = stage.recorded as i64 - stage.predicted as i64;
-        assert_eq!(stage.difference, difference, "{case}");
-        assert_eq!(
-            stage.part_differences().iter().sum::<i64>(),
-            difference,
-            "{case}"
-        );
+        assert_eq!(stage.difference, difference);
+        assert_eq!(stage.part_differences().iter().sum::<i64>(), difference);
         let global = (
             predicted.global_exchange_code,
             recorded.global_exchange_code,
         );
-        assert_eq!(global, (0, planted.global_exchange[tile]), "{case}");
+        assert_eq!(global, (0, planted.global_exchange[tile]));
         // Each side has the host exchange code of its own fullest tile.
         let host = case.host_exchange_on(case.predicted_tile(stage.stage as usize));
-        assert_eq!(predicted.host_exchange_code, host, "{case}");
+        assert_eq!(predicted.host_exchange_code, host);
         let host = case.host_exchange_on(tile) + planted.host_exchange[tile];
-        assert_eq!(recorded.host_exchange_code, host, "{case}");
+        assert_eq!(recorded.host_exchange_code, host);
     }
 }
 
@@ -213,8 +190,8 @@ fn other_cuts_are_recognised(case: &Case, other: &[u32], fit: &Fit) {
     let against = case.against(&case.prediction, fit);
     let cut = against.cut_elsewhere.as_ref();
     let is_seen = against.matched_by == MatchedBy::Layers || other.len() != case.cuts.len();
-    assert_eq!(cut.is_some(), is_seen, "{case}");
-    assert_eq!(against.reserve.is_none(), is_seen, "{case}");
+    assert_eq!(cut.is_some(), is_seen);
+    assert_eq!(against.reserve.is_none(), is_seen);
 }
 
 /// If each IPU has exactly the memory that its compiled stage needs, the stage that lacks the most
@@ -229,45 +206,4 @@ fn the_reserve_covers_what_was_recorded(case: &Case, fit: &Fit) {
     let free = split.stages.iter().map(|stage| stage.fullest_tile.free);
     let most = free.max().expect("stages");
     assert!(most == 0 || reserve == 0 && most < 0, "{case}: {most}");
-}
-
-/// Only the stage that lacks the most is near its limit. The prediction with the reserve fits
-/// exactly where the compilation does; with a byte less reserve, it fits where the compilation does
-/// not.
-#[test]
-fn with_the_reserve_the_prediction_fits_where_the_compilation_does() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("prediction.json").display().to_string();
-    let predict = format!("--layers-per-ipu=1,2,2,1 -q --export-json={path}");
-    run_fixture("training-pipeline", &predict).exits(0);
-    let compare = format!("--fit -q --against={path} --export-json=-");
-    let report = run_fixture("training-pipelined", &compare).report();
-    let report: Report = serde_json::from_value(report).expect("a report");
-    let limit = report.memory.limit;
-    let against = report
-        .fit
-        .and_then(|fit| fit.against)
-        .expect("a comparison");
-    let reserve = against.reserve.expect("the same cuts");
-    let worst = against.stages.iter().find(|stage| stage.reserve == reserve);
-    let worst = worst.expect("a stage");
-    assert!(reserve > 0);
-    for memory in [worst.recorded, worst.recorded - 1] {
-        let stages = against.stages.iter();
-        let memories = stages.map(|stage| match stage.ipu == worst.ipu {
-            true => memory.to_string(),
-            false => (limit + reserve).to_string(),
-        });
-        let memories = memories.collect::<Vec<_>>().join(",");
-        let memories = format!("-q --mem-per-tile={memories}");
-        let code = |reserve: u64| {
-            let split = "--layers-per-ipu=1,2,2,1 --recompute=stage";
-            let options = format!("{split} {memories} --reserve={reserve}");
-            run_fixture("training-pipeline", &options).code
-        };
-        let compiled = run_fixture("training-pipelined", &format!("--fit {memories}"));
-        assert_eq!(compiled.code, i32::from(memory < worst.recorded));
-        assert_eq!(code(reserve), compiled.code, "{memory}");
-        assert_eq!(code(reserve - 1), 0, "{memory}");
-    }
 }

@@ -91,7 +91,7 @@ impl Errors {
             });
             Self {
                 stages: stages.collect(),
-                labels: [case.labels(), trained.drawn.labels.clone()].concat(),
+                labels: [case.labels(), trained.drawn.labels()].concat(),
                 recompute: case.options.recompute,
                 most_over: super::most_over(case),
                 name,

@@ -6,18 +6,38 @@ use crate::support::graph_file;
 use crate::support::models::{Random, pairs};
 
 /// A drawn model.
-#[derive(Default)]
 pub struct Drawn {
     /// Options of the generator.
     pub options: Vec<String>,
-    /// Features of the model, which explain errors.
-    pub labels: Vec<String>,
 }
 
 impl Drawn {
     /// Returns the model's name in failures.
     pub fn name(&self) -> String {
         self.options.join(" ")
+    }
+
+    /// Returns the features of the model, which explain errors: its options without numbers.
+    pub fn labels(&self) -> Vec<String> {
+        let options = self.name();
+        let options = options.split("--").skip(1).map(str::trim);
+        let label = |option: &str| {
+            let (name, value) = option.split_once(' ').unwrap_or((option, ""));
+            let file = Path::new(value).file_name().unwrap_or_default();
+            let is_size = [
+                "layers",
+                "tiles",
+                "bytes-per-layer-tile",
+                "seed",
+                "page-size",
+            ];
+            match name {
+                "graph" => Some(file.display().to_string()),
+                "gaps" | "compiler-made" => Some(name.to_string()),
+                _ => (!is_size.contains(&name)).then(|| option.to_string()),
+            }
+        };
+        options.filter_map(label).collect()
     }
 
     pub fn has(&self, option: &str) -> bool {
@@ -71,8 +91,6 @@ pub fn of_graph(seed: u64) -> Drawn {
     drawing.option("--tiles", 8);
     drawing.option("--seed", seed);
     drawing.option("--framework", framework);
-    drawing.label(framework);
-    drawing.label(graph);
     drawing.mode();
     drawing.drawn
 }
@@ -106,7 +124,6 @@ pub fn graph_in(file: &Path, framework: &str, mode: &str) -> Drawn {
             .chain(settings)
             .map(String::from)
             .collect(),
-        ..Drawn::default()
     }
 }
 
@@ -116,7 +133,6 @@ pub fn with_options(options: &str) -> Drawn {
     let options = size.split(' ').chain(options.split_whitespace());
     Drawn {
         options: options.map(str::to_string).collect(),
-        ..Drawn::default()
     }
 }
 
@@ -132,7 +148,9 @@ impl Drawing {
     fn new(seed: u64, salt: u64) -> Self {
         Self {
             random: Random(seed ^ salt),
-            drawn: Drawn::default(),
+            drawn: Drawn {
+                options: Vec::new(),
+            },
             framework: FRAMEWORKS[seed as usize % 4],
             is_training: false,
             optimisers: &OPTIMISERS,
@@ -144,22 +162,12 @@ impl Drawing {
         self.drawn.options.extend(options);
     }
 
-    fn flag(&mut self, name: &'static str) {
-        self.drawn.options.push(format!("--{name}"));
-        self.label(name);
-    }
-
     /// Sets a flag once in `times` times on average.
-    fn flag_once_in(&mut self, times: usize, name: &'static str) -> bool {
+    fn flag_once_in(&mut self, times: usize, name: &str) -> bool {
         let is_set = self.random.once_in(times);
-        if is_set {
-            self.flag(name);
-        }
+        let flag = is_set.then(|| format!("--{name}"));
+        self.drawn.options.extend(flag);
         is_set
-    }
-
-    fn label(&mut self, label: impl ToString) {
-        self.drawn.labels.push(label.to_string());
     }
 
     fn has_pairs(&self) -> bool {
@@ -176,24 +184,18 @@ impl Drawing {
         self.option("--seed", seed);
         self.option("--page-size", 4096);
         self.option("--framework", self.framework);
-        self.label(self.framework);
     }
 
     fn mode(&mut self) {
         self.is_training = !self.random.once_in(4);
         if !self.is_training {
-            self.label("inference");
             return;
         }
         self.option("--mode", "training");
-        if self.has_pairs() {
-            self.label("gradients without names");
-        }
         let optimiser = self.random.one_of(self.optimisers);
         let names = self.random.one_of(&["operation", "variable", "none"]);
         self.option("--optimiser", optimiser);
         self.option("--names", names);
-        self.label(format!("{optimiser}, names: {names}"));
         self.flag_once_in(3, "gradient-norm");
         // A fused optimiser with accumulators beside gradients and moments pairs moments with
         // weights in ways that the placement does not recognize yet.
@@ -208,7 +210,6 @@ impl Drawing {
         if outlined == "none" {
             return;
         }
-        self.label(format!("outlined, listed {outlined}"));
         if self.is_training {
             self.flag_once_in(2, "outline-backward");
         }
@@ -230,11 +231,9 @@ impl Drawing {
     fn ends(&mut self) {
         let ends = self.random.one_of(&["small", "medium", "large"]);
         self.option("--ends", ends);
-        self.label(format!("{ends} ends"));
         if self.shows_ties() && self.random.once_in(4) {
             let tied = self.random.one_of(&["ends", "layers"]);
             self.option("--tied", tied);
-            self.label(format!("tied: {tied}"));
         }
     }
 
@@ -248,12 +247,10 @@ impl Drawing {
         if self.random.once_in(2) {
             let percent = 1 + self.random.below(18);
             self.option("--gaps", percent);
-            self.label("gaps");
         }
         if self.random.once_in(3) {
             let part = 20 + self.random.below(100);
             self.option("--compiler-made", part);
-            self.label("compiler-made");
         }
     }
 }

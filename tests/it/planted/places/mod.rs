@@ -78,7 +78,7 @@ impl Errors {
         let memory = MemoryModel::new(&read.model, &read.placement).expect("memory");
         let errors = Self {
             name: format!("SEEDS={seed}..{}: {}", seed + 1, planted.drawn.name()),
-            labels: planted.drawn.labels.clone(),
+            labels: planted.drawn.labels(),
             ..Self::default()
         };
         // A tie may be missed.

@@ -138,7 +138,7 @@ fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
 fn every_feature_is_drawn_often() {
     let mut counts = BTreeMap::new();
     for seed in 0..320 {
-        for label in drawn::model(seed).labels {
+        for label in drawn::model(seed).labels() {
             *counts.entry(label).or_insert(0) += 1;
         }
     }
