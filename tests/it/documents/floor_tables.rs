@@ -5,8 +5,9 @@
 mod tables;
 
 use popliner::profile::{CompiledProfile, Profile, ProfileError, VariableLists};
-use rusqlite::{Connection, OpenFlags};
-use std::path::{Path, PathBuf};
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::LazyLock;
 use tables::{FIT, OPTIONAL, TABLES, all, of_fit};
 use tempfile::TempDir;
 
@@ -21,24 +22,28 @@ const COMPILED: &str = "fixtures/training-pipelined/profile.pop";
 
 type Tables = Vec<(&'static str, Vec<&'static str>)>;
 
-/// Writes a profile with only the tables and columns of the lists; `without` leaves out one column.
-fn reduced(directory: &TempDir, fixture: &str, without: Option<(&str, &str)>) -> PathBuf {
-    reduced_to(all(), directory, fixture, without)
+/// A column and its table.
+type Column = (&'static str, &'static str);
+
+/// Returns all columns of some tables.
+fn columns(tables: &[(&'static str, &'static [&'static str])]) -> Vec<Column> {
+    let tables = tables.iter();
+    let columns = tables.flat_map(|&(table, columns)| columns.iter().map(move |&c| (table, c)));
+    columns.collect()
 }
 
-fn reduced_to(
+/// Writes a profile with only these tables and columns; `without` leaves out one column. Reads it.
+fn reduced<T>(
     tables: Tables,
-    directory: &TempDir,
     fixture: &str,
-    without: Option<(&str, &str)>,
-) -> PathBuf {
+    without: Option<Column>,
+    read: impl Fn(&Path) -> T,
+) -> T {
+    let directory = TempDir::new().unwrap();
     let path = directory.path().join("reduced.pop");
-    let _ = std::fs::remove_file(&path);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let connection = Connection::open_with_flags(&path, flags).unwrap();
-    connection
-        .execute("ATTACH DATABASE ?1 AS whole", [fixture])
-        .unwrap();
+    let connection = Connection::open(&path).unwrap();
+    let attach = "ATTACH DATABASE ?1 AS whole";
+    connection.execute(attach, [fixture]).unwrap();
     // The file is read once and thrown away, for each column.
     let unsafely = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN";
     connection.execute_batch(unsafely).unwrap();
@@ -54,7 +59,7 @@ fn reduced_to(
         connection.execute_batch(&sql).unwrap();
     }
     connection.execute_batch("COMMIT").unwrap();
-    path
+    read(&path)
 }
 
 /// Returns the members of each list. The number of their stretches in memory depends on how threads
@@ -82,18 +87,35 @@ fn dump(profile: &Profile) -> String {
     )
 }
 
+/// Reads a fixture without one column.
+fn without(fixture: &str, column: Option<Column>) -> Result<String, ProfileError> {
+    reduced(all(), fixture, column, |path| {
+        Profile::read(path).map(|profile| dump(&profile))
+    })
+}
+
+/// The content of two fixtures.
+static WHOLE: LazyLock<[(&str, String); 2]> = LazyLock::new(|| {
+    let whole = |fixture| dump(&Profile::read(Path::new(fixture)).unwrap());
+    [FIXTURE, EXECUTED].map(|fixture| (fixture, whole(fixture)))
+});
+
+/// Does the content depend on this column?
+fn matters(column: Column) -> bool {
+    let mut fixtures = WHOLE.iter();
+    fixtures.any(|(fixture, whole)| without(fixture, Some(column)).unwrap() != *whole)
+}
+
 #[test]
 fn the_library_reads_nothing_that_the_floor_leaves_out() {
-    let directory = TempDir::new().unwrap();
-    for fixture in [FIXTURE, EXECUTED] {
-        let whole = Profile::read(Path::new(fixture)).unwrap();
-        let reduced = Profile::read(&reduced(&directory, fixture, None)).unwrap();
-        assert!(dump(&whole) == dump(&reduced), "{fixture} differs");
+    for (fixture, whole) in &*WHOLE {
+        let is_equal = *whole == without(fixture, None).unwrap();
+        assert!(is_equal, "{fixture} differs");
     }
 }
 
-/// Columns that only name variables.
-const NAMES: [(&str, &str); 6] = [
+/// Columns that only name variables. Their tables are optional, but are read.
+const NAMES: [Column; 6] = [
     ("vars_info", "name_base_id"),
     ("vars_info", "unlowered_var_id"),
     ("vars_string_table", "id"),
@@ -104,45 +126,25 @@ const NAMES: [(&str, &str); 6] = [
 
 #[test]
 fn the_library_reads_all_that_the_floor_reads() {
-    let directory = TempDir::new().unwrap();
-    for &(table, columns) in TABLES {
-        for &column in columns {
-            let without = |fixture| reduced(&directory, fixture, Some((table, column)));
-            match Profile::read(&without(FIXTURE)) {
-                // Tables that only name variables are optional, but are read.
-                Ok(_) if NAMES.contains(&(table, column)) => {
-                    let differs = [FIXTURE, EXECUTED].into_iter().any(|fixture| {
-                        let whole = Profile::read(Path::new(fixture)).unwrap();
-                        dump(&Profile::read(&without(fixture)).unwrap()) != dump(&whole)
-                    });
-                    assert!(differs, "{table}.{column} is read for nothing");
-                }
-                Err(ProfileError::MissingColumn {
-                    table: in_table,
-                    column: missing,
-                    ..
-                }) => assert_eq!((in_table, missing), (table, column)),
-                other => panic!("without {table}.{column}: {:?}", other.map(|_| ())),
+    for column in columns(TABLES) {
+        match without(FIXTURE, Some(column)) {
+            Ok(_) if NAMES.contains(&column) => {
+                assert!(matters(column), "{column:?} is read for nothing");
             }
+            Err(ProfileError::MissingColumn {
+                table,
+                column: missing,
+                ..
+            }) => assert_eq!((table, missing), column),
+            other => panic!("without {column:?}: {:?}", other.map(|_| ())),
         }
     }
 }
 
 #[test]
 fn the_library_reads_what_the_floor_reads_where_it_is_there() {
-    let directory = TempDir::new().unwrap();
-    let all = [FIXTURE, EXECUTED].map(|fixture| {
-        let profile = Profile::read(Path::new(fixture)).unwrap();
-        (fixture, dump(&profile))
-    });
-    for &(table, columns) in OPTIONAL {
-        for &column in columns {
-            let matters = all.iter().any(|(fixture, whole)| {
-                let path = reduced(&directory, fixture, Some((table, column)));
-                dump(&Profile::read(&path).unwrap()) != *whole
-            });
-            assert!(matters, "{table}.{column} is read for nothing");
-        }
+    for column in columns(OPTIONAL) {
+        assert!(matters(column), "{column:?} is read for nothing");
     }
 }
 
@@ -154,22 +156,17 @@ fn compiled(path: &Path) -> Option<String> {
 
 #[test]
 fn of_a_compilation_the_floor_reads_what_the_library_does() {
-    let directory = TempDir::new().unwrap();
     // The second fixture has bytes that overflowed.
     let fixtures = [COMPILED, EXECUTED];
     let whole = fixtures.map(|fixture| compiled(Path::new(fixture)).expect("a compilation"));
-    let differs = |without: Option<(&str, &str)>| {
+    let differs = |without: Option<Column>| {
         let mut pairs = fixtures.iter().zip(&whole);
         pairs.any(|(fixture, whole)| {
-            let path = reduced_to(of_fit(), &directory, fixture, without);
-            compiled(&path).as_ref() != Some(whole)
+            reduced(of_fit(), fixture, without, compiled).as_ref() != Some(whole)
         })
     };
     assert!(!differs(None), "the library reads more");
-    for &(table, columns) in FIT {
-        for &column in columns {
-            let matters = differs(Some((table, column)));
-            assert!(matters, "{table}.{column} is read for nothing");
-        }
+    for column in columns(FIT) {
+        assert!(differs(Some(column)), "{column:?} is read for nothing");
     }
 }

@@ -28,11 +28,8 @@ use crate::support::messages::{WRAPPED, listed, page, rows};
 use collector::{FoundMessages, HOLDERS, REASONS};
 
 /// Verbs that a way out can begin with.
-const VERBS: [&str; 25] = [
-    "change", "check", "choose", "compile", "copy", "free", "give", "keep", "leave", "let", "look",
-    "name", "predict", "put", "read", "record", "remove", "report", "run", "save", "see", "set",
-    "try", "use", "write",
-];
+const VERBS: &str = "change check choose compile copy free give keep leave let look name predict put \
+                     read record remove report run save see set try use write";
 
 #[test]
 fn the_page_has_all_messages_and_no_others() {
@@ -40,21 +37,10 @@ fn the_page_has_all_messages_and_no_others() {
     let listed = listed();
     let on_page: BTreeSet<&String> = listed.iter().collect();
     assert_eq!(on_page.len(), listed.len(), "a row is a duplicate");
-    let missing: Vec<String> = found
-        .messages
-        .iter()
-        .filter(|(text, _)| !on_page.contains(text))
-        .map(|(text, (path, _))| format!("{}: {text}", path.display()))
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "not on the page:\n{}",
-        missing.join("\n")
-    );
-    let gone: Vec<&&String> = on_page
-        .iter()
-        .filter(|text| !found.messages.contains_key(**text))
-        .collect();
+    let in_code: BTreeSet<&String> = found.messages.keys().collect();
+    let missing: Vec<_> = in_code.difference(&on_page).collect();
+    assert!(missing.is_empty(), "not on the page: {missing:#?}");
+    let gone: Vec<_> = on_page.difference(&in_code).collect();
     assert!(gone.is_empty(), "only on the page: {gone:#?}");
 }
 
@@ -100,6 +86,9 @@ fn each_message_says_what_happened_and_ends_with_a_way_out() {
         let letters = what.chars().filter(|c| c.is_alphabetic()).count();
         assert!(letters >= 8, "too little to tell it by: {text}");
         let verb = cure.split([' ', ',']).next().unwrap_or_default();
-        assert!(VERBS.contains(&verb), "{verb} is no way out: {text}");
+        assert!(
+            VERBS.split(' ').any(|known| known == verb),
+            "{verb} is no way out: {text}"
+        );
     }
 }

@@ -7,3 +7,10 @@ mod messages;
 mod pages;
 mod release;
 mod security;
+
+use crate::support::root;
+
+/// Reads a file of the repository.
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).expect(path)
+}

@@ -8,22 +8,14 @@
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use crate::support::{Run, finish, piped, popliner, root};
+use super::read;
+use crate::support::{popliner, root, typed};
 use regex::Regex;
 
 /// Options of other commands on the pages.
-const OF_OTHERS: [&str; 8] = [
-    "--compile-only",
-    "--growth",
-    "--ipu",
-    "--nocapture",
-    "--path",
-    "--profile-dir",
-    "--release",
-    "--test",
-];
+const OF_OTHERS: &str =
+    "--compile-only --growth --ipu --nocapture --path --profile-dir --release --test";
 
 /// Returns the README and the pages that it leads to: paths below the root, and texts.
 fn pages() -> Vec<(String, String)> {
@@ -31,11 +23,8 @@ fn pages() -> Vec<(String, String)> {
     let docs = docs.map(|file| format!("docs/{}", file.expect("a file").file_name().display()));
     let docs = docs.filter(|path| path.ends_with(".md"));
     let readmes = ["README.md", "action/README.md"].map(str::to_owned);
-    let mut paths: Vec<String> = docs.chain(readmes).collect();
-    paths.sort_unstable();
-    let text = |path: &String| std::fs::read_to_string(root().join(path)).expect("a page");
-    let texts: Vec<String> = paths.iter().map(text).collect();
-    paths.into_iter().zip(texts).collect()
+    let all = docs.chain(readmes).map(|path| (path.clone(), read(&path)));
+    all.collect()
 }
 
 /// A command of a session, and its expected lines.
@@ -60,20 +49,6 @@ fn steps(page: &str) -> Vec<Step<'_>> {
         }
     }
     steps
-}
-
-/// Runs a command line in `folder`, with the tool on the path.
-fn run(command: &str, folder: &Path) -> Run {
-    let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
-    let tools = tool.parent().expect("a folder").to_path_buf();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(tools).chain(std::env::split_paths(&path));
-    let mut shell = piped("sh");
-    shell
-        .args(["-c", &format!("exec 2>&1\n{command}")])
-        .current_dir(folder)
-        .env("PATH", std::env::join_paths(all).expect("a path"));
-    finish(&mut shell)
 }
 
 /// Is this output line the line on the page?
@@ -102,9 +77,8 @@ fn their_commands_print_what_they_show() {
     for (path, page) in pages() {
         let steps = steps(&page);
         for Step { command, lines } in &steps {
-            let run = run(command, folder.path());
-            let found: Vec<&str> = run.out.lines().collect();
-            assert_eq!(run.code, 0, "{path}: {command}\n{}", run.out);
+            let run = typed(&format!("exec 2>&1\n{command}"), folder.path());
+            let found: Vec<&str> = run.exits(0).out.lines().collect();
             assert!(
                 agree(lines, &found),
                 "{path}: {command} prints\n{}",
@@ -114,9 +88,10 @@ fn their_commands_print_what_they_show() {
         let commands = |text: &str| text.matches("popliner fixtures/").count();
         let printed = steps.iter().flat_map(|step| &step.lines);
         let printed: usize = printed.map(|line| commands(line)).sum();
+        let in_sessions = printed + steps.len();
         assert_eq!(
-            commands(&page) - printed,
-            steps.len(),
+            commands(&page),
+            in_sessions,
             "a command is in no session of {path}"
         );
     }
@@ -131,18 +106,18 @@ fn they_have_all_options_and_no_others() {
     };
     let mut documented = options(&popliner(["--help"]).out);
     let found: BTreeSet<String> = pages().iter().flat_map(|(_, page)| options(page)).collect();
-    let missing: Vec<&String> = documented.difference(&found).collect();
-    assert_eq!(missing, ["--version"], "on no page");
-    documented.extend(OF_OTHERS.map(str::to_string));
-    let unknown: Vec<&String> = found.difference(&documented).collect();
-    assert!(unknown.is_empty(), "only on a page: {unknown:?}");
+    assert!(
+        documented.difference(&found).eq(["--version"]),
+        "all others are on a page"
+    );
+    documented.extend(options(OF_OTHERS));
+    assert_eq!(found.difference(&documented).next(), None, "only on a page");
 }
 
 /// Returns the anchor that hosts of repositories make of a heading.
 fn anchor(heading: &str) -> String {
-    let kept = heading
-        .chars()
-        .filter(|c| c.is_alphanumeric() || " -".contains(*c));
+    let letters = heading.chars();
+    let kept = letters.filter(|c| c.is_alphanumeric() || " -".contains(*c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
@@ -150,42 +125,30 @@ fn anchor(heading: &str) -> String {
 fn their_links_lead_to_files_and_headings() {
     let link = Regex::new(r"\]\(([^)#]*)(?:#([^)]*))?\)").expect("a regex");
     let path = "CONTRIBUTING.md";
-    let text = std::fs::read_to_string(root().join(path)).expect("a page");
-    let others = [(path.to_owned(), text)];
+    let others = [(path.to_owned(), read(path))];
     for (path, page) in pages().into_iter().chain(others) {
         let here = root().join(&path);
-        let targets = link
-            .captures_iter(&page)
-            .filter(|target| !target[1].contains("://"));
-        for target in targets {
+        let targets = link.captures_iter(&page);
+        for target in targets.filter(|target| !target[1].contains("://")) {
             let file = match &target[1] {
                 "" => here.clone(),
                 file => here.parent().expect("a folder").join(file),
             };
             assert!(file.exists(), "{path} has a link to {}", &target[1]);
-            let Some(wanted) = target.get(2) else {
-                continue;
-            };
-            let text = std::fs::read_to_string(&file).expect("a page");
-            let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
-            let mut anchors = headings.map(|line| anchor(line.trim_start_matches('#').trim()));
-            let wanted = wanted.as_str();
-            assert!(
-                anchors.any(|anchor| anchor == wanted),
-                "{path} has a link to #{wanted}"
-            );
+            if let Some(wanted) = target.get(2) {
+                let text = std::fs::read_to_string(&file).expect("a page");
+                let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+                let mut anchors = headings.map(|line| anchor(line.trim_start_matches('#').trim()));
+                let is_there = anchors.any(|anchor| anchor == wanted.as_str());
+                assert!(is_there, "{path} has a link to #{}", wanted.as_str());
+            }
         }
     }
 }
 
 #[test]
 fn the_readme_is_read_in_one_go() {
-    let pages = pages();
-    let (_, readme) = pages
-        .iter()
-        .find(|(path, _)| path == "README.md")
-        .expect("one");
-    assert!(readme.lines().count() <= 140);
+    assert!(read("README.md").lines().count() <= 140);
 }
 
 #[test]

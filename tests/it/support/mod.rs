@@ -169,6 +169,17 @@ pub fn popliner<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run 
     finish(&mut command(arguments))
 }
 
+/// Runs a line in `folder` in the shell of a user who has the tool in the PATH.
+pub fn typed(line: &str, folder: &Path) -> Run {
+    let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
+    let tools = tool.parent().expect("a folder").display();
+    let path = std::env::var("PATH").expect("a path");
+    let mut shell = piped("sh");
+    shell.args(["-c", line]).current_dir(folder);
+    shell.env("PATH", format!("{tools}:{path}"));
+    finish(shell.env("RAYON_NUM_THREADS", "1"))
+}
+
 /// The option with the original tool's regex. With a given regex, no layer is divided into parts.
 pub const DEFAULT_REGEX: &str =
     r"--layer-name-regex=(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";

@@ -1,9 +1,10 @@
 //! The step that installs popliner: which release it chooses, and that it installs the released
 //! files. Here, `gh` is a script, and wheels and sources have a command that prints their origin.
 
-use super::{fake, run_script, values};
+use super::{Job, job::values};
+use crate::documents::read;
 use crate::support::models::share;
-use crate::support::{Run, piped, python, root, skip, try_finish};
+use crate::support::{Run, piped, python, skip, try_finish};
 use std::path::Path;
 
 /// A repository whose version 1.2.3 was released from its first commit.
@@ -41,70 +42,70 @@ def wheel(folder, origin):
 "##;
 
 /// Makes a folder with a release, its checksums, and the sources of the action.
-fn prepared() -> Option<tempfile::TempDir> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
-    for name in ["release", "action/action", "temporary"] {
-        std::fs::create_dir_all(path(name)).expect("a folder");
-    }
-    let write = |name: &str, text: &str| std::fs::write(path(name), text).expect("a file");
-    let script = std::fs::read_to_string(root().join("action/install.sh")).expect("a script");
-    write("action/action/install.sh", &script);
-    write("action/Cargo.toml", "[package]\nversion = \"1.2.3\"\n");
+fn prepared() -> Option<Job> {
+    let job = Job::new()?;
+    job.write("action/action/install.sh", &read("action/install.sh"));
+    job.write("action/Cargo.toml", "[package]\nversion = \"1.2.3\"\n");
     let build =
         "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n";
-    write("action/pyproject.toml", build);
+    job.write("action/pyproject.toml", build);
     let backend = "def build_wheel(folder, *_, **__):\n    return wheel(folder, 'sources')\n";
-    write("action/backend.py", &format!("{WHEEL}{backend}"));
-    let release = path("release");
+    job.write("action/backend.py", &format!("{WHEEL}{backend}"));
+    job.write("temporary/README", "");
+    job.write("release/SHA256SUMS", "");
     let made = format!(
-        "{WHEEL}\nimport hashlib\nfolder = {release:?}\nname = wheel(folder, 'release')\n\
+        "{WHEEL}\nimport hashlib\nfolder = {:?}\nname = wheel(folder, 'release')\n\
          data = open(os.path.join(folder, name), 'rb').read()\n\
-         print(hashlib.sha256(data).hexdigest(), name, sep='  ')"
+         print(hashlib.sha256(data).hexdigest(), name, sep='  ')",
+        job.path("release")
     );
-    let sums = python(&made, "")?;
-    write(
-        "release/SHA256SUMS",
-        &format!("{}  other.tgz\n{sums}", "0".repeat(64)),
-    );
-    fake(folder.path(), "gh", GH);
+    let sums = format!("{}  other.tgz\n{}", "0".repeat(64), python(&made, "")?);
+    job.write("release/SHA256SUMS", &sums);
+    job.fake("gh", GH);
     let venv = try_finish(piped("python3").args(["-c", "import ensurepip, venv"]))?;
     if venv.code != 0 {
         skip("python3 has no venv");
         return None;
     }
-    Some(folder)
+    Some(job)
 }
 
 /// Installs the action with this reference in a workflow.
-fn install(folder: &Path, reference: &str) -> Option<Run> {
-    let path = |name: &str| folder.join(name).display().to_string();
-    let _ = std::fs::remove_file(folder.join("path"));
-    let action = path("action");
-    let (release, temporary) = (path("release"), path("temporary"));
-    let variables = values(&[
-        ("GITHUB_ACTION_PATH", &action),
-        ("RUNNER_TEMP", &temporary),
-        ("GITHUB_PATH", &path("path")),
-        ("RELEASE", &release),
-        ("REPOSITORY", "o/popliner"),
-        ("REF", reference),
-        ("PACKAGE", ""),
-        ("PIP_NO_INDEX", "1"),
-    ]);
-    run_script(
-        "bash \"$GITHUB_ACTION_PATH/action/install.sh\"",
-        folder,
-        &variables,
-    )
+fn install(job: &Job, reference: &str) -> Run {
+    let _ = std::fs::remove_file(job.path("path"));
+    let fixed = "{REPOSITORY: o/popliner, PACKAGE: '', PIP_NO_INDEX: 1}";
+    let mut variables = values(fixed);
+    variables.insert("REF".to_owned(), reference.to_owned());
+    for (name, folder) in [
+        ("GITHUB_ACTION_PATH", "action"),
+        ("RUNNER_TEMP", "temporary"),
+        ("GITHUB_PATH", "path"),
+        ("RELEASE", "release"),
+    ] {
+        variables.insert(name.to_owned(), job.path(folder).display().to_string());
+    }
+    job.bash("bash \"$GITHUB_ACTION_PATH/action/install.sh\"", &variables)
 }
 
-/// Its tag, its moving tag and its commit mean the release; a later commit does not.
+/// The tag, the moving tag and the commit of a release mean its wheel, if that has its checksum; a
+/// later commit means the sources.
 #[test]
-fn the_wheel_of_the_release_is_found() {
-    let Some(folder) = prepared() else {
-        return;
-    };
+fn the_wheel_of_the_release_is_found_and_checked() {
+    let Some(job) = prepared() else { return };
+    let name = "popliner-1.2.3-py3-none-any.whl";
+    let right = job.read("release/SHA256SUMS");
+    let cases = [
+        format!("{}  {name}\n", "0".repeat(64)),
+        right.replace(name, "other.whl"),
+        String::new(),
+    ];
+    for wrong in cases.iter().step_by(share(3)) {
+        job.write("release/SHA256SUMS", wrong);
+        let error = format!("::error title=popliner::{name} is not what SHA256SUMS of v1.2.3 says");
+        install(&job, "v1").exits(1).prints(&error);
+        assert!(!job.path("path").exists());
+    }
+    job.write("release/SHA256SUMS", &right);
     let references = [
         ("v1", "release"),
         ("v1.2.3", "release"),
@@ -113,41 +114,17 @@ fn the_wheel_of_the_release_is_found() {
         ("bbbb", "sources"),
     ];
     for (reference, origin) in references.into_iter().step_by(share(4)) {
-        let Some(run) = install(folder.path(), reference) else {
-            return;
-        };
-        assert_eq!(run.code, 0, "{reference} {run:?}");
+        let run = install(&job, reference);
         let last = format!("popliner 1.2.3 of the {origin}");
-        assert_eq!(run.out.lines().last(), Some(&*last), "{reference} {run:?}");
-        let scripts = std::fs::read_to_string(folder.path().join("path")).expect("a path");
-        assert!(Path::new(scripts.trim()).join("popliner").is_file());
-    }
-}
-
-#[test]
-fn what_has_another_checksum_is_not_installed() {
-    let Some(folder) = prepared() else {
-        return;
-    };
-    let sums = folder.path().join("release/SHA256SUMS");
-    let right = std::fs::read_to_string(&sums).expect("checksums");
-    let (zero, name) = ("0".repeat(64), "popliner-1.2.3-py3-none-any.whl");
-    let cases = [
-        Some(format!("{zero}  {name}\n")),
-        Some(right.replace(name, "other.whl")),
-        None,
-    ];
-    for wrong in cases.into_iter().step_by(share(3)) {
-        match &wrong {
-            Some(text) => std::fs::write(&sums, text).expect("checksums"),
-            None => std::fs::remove_file(&sums).expect("checksums"),
-        }
-        let Some(run) = install(folder.path(), "v1") else {
-            return;
-        };
-        assert_eq!(run.code, 1, "{wrong:?} {run:?}");
-        let error = format!("::error title=popliner::{name} is not what SHA256SUMS of v1.2.3 says");
-        assert!(run.out.contains(&error), "{run:?}");
-        assert!(!folder.path().join("path").exists());
+        assert_eq!(
+            run.exits(0).out.lines().last(),
+            Some(&*last),
+            "{reference} {run:?}"
+        );
+        assert!(
+            Path::new(job.read("path").trim())
+                .join("popliner")
+                .is_file()
+        );
     }
 }

@@ -22,14 +22,14 @@ const ELSEWHERE: [&str; 5] = [
     "BadValue",
     "UsageError",
 ];
+/// The files that may have it.
+const SPEAKERS: [&str; 4] = [
+    "src/message.rs",
+    "src/app/messages.rs",
+    "src/app/mod.rs",
+    "src/progress/bars.rs",
+];
 const MACROS: [&str; 3] = ["anyhow", "bail", "ensure"];
-
-/// Returns the paths and contents of the library's files that are not for tests.
-fn sources() -> Vec<(PathBuf, syn::File)> {
-    let mut found = Vec::new();
-    collect(&root().join("src/lib.rs"), &root().join("src"), &mut found);
-    found
-}
 
 /// Reads a file and the files of its modules, which are in `folder`.
 fn collect(path: &Path, folder: &Path, found: &mut Vec<(PathBuf, syn::File)>) {
@@ -42,10 +42,9 @@ fn collect(path: &Path, folder: &Path, found: &mut Vec<(PathBuf, syn::File)>) {
         }
         let module_folder = folder.join(module.ident.to_string());
         let flat = module_folder.with_extension("rs");
-        let path = if flat.exists() {
-            flat
-        } else {
-            module_folder.join("mod.rs")
+        let path = match flat.exists() {
+            true => flat,
+            false => module_folder.join("mod.rs"),
         };
         collect(&path, &module_folder, found);
     }
@@ -87,16 +86,19 @@ struct Visitor<'a> {
 }
 
 impl FoundMessages {
-    /// Reads all sources.
+    /// Reads all files of the library that are not for tests.
     pub fn read() -> Self {
-        let sources = sources();
+        let mut sources = Vec::new();
+        collect(
+            &root().join("src/lib.rs"),
+            &root().join("src"),
+            &mut sources,
+        );
         let mut found = Self::default();
-        for (path, file) in &sources {
-            let constants = constants(file);
-            if path.ends_with("message.rs") {
-                found.constants.extend(constants);
-            }
-        }
+        let shared = sources
+            .iter()
+            .find(|(path, _)| path.ends_with("src/message.rs"));
+        found.constants = constants(&shared.expect("the file of shared texts").1);
         for (path, file) in &sources {
             let mut visitor = Visitor {
                 constants: constants(file),
@@ -149,19 +151,18 @@ fn template(argument: &Expr) -> Option<(String, bool)> {
 
 /// Writes a path with at most its last two names.
 fn name(path: &syn::Path) -> String {
-    let names: Vec<String> = path
+    let names = path
         .segments
         .iter()
-        .map(|segment| segment.ident.to_string())
-        .collect();
+        .map(|segment| segment.ident.to_string());
+    let names: Vec<String> = names.collect();
     names[names.len().saturating_sub(2)..].join("::")
 }
 
 impl Visitor<'_> {
     fn refuse(&mut self, why: &str) {
-        self.found
-            .refused
-            .push(format!("{}: {why}", self.path.display()));
+        let refused = format!("{}: {why}", self.path.display());
+        self.found.refused.push(refused);
     }
 
     /// Records the text of a message; if it is `formatted`, it has placeholders.
@@ -170,10 +171,9 @@ impl Visitor<'_> {
             true => self.filled(text),
             false => text.to_owned(),
         };
-        let line = text.lines().next().unwrap_or_default();
         // More lines can follow.
-        let line = line.strip_suffix(":...").unwrap_or(line);
-        let line = line.strip_suffix(':').unwrap_or(line);
+        let line = text.lines().next().unwrap_or_default();
+        let line = line.trim_end_matches(":...").trim_end_matches(':');
         let id = self.new_id();
         let message = self.found.messages.entry(line.to_owned());
         message.or_insert((self.path.clone(), id));
@@ -208,10 +208,8 @@ impl Visitor<'_> {
                 continue;
             }
             let (name, after) = after.split_once('}').expect("the end of a place");
-            let constant = self
-                .constants
-                .get(name)
-                .or_else(|| self.found.constants.get(name));
+            let maps = [&self.constants, &self.found.constants];
+            let constant = maps.iter().find_map(|constants| constants.get(name));
             filled += constant.map_or("...", |text| text);
             rest = after;
         }
@@ -270,10 +268,6 @@ fn first_text(list: &syn::MetaList) -> Option<String> {
     text.ok()
 }
 
-fn is_named(given: &syn::Type, name: &str) -> bool {
-    matches!(given, syn::Type::Path(given) if given.path.is_ident(name))
-}
-
 impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
@@ -310,10 +304,8 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         match of.as_deref() {
             Some("Error" | "error::Error") => self.refuse("an error without `thiserror`"),
             Some("FromStr" | "str::FromStr") => {
-                let is_other = |item: &syn::ImplItem| match item {
-                    syn::ImplItem::Type(alias) => !is_named(&alias.ty, "BadValue"),
-                    _ => false,
-                };
+                let is_bad_value = |given: &syn::Type| matches!(given, syn::Type::Path(given) if given.path.is_ident("BadValue"));
+                let is_other = |item: &syn::ImplItem| matches!(item, syn::ImplItem::Type(alias) if !is_bad_value(&alias.ty));
                 if item.items.iter().any(is_other) {
                     self.refuse("a value that is parsed without `BadValue`");
                 }
@@ -335,7 +327,8 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
                     None => self.refuse(&format!("{name} without a literal")),
                 }
             }
-            if ELSEWHERE.contains(&&*name) && !self.may_say() {
+            let may_say = SPEAKERS.iter().any(|file| self.path.ends_with(file));
+            if ELSEWHERE.contains(&&*name) && !may_say {
                 self.refuse(&name);
             }
         }
@@ -380,19 +373,6 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
             }
         }
         arguments.iter().for_each(|expr| self.visit_expr(expr));
-    }
-}
-
-impl Visitor<'_> {
-    /// May this file print messages, or make the types that hold their texts?
-    fn may_say(&self) -> bool {
-        let files = [
-            "src/message.rs",
-            "src/app/messages.rs",
-            "src/app/mod.rs",
-            "src/progress/bars.rs",
-        ];
-        files.iter().any(|file| self.path.ends_with(file))
     }
 }
 
