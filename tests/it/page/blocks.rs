@@ -1,37 +1,26 @@
 //! Memory over the steps, tile by tile.
 
-use super::opened::page;
+use super::opened::{Page, page};
+use super::{SPLIT, list, number};
 use serde_json::{Value, json};
-
-const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
-
-/// The tile and the step that the blocks show.
-const SHOWN: &str = "document.getElementById('live-steps-heading').textContent";
 
 #[test]
 fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
-    let stages = page.report["split"]["stages"].as_array().expect("stages");
-    let tiles: Vec<Value> = stages
-        .iter()
-        .map(|stage| stage["fullest_tile"]["tile"].clone())
-        .collect();
-    for tile in tiles {
-        page.value(&format!("choose({{ tile: {tile} }})"));
-        let shown = page.value(SHOWN);
-        let expected = format!("Tile {tile} at step ");
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=memory"));
+    let stages: Vec<Value> = page.at("/split/stages");
+    for stage in stages {
+        let tile = &stage["fullest_tile"]["tile"];
+        page.run(&format!("choose({{ tile: {tile} }})"));
+        let shown = page.text("#live-steps-heading");
         assert!(
-            shown
-                .as_str()
-                .is_some_and(|text| text.starts_with(&expected)),
+            shown.starts_with(&format!("Tile {tile} at step ")),
             "{shown}"
         );
-        page.numbers_are_those_of_the_report();
-        let sums = "['categories', 'layers'].map((name) =>
-            document.querySelectorAll(`#live-steps-sums [data-json*='/${name}/']`).length)";
-        let found = page.value(sums);
-        let lengths = [0, 1].map(|place| found[place].as_u64().expect("a number"));
-        assert!(lengths.iter().all(|&rows| rows > 1), "{tile}: {lengths:?}");
+        page.check_numbers();
+        for list in ["categories", "layers"] {
+            let rows = page.count(&format!("#live-steps-sums [data-json*=\"/{list}/\"]"));
+            assert!(rows > 1, "{tile}: {rows} {list}");
+        }
     }
     page.done();
 }
@@ -39,107 +28,95 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
 /// The list of another tile has its variables, with the bytes of the map.
 #[test]
 fn other_tiles_have_what_was_recorded_of_them() {
-    let page = or_skip!(page("popart-bert-inference", &SPLIT, ""));
-    let others = page.report["live_steps"]["others"]
-        .as_array()
-        .expect("tiles");
+    let page = or_skip!(page("popart-bert-inference", SPLIT, ""));
+    let others: Vec<Value> = page.at("/live_steps/others");
     assert!(others.len() >= 3, "{}", others.len());
-    let tiles = &page.report["memory"]["tiles"];
     for other in others {
-        let tile = other["tile"].as_u64().expect("a tile") as usize;
-        let number = |list: &str| tiles[list][tile].as_u64().expect("a number");
-        let bytes = other["bytes"]
-            .as_array()
-            .expect("bytes")
-            .iter()
-            .filter_map(Value::as_u64);
-        let highest = bytes.max().expect("a step");
-        let always = other["always_live"].as_u64().expect("a number");
-        assert!(
-            always <= highest && highest <= number("total"),
-            "tile {tile}: {always} {highest}"
-        );
-        assert_eq!(always, number("always_live"), "tile {tile}");
+        let tile = &other["tile"];
+        let recorded = |list: &str| page.at::<u64>(&format!("/memory/tiles/{list}/{tile}"));
+        let highest = list(&other["bytes"]).map(number).max().expect("a step");
+        let always = recorded("always_live");
+        assert_eq!(number(&other["always_live"]), always, "tile {tile}");
+        assert_eq!(highest, always + recorded("not_always_live"), "tile {tile}");
+        assert!(highest <= recorded("total"), "tile {tile}");
         // Categories are parts of a whole. Variables of several layers count in each layer.
-        for (step, all) in other["bytes"].as_array().expect("bytes").iter().enumerate() {
-            let sum = |list: &str| -> u64 {
-                let list = other[list].as_array().expect("a list").iter();
-                list.filter_map(|own| own["bytes"][step].as_u64()).sum()
+        for (step, all) in list(&other["bytes"]).enumerate() {
+            let sum = |rows: &str| -> u64 {
+                let rows = list(&other[rows]);
+                rows.map(|own| number(&own["bytes"][step])).sum()
             };
-            assert_eq!(Some(sum("categories")), all.as_u64(), "tile {tile}");
-            let everywhere = other["in_every_stage"][step].as_u64().expect("a number");
-            assert!(Some(sum("layers") + everywhere) >= all.as_u64(), "{tile}");
+            assert_eq!(sum("categories"), number(all), "tile {tile}");
+            let everywhere = number(&other["in_every_stage"][step]);
+            assert!(sum("layers") + everywhere >= number(all), "tile {tile}");
         }
-        assert_eq!(
-            highest,
-            number("always_live") + number("not_always_live"),
-            "tile {tile}"
-        );
     }
 }
 
 #[test]
 fn what_is_always_live_can_be_opened() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
-    let blocks = "document.querySelectorAll('#live-steps-chart .block').length";
-    let before = page.value(blocks).as_u64();
-    page.value("document.getElementById('live-steps-open').click()");
-    let variables = page.report["live_steps"]["variables"]
-        .as_array()
-        .expect("a list");
-    let always = variables
-        .iter()
-        .filter(|variable| variable["is_always_live"] == json!(true))
-        .count() as u64;
-    assert!(always > 0);
-    assert_eq!(
-        page.value(blocks).as_u64(),
-        before.map(|value| value + always)
-    );
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=memory"));
+    let before = page.count("#live-steps-chart .block");
+    page.click("#live-steps-open");
+    let mut always: Vec<Value> = page.at("/live_steps/variables");
+    always.retain(|variable| variable["is_always_live"] == json!(true));
+    let count = always.len();
+    assert!(count > 0);
+    assert_eq!(page.count("#live-steps-chart .block"), before + count);
     // With smaller blocks below them, always-live blocks are as high as the band was.
+    let heights = format!(
+        "(() => {{
+            const names = (one) => one.getBoundingClientRect();
+            const blocks = $$('#live-steps-chart .block').slice(0, {count}).map(names);
+            const height = Math.max(...blocks.map((one) => one.bottom)) - Math.min(...blocks.map((one) => one.top));
+            return [height, names($('#live-steps-chart .always')).height];
+        }})()"
+    );
+    let [named, rest]: [f64; 2] = page.value(&heights);
+    let bytes: u64 = always
+        .iter()
+        .map(|variable| number(&variable["bytes"]))
+        .sum();
+    let expected = bytes as f64 / page.at::<f64>("/live_steps/always_live");
+    let share = named / (named + rest);
+    assert!((share - expected).abs() < 0.02, "{share} {expected}");
+    page.done();
+}
+
+/// The blocks of a step, with everything below and above them, add up to all its bytes.
+#[test]
+fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
+    let mut page = or_skip!(page("popart-bert-inference", SPLIT, "#view=memory"));
+    page.click("#live-steps-low");
     let heights = "(() => {
-        const names = (one) => one.getBoundingClientRect();
-        const svg = document.getElementById('live-steps-chart');
-        const blocks = [...svg.querySelectorAll('.block')].slice(0, ALWAYS).map(names);
-        return [Math.max(...blocks.map((one) => one.bottom)) - Math.min(...blocks.map((one) => one.top)), names(svg.querySelector('.always')).height];
+        const all = ['block', 'tile-others', 'always'].flatMap((own) => $$(`#live-steps-chart .${own}`));
+        const top = Math.min(...all.map((one) => one.getBoundingClientRect().top));
+        const always = $('#live-steps-chart .always').getBoundingClientRect();
+        return [always.bottom - top, always.height];
     })()";
-    let found = page.value(&heights.replace("ALWAYS", &always.to_string()));
-    let [named, rest] = [0, 1].map(|place| found[place].as_f64().expect("a number"));
-    let bytes: u64 = variables_bytes(&page.report);
-    let all = page.report["live_steps"]["always_live"]
-        .as_u64()
-        .expect("a number");
-    let expected = bytes as f64 / all as f64;
+    let [all, always]: [f64; 2] = page.value(heights);
+    let [fixed, always_live, peak] = ["fixed", "always_live", "peak/bytes"]
+        .map(|name| page.at::<f64>(&format!("/liveness/fullest_tile_curve/{name}")));
+    let expected = peak / (fixed + always_live);
     assert!(
-        (named / (named + rest) - expected).abs() < 0.02,
-        "{named} {rest} {expected}"
+        (all / always - expected).abs() < 0.02,
+        "{all} {always} {expected}"
     );
     page.done();
 }
 
-/// Returns the bytes of the listed variables that are always live.
-fn variables_bytes(report: &Value) -> u64 {
-    let variables = report["live_steps"]["variables"]
-        .as_array()
-        .expect("a list");
-    let always = variables
-        .iter()
-        .filter(|variable| variable["is_always_live"] == json!(true));
-    always
-        .filter_map(|variable| variable["bytes"].as_u64())
-        .sum()
-}
-
 #[test]
 fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
+    let chart = "live-steps-chart";
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=memory"));
     // Returns the span of the scale at the left.
-    let scale = "(() => { const all = [...document.querySelectorAll('#live-steps .scale .axis')]
-        .map((one) => +one.textContent.replaceAll(',', '')); return Math.max(...all) - Math.min(...all); })()";
-    let span = |page: &mut super::opened::Page| page.value(scale).as_f64().expect("a number");
+    let span = |page: &mut Page| -> f64 {
+        let scale = page.texts("#live-steps .scale .axis").into_iter();
+        let scale = scale.map(|text| text.replace(',', "").parse().expect("a number"));
+        let scale: Vec<f64> = scale.collect();
+        scale.iter().fold(0.0, |a, &b| b.max(a)) - scale.iter().fold(f64::MAX, |a, &b| b.min(a))
+    };
     let whole = span(&mut page);
-    page.focus("live-steps-chart");
-    page.browser.press("t");
+    page.press(chart, "t");
     page.browser.press("t");
     let taller = span(&mut page);
     assert!(taller < whole / 2.0, "{whole} {taller}");
@@ -147,24 +124,13 @@ fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
     assert!(span(&mut page) > taller);
     page.browser.press("0");
     assert_eq!(span(&mut page), whole);
-    page.value("document.getElementById('live-steps-taller').click()");
+    page.click("#live-steps-taller");
     assert!(span(&mut page) < whole);
-    page.browser.press("0");
+    page.press(chart, "0");
     // Drags over a part of the drawing.
-    let place = page.value(
-        "(() => { const one = document.getElementById('live-steps-chart');
-            one.scrollIntoView({ block: 'center', behavior: 'instant' });
-            const box = one.getBoundingClientRect(); return [box.x, box.y, box.width, box.height]; })()",
-    );
-    let [x, y, width, height] = [0, 1, 2, 3].map(|at| place[at].as_f64().expect("a number"));
-    for (kind, share) in [
-        ("mousePressed", 0.3),
-        ("mouseMoved", 0.6),
-        ("mouseReleased", 0.6),
-    ] {
-        let event = json!({"type": kind, "x": x + width * share, "y": y + height * share, "button": "left", "buttons": 1, "clickCount": 1});
-        page.browser.send("Input.dispatchMouseEvent", event);
-    }
+    let [x, y, width, height] = page.browser.place("$('#live-steps-chart')");
+    let [from, to] = [0.3, 0.6].map(|share| [x + width * share, y + height * share]);
+    page.browser.drag(from, to);
     assert!(span(&mut page) < whole, "{whole}");
     page.done();
 }

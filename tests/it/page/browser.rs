@@ -24,13 +24,13 @@ const NAMES: [&str; 4] = [
 #[track_caller]
 fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path);
-    let found = places
-        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|place| place.is_file());
+    let folders = std::env::split_paths(&path);
+    let mut places = folders.flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    let found = places.find(|place| place.is_file());
     if found.is_none() {
+        let is_ci = std::env::var_os("CI").is_some();
         assert!(
-            std::env::var_os("CI").is_none(),
+            !is_ci,
             "with CI set, the page must be tested, and no Chromium is in the PATH"
         );
         skip(&format!(
@@ -73,21 +73,16 @@ impl Program {
         // The browser reads from descriptor 3 and writes to 4; only a shell can put the pipes
         // there. As root it has no sandbox. It ends when the pipes are closed.
         let run = r#""$0" "$@" 3<"$FOLDER/commands" 4>"$FOLDER/answers"; rm -rf "$FOLDER""#;
+        let options = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+            --remote-debugging-pipe --no-first-run --disable-extensions --disable-sync \
+            --disable-background-networking --disable-component-update \
+            --disable-features=SpareRendererForSitePerProcess";
+        let profile = format!("--user-data-dir={}", folder.join("profile").display());
         let shell = Command::new("sh")
             .args(["-c", run])
             .arg(path)
-            .args(["--headless", "--no-sandbox", "--disable-gpu"])
-            .args(["--disable-dev-shm-usage", "--remote-debugging-pipe"])
-            .args(["--no-first-run", "--disable-extensions", "--disable-sync"])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-            ])
-            .arg("--disable-features=SpareRendererForSitePerProcess")
-            .arg(format!(
-                "--user-data-dir={}",
-                folder.join("profile").display()
-            ))
+            .args(options.split_whitespace())
+            .arg(profile)
             .env("FOLDER", &folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -192,35 +187,56 @@ impl Browser {
         }
     }
 
-    /// Clicks an element `times` times, at this share of its width and in the middle of its height.
-    pub fn click(&mut self, element: &str, share: f64, times: u32) {
+    /// Scrolls to an element, and returns its place: x, y, width and height.
+    pub fn place(&mut self, element: &str) -> [f64; 4] {
         let place = format!(
-            "(() => {{
-                const one = {element};
+            "(() => {{ const one = {element};
                 one.scrollIntoView({{ block: 'center', behavior: 'instant' }});
                 const box = one.getBoundingClientRect();
-                return [box.x + box.width * {share}, box.y + box.height / 2];
-            }})()"
+                return [box.x, box.y, box.width, box.height]; }})()"
         );
-        let place = self.value(&place);
+        serde_json::from_value(self.value(&place)).expect("a place")
+    }
+
+    /// Sends an event of the left button of the mouse at a point.
+    pub fn mouse(&mut self, kind: &str, [x, y]: [f64; 2], count: u32) {
+        let event = json!({
+            "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": count,
+        });
+        self.send("Input.dispatchMouseEvent", event);
+    }
+
+    /// Clicks a point `times` times.
+    pub fn click_at(&mut self, point: [f64; 2], times: u32) {
         for count in 1..=times {
-            for kind in ["mousePressed", "mouseReleased"] {
-                let event = json!({
-                    "type": kind, "x": place[0], "y": place[1],
-                    "button": "left", "buttons": 1, "clickCount": count,
-                });
-                self.send("Input.dispatchMouseEvent", event);
-            }
+            self.mouse("mousePressed", point, count);
+            self.mouse("mouseReleased", point, count);
         }
     }
 
-    /// Opens a file at a width, like a phone if it is narrow, and waits until it is shown.
-    pub fn open(&mut self, page: &Path, width: u32) {
-        self.open_at(page, width, "");
+    /// Clicks an element `times` times, at this share of its width and in the middle of its height.
+    pub fn click(&mut self, element: &str, share: f64, times: u32) {
+        let [x, y, width, height] = self.place(element);
+        self.click_at([x + width * share, y + height / 2.0], times);
     }
 
-    /// Opens the page with a hash in the address.
-    pub fn open_at(&mut self, page: &Path, width: u32, hash: &str) {
+    /// Drags with the mouse from one point to another.
+    pub fn drag(&mut self, from: [f64; 2], to: [f64; 2]) {
+        self.mouse("mousePressed", from, 1);
+        self.mouse("mouseMoved", to, 1);
+        self.mouse("mouseReleased", to, 1);
+    }
+
+    /// Puts fingers on some points, moves them or, without points, takes them away.
+    pub fn touch(&mut self, kind: &str, points: &[[f64; 2]]) {
+        let points = points.iter().map(|[x, y]| json!({"x": x, "y": y}));
+        let event = json!({"type": kind, "touchPoints": points.collect::<Vec<_>>()});
+        self.send("Input.dispatchTouchEvent", event);
+    }
+
+    /// Opens a file at a width, like a phone if it is narrow, with a hash in the address, and waits
+    /// until it is shown.
+    pub fn open(&mut self, page: &Path, width: u32, hash: &str) {
         let size = json!({
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600,
         });
@@ -241,10 +257,12 @@ impl Browser {
         }
     }
 
-    /// Evaluates an expression in the page, and awaits a promise.
+    /// Evaluates an expression in the page, and awaits a promise. `$` finds an element by its
+    /// selector, and `$$` a list of all.
     pub fn value(&mut self, expression: &str) -> Value {
         let params = json!({
             "expression": expression, "returnByValue": true, "awaitPromise": true,
+            "includeCommandLineAPI": true,
         });
         let result = self.send("Runtime.evaluate", params);
         assert!(result["exceptionDetails"].is_null(), "{result}");

@@ -1,34 +1,21 @@
 //! The text that the page offers for pasting equals the output of `--emit`, for any cuts.
 
+use super::SPLIT;
 use super::opened::{Page, page};
-use crate::support::{DEFAULT_REGEX, FORMS, finish, models::share, root, sections};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use crate::support::{DEFAULT_REGEX, FORMS, models::share, root, sections, typed};
 
 impl Page {
     /// Shows a form, and returns its text with the command line that prints the same.
     fn form(&mut self, form: &str) -> [String; 2] {
-        self.value(&format!(
-            "(() => {{ const one = document.getElementById('configuration-form'); one.value = '{form}';
-              one.dispatchEvent(new Event('change')); }})()"
-        ));
+        self.enter("#configuration-form", form, "change");
         ["#configuration-text", "#configuration-command"].map(|place| self.text(place))
     }
 }
 
-/// Runs a command line like a user who has the tool in the PATH.
-fn typed(line: &str) -> String {
-    let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
-    let folder = tool.parent().expect("a folder").display();
-    let path = std::env::var("PATH").expect("a path");
-    let mut shell = Command::new("sh");
-    shell
-        .args(["-c", &format!("{line} -q")])
-        .current_dir(root())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let run = finish(shell.env("PATH", format!("{folder}:{path}")));
-    assert!([0, 1].contains(&run.code), "{line}: {run:?}");
+/// Runs a command line that the page shows.
+fn printed(line: &str) -> String {
+    let run = typed(&format!("{line} -q"), root());
+    assert!(run.code < 2, "{line}: {run:?}");
     run.out
 }
 
@@ -43,59 +30,45 @@ fn without_warning(text: &str) -> String {
 
 #[test]
 fn the_configuration_is_that_of_emit() {
-    let options = ["--solve", "--num-ipus=4"];
-    let mut page = or_skip!(page("training-pipeline", &options, "#view=configuration"));
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=configuration"));
     for form in FORMS {
         let [shown, line] = page.form(form);
-        assert_eq!(shown, typed(&line), "{line}");
+        assert_eq!(shown, printed(&line), "{line}");
     }
     page.done();
 }
 
 #[test]
 fn the_configuration_of_moved_cuts_is_that_of_emit() {
-    let cases: [(&str, &[&str]); 4] = [
-        ("training-pipeline", &["--num-ipus=5"]),
-        ("tensorflow-cnn", &["--num-ipus=4", "--out-on=first"]),
+    for (fixture, options) in [
+        ("training-pipeline", "--num-ipus=5"),
+        ("tensorflow-cnn", "--num-ipus=4 --out-on=first"),
         (
             "popart-bert-inference",
-            &["--num-ipus=4", "--memory-model=classic"],
+            "--num-ipus=4 --memory-model=classic",
         ),
-        ("impossible", &["--num-ipus=3"]),
-    ];
-    for (fixture, options) in cases {
+        ("impossible", "--num-ipus=3"),
+    ] {
         // Layers by the regex stay the same at other limits and cuts.
-        let options = [options, &["--solve", DEFAULT_REGEX]].concat();
+        let options = format!("{options} --solve {DEFAULT_REGEX}");
         let mut page = or_skip!(page(fixture, &options, "#view=configuration"));
-        let what_if = &page.report["what_if"];
-        let boundaries = what_if["boundaries"].as_array().expect("a list").len() as u64;
-        let last = boundaries - 2;
+        let last = page.at::<Vec<u64>>("/what_if/boundaries").len() - 2;
         // In as a stage of its own, Out as one, both, and other cuts; and one stage.
-        let all = [vec![1], vec![last], vec![1, 2, last], vec![2, 3], vec![]];
+        let both = format!("1,2,{last}");
+        let all = ["1", &last.to_string(), &both, "2,3", "none"];
         for cuts in all.iter().step_by(share(2)) {
-            let cuts: Vec<String> = cuts.iter().map(u64::to_string).collect();
-            let cuts = if cuts.is_empty() {
-                "none".into()
-            } else {
-                cuts.join(",")
-            };
-            page.value(&format!("choose({{ cuts: '{cuts}' }})"));
+            page.run(&format!("choose({{ cuts: '{cuts}' }})"));
             let forms = FORMS.map(|form| page.form(form));
             // One search for all forms, since their command lines differ only in the form.
-            let [_, line] = &forms[0];
-            let line = line.trim_end_matches(" --emit=examples");
+            let line = forms[0][1].trim_end_matches(" --emit=examples");
             let emit = FORMS.map(|form| format!(" --emit={form}"));
-            let printed = sections(&typed(&(line.to_owned() + &emit.concat())));
+            let printed = sections(&printed(&(line.to_owned() + &emit.concat())));
             for (form, [text, command]) in FORMS.iter().zip(&forms) {
                 assert_eq!(command, &format!("{line} --emit={form}"));
-                let mut printed = printed.iter();
-                let expected = printed.find(|(name, _)| *name == format!("emit-{form}"));
-                let (_, expected) = expected.expect("each form");
-                assert_eq!(
-                    without_warning(text),
-                    without_warning(expected),
-                    "{command}"
-                );
+                let name = format!("emit-{form}");
+                let expected = printed.iter().find(|section| section.0 == name);
+                let expected = without_warning(&expected.expect("each form").1);
+                assert_eq!(without_warning(text), expected, "{command}");
             }
         }
         page.done();

@@ -1,103 +1,82 @@
 //! Each tool by mouse, touch and keys, and links that restore a view.
 
+use super::SPLIT;
 use super::opened::{Page, page};
-use super::show;
 use serde_json::{Value, json};
-
-const SPLIT: [&str; 2] = ["--solve", "--num-ipus=4"];
 
 #[test]
 fn a_tile_is_chosen_in_the_map_by_keys_mouse_and_touch() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=memory"));
     let chart = "tile-map-plot-chart";
-    let fullest = page.report["memory"]["tiles"]["fullest"]
-        .as_u64()
-        .expect("a tile");
+    let fullest: u64 = page.at("/memory/tiles/fullest");
     assert_eq!(page.now(chart), fullest);
-    page.focus(chart);
-    page.browser.press("Home");
+    page.press(chart, "Home");
     assert_eq!(page.now(chart), 0);
     page.browser.press("ArrowRight");
     assert_eq!(
         (page.now(chart), &*page.text("#tile-map-name")),
         (1, "Tile 1")
     );
-    page.numbers_are_those_of_the_report();
-    page.browser
-        .click("document.getElementById('tile-map-plot-chart')", 0.99, 1);
+    page.check_numbers();
+    page.browser.click(&format!("$('#{chart}')"), 0.99, 1);
     assert_eq!(page.now(chart), 7);
     assert!(page.hash().contains("tile=7"), "{}", page.hash());
-    page.touch(chart, 0.3);
+    page.tap(chart, 0.3);
     assert_eq!(page.now(chart), 2);
-    page.numbers_are_those_of_the_report();
+    page.check_numbers();
     // In the order by fullness the chosen tile is elsewhere, and stays chosen.
-    page.value(
-        "(() => { const one = document.getElementById('tile-map-order'); one.value = 'fullest';
-          one.dispatchEvent(new Event('change')); })()",
-    );
+    page.enter("#tile-map-order", "fullest", "change");
     assert_eq!(page.text("#tile-map-name"), "Tile 2");
-    page.focus(chart);
-    page.browser.press("Home");
+    page.press(chart, "Home");
     assert_eq!(page.text("#tile-map-name"), format!("Tile {fullest}"));
     page.done();
 }
 
 #[test]
 fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=memory"));
     let chart = "live-steps-chart";
-    let steps: Vec<u64> =
-        serde_json::from_value(page.report["live_steps"]["steps"].clone()).expect("steps");
-    let peak = page.report["liveness"]["fullest_tile_curve"]["peak"]["step"].as_u64();
-    assert_eq!(Some(page.now(chart)), peak);
-    page.focus(chart);
-    page.browser.press("Home");
+    let steps: Vec<u64> = page.at("/live_steps/steps");
+    let peak: u64 = page.at("/liveness/fullest_tile_curve/peak/step");
+    assert_eq!(page.now(chart), peak);
+    page.press(chart, "Home");
     assert_eq!(page.now(chart), steps[0]);
     page.browser.press("ArrowRight");
     assert_eq!(page.now(chart), steps[1]);
-    page.numbers_are_those_of_the_report();
+    page.check_numbers();
     page.browser.press("End");
     assert_eq!(page.now(chart), *steps.last().expect("a step"));
     page.browser.press("+");
-    let visible = "document.querySelector('#live-steps-chart .cursor').getAttribute('visibility')";
-    assert_eq!(page.value(visible), json!("visible"));
+    let visible = "$('#live-steps-chart .cursor').getAttribute('visibility') === 'visible'";
+    assert!(page.is(visible));
     page.browser.press("0");
     // A click on a block chooses its variable, which the table of the step marks.
-    let block = "(() => { const box = [...document.querySelectorAll('#live-steps-chart .block')]
-        .map((one) => one.getBoundingClientRect()).sort((a, b) => b.width * b.height - a.width * a.height)[0];
-        return [box.x + box.width / 2, box.y + box.height / 2]; })()";
-    page.value("document.getElementById('live-steps-chart').scrollIntoView({ block: 'center', behavior: 'instant' })");
-    let place = page.value(block);
-    for kind in ["mousePressed", "mouseReleased"] {
-        let event =
-            json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
-        page.browser.send("Input.dispatchMouseEvent", event);
-    }
+    let largest = "$$('#live-steps-chart .block').map((one) => [one, one.getBoundingClientRect()])
+        .sort(([, a], [, b]) => b.width * b.height - a.width * a.height)[0][0]";
+    page.browser.place("$('#live-steps-chart')");
+    page.browser.click(largest, 0.5, 1);
     assert!(page.hash().contains("variable="), "{}", page.hash());
-    let marked =
-        page.value("document.querySelectorAll('#live-steps-chart .block.is-chosen').length");
-    assert!(marked.as_u64() >= Some(1), "{marked}");
-    page.touch(chart, 0.5);
-    page.numbers_are_those_of_the_report();
+    assert!(page.count("#live-steps-chart .block.is-chosen") > 0);
+    page.tap(chart, 0.5);
+    page.check_numbers();
     page.done();
 }
 
 /// The points under two fingers stay under them, along the drawing and upwards.
 #[test]
 fn two_fingers_enlarge_a_drawing() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=memory"));
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=memory"));
     let chart = "live-steps-chart";
-    let is_off = |page: &mut Page, button: &str| {
-        let disabled = format!("document.getElementById('live-steps-{button}').disabled");
-        page.value(&disabled) == json!(true)
+    let is_off = |page: &mut Page, button: &str| -> bool {
+        page.value(&format!("$('#live-steps-{button}').disabled"))
     };
-    page.touch(chart, 0.4);
+    page.tap(chart, 0.4);
     let held = page.now(chart);
     page.fingers(chart, [[0.4, 0.5], [0.6, 0.5]], [[0.2, 0.5], [0.8, 0.5]]);
     assert!(!is_off(&mut page, "out") && is_off(&mut page, "flatter"));
-    page.touch(chart, 0.8);
+    page.tap(chart, 0.8);
     assert_ne!(page.now(chart), held);
-    page.touch(chart, 0.2);
+    page.tap(chart, 0.2);
     assert_eq!(page.now(chart), held);
     page.fingers(chart, [[0.2, 0.5], [0.8, 0.5]], [[0.45, 0.5], [0.55, 0.5]]);
     assert!(is_off(&mut page, "out") && is_off(&mut page, "whole"));
@@ -106,77 +85,43 @@ fn two_fingers_enlarge_a_drawing() {
     page.done();
 }
 
-/// The blocks of a step, with everything below and above them, add up to all its bytes.
-#[test]
-fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
-    let mut page = or_skip!(page("popart-bert-inference", &SPLIT, "#view=memory"));
-    page.value("document.getElementById('live-steps-low').click()");
-    let heights = "(() => {
-        const svg = document.getElementById('live-steps-chart');
-        const top = Math.min(...[...svg.querySelectorAll('.block, .tile-others, .always')].map((one) => one.getBoundingClientRect().top));
-        const always = svg.querySelector('.always').getBoundingClientRect();
-        return [always.bottom - top, always.height];
-    })()";
-    let found = page.value(heights);
-    let [all, always] = [0, 1].map(|place| found[place].as_f64().expect("a number"));
-    let curve = &page.report["liveness"]["fullest_tile_curve"];
-    let [fixed, always_live, peak] = ["/fixed", "/always_live", "/peak/bytes"]
-        .map(|at| curve.pointer(at).and_then(Value::as_f64).expect("a number"));
-    let expected = peak / (fixed + always_live);
-    assert!(
-        (all / always - expected).abs() < 0.02,
-        "{all} {always} {expected}"
-    );
-    page.done();
-}
-
+/// With so few micro-batches, all of them are drawn.
 #[test]
 fn the_strip_of_a_step_has_its_cycles() {
-    /// So few micro-batches that all of them are drawn.
-    const FEW: &str = "--micro-batches=8";
     for (fixture, options) in [
-        ("training-pipeline", &["--solve", "--num-ipus=4", FEW][..]),
+        ("training-pipeline", "--micro-batches=8"),
         (
             "training-pipeline",
-            &["--solve", "--num-ipus=4", "--schedule=sequential", FEW],
+            "--micro-batches=8 --schedule=sequential",
         ),
         (
             "training-pipeline",
-            &["--solve", "--num-ipus=4", "--schedule=tf-grouped", FEW],
+            "--micro-batches=8 --schedule=tf-grouped",
         ),
         (
             "training-pipeline",
-            &[
-                "--solve",
-                "--num-ipus=4",
-                "--schedule=tf-interleaved",
-                "--micro-batches=16",
-            ],
+            "--micro-batches=16 --schedule=tf-interleaved",
         ),
-        ("popart-bert-inference", &["--solve", "--num-ipus=4", FEW]),
+        ("popart-bert-inference", "--micro-batches=8"),
     ] {
-        let mut page = or_skip!(page(fixture, options, "#view=time"));
-        let drawn = page.value("+document.getElementById('step-strip').dataset.cycles");
-        let step = &page.report["step"];
-        let number = |name: &str| step[name].as_u64().unwrap_or(0);
+        let mut page = or_skip!(page(fixture, &format!("{SPLIT} {options}"), "#view=time"));
+        let drawn: u64 = page.value("+$('#step-strip').dataset.cycles");
+        let number = |name: &str| page.report["step"][name].as_u64().unwrap_or(0);
         let expected = number("cycles") - number("copy_cycles") - number("update_cycles");
-        assert_eq!(drawn, json!(expected), "{fixture} {options:?}");
+        assert_eq!(drawn, expected, "{fixture} {options}");
         page.done();
     }
 }
 
 #[test]
 fn a_link_shows_the_same_again() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=split"));
-    page.value("document.querySelectorAll('.handle')[0].focus()");
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=split"));
+    page.run("$('.handle').focus()");
     page.browser.press("ArrowRight");
-    show(&mut page.browser, "memory");
-    page.focus("tile-map-plot-chart");
-    page.browser.press("Home");
-    page.focus("live-steps-chart");
-    page.browser.press("End");
-    page.value("document.querySelector('#live-steps-layer').value = '2'");
-    page.value("document.querySelector('#live-steps-layer').dispatchEvent(new Event('change'))");
+    page.show("memory");
+    page.press("tile-map-plot-chart", "Home");
+    page.press("live-steps-chart", "End");
+    page.enter("#live-steps-layer", "2", "change");
     let message = |page: &mut Page| {
         ["#live-steps-said", "#live-steps-variables"].map(|selector| page.text(selector))
     };
@@ -184,77 +129,71 @@ fn a_link_shows_the_same_again() {
     for part in ["view=memory", "tile=", "step=", "cuts=", "layer=2"] {
         assert!(hash.contains(part), "{part}: {hash}");
     }
-    let path = page.path.clone();
-    page.browser.open_at(&path, 1440, &hash);
+    page.browser.open(&page.path, 1440, &hash);
     assert_eq!(message(&mut page), before);
-    show(&mut page.browser, "split");
-    let cuts =
-        page.value("[...document.querySelectorAll('.handle')].map((one) => +one.ariaValueNow)");
-    let expected = hash
-        .split("cuts=")
-        .nth(1)
-        .and_then(|cuts| cuts.split('&').next());
-    let expected = expected.expect("cuts").replace("%2C", ",");
+    page.show("split");
+    let cuts: Value = page.value("$$('.handle').map((one) => +one.ariaValueNow)");
+    let (_, expected) = hash.split_once("cuts=").expect("cuts");
+    let expected = expected
+        .split('&')
+        .next()
+        .expect("cuts")
+        .replace("%2C", ",");
     assert_eq!(cuts.to_string(), format!("[{expected}]"));
     // Going back in the history goes back in the views.
-    page.value("history.back()");
-    let back = "new Promise((resolve) => setTimeout(() => resolve(document.querySelector('#bar [aria-current]').dataset.view), 300))";
-    assert_eq!(page.value(back), json!("memory"));
+    page.run("history.back()");
+    page.pause(300);
+    assert!(page.is("$('#bar [aria-current]').dataset.view === 'memory'"));
     page.done();
 }
 
 /// Stages of each configuration of the plan, and of the best split for each number of IPUs.
 #[test]
 fn stages_are_drawn_against_their_limits() {
-    let strips = "[...document.querySelectorAll('SECTION tbody tr')].map((row) => [...row.querySelectorAll('.stage')].map((one) => {
+    let strips = ".map((row) => [...row.querySelectorAll('.stage')].map((one) => {
         const share = one.querySelector('.fill').offsetHeight / one.querySelector('.level').clientHeight;
-        return [one.dataset.tip.split('\\n')[2].split(' of ')[0].replaceAll(',', ''), share];
+        return [+one.dataset.tip.split('\\n')[2].split(' of ')[0].replaceAll(',', ''), share];
     }))";
     for (options, section) in [
-        (&["--plan", "--num-ipus=6"][..], "plan"),
-        (&["--solve", "--sweep", "--num-ipus=4"], "sweep"),
+        ("--plan --num-ipus=6", "plan"),
+        ("--solve --sweep --num-ipus=4", "sweep"),
     ] {
         let mut page = or_skip!(page("training-pipeline", options, "#view=plan"));
-        let strips = strips.replace("SECTION", &format!("#{section}"));
-        let rows: Vec<Vec<(String, f64)>> =
-            serde_json::from_value(page.value(&strips)).expect("strips");
-        let expected = page.report[section]["rows"].as_array().expect("rows");
+        let strips = format!("$$('#{section} tbody tr'){strips}");
+        let rows: Vec<Vec<(u64, f64)>> = page.value(&strips);
+        let expected: Vec<Value> = page.at(&format!("/{section}/rows"));
         assert_eq!(rows.len(), expected.len());
-        for (row, expected) in rows.iter().zip(expected) {
-            let stages = expected["stages"].as_array().expect("stages").len();
-            assert_eq!(row.len(), stages, "{expected}");
-            let limit = page.report["split"]["limit"].as_f64().expect("a limit");
-            let bytes = row.iter().map(|(bytes, _)| bytes.parse::<u64>());
-            let bytes: Vec<u64> = bytes.map(|bytes| bytes.expect("a number")).collect();
+        for (row, expected) in rows.iter().zip(&expected) {
             assert_eq!(
-                bytes.iter().max().copied(),
-                expected["fullest_tile_bytes"].as_u64()
+                row.len(),
+                super::list(&expected["stages"]).count(),
+                "{expected}"
             );
-            for ((_, share), bytes) in row.iter().zip(bytes) {
-                let expected = (bytes as f64 / limit).min(1.0);
+            let fullest = row.iter().map(|(bytes, _)| *bytes).max();
+            assert_eq!(fullest, expected["fullest_tile_bytes"].as_u64());
+            for &(bytes, share) in row {
+                let expected = (bytes as f64 / page.at::<f64>("/split/limit")).min(1.0);
                 assert!((share - expected).abs() < 0.04, "{share} {expected}");
             }
         }
-        page.numbers_are_those_of_the_report();
+        page.check_numbers();
         page.done();
     }
 }
 
 #[test]
 fn a_choice_is_followed_everywhere() {
-    let mut page = or_skip!(page("training-pipeline", &SPLIT, "#view=layers"));
-    page.focus("layer-bytes-chart");
-    page.browser.press("End");
+    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=layers"));
+    page.press("layer-bytes-chart", "End");
     assert_eq!(page.text("#layer h3"), "Layer Out");
-    page.numbers_are_those_of_the_report();
-    show(&mut page.browser, "split");
-    let marked = "[...document.querySelectorAll('.layer')].findIndex((one) => one.classList.contains('is-chosen'))";
-    assert_eq!(page.value(marked), json!(7));
-    page.value("[...document.querySelectorAll('#what-if-stages .link')][2].click()");
+    page.check_numbers();
+    page.show("split");
+    assert!(page.is("$$('.layer').findIndex((one) => one.classList.contains('is-chosen')) === 7"));
+    page.run("$$('#what-if-stages .link')[2].click()");
     assert_eq!(page.text("#stage h2"), "IPU 2");
-    page.numbers_are_those_of_the_report();
-    page.value("[...document.querySelectorAll('#stage button')].find((one) => one.textContent.includes('in Memory')).click()");
-    let tile = page.report["split"]["stages"][2]["fullest_tile"]["tile"].to_string();
+    page.check_numbers();
+    page.run("$$('#stage button').find((one) => one.textContent.includes('in Memory')).click()");
+    let tile: u64 = page.at("/split/stages/2/fullest_tile/tile");
     assert_eq!(page.text("#tile-map-name"), format!("Tile {tile}"));
     page.done();
 }
@@ -262,42 +201,31 @@ fn a_choice_is_followed_everywhere() {
 /// In lists of layers, in splits of any number of IPUs, and in drawings over steps and layers.
 #[test]
 fn the_chosen_layer_is_marked_in_every_view() {
-    let options = ["--sweep", "--explain", "--num-ipus=4"];
-    let mut page = or_skip!(page("training-pipeline", &options, "#view=plan&layer=3"));
-    let marks = |page: &mut Page, selector: &str| {
-        let texts = page.value(&format!(
-            "[...document.querySelectorAll('{selector}')].map((one) => one.textContent)"
-        ));
-        serde_json::from_value::<Vec<String>>(texts).expect("texts")
-    };
+    let options = "--sweep --explain --num-ipus=4";
+    let mut page = or_skip!(page("training-pipeline", options, "#view=plan&layer=3"));
     let has_layer = |text: &String| text.split(' ').any(|name| name == "2");
-    let rows = page.report["sweep"]["rows"].as_array().expect("rows").len();
-    let plan = marks(&mut page, "#sweep .has-layer");
-    assert_eq!(plan.len(), rows);
-    assert!(plan.iter().all(has_layer), "{plan:?}");
-    for (view, selector) in [
-        ("split", "#what-if-stages .has-layer"),
-        ("split", "#stages .has-layer"),
-    ] {
-        show(&mut page.browser, view);
-        let found = marks(&mut page, selector);
+    let rows = page.at::<Vec<Value>>("/sweep/rows").len();
+    let plan = page.texts("#sweep .has-layer");
+    assert!(plan.len() == rows && plan.iter().all(has_layer), "{plan:?}");
+    page.show("split");
+    for table in ["#what-if-stages", "#stages"] {
+        let found = page.texts(&format!("{table} .has-layer"));
         assert!(
             found.len() == 1 && has_layer(&found[0]),
-            "{selector}: {found:?}"
+            "{table}: {found:?}"
         );
     }
-    show(&mut page.browser, "memory");
-    assert!(!marks(&mut page, "#live-steps-chart .band.is-chosen").is_empty());
-    show(&mut page.browser, "time");
+    page.show("memory");
+    assert!(page.count("#live-steps-chart .band.is-chosen") > 0);
+    page.show("time");
     assert_eq!(page.now("layer-cycles-chart"), 3);
-    show(&mut page.browser, "layers");
+    page.show("layers");
     assert_eq!(page.now("layer-bytes-chart"), 3);
-    assert_eq!(marks(&mut page, "#all-layers tr.is-chosen").len(), 1);
+    assert_eq!(page.count("#all-layers tr.is-chosen"), 1);
     // Another layer is also marked in a view that was built before.
-    page.focus("layer-bytes-chart");
-    page.browser.press("Home");
-    show(&mut page.browser, "plan");
-    let plan = marks(&mut page, "#sweep .has-layer");
+    page.press("layer-bytes-chart", "Home");
+    page.show("plan");
+    let plan = page.texts("#sweep .has-layer");
     assert!(
         plan.len() == rows && plan.iter().all(|text| text.starts_with("In")),
         "{plan:?}"
@@ -307,45 +235,31 @@ fn the_chosen_layer_is_marked_in_every_view() {
 
 #[test]
 fn tables_are_sorted_filtered_and_copied() {
-    let mut page = or_skip!(page("popart-bert-inference", &SPLIT, "#view=memory"));
-    let column = "[...document.querySelectorAll('#categories tbody tr')].map((row) => row.children[1].textContent.replaceAll(',', ''))";
+    let mut page = or_skip!(page("popart-bert-inference", SPLIT, "#view=memory"));
     let numbers = |page: &mut Page| -> Vec<u64> {
-        let texts: Vec<String> = serde_json::from_value(page.value(column)).expect("texts");
-        texts
-            .iter()
-            .map(|text| text.parse().expect("a number"))
-            .collect()
+        let cells = page.texts("#categories tbody td:nth-child(2)").into_iter();
+        let numbers = cells.map(|text| text.replace(',', "").parse().expect("a number"));
+        numbers.collect()
     };
-    page.value("document.querySelectorAll('#categories .sort')[1].click()");
+    page.run("$$('#categories .sort')[1].click()");
     let down = numbers(&mut page);
     assert!(
         down.is_sorted_by(|a, b| a >= b) && down.len() > 12,
         "{down:?}"
     );
-    page.value("document.querySelectorAll('#categories .sort')[1].click()");
+    page.run("$$('#categories .sort')[1].click()");
     assert!(numbers(&mut page).is_sorted());
-    let sorted = page.value("document.querySelectorAll('#categories th')[1].ariaSort");
-    assert_eq!(sorted, json!("ascending"));
-    page.value(
-        "(() => { const one = document.querySelector('#categories input[type=search]');
-          one.value = 'vertexcode'; one.dispatchEvent(new Event('input')); })()",
-    );
+    assert!(page.is("$$('#categories th')[1].ariaSort === 'ascending'"));
+    page.enter("#categories input[type=search]", "vertexcode", "input");
     assert_eq!(numbers(&mut page).len(), 1);
-    page.value(
-        "void (navigator.clipboard.writeText = async (text) => { window.clipboard = text; })",
-    );
-    page.value("[...document.querySelectorAll('#categories button')].find((one) => one.textContent === 'Copy as TSV').click()");
-    let categories = page.report["memory"]["categories"]
-        .as_array()
-        .expect("a list");
+    page.replace_clipboard();
+    page.run("$$('#categories button').find((one) => one.textContent === 'Copy as TSV').click()");
+    let categories: Vec<Value> = page.at("/memory/categories");
     let code = categories
         .iter()
-        .find(|category| category["name"] == "vertexCode")
-        .expect("code");
-    let expected = format!(
-        "Category\tAll tiles\tFullest tile\nvertexCode\t{}\t{}\n",
-        code["all_tiles"], code["fullest_tile"]
-    );
-    assert_eq!(page.value("window.clipboard"), json!(expected));
+        .find(|category| category["name"] == "vertexCode");
+    let [all, fullest] = ["all_tiles", "fullest_tile"].map(|tiles| &code.expect("code")[tiles]);
+    let expected = format!("Category\tAll tiles\tFullest tile\nvertexCode\t{all}\t{fullest}\n");
+    assert_eq!(page.value::<Value>("window.clipboard"), json!(expected));
     page.done();
 }

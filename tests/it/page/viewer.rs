@@ -1,108 +1,94 @@
 //! The page without a report (`--generate viewer`), which opens reports.
 
 use super::browser::Browser;
-use super::{check_number, export, no_errors, show};
+use super::list;
+use super::opened::{Page, export, report};
 use crate::support::{popliner, profile};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Writes the viewer to a file.
-fn viewer(folder: &Path) -> PathBuf {
+/// Opens the viewer.
+fn viewer() -> Option<Page> {
+    let mut browser = Browser::find()?;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("viewer.html");
     let run = popliner(["--generate", "viewer"]);
-    assert_eq!(run.code, 0, "{run:?}");
-    let page = folder.join("viewer.html");
-    std::fs::write(&page, run.out).expect("a file");
-    page
+    std::fs::write(&path, &run.exits(0).out).expect("a file");
+    browser.open(&path, 390, "");
+    Some(Page {
+        browser,
+        folder,
+        path,
+        report: Value::Null,
+    })
 }
 
 /// Chooses files, and waits until the page shows this message.
-fn choose(browser: &mut Browser, files: &[&Path], message: &str) {
-    let document = browser.send("DOM.getDocument", json!({}));
+fn choose(page: &mut Page, files: &[&Path], message: &str) {
+    let document = page.browser.send("DOM.getDocument", json!({}));
     let query = json!({"nodeId": document["root"]["nodeId"], "selector": "#open"});
-    let node = browser.send("DOM.querySelector", query);
+    let node = page.browser.send("DOM.querySelector", query);
     let files = json!({"files": files, "nodeId": node["nodeId"]});
-    browser.send("DOM.setFileInputFiles", files);
-    let wait = format!(
+    page.browser.send("DOM.setFileInputFiles", files);
+    page.run(&format!(
         "new Promise((resolve) => {{
             const look = () => document.getElementById('opened').textContent.includes('{message}')
                 ? resolve() : setTimeout(look, 5);
             look();
         }})"
-    );
-    browser.value(&wait);
+    ));
 }
 
 #[test]
 fn the_viewer_opens_a_report_and_compares_two() {
-    let mut browser = or_skip!(Browser::find());
+    let mut page = or_skip!(viewer());
+    assert_eq!(page.count("#bar a"), 0);
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
-    let options = [["--solve", "--num-ipus=4"], ["--solve", "--num-ipus=3"]];
-    let [(_, before), (_, now)]: [(PathBuf, Value); 2] = std::array::from_fn(|place| {
-        export(
-            &profile("popart-bert-inference"),
-            &options[place],
-            folders[place].path(),
-        )
+    let bert = profile("popart-bert-inference");
+    let [earlier, later] = [4, 3].map(|ipus| {
+        let [_, json] = export(
+            &bert,
+            &format!("--solve --num-ipus={ipus}"),
+            folders[ipus - 3].path(),
+        );
+        json
     });
-    let [earlier, later] = [0, 1].map(|place| folders[place].path().join("report.json"));
-    let page = viewer(folders[0].path());
-    browser.open(&page, 1440);
-    assert_eq!(
-        browser.value("document.querySelectorAll('#bar a').length"),
-        json!(0)
-    );
+    page.report = report(&earlier);
 
-    choose(&mut browser, &[&earlier], "This is");
-    let title = browser.value("document.querySelector('h1').textContent");
-    assert_eq!(title, before["heading"]);
+    choose(&mut page, &[&earlier], "This is");
+    assert_eq!(page.text("h1"), page.report["heading"]);
     for view in ["split", "memory", "layers"] {
-        show(&mut browser, view);
-        let numbers = browser.value(super::NUMBERS);
-        let numbers = numbers.as_array().expect("a list");
-        assert!(numbers.len() > 20, "{view}");
-        numbers
-            .iter()
-            .for_each(|number| check_number(number, &before));
+        page.show(view);
+        assert!(page.check_numbers() > 20, "{view}");
     }
 
-    choose(&mut browser, &[&earlier, &later], "compared with");
-    show(&mut browser, "compare");
-    let rows = "[...document.querySelectorAll('#comparison tr')].map((row) => [...row.children].map((one) => one.textContent))";
-    let rows: Vec<Vec<String>> = serde_json::from_value(browser.value(rows)).expect("rows");
+    choose(&mut page, &[&earlier, &later], "compared with");
+    page.show("compare");
+    let rows = "$$('#comparison tr').map((row) => [...row.children].map((one) => one.textContent))";
+    let rows: Vec<Vec<String>> = page.value(rows);
     let peak = |report: &Value| {
-        let stages = report["split"]["stages"].as_array().expect("stages");
-        let bytes = stages
-            .iter()
-            .filter_map(|stage| stage["fullest_tile"]["bytes"].as_i64());
+        let stages = list(&report["split"]["stages"]);
+        let bytes = stages.filter_map(|stage| stage["fullest_tile"]["bytes"].as_i64());
         bytes.max().expect("a number")
     };
-    let plain = |text: &str| text.replace([',', '+'], "").parse::<i64>();
-    let row = rows
-        .iter()
-        .find(|row| row[0].starts_with("Peak memory"))
-        .expect("a row");
-    let numbers: Vec<i64> = row[1..]
-        .iter()
-        .map(|cell| plain(cell).expect("a number"))
-        .collect();
-    let (one, other) = (peak(&before), peak(&now));
-    assert_eq!(numbers, [one, other, other - one]);
-    no_errors(&browser, &page);
+    let row = rows.iter().find(|row| row[0].starts_with("Peak memory"));
+    let numbers = row.expect("a row")[1..].iter();
+    let numbers = numbers.map(|cell| cell.replace([',', '+'], "").parse().expect("a number"));
+    let (one, other) = (peak(&page.report), peak(&report(&later)));
+    assert_eq!(numbers.collect::<Vec<i64>>(), [one, other, other - one]);
+    page.done();
 }
 
 #[test]
 fn what_is_no_report_is_refused() {
-    let mut browser = or_skip!(Browser::find());
-    let folder = tempfile::tempdir().expect("a folder");
-    let page = viewer(folder.path());
-    browser.open(&page, 390);
+    let mut page = or_skip!(viewer());
     for (name, text, message) in [
         ("half.json", "{", "half.json cannot be shown"),
         ("other.json", "{}", "not a report of --export-json"),
     ] {
-        let file = folder.path().join(name);
+        let file = page.folder.path().join(name);
         std::fs::write(&file, text).expect("a file");
-        choose(&mut browser, &[&file], message);
+        choose(&mut page, &[&file], message);
     }
-    no_errors(&browser, &page);
+    page.done();
 }

@@ -1,71 +1,144 @@
-//! The verdict, the step and the sums of a split that the page shows, against the report of its
-//! command line.
+//! The split that the page shows, against the report of its command line.
 
-use serde_json::{Value, json};
+use crate::page::{
+    list, number,
+    opened::{Page, plain, report},
+};
+use crate::support::{root, typed};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
-/// The head and the figures have the step, unless Out runs on the first IPU.
-pub(super) fn check_step(state: &Value, judged: &Value, command: &str) {
-    let is_known = judged["step"].is_object() && judged["pseudo_layers"] != "out-with-in";
-    let shown = state["step"].as_u64().expect("a number");
-    assert_eq!(shown > 0, is_known, "{command}");
+/// The split that the reader tries, as the page shows it.
+const SHOWN: &str = "(() => {
+    const part = (name) => document.getElementById('what-if-' + name);
+    const texts = (all) => all.map((one) => one.textContent);
+    const now = $$('[data-now]').map((one) => [one.dataset.now, one.textContent]);
+    return {
+        now,
+        shares: texts($$('#what-if-stages td:nth-child(5)')),
+        totals: texts($$('#what-if-totals dd')),
+        fits: part('verdict').dataset.fits === 'true',
+        verdict: part('verdict').textContent,
+        looks_good: $('#answer h1').className === 'good',
+        has_step: now.some(([place]) => place === '/step/cycles'),
+        best_fits: part('best').dataset.fits === 'true',
+        command: part('command').textContent,
+        cuts: $$('.handle').map((one) => +one.ariaValueNow),
+    };
+})()";
+
+/// What [`SHOWN`] returns.
+#[derive(Deserialize)]
+pub struct Shown {
+    /// Places in the report of the command line, and the numbers that are shown.
+    now: Vec<[String; 2]>,
+    shares: Vec<String>,
+    totals: Vec<String>,
+    fits: bool,
+    pub verdict: String,
+    looks_good: bool,
+    has_step: bool,
+    best_fits: bool,
+    pub command: String,
+    pub cuts: Vec<u64>,
 }
 
-pub(super) fn plain(text: &Value) -> String {
-    text.as_str().expect("a text").replace(',', "")
-}
-
-pub(super) fn check_verdict(state: &Value, judged: &Value, command: &str) {
-    for (fits, expected) in [
-        (&state["fits"], &judged["split"]["fits"]),
-        (&state["best_fits"], &judged["given"]["best_fits"]),
-    ] {
-        assert_eq!(fits.as_str(), Some(&*expected.to_string()), "{command}");
+impl Page {
+    pub fn shown(&mut self) -> Shown {
+        self.value(SHOWN)
     }
-    let verdict = state["verdict"].as_str().expect("a verdict");
-    let broken = judged["given"]["broken_constraints"].as_array();
-    let broken = broken.expect("constraints");
+
+    /// Compares everything that the page shows with the report of its command line.
+    pub fn check(&mut self) {
+        let shown = self.shown();
+        let command = &shown.command;
+        let judged = judged(command, self.folder.path());
+        let stages: Vec<&Value> = list(&judged["split"]["stages"]).collect();
+        assert!(shown.now.len() > stages.len() * 4, "{command}");
+        for [place, number] in &shown.now {
+            let expected = judged
+                .pointer(place)
+                .unwrap_or_else(|| panic!("no {place}"));
+            assert_eq!(
+                number.replace(',', ""),
+                plain(expected),
+                "{command}: {place}"
+            );
+        }
+        let ends = stages
+            .iter()
+            .map(|stage| number(&stage["positions"]["end"]));
+        assert!(
+            ends.take(stages.len() - 1).eq(shown.cuts.iter().copied()),
+            "{command}"
+        );
+        check_verdict(&shown, &judged);
+        // The head and the figures have the step, unless Out runs on the first IPU.
+        let has_step = judged["step"].is_object() && judged["pseudo_layers"] != "out-with-in";
+        assert_eq!(shown.has_step, has_step, "{command}");
+        check_totals(&shown, &judged);
+    }
+}
+
+/// Returns the report of a command line that a page shows.
+fn judged(command: &str, folder: &std::path::Path) -> Value {
+    static JUDGED: Mutex<BTreeMap<String, Value>> = Mutex::new(BTreeMap::new());
+    if let Some(report) = JUDGED.lock().expect("reports").get(command) {
+        return report.clone();
+    }
+    let json = folder.join("judged.json");
+    let run = typed(
+        &format!("{command} -q --export-json='{}'", json.display()),
+        root(),
+    );
+    assert!(run.code < 2, "{command}: {run:?}");
+    let report = report(&json);
+    JUDGED
+        .lock()
+        .expect("reports")
+        .insert(command.to_owned(), report.clone());
+    report
+}
+
+fn check_verdict(shown: &Shown, judged: &Value) {
+    let Shown {
+        command, verdict, ..
+    } = shown;
+    let fits = [shown.fits, shown.looks_good, shown.best_fits].map(Value::from);
+    let (split, best) = (&judged["split"]["fits"], &judged["given"]["best_fits"]);
+    assert_eq!(fits.each_ref(), [split, split, best], "{command}");
+    let broken: Vec<&Value> = list(&judged["given"]["broken_constraints"]).collect();
     assert_eq!(
         verdict.matches("it breaks ").count(),
         broken.len(),
         "{command}"
     );
-    for name in broken {
-        let name = name.as_str().expect("a name");
+    for name in broken.into_iter().map(plain) {
         assert!(verdict.contains(&format!("it breaks {name}")), "{verdict}");
     }
 }
 
-pub(super) fn check_totals(state: &Value, judged: &Value, command: &str) {
-    let numbers = |list: &Value, at: &str| -> Vec<u64> {
-        let all = list.as_array().into_iter().flatten();
-        all.map(|page| page.pointer(at).and_then(Value::as_u64).expect("a number"))
-            .collect()
+fn check_totals(shown: &Shown, judged: &Value) {
+    let command = &shown.command;
+    let numbers = |rows: &Value, at: &str| -> Vec<u64> {
+        let rows = list(rows).map(|row| row.pointer(at).and_then(Value::as_u64));
+        rows.map(|number| number.expect("a number")).collect()
     };
     let stages = &judged["split"]["stages"];
     let bytes = numbers(stages, "/fullest_tile/bytes");
     let limits = numbers(stages, "/fullest_tile/limit");
-    let highest = |all: Vec<u64>| all.into_iter().max().expect("a number");
-    let mut expected = vec![
-        format!("{}bytes", highest(bytes.clone())),
-        format!(
-            "{}bytes",
-            numbers(&judged["cuts"], "/bytes").iter().sum::<u64>()
-        ),
-    ];
-    if judged.get("execution").is_some() {
-        let slowest = highest(numbers(
-            &judged["execution"]["stages"],
-            "/micro_batch_cycles",
-        ));
-        expected.push(format!("{slowest}cycles"));
+    let sent: u64 = numbers(&judged["cuts"], "/bytes").iter().sum();
+    let highest = |all: &[u64]| *all.iter().max().expect("a number");
+    let mut expected = vec![format!("{}bytes", highest(&bytes)), format!("{sent}bytes")];
+    if let Some(execution) = judged.get("execution") {
+        let cycles = numbers(&execution["stages"], "/micro_batch_cycles");
+        expected.push(format!("{}cycles", highest(&cycles)));
     }
-    let totals = state["totals"]
-        .as_array()
-        .expect("totals")
-        .iter()
-        .map(plain);
+    let totals = shown.totals.iter().map(|total| total.replace(',', ""));
     let mut totals: Vec<String> = totals.collect();
-    if state["step"] != 0 {
+    if shown.has_step {
         let cycles = format!("{} cycles", judged["step"]["cycles"]);
         assert!(
             totals.pop().expect("a step").ends_with(&cycles),
@@ -78,9 +151,5 @@ pub(super) fn check_totals(state: &Value, judged: &Value, command: &str) {
         let tenths = (bytes * 1000).div_ceil(limit);
         format!("{}.{} %", tenths / 10, tenths % 10)
     });
-    assert_eq!(
-        state["shares"],
-        json!(shares.collect::<Vec<_>>()),
-        "{command}"
-    );
+    assert_eq!(shown.shares, shares.collect::<Vec<_>>(), "{command}");
 }

@@ -1,86 +1,68 @@
 //! Memory of tiles, reserves, and corrections.
 
 use super::Page;
-use crate::support::profile;
-use serde_json::{Value, json};
+use super::open;
 
 impl Page {
-    fn fields(&mut self) -> Value {
-        let fields =
-            "['memory', 'reserve'].map((one) => document.getElementById('what-if-' + one).value)";
-        self.value(fields)
+    fn fields(&mut self) -> [String; 2] {
+        self.value("['memory', 'reserve'].map((one) => $('#what-if-' + one).value)")
+    }
+
+    /// Checks that the command line has these options.
+    #[track_caller]
+    fn has_options(&mut self, options: &str) {
+        let command = self.command();
+        assert!(command.contains(&format!(" {options} ")), "{command}");
     }
 }
 
 #[test]
 fn memory_and_what_is_kept_free_of_it_make_the_limit() {
-    let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-    let mut page = or_skip!(Page::open(&profile("popart-bert-inference"), &options));
-    assert_eq!(page.fields(), json!(["638976", "12780"]));
+    let mut page = or_skip!(open("popart-bert-inference", "--num-ipus=4 --reserve=2%"));
+    assert_eq!(page.fields(), ["638976", "12780"]);
     page.check();
-    assert!(
-        page.command()
-            .contains(" --mem-per-tile=638976 --reserve=12780 ")
-    );
-    page.enter("reserve", "50001");
-    assert!(page.command().contains(" --reserve=50001 "));
-    page.enter("memory", "700000");
-    assert!(
-        page.command()
-            .contains(" --mem-per-tile=700000 --reserve=50001 ")
-    );
+    page.has_options("--mem-per-tile=638976 --reserve=12780");
+    page.try_value("reserve", "50001");
+    page.has_options("--reserve=50001");
+    page.try_value("memory", "700000");
+    page.has_options("--mem-per-tile=700000 --reserve=50001");
     // A reserve that leaves nothing is rejected.
     let before = page.command();
     for wrong in ["700000", "-1", "0.5"] {
-        page.enter("reserve", wrong);
-        let is_wrong = "!document.getElementById('what-if-reserve').validity.valid";
-        assert_eq!(page.value(is_wrong), json!(true), "{wrong}");
+        page.try_value("reserve", wrong);
+        assert!(page.is("!$('#what-if-reserve').validity.valid"), "{wrong}");
         assert_eq!(page.command(), before, "{wrong}");
     }
-    page.enter("reserve", "0");
+    page.try_value("reserve", "0");
     assert!(!page.command().contains("--reserve"));
     // An empty field has the value of the run.
-    page.enter("reserve", "");
-    page.enter("memory", "");
-    page.enter("ipus", "3");
-    assert!(
-        page.command()
-            .contains(" --mem-per-tile=638976 --reserve=12780 ")
-    );
-    page.click("reset");
-    assert_eq!(page.fields(), json!(["638976", "12780"]));
+    page.try_value("reserve", "");
+    page.try_value("memory", "");
+    page.try_value("ipus", "3");
+    page.has_options("--mem-per-tile=638976 --reserve=12780");
+    page.try_button("reset");
+    assert_eq!(page.fields(), ["638976", "12780"]);
 }
 
 #[test]
 fn memories_that_differ_by_ipu_can_have_another_reserve() {
-    let memories = "--mem-per-tile=638976,600000,638976,600000";
-    for (reserve, entered, option) in [
+    let memories = "--objective=peak --mem-per-tile=638976,600000,638976,600000";
+    for (reserve, entered, limits) in [
         // If each IPU has a reserve of its own, the command line has the limits.
-        (
-            "--reserve=2%",
-            "",
-            " --mem-per-tile=626196,588000,626196,588000 --check",
-        ),
-        (
-            "--reserve=1000",
-            "1000",
-            " --mem-per-tile=638976,600000,638976,600000 --reserve=1000 ",
-        ),
+        ("2%", "", "626196,588000,626196,588000"),
+        ("1000", "1000", "638976,600000,638976,600000 --reserve=1000"),
     ] {
-        let options = ["--solve", "--objective=peak", memories, reserve];
-        let mut page = or_skip!(Page::open(&profile("popart-bert-inference"), &options));
-        assert_eq!(page.fields(), json!(["", entered]));
+        let options = format!("{memories} --reserve={reserve}");
+        let mut page = or_skip!(open("popart-bert-inference", &options));
+        assert_eq!(page.fields(), ["", entered]);
         page.check();
-        assert!(page.command().contains(option), "{}", page.command());
-        page.enter("reserve", "4096");
-        assert!(page.command().contains(" --reserve=4096 "));
-        page.press(0, "Delete");
+        page.has_options(&format!("--mem-per-tile={limits}"));
+        page.try_value("reserve", "4096");
+        page.has_options("--reserve=4096");
+        page.press_cut(0, "Delete");
         page.check();
-        page.enter("ipus", "3");
-        page.enter("memory", "800000");
-        assert!(
-            page.command()
-                .contains(" --mem-per-tile=800000 --reserve=4096 ")
-        );
+        page.try_value("ipus", "3");
+        page.try_value("memory", "800000");
+        page.has_options("--mem-per-tile=800000 --reserve=4096");
     }
 }

@@ -1,9 +1,7 @@
 //! Adding and removing stages.
 
-use super::super::no_errors;
-use super::{Page, SHOWN};
-use crate::support::{models::share, profile};
-use serde_json::json;
+use super::{Page, open};
+use crate::support::models::share;
 
 /// Cuts are added and removed in every way, up to the largest number of stages in the report and
 /// down to one.
@@ -11,40 +9,35 @@ use serde_json::json;
 fn cuts_are_added_and_removed() {
     let fixtures = ["poptorch-bert-training", "popart-bert-inference"];
     for fixture in fixtures.into_iter().step_by(share(2)) {
-        let options = ["--solve", "--num-ipus=4", "--reserve=2%"];
-        let mut page = or_skip!(Page::open(&profile(fixture), &options));
-        let max_stages = page.report["what_if"]["max_stages"]
-            .as_u64()
-            .expect("a number");
+        let mut page = or_skip!(open(fixture, "--num-ipus=4 --reserve=2%"));
+        let max_stages: u64 = page.at("/what_if/max_stages");
         let cuts = page.cuts();
-        page.press(0, "Delete");
+        page.press_cut(0, "Delete");
         page.check();
         assert_eq!(page.cuts(), cuts[1..], "{fixture}");
         page.announces("Cut removed after ");
-        page.click("add");
+        page.try_button("add");
         page.announces("Cut added after ");
         assert_eq!(page.cuts().len(), cuts.len(), "{fixture}");
-        page.press(1, "Backspace");
+        page.press_cut(1, "Backspace");
         page.check();
         page.add_by_double_click();
         page.add_by_enter();
         page.add_all(max_stages);
         page.remove_all();
         page.add_all(max_stages.min(3));
-        page.click("reset");
+        page.try_button("reset");
         assert_eq!(page.cuts(), cuts, "{fixture}");
-        let folder = page.folder.path().join("report.html");
-        no_errors(&page.browser, &folder);
+        page.done();
     }
 }
 
 impl Page {
     /// Checks that the page says what was done, before the verdict.
     fn announces(&mut self, start: &str) {
-        let state = self.value(SHOWN);
-        let verdict = state["verdict"].as_str().expect("a verdict");
-        assert!(verdict.starts_with(start), "{verdict}");
-        assert!(verdict.contains(". This split "), "{verdict}");
+        let verdict = self.shown().verdict;
+        let is_both = verdict.starts_with(start) && verdict.contains(". This split ");
+        assert!(is_both, "{verdict}");
     }
 
     /// Adds a cut to the last stage, which is as wide as its positions.
@@ -52,10 +45,9 @@ impl Page {
         let (cuts, positions) = (self.cuts(), self.positions());
         let from = cuts.last().copied().unwrap_or(0);
         assert!(positions - from > 1, "the last stage has one position");
-        let stage = "[...document.querySelectorAll('.stage')].at(-1)";
         // Nearest to the last inner boundary.
         let share = (positions - 1 - from) as f64 / (positions - from) as f64;
-        self.browser.click(stage, share, 2);
+        self.browser.click("$$('.stage').at(-1)", share, 2);
         assert_eq!(self.cuts(), [&cuts[..], &[positions - 1]].concat());
         self.check();
     }
@@ -63,43 +55,38 @@ impl Page {
     /// Adds a cut to the widest stage; the new cut gets the focus.
     fn add_by_enter(&mut self) {
         let before = self.cuts().len();
-        let focus = "[...document.querySelectorAll('.stage')]
-            .reduce((a, b) => b.offsetWidth > a.offsetWidth ? b : a).focus()";
-        self.value(focus);
+        self.run("$$('.stage').reduce((a, b) => b.offsetWidth > a.offsetWidth ? b : a).focus()");
         self.browser.press("Enter");
         assert_eq!(self.cuts().len(), before + 1);
-        let focused = "document.activeElement.classList.contains('handle')";
-        assert_eq!(self.value(focused), json!(true));
+        assert!(self.is("document.activeElement.classList.contains('handle')"));
         self.check();
     }
 
-    fn is_disabled(&mut self, what: &str) -> bool {
-        let disabled = format!("document.getElementById('what-if-{what}').disabled");
-        self.value(&disabled) == json!(true)
+    fn is_disabled(&mut self, button: &str) -> bool {
+        self.value(&format!("$('#what-if-{button}').disabled"))
     }
 
     /// Adds cuts with the button, up to this number of stages.
     fn add_all(&mut self, stages: u64) {
         while (self.cuts().len() as u64) + 1 < stages {
             let before = self.cuts();
-            self.click("add");
+            self.try_button("add");
             let after = self.cuts();
             assert_eq!(after.len(), before.len() + 1);
             assert!(after.is_sorted() && before.iter().all(|cut| after.contains(cut)));
         }
-        let is_full = self.report["what_if"]["max_stages"] == json!(stages);
+        let is_full = self.at::<u64>("/what_if/max_stages") == stages;
         assert_eq!(self.is_disabled("add"), is_full);
-        let note = self.value("document.getElementById('what-if-most').textContent");
-        assert_eq!(note != json!(""), is_full, "{note}");
+        let note = self.text("#what-if-most");
+        assert_eq!(!note.is_empty(), is_full, "{note}");
     }
 
     /// Removes cuts with the button, which removes the cut that last had the focus.
     fn remove_all(&mut self) {
-        self.value("document.querySelector('.handle').focus()");
+        self.run("$('.handle').focus()");
         for left in (0..self.cuts().len()).rev() {
             assert!(!self.is_disabled("remove"));
-            self.browser
-                .click("document.getElementById('what-if-remove')", 0.5, 1);
+            self.browser.click("$('#what-if-remove')", 0.5, 1);
             assert_eq!(self.cuts().len(), left);
             self.check();
         }
