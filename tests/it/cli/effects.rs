@@ -2,8 +2,8 @@
 //! the result, both together print something else than the result by itself; otherwise they are
 //! refused.
 
-use crate::support::models::share;
-use crate::support::{each, run_fixture, run_once};
+use crate::support::models::pairs;
+use crate::support::{Words, each, run_fixture, run_once};
 use clap::CommandFactory;
 use popliner::app::{Effect, Options};
 use tempfile::TempDir;
@@ -16,63 +16,31 @@ const TIED: &str = "tied-weights";
 const COMPILED: &str = "training-pipelined";
 
 /// Results that need a split, by the names of their options.
-const SPLIT: [&str; 8] = [
-    "solve",
-    "emit",
-    "sweep",
-    "plan",
-    "explain",
-    "check_splits",
-    "layers_per_ipu",
-    "compare",
-];
-
-/// All other results.
-const UNSPLIT: [&str; 12] = [
-    "export_json",
-    "export_csv",
-    "export_markdown",
-    "export_html",
-    "operation_breakdown",
-    "layer_breakdown",
-    "memory_totals",
-    "memory_affinity",
-    "interlayer_communication",
-    "diagnose",
-    "list_layers",
-    "fit",
-];
+const SPLIT: &str = "solve emit sweep plan explain check_splits layers_per_ipu compare";
 
 /// Results that the original tool also has.
-const ORIGINAL: [&str; 5] = [
-    "operation_breakdown",
-    "layer_breakdown",
-    "memory_totals",
-    "memory_affinity",
-    "interlayer_communication",
-];
+const ORIGINAL: &str = "operation_breakdown layer_breakdown memory_totals memory_affinity \
+                        interlayer_communication";
+
+/// All other results.
+const OTHERS: &str = "export_json export_csv export_markdown export_html diagnose list_layers fit";
 
 /// With this number of IPUs, each constraint below changes the best split.
 const IPUS: &str = "--num-ipus=4";
 
-/// Files that options need, made once.
-struct Files {
-    folder: TempDir,
-}
+/// A report that options need.
+struct Earlier(TempDir);
 
-impl Files {
+impl Earlier {
     fn new() -> Self {
-        let folder = TempDir::new().expect("a folder");
-        let files = Self { folder };
-        let report = |name| format!("--export-json={}", files.path(name));
-        let predict = ["--solve".into(), IPUS.into(), report("report.json")];
-        assert_eq!(run_once(MODEL, &predict).code, 0);
-        files
+        let earlier = Self(TempDir::new().expect("a folder"));
+        let options = format!("--solve {IPUS} --export-json={}", earlier.path());
+        run_once(MODEL, &options).exits(0);
+        earlier
     }
 
-    fn path(&self, name: &str) -> String {
-        let path = self.folder.path().join(name);
-        path.to_str().expect("a plain path").to_owned()
+    fn path(&self) -> String {
+        self.0.path().join("report.json").display().to_string()
     }
 
     /// Returns a result or an option, with a value that is not the default.
@@ -84,7 +52,7 @@ impl Files {
             "check_splits" => "0,2,4",
             "layers_per_ipu" if fixture == TIED => "1,1,1",
             "layers_per_ipu" => "1,2,2,1",
-            "compare" | "against" => &self.path("report.json"),
+            "compare" | "against" => &self.path(),
             "export_json" | "export_csv" | "export_markdown" | "export_html" => "-",
             "num_ipus" => "5",
             "schedule" | "recompute" => "none",
@@ -119,8 +87,11 @@ impl Files {
 
 #[test]
 fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
-    let files = Files::new();
-    let results = || SPLIT.into_iter().chain(UNSPLIT);
+    let earlier = Earlier::new();
+    let results: Vec<&str> = [SPLIT, ORIGINAL, OTHERS]
+        .iter()
+        .flat_map(|own| own.words())
+        .collect();
     let mut command = Options::command();
     command.build();
     let effects = Effect::all(&command);
@@ -128,27 +99,30 @@ fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
         let options = effect.options.iter();
         options.map(|option| (option.as_str(), &effect.on))
     });
-    let pairs: Vec<_> = options
-        .flat_map(|(option, on)| results().map(move |result| (option, on, result)))
-        .step_by(share(13))
-        .collect();
-    let wrong = each(&pairs, |(option, on, result)| {
-        let what = what_is_wrong(&files, option, on.contains(result), result)?;
-        Some(format!("--{option} with --{result} {what}"))
+    let options: Vec<_> = options.collect();
+    let pairs: Vec<_> = pairs(&options, &results, 13).collect();
+    let wrong = each(&pairs, |&((option, on), result)| {
+        let wrong = what_is_wrong(&earlier, option, on.contains(result), result)?;
+        Some(format!("--{option} with --{result} {wrong}"))
     });
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Says what is wrong if an option does not affect a result as `acts` says.
-fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Option<&'static str> {
+fn what_is_wrong(
+    earlier: &Earlier,
+    option: &str,
+    acts: bool,
+    result: &str,
+) -> Option<&'static str> {
     let fixture = match (option, result) {
         (_, "fit") => COMPILED,
         ("untie" | "accumulator", _) => TIED,
         ("stash", _) => "tensorflow-cnn",
         _ => MODEL,
     };
-    let given = |id| files.given(fixture, id);
+    let given = |id| earlier.given(fixture, id);
     let mut alone = vec![given(result)];
     if result == "emit" && option != "module" {
         alone.push(given("module"));
@@ -163,17 +137,16 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
         "objective" | "module_out" => Some("--num-ipus=8"),
         _ => Some(IPUS),
     };
-    if let Some(ipus) = ipus.filter(|_| !UNSPLIT.contains(&result)) {
-        alone.push(ipus.to_owned());
-    }
+    let ipus = ipus.filter(|_| SPLIT.words().contains(&result));
+    alone.extend(ipus.map(str::to_owned));
     let both = [&alone[..], &[given(option)]].concat();
     let now = run_once(fixture, &both);
     if acts {
         let before = run_once(fixture, &alone);
         // Options that fit together are wrong usage only if the original tool's search ignores
         // them.
-        let is_refused =
-            now.code == 2 && !now.err.contains("of the original tool, does not support");
+        let is_original = now.err.contains("of the original tool, does not support");
+        let is_refused = now.code == 2 && !is_original;
         let is_idle = (before.code, before.out, before.err) == (now.code, now.out, now.err);
         return match (is_refused, is_idle) {
             (true, _) => Some("is refused"),
@@ -182,7 +155,7 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
         };
     }
     let is_right = match option {
-        "num_ipus" if ORIGINAL.contains(&result) => {
+        "num_ipus" if ORIGINAL.words().contains(&result) => {
             let before = run_once(fixture, &alone);
             let is_equal = (before.code, before.out) == (now.code, now.out);
             is_equal && now.err.contains("changes none of these results")
@@ -201,17 +174,13 @@ fn what_is_wrong(files: &Files, option: &str, acts: bool, result: &str) -> Optio
 /// A missing path does not change which error is reported.
 #[test]
 fn options_of_another_kind_of_run_are_refused_before_any_file_is_read() {
-    let lines: [&[&str]; 3] = [
-        &["--solve", "--against=/nonexistent"],
-        &["--sweep", "--against=/nonexistent"],
-        &["--fit", "--tiles=0"],
-    ];
-    for line in lines {
-        let run = run_fixture(MODEL, line);
-        assert_eq!((run.code, &*run.out), (2, ""), "{line:?}: {run:?}");
-        assert!(
-            run.err.contains("acts on none of the requested results"),
-            "{run:?}"
-        );
+    for options in [
+        "--solve --against=/nonexistent",
+        "--sweep --against=/nonexistent",
+        "--fit --tiles=0",
+    ] {
+        let reason = "acts on none of the requested results";
+        let run = run_fixture(MODEL, options);
+        assert_eq!(run.exits(2).says(reason).out, "");
     }
 }

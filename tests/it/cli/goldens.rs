@@ -18,17 +18,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::golden_options::{FEW, IN_FULL, ON_ALL, OPTIONS};
-use crate::support::{FIXTURES, Run, command, each, finish, profile, root};
+use crate::support::{FIXTURES, Run, Words, command, each, finish, profile, root};
 
 /// Returns the text of a golden. A page is without its style and script, which are equal in all
 /// pages and have tests of their own, and without their hashes.
 fn golden(run: &Run) -> String {
     let mut out = run.out.clone();
-    for (start, end) in [
+    let hidden = [
         ("<style>", "</style>"),
         ("<script>", "</script>"),
         ("sha256-", "'"),
-    ] {
+    ];
+    for (start, end) in hidden {
         out = without(&out, start, end);
     }
     format!(
@@ -63,27 +64,40 @@ fn folder() -> PathBuf {
 }
 
 /// Returns every golden that there should be: its path, its fixture, and its options.
-fn cases() -> Vec<(PathBuf, &'static str, &'static [&'static str])> {
-    let path = |fixture: &str, case: &str| folder().join(fixture).join(format!("{case}.txt"));
-    let everywhere = FIXTURES.into_iter().flat_map(|fixture| {
-        let is_run = move |case| IN_FULL.contains(&fixture) || ON_ALL.contains(&case);
-        let options = OPTIONS
-            .iter()
-            .copied()
-            .filter(move |(case, _)| is_run(*case));
-        options.map(move |(case, options)| (path(fixture, case), fixture, options))
-    });
-    let few = FEW.iter().copied();
-    let few = few.map(|(fixture, case, options)| (path(fixture, case), fixture, options));
-    everywhere.chain(few).collect()
+fn all() -> Vec<(PathBuf, String, String)> {
+    let rows = |table: &str| {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            match (rows.last_mut(), line.starts_with("--")) {
+                (Some((_, options)), true) => *options += &format!(" {line}"),
+                _ => {
+                    let (name, options) = line.split_once(':').expect("a name");
+                    rows.push((name.to_owned(), options.to_owned()));
+                }
+            }
+        }
+        rows
+    };
+    let mut all = rows(FEW);
+    for (case, options) in rows(OPTIONS) {
+        let is_on_all = ON_ALL.words().contains(&&*case);
+        let fixtures = FIXTURES.into_iter();
+        let fixtures = fixtures.filter(|fixture| is_on_all || IN_FULL.contains(fixture));
+        all.extend(fixtures.map(|fixture| (format!("{fixture}/{case}"), options.clone())));
+    }
+    let case = |(name, options): (String, String)| {
+        let (fixture, _) = name.split_once('/').expect("a fixture");
+        let path = folder().join(format!("{name}.txt"));
+        (path, fixture.to_owned(), options)
+    };
+    all.into_iter().map(case).collect()
 }
 
 #[test]
 fn outputs_are_the_goldens() {
-    let differences = each(&cases(), |(path, fixture, options)| {
-        let profile = [profile(fixture).display().to_string()];
-        let options = options.iter().map(ToString::to_string);
-        let mut command = command(profile.into_iter().chain(options));
+    let differences = each(&all(), |(path, fixture, options)| {
+        let profile = profile(fixture).display().to_string();
+        let mut command = command([&[&*profile][..], &options.words()].concat());
         // With all threads.
         let found = golden(&finish(command.env_remove("RAYON_NUM_THREADS")));
         difference(path, &found)
@@ -119,21 +133,11 @@ fn first(expected: &str, found: &str) -> String {
 }
 
 #[test]
-fn every_golden_belongs_to_a_case() {
-    let mut cases: BTreeSet<PathBuf> = cases().into_iter().map(|(path, ..)| path).collect();
+fn every_golden_belongs_to_a_case_and_depends_on_no_machine() {
+    let mut cases: BTreeSet<PathBuf> = all().into_iter().map(|(path, ..)| path).collect();
     cases.extend([session(), newcomer()]);
-    let mut unknown = Vec::new();
-    for entry in files(&folder()) {
-        if !cases.contains(&entry) {
-            unknown.push(entry);
-        }
-    }
-    assert!(unknown.is_empty(), "no case has {unknown:?}");
-}
-
-#[test]
-fn no_golden_depends_on_the_machine() {
     for path in files(&folder()) {
+        assert!(cases.contains(&path), "no case has {}", path.display());
         let text = fs::read_to_string(&path).expect("a golden");
         let root = root().to_str().expect("a plain path");
         assert!(!text.contains(root), "{}", path.display());

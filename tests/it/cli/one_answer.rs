@@ -1,7 +1,7 @@
 //! All forms of a run describe the same split, schedule and recomputation, with the same verdict.
 
-use crate::support::models::share;
-use crate::support::{DEFAULT_REGEX, ONE_IPU_FIXTURES, Run, each, popliner, run_fixture};
+use crate::support::models::pairs;
+use crate::support::{DEFAULT_REGEX, ONE_IPU_FIXTURES, Run, each, root, run_fixture, typed};
 use serde_json::Value;
 
 /// The answer of a form: the layers of each stage, the schedule and recomputation, and the exit
@@ -22,15 +22,14 @@ fn json(run: &Run) -> Value {
 fn names(stages: &Value) -> Vec<Vec<String>> {
     let name = |layer: &Value| layer.as_str().unwrap_or("In").to_string();
     let stages = stages.as_array().expect("stages").iter();
-    let layers = stages.map(|layers| {
-        layers
-            .as_array()
-            .expect("layers")
-            .iter()
-            .map(name)
-            .collect()
-    });
-    layers.collect()
+    let layers = stages.map(|layers| layers.as_array().expect("layers").iter());
+    layers.map(|layers| layers.map(name).collect()).collect()
+}
+
+/// Returns the names of the layers of each stage of a list.
+fn layers_of(stages: &Value) -> Vec<Vec<String>> {
+    let stages = stages.as_array().expect("stages").iter();
+    names(&stages.map(|stage| stage["layers"].clone()).collect())
 }
 
 fn pipeline_of(facts: &Value) -> String {
@@ -41,18 +40,14 @@ fn pipeline_of(facts: &Value) -> String {
 /// Returns the answer of `--solve`, with the pipeline from the messages.
 fn solved(run: &Run) -> Answer {
     let stages = json(run);
-    let layers = stages.as_array().expect("stages").iter();
-    let layers = layers.map(|stage| stage["layers"].clone()).collect();
-    let line = run
-        .err
-        .lines()
-        .find_map(|line| line.strip_prefix("Pipeline: schedule "));
+    let mut lines = run.err.lines();
+    let line = lines.find_map(|line| line.strip_prefix("Pipeline: schedule "));
     let words: Vec<&str> = line.expect("a pipeline").split([' ', ',', '(']).collect();
     let recompute = words.iter().position(|word| *word == "recompute");
     let recompute = recompute.map_or("none", |at| words[at + 1]);
     Answer {
         code: run.code,
-        stages: names(&layers),
+        stages: layers_of(&stages),
         pipeline: format!("{} {recompute}", words[0]),
     }
 }
@@ -69,31 +64,29 @@ fn micro_batches(pipeline: &str, stages: usize) -> u64 {
 }
 
 /// Returns the answers of all forms except `--solve`, each with its name.
-fn others(fixture: &str, solved: &Answer, options: &[&str]) -> Vec<(String, Answer)> {
-    let run = |more: &[&str]| run_fixture(fixture, &[options, more].concat());
-    let reported = |run: &Run, report: &Value| {
-        let stages = report["split"]["stages"].as_array().expect("stages").iter();
+fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)> {
+    let run = |more: &str| run_fixture(fixture, &format!("{options} --format=json {more}"));
+    let reported = |run: &Run| {
+        let report = &json(run)["export_json"];
+        let step = &report["step"];
+        let micro_batches = micro_batches(&solved.pipeline, solved.stages.len());
+        let is_expected = step.is_null() || step["micro_batches"] == micro_batches;
+        assert!(is_expected, "{fixture}: {step}");
         Answer {
             code: run.code,
-            stages: names(&stages.map(|stage| stage["layers"].clone()).collect()),
+            stages: layers_of(&report["split"]["stages"]),
             pipeline: pipeline_of(&report["pipeline"]),
         }
     };
     let mut found = Vec::new();
-    let page = run(&["--solve", "--export-json=-", "--format=json"]);
-    let report = &json(&page)["export_json"];
-    found.push(("--export-json".to_string(), reported(&page, report)));
-    let step = &report["step"];
-    assert!(
-        step.is_null()
-            || step["micro_batches"] == micro_batches(&solved.pipeline, solved.stages.len()),
-        "{fixture}: {step}"
-    );
-    let explained = run(&["--explain", "--solve", "--export-json=-", "--format=json"]);
-    let report = &json(&explained)["export_json"];
-    found.push(("--explain".to_string(), reported(&explained, report)));
+    for form in [
+        "--solve --export-json=-",
+        "--explain --solve --export-json=-",
+    ] {
+        found.push((form.to_string(), reported(&run(form))));
+    }
 
-    let swept = json(&run(&["--sweep", "--format=json"]));
+    let swept = json(&run("--sweep"));
     let row = swept
         .as_array()
         .and_then(|rows| rows.last())
@@ -109,8 +102,8 @@ fn others(fixture: &str, solved: &Answer, options: &[&str]) -> Vec<(String, Answ
     };
     found.push(("--sweep".to_string(), row));
 
-    for (name, more) in [("no result", &[][..]), ("--plan", &["--plan"])] {
-        let planned = run(&[more, &["--format=json"]].concat());
+    for option in ["", "--plan"] {
+        let planned = run(option);
         let rows = json(&planned);
         let first = &rows[0];
         let answer = match planned.code {
@@ -125,16 +118,11 @@ fn others(fixture: &str, solved: &Answer, options: &[&str]) -> Vec<(String, Answ
                 pipeline: pipeline_of(first),
             },
         };
-        found.push((name.to_string(), answer));
+        found.push((option.to_string(), answer));
         if planned.code == 0 {
             let command = first["command"].as_str().expect("a command");
-            let words = command
-                .split(' ')
-                .skip(1)
-                .map(|word| word.trim_matches('\''));
-            let again = popliner(words.chain(["--solve", "--export-json=-", "--format=json"]));
-            let report = &json(&again)["export_json"];
-            found.push((command.to_string(), reported(&again, report)));
+            let line = format!("{command} --solve --export-json=- --format=json");
+            found.push((command.to_string(), reported(&typed(&line, root()))));
         }
     }
     found
@@ -142,23 +130,18 @@ fn others(fixture: &str, solved: &Answer, options: &[&str]) -> Vec<(String, Answ
 
 #[test]
 fn all_forms_have_the_same_answer() {
-    let questions: [&[&str]; 3] = [
-        &["--num-ipus=4"],
-        &["--num-ipus=8"],
-        &["--num-ipus=4", "--recompute=stage"],
+    let questions = [
+        "--num-ipus=4",
+        "--num-ipus=8",
+        "--num-ipus=4 --recompute=stage",
     ];
-    let cases: Vec<_> = ONE_IPU_FIXTURES
-        .iter()
-        .flat_map(|fixture| questions.iter().map(move |question| (*fixture, *question)))
-        .step_by(share(5))
-        .collect();
+    let cases: Vec<_> = pairs(&ONE_IPU_FIXTURES, &questions, 5).collect();
     let fit = each(&cases, |&(fixture, question)| {
         // Finer layers are not tried, since the regex is given.
-        let options = [question, &[DEFAULT_REGEX]].concat();
-        let solve = run_fixture(fixture, &[&options[..], &["--solve"]].concat());
-        let expected = solved(&solve);
+        let options = format!("{question} {DEFAULT_REGEX}");
+        let expected = solved(&run_fixture(fixture, &format!("{options} --solve")));
         for (form, found) in others(fixture, &expected, &options) {
-            assert_eq!(found, expected, "{fixture} {question:?} {form}");
+            assert_eq!(found, expected, "{fixture} {question} {form}");
         }
         expected.code == 0
     });

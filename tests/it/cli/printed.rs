@@ -2,75 +2,38 @@
 //!
 //! `SEEDS=0..1000 cargo test --test it cli::printed` draws other runs.
 
-use super::alone::typed;
 use crate::support::models::{Random, seeds};
-use crate::support::{Run, each, popliner, root};
+use crate::support::{ONE_IPU_FIXTURES, Run, each, root, run_fixture, typed};
 use std::collections::BTreeSet;
 
-const FIXTURES: [&str; 8] = [
-    "training-pipeline",
-    "tied-weights",
-    "poptorch-bert-training",
-    "popart-bert-inference",
-    "poplar-mlp",
-    "tensorflow-cnn",
-    "impossible",
-    "large-embedding",
-];
-
-const OPTIONS: [&str; 36] = [
-    "--plan",
-    "--solve",
-    "--sweep",
-    "--explain",
-    "--num-ipus=2",
-    "--num-ipus=4",
-    "--num-ipus=8",
-    "--num-ipus=auto",
-    "--objective=fewest",
-    "--objective=time",
-    "--objective=peak",
-    "--replicas=2",
-    "--at-micro-batch=2 --micro-batch=4",
-    "--memory-model=classic",
-    "--solver=greedy",
-    "--optimizer-state=off-chip",
-    "--optimizer-state=sharded-off-chip",
-    "--streaming-bandwidth=5",
-    "--pin=1=0",
-    "--cut-after=1",
-    "--no-cut-after=1",
-    "--together=0,1",
-    "--mem-per-tile=200000",
-    "--mem-per-tile=600000",
-    "--mem-per-tile=1500000",
-    "--reserve=5%",
-    "--micro-batches=30",
-    "--max-step-ms=50",
-    "--untie=all",
-    "--layer-name-regex=auto",
-    "--layer-order=natural",
-    "--schedule=popart",
-    "--schedule=sequential",
-    "--recompute=none",
-    "--recompute=layer",
-    "--check-splits=1",
-];
+/// Options, which `/` separates.
+const OPTIONS: &str = "--plan / --solve / --sweep / --explain / --num-ipus=2 / --num-ipus=4 / \
+    --num-ipus=8 / --num-ipus=auto / --objective=fewest / --objective=time / --objective=peak / \
+    --replicas=2 / --at-micro-batch=2 --micro-batch=4 / --memory-model=classic / --solver=greedy / \
+    --optimizer-state=off-chip / --optimizer-state=sharded-off-chip / --streaming-bandwidth=5 / \
+    --pin=1=0 / --cut-after=1 / --no-cut-after=1 / --together=0,1 / --mem-per-tile=200000 / \
+    --mem-per-tile=600000 / --mem-per-tile=1500000 / --reserve=5% / --micro-batches=30 / \
+    --max-step-ms=50 / --untie=all / --layer-name-regex=auto / --layer-order=natural / \
+    --schedule=popart / --schedule=sequential / --recompute=none / --recompute=layer / \
+    --check-splits=1";
 
 /// Upper bound on commands of one run that are tried.
 const TRIED: usize = 4;
 
 /// Runs a fixture with up to three random options, which may contradict each other.
-fn drawn(seed: u64) -> (Vec<String>, Run) {
+fn drawn(seed: u64) -> Run {
     let mut random = Random(seed);
-    let fixture = random.one_of(&FIXTURES);
-    let mut line = vec![format!("fixtures/{fixture}/profile.pop")];
+    let all: Vec<&str> = OPTIONS.split(" / ").collect();
+    let fixture = random.one_of(&ONE_IPU_FIXTURES);
+    let mut options = String::new();
     for _ in 0..random.below(4) {
-        let options = random.one_of(&OPTIONS);
-        line.extend(options.split(' ').map(String::from));
+        options += &format!(" {}", random.one_of(&all));
     }
-    let run = popliner(&line);
-    (line, run)
+    let of = format!("SEEDS={seed}..{}: {fixture}{options}", seed + 1);
+    Run {
+        of,
+        ..run_fixture(fixture, &options)
+    }
 }
 
 /// Returns the commands in the output of a run, up to the end of a line or cell.
@@ -85,7 +48,7 @@ fn commands(run: &Run) -> BTreeSet<&str> {
 fn printed_commands_run() {
     let seeds: Vec<u64> = seeds(9).collect();
     let tried = each(&seeds, |&seed| {
-        let (line, run) = drawn(seed);
+        let run = drawn(seed);
         if run.code > 1 {
             return 0;
         }
@@ -93,13 +56,8 @@ fn printed_commands_run() {
         for command in commands.iter().take(TRIED) {
             let folder = tempfile::tempdir().expect("a folder");
             let page = folder.path().join("page.html").display().to_string();
-            let command = command.replace("report.html", &page);
-            let again = typed(&command, root());
-            assert!(
-                again.code <= 1,
-                "SEEDS={seed}..{}: {line:?}\n{command}\n{again:?}",
-                seed + 1
-            );
+            let again = typed(&command.replace("report.html", &page), root());
+            assert!(again.code <= 1, "{run:?}\n{command}\n{again:?}");
         }
         commands.len().min(TRIED)
     });

@@ -1,34 +1,33 @@
 //! Output on a terminal: nothing wider than the terminal, bars if there is room, and colour only if
 //! it is wanted. Goldens show the output to a pipe.
 
-use crate::support::{self, DEFAULT_REGEX, profile, python, run_fixture};
+use crate::support::{DEFAULT_REGEX, Words, command, finish, profile, python, root, run_fixture};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use textwrap::core::display_width;
 
 /// Returns the text that stays on a terminal with this number of columns after a run with these
 /// options and variables, and checks its width. `None` if the test is skipped.
-fn drawn(fixture: &str, columns: u16, options: &[&str], variables: &[&str]) -> Option<String> {
-    let profile = support::root().join(profile(fixture));
-    let profile = profile.to_str().expect("a plain path");
-    let command = [env!("CARGO_BIN_EXE_popliner"), profile];
-    let command: Vec<&str> = command.iter().chain(options).copied().collect();
-    let environment: serde_json::Map<String, Value> = variables
-        .iter()
-        .filter_map(|variable| variable.split_once('='))
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
+fn drawn(fixture: &str, columns: u16, options: &str, variables: &str) -> Option<String> {
+    let profile = root().join(profile(fixture)).display().to_string();
+    let command = [
+        &[env!("CARGO_BIN_EXE_popliner"), &profile][..],
+        &options.words(),
+    ]
+    .concat();
+    let variables = variables
+        .split(' ')
+        .filter_map(|variable| variable.split_once('='));
+    let environment: BTreeMap<&str, &str> = variables.collect();
     let input = json!({ "command": command, "columns": columns, "environment": environment });
     let found = python(include_str!("terminal.py"), &input.to_string())?;
     let found: Value = serde_json::from_str(&found).expect("JSON");
     assert!(found["code"] == 0 || found["code"] == 1, "{found}");
     let text = found["text"].as_str().expect("a text");
     // Text to be copied is never broken.
-    let bars = text.split(ERASED);
-    assert!(
-        bars.flat_map(str::lines)
-            .all(|line| line.contains(" popliner ") || display_width(line) <= columns.into()),
-        "{columns}:\n{text}"
-    );
+    let fits = |line: &str| line.contains(" popliner ") || display_width(line) <= columns.into();
+    let mut lines = text.split(ERASED).flat_map(str::lines);
+    assert!(lines.all(fits), "{columns}:\n{text}");
     Some(staying(text))
 }
 
@@ -42,14 +41,14 @@ fn staying(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-const USUAL: [&str; 2] = ["TERM=xterm-256color", "LANG=C.UTF-8"];
+const USUAL: &str = "TERM=xterm-256color LANG=C.UTF-8";
 
 #[test]
 fn nothing_is_wider_than_the_terminal() {
+    let options = format!("--solve --num-ipus=4 -v {DEFAULT_REGEX}");
     for columns in [60, 79, 80, 100, 200] {
         for fixture in ["popart-bert-inference", "impossible"] {
-            let options = ["--solve", "--num-ipus=4", "-v", DEFAULT_REGEX];
-            let Some(text) = drawn(fixture, columns, &options, &USUAL) else {
+            let Some(text) = drawn(fixture, columns, &options, USUAL) else {
                 return;
             };
             let has_room = columns >= 79 || fixture == "impossible";
@@ -60,29 +59,25 @@ fn nothing_is_wider_than_the_terminal() {
 
 #[test]
 fn colour_is_for_those_who_want_it() {
-    let cases: [(&[&str], bool); 5] = [
-        (&USUAL, true),
-        (&["TERM=xterm-256color", "NO_COLOR=1"], false),
-        (
-            &["TERM=xterm-256color", "NO_COLOR=1", "CLICOLOR_FORCE=1"],
-            false,
-        ),
-        (&["TERM=dumb"], false),
-        (&["TERM=xterm-256color", "CLICOLOR=0"], false),
-    ];
-    for (variables, coloured) in cases {
-        let Some(text) = drawn("poplar-mlp", 100, &["--solve"], variables) else {
+    for (variables, coloured) in [
+        (USUAL, true),
+        ("TERM=xterm-256color NO_COLOR=1", false),
+        ("TERM=xterm-256color NO_COLOR=1 CLICOLOR_FORCE=1", false),
+        ("TERM=dumb", false),
+        ("TERM=xterm-256color CLICOLOR=0", false),
+    ] {
+        let Some(text) = drawn("poplar-mlp", 100, "--solve", variables) else {
             return;
         };
-        assert_eq!(text.contains('\u{1b}'), coloured, "{variables:?}: {text}");
+        assert_eq!(text.contains('\u{1b}'), coloured, "{variables}: {text}");
         assert!(text.contains("SUCCESS:"), "{text}");
     }
 }
 
 #[test]
 fn a_terminal_without_utf_8_gets_ascii() {
-    let variables = ["TERM=xterm", "LANG=en_US.UTF-8", "LC_ALL=C"];
-    let Some(text) = drawn("poplar-mlp", 100, &["--solve"], &variables) else {
+    let variables = "TERM=xterm LANG=en_US.UTF-8 LC_ALL=C";
+    let Some(text) = drawn("poplar-mlp", 100, "--solve", variables) else {
         return;
     };
     assert!(text.is_ascii() && text.contains("##"), "{text}");
@@ -91,10 +86,9 @@ fn a_terminal_without_utf_8_gets_ascii() {
 #[test]
 fn a_pipe_gets_no_bars_and_units_as_asked() {
     let drawn = |units: &str| {
-        let units = format!("--units={units}");
         let run = run_fixture(
             "popart-bert-inference",
-            &["--solve", "--num-ipus=3", &units],
+            &format!("--solve --num-ipus=3 {units}"),
         );
         assert!(
             run.err.is_ascii() && !run.err.contains('\u{1b}'),
@@ -103,17 +97,15 @@ fn a_pipe_gets_no_bars_and_units_as_asked() {
         );
         (run.out, run.err)
     };
-    let (results, bytes) = drawn("bytes");
-    let plain = run_fixture("popart-bert-inference", &["--solve", "--num-ipus=3"]);
-    assert_eq!((&plain.out, &plain.err), (&results, &bytes));
-    let cases = [
+    let plain = drawn("");
+    assert_eq!(drawn("--units=bytes"), plain);
+    for (units, cell, over) in [
         ("KiB", "652.8 KiB", "28.8 KiB over the limit of 624.0 KiB"),
         ("auto", "652.8 KiB", "28.8 KiB over the limit of 624.0 KiB"),
         ("MiB", "0.7 MiB", "0.1 MiB over the limit of 0.7 MiB"),
-    ];
-    for (units, cell, over) in cases {
-        let (out, err) = drawn(units);
-        assert_eq!(out, results, "JSON stays in bytes");
+    ] {
+        let (out, err) = drawn(&format!("--units={units}"));
+        assert_eq!(out, plain.0, "JSON stays in bytes");
         assert!(err.contains(cell) && err.contains(over), "{units}: {err}");
     }
 }
@@ -121,9 +113,9 @@ fn a_pipe_gets_no_bars_and_units_as_asked() {
 #[test]
 fn tables_lose_columns_where_they_are_too_wide() {
     for columns in ["60", "80", "400"] {
+        let mut command = command([profile("poplar-mlp")]);
         let options = ["--list-layers", "--format=table"];
-        let mut command = support::command([profile("poplar-mlp")]);
-        let run = support::finish(command.args(options).env("COLUMNS", columns));
+        let run = finish(command.args(options).env("COLUMNS", columns));
         let widest = run.out.lines().map(display_width).max();
         assert!(widest <= columns.parse().ok(), "{run:?}");
         assert_eq!(run.out.contains("Not shown: "), columns != "400", "{run:?}");

@@ -9,21 +9,21 @@ mod layer_rows;
 mod rows;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::support::each;
 use crate::support::models::{every_kind, generate, share};
-use crate::support::{ONE_IPU_FIXTURES, debug, popliner, profile, root};
+use crate::support::{ONE_IPU_FIXTURES, Run, Words, debug, each, popliner, profile, root};
 use files::Files;
 use popliner::analysis::{Analysis, Request};
 use popliner::memory::PipelineOptions;
 use rows::rows;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// The kind of the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The error that ended the run; standard output is empty.
+    /// The error that ended the run, with its exit code.
     Error(i32),
     /// A warning beside an answer, on standard error and in the report.
     Warning,
@@ -36,57 +36,73 @@ use Kind::{Error, Note, Warning};
 struct Row {
     what: &'static str,
     files: Files,
-    options: &'static [&'static str],
+    options: &'static str,
     kind: Kind,
-    says: &'static [&'static str],
+    /// Parts of the message.
+    says: Vec<&'static str>,
+}
+
+impl Row {
+    /// Reads a case: its name, the kind of the message, the options, and parts of the message.
+    fn new(case: &'static str, files: Files) -> Self {
+        let mut lines = case.lines().map(str::trim);
+        let (what, run) = lines
+            .next()
+            .and_then(|line| line.split_once(": "))
+            .expect("a name");
+        let (kind, options) = run.split_once(" of ").expect("options");
+        let kind = match kind {
+            "warning" => Warning,
+            "note" => Note,
+            error => Error(error.trim_start_matches("error ").parse().expect("a code")),
+        };
+        let says = lines.collect();
+        Self {
+            what,
+            files,
+            options,
+            kind,
+            says,
+        }
+    }
 }
 
 #[test]
 fn each_case_ends_and_says_what_it_must() {
-    let failures: Vec<String> = each(&rows(), failure).into_iter().flatten().collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-}
-
-/// Runs a case, and describes its failure.
-fn failure(row: &Row) -> Option<String> {
-    let folder = TempDir::new().expect("a folder");
-    let report = folder.path().join("of this run.json");
-    let path = (row.files)(folder.path());
-    let mut arguments = vec![path.to_str().expect("a plain path").to_string()];
-    arguments.extend(row.options.iter().map(|&option| option.to_string()));
-    if row.kind == Warning {
-        arguments.push(format!("--export-json={}", report.display()));
-    }
-    let run = popliner(&arguments);
-    let has_all = |text: &str| row.says.iter().all(|part| text.contains(part));
-    let is_right = match row.kind {
-        Error(code) => {
+    each(&rows(), |row| {
+        let folder = TempDir::new().expect("a folder");
+        let path = (row.files)(folder.path()).display().to_string();
+        let report = folder.path().join("of-this-run.json");
+        let export = format!("--export-json={}", report.display());
+        let export = (row.kind == Warning).then_some(&*export);
+        let arguments = [&[&*path][..], &row.options.words()].concat();
+        let run = popliner(arguments.into_iter().chain(export));
+        let run = Run {
+            of: row.what.to_owned(),
+            ..run
+        };
+        let has_all = |text: &str| row.says.iter().all(|part| text.contains(part));
+        if let Error(code) = row.kind {
             let is_refused = (run.code, &*run.out) == (code, "");
-            is_refused && run.err.starts_with("error: ") && has_all(&run.err)
+            let is_right = is_refused && run.err.starts_with("error: ") && has_all(&run.err);
+            assert!(is_right, "{:?}: {run:?}", row.says);
+            return;
         }
-        Warning | Note => {
-            let is_it = |line: &&str| line.starts_with("warning: ") == (row.kind == Warning);
-            let lines = run.err.lines().filter(is_it).filter(|line| has_all(line));
-            run.code < 2 && lines.count() == 1
+        let is_it = |line: &&str| line.starts_with("warning: ") == (row.kind == Warning);
+        let lines = run.err.lines().filter(is_it).filter(|line| has_all(line));
+        assert!(
+            run.code < 2 && lines.count() == 1,
+            "{:?}: {run:?}",
+            row.says
+        );
+        if row.kind == Warning {
+            let text = fs::read(&report).expect("a report");
+            let report: Value = serde_json::from_slice(&text).expect("JSON");
+            let warnings = report["warnings"].as_array().expect("warnings").iter();
+            let found = warnings.filter(|warning| warning.as_str().is_some_and(has_all));
+            assert_eq!(found.count(), 1, "{}: {report}", row.what);
         }
-    };
-    let is_reported = row.kind != Warning || {
-        let warnings = warnings_in(&report);
-        warnings.iter().filter(|warning| has_all(warning)).count() == 1
-    };
-    let (what, says, err) = (row.what, row.says, &run.err);
-    (!is_right || !is_reported).then(|| format!("{what}: {says:?}, code {} and\n{err}", run.code))
-}
-
-/// Returns the warnings of a report, if there is one.
-fn warnings_in(report: &Path) -> Vec<String> {
-    let text = fs::read(report).unwrap_or_default();
-    let report: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
-    let warnings = report.and_then(|report| report["warnings"].as_array().cloned());
-    let texts = warnings.unwrap_or_default().into_iter();
-    texts
-        .filter_map(|text| text.as_str().map(String::from))
-        .collect()
+    });
 }
 
 /// The generator's models cause no warning of [`rows`] about recordings and layers, with default
@@ -104,14 +120,10 @@ fn sound_models_are_not_warned_of() {
         let all = all.chain(memory.recording_warning());
         // Small models of plain Poplar, and of TensorFlow with outlined bodies, have many
         // operations without a layer: each weight is one.
-        let is_known = ["poplar", "\"tensorflow\""]
-            .iter()
-            .any(|name| what.contains(name));
+        let is_known = what.contains("poplar") || what.contains("\"tensorflow\"");
         let is_small = |warning: &str| is_known && warning.contains("got a layer");
-        let all = all
-            .map(|warning| warning.to_string())
-            .filter(|warning| !is_small(warning));
-        let all: Vec<String> = all.collect();
+        let all = all.map(|warning| warning.to_string());
+        let all: Vec<String> = all.filter(|warning| !is_small(warning)).collect();
         assert_eq!(all, [""; 0], "{what}");
     };
     for name in ONE_IPU_FIXTURES {

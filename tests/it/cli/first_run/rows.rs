@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use super::Kind::{Error, Note, Warning};
 use super::Row;
 use super::files::{
     changed, drop_some, empty, fixture, folder, other_file, recompute, with_contexts,
@@ -11,9 +10,6 @@ use super::files::{
 use super::layer_rows::{layers, names};
 use crate::support::copy;
 use rusqlite::Connection;
-
-pub const SPLIT: &[&str] = &["--solve", "--num-ipus=4"];
-const FIT: &[&str] = &["--fit"];
 
 /// All cases.
 pub fn rows() -> Vec<Row> {
@@ -32,303 +28,215 @@ pub fn rows() -> Vec<Row> {
 pub const ONE_IPU: &str = "training-pipeline";
 const FOUR_IPUS: &str = "training-pipelined";
 
+const ENGINES: [(&str, &str); 4] = [
+    ("a", FOUR_IPUS),
+    ("b", ONE_IPU),
+    ("c", ONE_IPU),
+    ("d", ONE_IPU),
+];
+
 fn folders() -> Vec<Row> {
     vec![
-        Row {
-            what: "the folder of a profile",
-            files: folder(&[("", ONE_IPU)], &["archive.a", "profile.pop_cache"]),
-            options: SPLIT,
-            kind: Note,
-            says: &["Reading ", "/profile.pop"],
-        },
-        Row {
-            what: "a profile one folder below, with its contexts above",
-            files: Box::new(|folder| {
+        Row::new(
+            "the folder of a profile: note of --solve --num-ipus=4
+                Reading
+                /profile.pop",
+            folder(&[("", ONE_IPU)], &["archive.a", "profile.pop_cache"]),
+        ),
+        Row::new(
+            "a profile one folder below, with its contexts above: note of --solve --num-ipus=4
+                Reading
+                /training/profile.pop",
+            Box::new(|folder| {
                 let engine = folder.join("training");
                 fs::create_dir(&engine).expect("a folder");
                 let [_, debug] = copy(ONE_IPU, &engine);
                 fs::rename(debug, folder.join("debug.cbor")).expect("a move");
                 folder.to_path_buf()
             }),
-            options: SPLIT,
-            kind: Note,
-            says: &["Reading ", "/training/profile.pop"],
-        },
-        Row {
-            what: "several engines, of which one can be split",
-            files: folder(&[("a", FOUR_IPUS), ("b", ONE_IPU)], &[]),
-            options: SPLIT,
-            kind: Note,
-            says: &["Reading ", "/b/profile.pop"],
-        },
-        Row {
-            what: "several engines that all can be judged",
-            files: Box::new(|path| {
-                folder(
-                    &[
-                        ("a", FOUR_IPUS),
-                        ("b", ONE_IPU),
-                        ("c", ONE_IPU),
-                        ("d", ONE_IPU),
-                    ],
-                    &[],
-                )(path);
+        ),
+        Row::new(
+            "several engines, of which one can be split: note of --solve --num-ipus=4
+                Reading
+                /b/profile.pop",
+            folder(&[("a", FOUR_IPUS), ("b", ONE_IPU)], &[]),
+        ),
+        Row::new(
+            "several engines that all can be judged: error 2 of --fit
+                there are 4 profiles below this folder; give one of them:
+                /a/profile.pop --fit  4 IPUs, with lowered variables, executed
+                /b/profile.pop --fit  1 IPU, with lowered variables
+                /c/profile.pop --fit  1 IPU, without lowered variables
+                /d/profile.pop --fit  the file is not an SQLite database",
+            Box::new(|path| {
+                folder(&ENGINES, &[])(path);
                 let without = Connection::open(path.join("c/profile.pop")).expect("a profile");
                 let sql = "DELETE FROM vars_info";
                 without.execute_batch(sql).expect(sql);
                 fs::write(path.join("d/profile.pop"), "no profile").expect("a file");
                 path.to_path_buf()
             }),
-            options: FIT,
-            kind: Error(2),
-            says: &[
-                "there are 4 profiles below this folder; give one of them:\n",
-                "/a/profile.pop --fit  4 IPUs, with lowered variables, executed\n",
-                "/b/profile.pop --fit  1 IPU, with lowered variables\n",
-                "/c/profile.pop --fit  1 IPU, without lowered variables\n",
-                "/d/profile.pop --fit  the file is not an SQLite database",
-            ],
-        },
-        Row {
-            what: "an empty folder",
-            files: folder(&[], &[]),
-            options: SPLIT,
-            kind: Error(3),
-            says: &[
-                "no profile.pop in this folder",
-                "it is empty; give the folder that",
-            ],
-        },
-        Row {
-            what: "a folder with other files",
-            files: folder(&[], &["archive.a", "debug.cbor"]),
-            options: SPLIT,
-            kind: Error(3),
-            says: &["it has archive.a, debug.cbor; give", "autoReport.directory"],
-        },
+        ),
+        Row::new(
+            "an empty folder: error 3 of --solve
+                no profile.pop in this folder
+                it is empty; give the folder that",
+            folder(&[], &[]),
+        ),
+        Row::new(
+            "a folder with other files: error 3 of --solve
+                it has archive.a, debug.cbor; give
+                autoReport.directory",
+            folder(&[], &["archive.a", "debug.cbor"]),
+        ),
     ]
 }
 
 fn other_files() -> Vec<Row> {
     vec![
-        Row {
-            what: "the archive of compiled code",
-            files: other_file("archive.a", b"!<arch>\nname/"),
-            options: SPLIT,
-            kind: Error(3),
-            says: &[
-                "archive.a: ",
-                "an archive of compiled code",
-                "give the profile.pop",
-            ],
-        },
-        Row {
-            what: "PopVision's cache",
-            files: Box::new(|folder| {
+        Row::new(
+            "the archive of compiled code: error 3 of --solve
+                archive.a:
+                an archive of compiled code
+                give the profile.pop",
+            other_file("archive.a", b"!<arch>\nname/"),
+        ),
+        Row::new(
+            "PopVision's cache: error 3 of --solve
+                profile.pop_cache:
+                PopVision
+                give the profile.pop",
+            Box::new(|folder| {
                 let [profile, _] = copy("poplar-mlp", folder);
                 let cache = folder.join("profile.pop_cache");
                 fs::copy(profile, &cache).expect("a copy");
                 cache
             }),
-            options: SPLIT,
-            kind: Error(3),
-            says: &["profile.pop_cache: ", "PopVision", "give the profile.pop"],
-        },
-        Row {
-            what: "a profile under another name",
-            files: Box::new(|folder| {
-                let [profile, _] = copy("poplar-mlp", folder);
-                let renamed = folder.join("bert.pop");
-                fs::rename(profile, &renamed).expect("a move");
-                renamed
-            }),
-            options: SPLIT,
-            kind: Note,
-            says: &["SUCCESS"],
-        },
-        Row {
-            what: "the two files swapped",
-            files: Box::new(|folder| copy("poplar-mlp", folder)[1].clone()),
-            options: SPLIT,
-            kind: Error(3),
-            says: &["debug.cbor: ", "looks like CBOR", "give profile.pop first"],
-        },
+        ),
+        Row::new(
+            "the two files swapped: error 3 of --solve
+                debug.cbor:
+                looks like CBOR
+                give profile.pop first and debug.cbor second",
+            Box::new(|folder| copy("poplar-mlp", folder)[1].clone()),
+        ),
     ]
 }
 
 fn contexts() -> Vec<Row> {
     vec![
-        Row {
-            what: "the contexts of another compilation",
-            files: with_debug_of("poplar-mlp", "tied-weights"),
-            options: SPLIT,
-            kind: Error(3),
-            says: &[
-                "debug.cbor: the debug file belongs to another compilation",
-                "--trust-debug-info",
-            ],
-        },
-        Row {
-            what: "the same where they are trusted",
-            files: with_debug_of("poplar-mlp", "tied-weights"),
-            options: &["--list-layers", "--trust-debug-info"],
-            kind: Warning,
-            says: &["another compilation than the profile, but is used as requested: of 89"],
-        },
-        Row {
-            what: "some contexts are missing",
-            files: with_contexts("poplar-mlp", drop_some),
-            options: SPLIT,
-            kind: Error(3),
-            says: &[
-                "debug.cbor: the debug file is damaged: contexts that programs and",
-                "refer to and that are missing: ",
-                "copy debug.cbor again",
-                "--trust-debug-info",
-            ],
-        },
-        Row {
-            what: "the same where they are trusted",
-            files: with_contexts("poplar-mlp", drop_some),
-            options: &["--solve", "--num-ipus=4", "--trust-debug-info"],
-            kind: Warning,
-            says: &["is damaged, but is used as requested: contexts that programs"],
-        },
-        Row {
-            what: "no contexts at all",
-            files: changed("poplar-mlp", |[_, debug]| empty(debug)),
-            options: SPLIT,
-            kind: Error(3),
-            says: &[
-                "debug.cbor: ",
-                "it has no contexts",
-                "autoReport.outputDebugInfo",
-            ],
-        },
-        Row {
-            what: "a pipeline with the contexts of another compilation",
-            files: with_debug_of(FOUR_IPUS, "tied-weights"),
-            options: FIT,
-            kind: Warning,
-            says: &[
-                "layers on IPUs are left out",
-                "debug.cbor: the debug file belongs to another compilation",
-                "--trust-debug-info",
-            ],
-        },
-        Row {
-            what: "a pipeline of which some contexts are missing",
-            files: with_contexts(FOUR_IPUS, drop_some),
-            options: FIT,
-            kind: Warning,
-            says: &[
-                "layers on IPUs are left out",
-                "debug.cbor: the debug file is damaged: contexts that programs",
-                "--trust-debug-info",
-            ],
-        },
-        Row {
-            what: "a pipeline with no contexts at all",
-            files: changed(FOUR_IPUS, |[_, debug]| empty(debug)),
-            options: FIT,
-            kind: Warning,
-            says: &[
-                "layers on IPUs are left out",
-                "debug.cbor: it has no contexts",
-                "autoReport.outputDebugInfo",
-            ],
-        },
+        Row::new(
+            "the contexts of another compilation: error 3 of --solve
+                debug.cbor: the debug file belongs to another compilation
+                --trust-debug-info",
+            with_debug_of("poplar-mlp", "tied-weights"),
+        ),
+        Row::new(
+            "the same where they are trusted: warning of --list-layers --trust-debug-info
+                another compilation than the profile, but is used as requested: of 89",
+            with_debug_of("poplar-mlp", "tied-weights"),
+        ),
+        Row::new(
+            "some contexts are missing: error 3 of --solve
+                debug.cbor: the debug file is damaged: contexts that programs and
+                refer to and that are missing:
+                copy debug.cbor again
+                --trust-debug-info",
+            with_contexts("poplar-mlp", drop_some),
+        ),
+        Row::new(
+            "the same where they are trusted: warning of --solve --num-ipus=4 --trust-debug-info
+                is damaged, but is used as requested: contexts that programs",
+            with_contexts("poplar-mlp", drop_some),
+        ),
+        Row::new(
+            "no contexts at all: error 3 of --solve
+                debug.cbor:
+                it has no contexts
+                autoReport.outputDebugInfo",
+            changed("poplar-mlp", |[_, debug]| empty(debug)),
+        ),
+        Row::new(
+            "a pipeline with the contexts of another compilation: warning of --fit
+                layers on IPUs are left out
+                debug.cbor: the debug file belongs to another compilation
+                --trust-debug-info",
+            with_debug_of(FOUR_IPUS, "tied-weights"),
+        ),
+        Row::new(
+            "a pipeline of which some contexts are missing: warning of --fit
+                layers on IPUs are left out
+                debug.cbor: the debug file is damaged: contexts that programs
+                --trust-debug-info",
+            with_contexts(FOUR_IPUS, drop_some),
+        ),
+        Row::new(
+            "a pipeline with no contexts at all: warning of --fit
+                layers on IPUs are left out
+                debug.cbor: it has no contexts
+                autoReport.outputDebugInfo",
+            changed(FOUR_IPUS, |[_, debug]| empty(debug)),
+        ),
     ]
 }
 
 fn versions() -> Vec<Row> {
-    let version = |what, sql, kind, says| Row {
-        what,
-        files: with_sql("poplar-mlp", sql),
-        options: SPLIT,
-        kind,
-        says,
-    };
     vec![
-        version(
-            "a format before SQLite",
-            "UPDATE version_info SET major = 2",
-            Error(3),
-            &[
-                "report format 2.8.0",
-                "popliner reads only format 3",
-                "record it with such an SDK",
-            ],
+        Row::new(
+            "a format before SQLite: error 3 of --solve
+                report format 2.8.0
+                popliner reads only format 3
+                record it with such an SDK",
+            with_sql("poplar-mlp", "UPDATE version_info SET major = 2"),
         ),
-        version(
-            "a format after those that are known",
-            "UPDATE version_info SET major = 4",
-            Error(3),
-            &[
-                "report format 4.8.0",
-                "popliner reads only format 3",
-                "use a popliner that reads",
-            ],
+        Row::new(
+            "a format that came later: error 3 of --solve
+                report format 4.8.0
+                popliner reads only format 3
+                use a popliner that reads",
+            with_sql("poplar-mlp", "UPDATE version_info SET major = 4"),
         ),
-        version(
-            "an older format",
-            "UPDATE version_info SET minor = 1",
-            Warning,
-            &[
-                "report format 3.1.0",
-                "only 3.8 (Poplar 3.3)",
-                "record the profile with",
-            ],
+        Row::new(
+            "an older format: warning of --solve --num-ipus=4
+                report format 3.1.0
+                only 3.8 (Poplar 3.3)
+                record the profile with",
+            with_sql("poplar-mlp", "UPDATE version_info SET minor = 1"),
         ),
     ]
 }
 
 fn recordings() -> Vec<Row> {
+    let replicated = "UPDATE target_info SET num_ipus = 2, num_replicas = 2";
     vec![
-        Row {
-            what: "several IPUs",
-            files: fixture(FOUR_IPUS),
-            options: SPLIT,
-            kind: Error(3),
-            says: &[
-                "compiled for 4 IPUs",
-                "compile the whole model for one IPU",
-                "judge it as it is with --fit",
-            ],
-        },
-        Row {
-            what: "replicas of one IPU each",
-            files: with_sql(
-                "poplar-mlp",
-                "UPDATE target_info SET num_ipus = 2, num_replicas = 2",
-            ),
-            options: SPLIT,
-            kind: Warning,
-            says: &["2 identical replicas", "compile without replication"],
-        },
-        Row {
-            what: "recomputation, where stages keep more",
-            files: with_contexts(ONE_IPU, recompute),
-            options: &["--solve", "--num-ipus=4", "--recompute=none"],
-            kind: Warning,
-            says: &[
-                "recorded with recomputation",
-                "--recompute none keeps more",
-                "autoRecomputation = popart.RecomputationType.NoRecompute",
-                "--recompute layer",
-            ],
-        },
-        Row {
-            what: "weights that some stream copies miss",
-            files: with_sql("poplar-mlp", MISSED_BY_A_COPY),
-            options: SPLIT,
-            kind: Warning,
-            says: &[
-                "280 variables with 5,659,824 bytes",
-                "all 207 steps except at most 3, between step 2 and step 4",
-                "do not count as always live",
-            ],
-        },
+        Row::new(
+            "several IPUs: error 3 of --solve
+                compiled for 4 IPUs
+                compile the whole model for one IPU
+                judge it as it is with --fit",
+            fixture(FOUR_IPUS),
+        ),
+        Row::new(
+            "replicas of one IPU each: warning of --solve --num-ipus=4
+                2 identical replicas
+                compile without replication",
+            with_sql("poplar-mlp", replicated),
+        ),
+        Row::new(
+            "recomputation, where stages keep more: warning of --solve --num-ipus=4 --recompute=none
+                recorded with recomputation
+                --recompute none keeps more
+                autoRecomputation = popart.RecomputationType.NoRecompute
+                --recompute layer",
+            with_contexts(ONE_IPU, recompute),
+        ),
+        Row::new(
+            "weights that some stream copies miss: warning of --solve --num-ipus=4
+                280 variables with 5,659,824 bytes
+                all 207 steps except at most 3, between step 2 and step 4
+                do not count as always live",
+            with_sql("poplar-mlp", MISSED_BY_A_COPY),
+        ),
     ]
 }
 
