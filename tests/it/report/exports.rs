@@ -2,269 +2,243 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::support::{self, FIXTURES, finish, one_line, popliner, profile, run_fixture, sections};
+use crate::support::{
+    FIXTURES, command, copy, finish, popliner, profile, root, run_fixture, sections,
+};
 use serde_json::Value;
+use tempfile::TempDir;
 
 const FIXTURE: &str = "popart-bert-inference";
-const FORMS: [&str; 4] = ["json", "csv", "markdown", "html"];
+const FORMS: [&str; 4] = ["csv", "html", "json", "markdown"];
+
+/// A folder for files of a run.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// Makes a folder with an invalid profile: wrong options must be refused before it is read.
+    /// Returns the path of the profile.
+    fn unread() -> (Self, String) {
+        let folder = Self::new();
+        fs::write(folder.path("profile.pop"), "no profile").expect("a file");
+        fs::write(folder.path("debug.cbor"), "no contexts").expect("a file");
+        let profile = folder.at("profile.pop");
+        (folder, profile)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect(name)
+    }
+
+    /// Returns the names of its files in order.
+    fn names(&self) -> Vec<String> {
+        names(self.0.path())
+    }
+}
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
-    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-    let mut names: Vec<_> = entries
-        .map(|entry| name(entry.expect("an entry")))
-        .collect();
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = names.map(|name| name.display().to_string()).collect();
     names.sort();
     names
 }
 
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).expect("JSON")
+}
+
 #[test]
 fn all_forms_in_one_run_are_what_each_is_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = |form: &str| folder.path().join(form);
-    let options = FORMS.map(|form| format!("--export-{form}={}", file(form).display()));
-    let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
-    options.push("-q");
-    let run = run_fixture(FIXTURE, &options);
+    let folder = Folder::new();
+    let options = FORMS.map(|form| format!("--export-{form}={}", folder.at(form)));
+    let run = run_fixture(FIXTURE, &format!("-q {}", options.join(" ")));
     assert_eq!((run.code, &*run.out, &*run.err), (0, "", ""), "{run:?}");
-    let mut expected = FORMS.map(String::from);
-    expected.sort();
-    assert_eq!(names(folder.path()), expected);
+    assert_eq!(folder.names(), FORMS);
+    // Some forms have the arguments, and nothing else differs. The page contains the JSON form.
+    let is_data = |line: &str| line.contains("--export-") || line.starts_with("<script type=");
+    let without = |text: &str| {
+        let lines = text.lines().filter(|line| !is_data(line));
+        lines.map(String::from).collect::<Vec<_>>()
+    };
     for form in FORMS {
-        let text = fs::read_to_string(file(form)).expect("a file");
-        // Some forms have the arguments, and nothing else differs.
-        let alone = run_fixture(FIXTURE, &[&format!("--export-{form}=-"), "-q"]);
-        let without = |text: &str| {
-            let lines = text.lines();
-            // The page contains the JSON form.
-            let is_data = |line: &str| line.starts_with("<script type=");
-            let lines = lines.filter(|line| !line.contains("--export-") && !is_data(line));
-            lines.map(String::from).collect::<Vec<_>>()
-        };
-        if form == "json" {
-            assert_eq!(alone_document(&text), alone_document(&alone.out));
-        } else {
-            assert_eq!(without(&text), without(&alone.out), "{form}");
+        let text = folder.read(form);
+        let alone = run_fixture(FIXTURE, &format!("--export-{form}=- -q")).out;
+        match form {
+            "json" => assert_eq!(without_arguments(&text), without_arguments(&alone)),
+            _ => assert_eq!(without(&text), without(&alone), "{form}"),
         }
         assert!(text.len() > 500, "{form}");
     }
 }
 
 /// Returns the document without its arguments. It has the data for the tools of a page.
-fn alone_document(json: &str) -> Value {
-    let mut report: Value = serde_json::from_str(json).expect("JSON");
-    let provenance = report["provenance"].as_object_mut().expect("an object");
-    assert!(provenance.remove("arguments").is_some());
+fn without_arguments(json: &str) -> Value {
+    let mut report = parsed(json);
+    assert!(!report["provenance"]["arguments"].take().is_null());
     assert!(report["live_steps"].is_object() && report["memory"]["tile_map"].is_object());
     report
 }
 
 #[test]
 fn standard_output_takes_several_with_names() {
-    let options = FORMS.map(|form| format!("--export-{form}=-"));
-    let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
-    options.push("--layer-breakdown");
-    let run = run_fixture(FIXTURE, &options);
-    assert_eq!(run.code, 0, "{run:?}");
-    let sections: Vec<String> = sections(&run.out).into_iter().map(|one| one.0).collect();
+    let options = FORMS.map(|form| format!("--export-{form}=-")).join(" ");
+    let run = run_fixture(FIXTURE, &format!("--layer-breakdown {options}"));
+    let sections = sections(&run.exits(0).out).into_iter().map(|one| one.0);
     // The CSV form has a section of its own inside.
-    let expected = [
-        "layer-breakdown",
-        "export-json",
-        "export-csv",
-        "layers",
-        "export-markdown",
-        "export-html",
-    ];
-    assert_eq!(sections, expected);
+    let expected = "layer-breakdown export-json export-csv layers export-markdown export-html";
+    assert_eq!(sections.collect::<Vec<_>>().join(" "), expected);
 }
 
 #[test]
 fn a_file_that_stands_there_is_replaced_as_a_whole_or_stays() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("report.json");
-    fs::write(&file, "old").expect("a file");
-    let export = format!("--export-json={}", file.display());
+    let folder = Folder::new();
+    let file = "report.json";
+    fs::write(folder.path(file), "old").expect("a file");
+    let export = |options: &str| {
+        run_fixture(
+            FIXTURE,
+            &format!("--solve {options} --export-json={}", folder.at(file)),
+        )
+    };
     // Wrong usage that is noticed only after the analysis.
-    let run = run_fixture(FIXTURE, &["--solve", "--layer-name-regex=nowhere", &export]);
-    assert_eq!(run.code, 2, "{run:?}");
-    assert_eq!(fs::read_to_string(&file).expect("a file"), "old");
-    let run = run_fixture(FIXTURE, &["--solve", "--num-ipus=1", &export]);
-    assert_eq!(run.code, 1, "it does not fit, and is written: {run:?}");
-    let report: Value = serde_json::from_slice(&fs::read(&file).expect("a file")).expect("JSON");
-    assert_eq!(report["split"]["fits"], Value::Bool(false));
-    assert_eq!(names(folder.path()), ["report.json"]);
-}
-
-#[test]
-fn places_that_cannot_be_written_to_are_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let missing = folder.path().join("missing").join("report.html");
-    for place in [&missing, &folder.path().to_owned()] {
-        let export = format!("--export-html={}", place.display());
-        let run = run_fixture(FIXTURE, &[&export, "-q"]);
-        let line = one_line(&run, 3);
-        assert!(
-            line.contains(place.to_str().expect("a plain path")),
-            "{line}"
-        );
-    }
-    assert_eq!(names(folder.path()), Vec::<String>::new());
+    export("--layer-name-regex=nowhere").exits(2);
+    assert_eq!(folder.read(file), "old");
+    // It does not fit, and is written.
+    export("--num-ipus=1").exits(1);
+    assert_eq!(parsed(&folder.read(file))["split"]["fits"], false);
+    assert_eq!(folder.names(), [file]);
 }
 
 #[test]
 fn a_file_that_is_another_already_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let [profile, debug] = support::copy(FIXTURE, folder.path());
+    let folder = Folder::new();
+    let [profile, debug] = copy(FIXTURE, folder.0.path()).map(|path| path.display().to_string());
     let before = fs::read(&profile).expect("a profile");
-    let text = |path: &Path| path.to_str().expect("a plain path").to_string();
-    let file = text(&folder.path().join("report"));
-    let other = text(&folder.path().join(".").join("report"));
-    let (profile, debug) = (text(&profile), text(&debug));
-    let cases: [(&[String], &str); 4] = [
+    let (file, other) = (folder.at("report"), folder.at("./report"));
+    for (options, part) in [
         (
-            &[
-                format!("--export-csv={file}"),
-                format!("--export-json={other}"),
-            ],
+            format!("--export-csv={file} --export-json={other}"),
             "--export-csv",
         ),
-        (&[format!("--export-html={profile}")], "PROFILE"),
-        (&[format!("--export-html={debug}")], "DEBUG"),
+        (format!("--export-html={profile}"), "PROFILE"),
+        (format!("--export-html={debug}"), "DEBUG"),
         (
-            &[
-                format!("--save-to-file={file}"),
-                format!("--export-html={file}"),
-            ],
+            format!("--save-to-file={file} --export-html={file}"),
             "--save-to-file",
         ),
-    ];
-    for (options, part) in cases {
-        let run = popliner([profile.clone()].iter().chain(options));
-        let line = one_line(&run, 2);
-        assert!(
-            line.contains(part) && line.contains("the same file"),
-            "{line}"
-        );
-        assert!(line.contains("--export-"), "{line}");
+    ] {
+        let run = popliner([&*profile].into_iter().chain(options.split(' ')));
+        run.refuses(2, &[part, "the same file", "--export-"]);
     }
-    let run = popliner([&profile, &format!("--save-to-file={profile}")]);
-    let line = one_line(&run, 2);
-    assert!(
-        line.contains("PROFILE and --save-to-file name the same file"),
-        "{line}"
-    );
+    let run = popliner([&*profile, &format!("--save-to-file={profile}")]);
+    run.refuses(2, &["PROFILE and --save-to-file name the same file"]);
     assert_eq!(fs::read(&profile).expect("a profile"), before);
-    assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
-}
-
-/// Returns a folder with an invalid profile: wrong options must be refused before it is read.
-fn unread() -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let profile = folder.path().join("profile.pop");
-    fs::write(&profile, "no profile").expect("a file");
-    fs::write(folder.path().join("debug.cbor"), "no contexts").expect("a file");
-    (folder, profile.to_str().expect("a plain path").to_string())
+    assert_eq!(folder.names(), ["debug.cbor", "profile.pop"]);
 }
 
 #[test]
 fn two_paths_to_one_file_are_refused_before_anything_is_read() {
-    let (folder, profile) = unread();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    fs::create_dir_all(at("o/sub")).expect("folders");
-    symlink("o", at("linked")).expect("a link");
-    symlink("linked/a", at("dangling")).expect("a link");
+    let (folder, profile) = Folder::unread();
+    fs::create_dir_all(folder.path("o/sub")).expect("folders");
+    symlink("o", folder.path("linked")).expect("a link");
+    symlink("linked/a", folder.path("dangling")).expect("a link");
+    let json = format!("--export-json={}", folder.at("o/a"));
     for other in ["o/sub/../a", "linked/a", "dangling", "linked/sub/.././a"] {
-        let [json, csv] = [("json", at("o/a")), ("csv", at(other))]
-            .map(|(form, file)| format!("--export-{form}={file}"));
+        let csv = format!("--export-csv={}", folder.at(other));
         let run = popliner([&profile, &json, &csv]);
-        let line = one_line(&run, 2);
-        let expected = "error: --export-json and --export-csv name the same file, ";
-        assert!(line.starts_with(expected), "{other}: {line}");
+        run.refuses(
+            2,
+            &["error: --export-json and --export-csv name the same file, "],
+        );
     }
-    let run = popliner([&profile, &format!("--export-json={}", at("o/a"))]);
-    one_line(&run, 3);
+    popliner([&profile, &json]).refuses(3, &[]);
 }
 
 #[test]
 fn no_input_is_written_over() {
-    let (folder, profile) = unread();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let [compare, against] =
-        ["compare", "against"].map(|option| format!("--{option}={}", at("input")));
-    let cases = [
-        ("framework.json", None, "framework.json"),
-        ("app.json", None, "app.json"),
-        ("input", Some(&compare), "--compare"),
-        ("input", Some(&against), "--against"),
-    ];
-    for (file, option, name) in cases {
-        let mut arguments = vec![profile.clone(), format!("--export-json={}", at(file))];
-        arguments.extend(option.cloned());
-        arguments.extend((name == "--against").then(|| "--fit".to_string()));
-        let run = popliner(&arguments);
-        let line = one_line(&run, 2);
-        let expected = format!("error: {name} and --export-json name the same file, ");
-        assert!(line.starts_with(&expected), "{line}");
+    let (folder, profile) = Folder::unread();
+    let input = folder.at("input");
+    for (file, option, name) in [
+        ("framework.json", "-q".to_owned(), "framework.json"),
+        ("app.json", "-q".to_owned(), "app.json"),
+        ("input", format!("--compare={input}"), "--compare"),
+        ("input", format!("--fit --against={input}"), "--against"),
+    ] {
+        let export = format!("--export-json={}", folder.at(file));
+        let run = popliner([&*profile, &*export].into_iter().chain(option.split(' ')));
+        run.refuses(
+            2,
+            &[&format!(
+                "error: {name} and --export-json name the same file, "
+            )],
+        );
     }
-    assert_eq!(names(folder.path()), ["debug.cbor", "profile.pop"]);
+    assert_eq!(folder.names(), ["debug.cbor", "profile.pop"]);
 }
 
 #[test]
 fn what_is_printed_to_a_file_is_not_lost_there() {
-    let (folder, profile) = unread();
-    let path = folder.path().join("out");
-    let out = fs::File::create(&path).expect("a file");
-    let export = format!("--export-json={}", path.display());
-    let run = finish(support::command([&profile, &export]).stdout(out));
-    let line = one_line(&run, 2);
-    let expected = "error: standard output and --export-json name the same file, ";
-    assert!(line.starts_with(expected), "{line}");
+    let (folder, profile) = Folder::unread();
+    let out = fs::File::create(folder.path("out")).expect("a file");
+    let export = format!("--export-json={}", folder.at("out"));
+    let run = finish(command([&profile, &export]).stdout(out));
+    run.refuses(
+        2,
+        &["error: standard output and --export-json name the same file, "],
+    );
 }
 
 /// `-` is standard output, and never the name of a file.
 #[test]
 fn a_dash_is_no_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let profile = support::root().join(profile(FIXTURE));
-    let run = |options: &[&str]| {
-        let mut command = support::command([&profile]);
-        finish(command.args(options).current_dir(folder.path()))
+    let folder = Folder::new();
+    let profile = root().join(profile(FIXTURE));
+    let run = |option: &str| {
+        let mut command = command([profile.as_os_str(), "-q".as_ref(), option.as_ref()]);
+        finish(command.current_dir(folder.0.path()))
     };
-    let printed = run(&["-q", "--export-markdown=-"]);
-    assert_eq!(printed.code, 0, "{printed:?}");
-    assert!(printed.out.starts_with('#'), "{printed:?}");
-    let refused = run(&["--save-to-file=-"]);
-    let line = one_line(&refused, 2);
-    assert!(line.contains(" - would mix with results on"), "{line}");
-    assert_eq!(names(folder.path()), Vec::<String>::new());
+    let printed = run("--export-markdown=-");
+    assert!(printed.exits(0).out.starts_with('#'), "{printed:?}");
+    run("--save-to-file=-").refuses(2, &[" - would mix with results on"]);
+    assert_eq!(folder.names(), [""; 0]);
+}
+
+/// Writes a form of the report, or a saved model.
+fn write(option: &str, file: &Path) {
+    run_fixture(FIXTURE, &format!("-q {option}={}", file.display())).exits(0);
 }
 
 #[test]
 fn permissions_of_what_is_replaced_stay() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("report");
-    let mode = || {
-        let metadata = fs::metadata(&file).expect("a file");
+    let folder = Folder::new();
+    let mode = |name: &str| {
+        let metadata = fs::metadata(folder.path(name)).expect("a file");
         metadata.permissions().mode() & 0o777
     };
-    let write = |option: &str| {
-        let run = run_fixture(FIXTURE, &["-q", &format!("{option}={}", file.display())]);
-        assert_eq!(run.code, 0, "{run:?}");
-    };
-    write("--export-csv");
-    let usual = folder.path().join("usual");
-    fs::write(&usual, "").expect("a file");
-    let usual = fs::metadata(&usual).expect("a file").permissions().mode();
-    assert_eq!(mode(), usual & 0o777, "of a new file");
+    let file = folder.path("report");
+    write("--export-csv", &file);
+    fs::write(folder.path("usual"), "").expect("a file");
+    assert_eq!(mode("report"), mode("usual"), "of a new file");
     for wanted in [0o600, 0o640, 0o666] {
         let permissions = fs::Permissions::from_mode(wanted);
         fs::set_permissions(&file, permissions).expect("permissions");
         for option in ["--export-csv", "--save-to-file"] {
-            write(option);
-            assert_eq!(mode(), wanted, "{option}");
+            write(option, &file);
+            assert_eq!(mode("report"), wanted, "{option}");
         }
     }
 }
@@ -273,66 +247,57 @@ fn permissions_of_what_is_replaced_stay() {
 /// renamed to another disk.
 #[test]
 fn a_link_is_followed_also_to_what_is_not_there() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new();
     let disk = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let disk = disk.expect("a folder");
-    let (link, file) = (folder.path().join("link"), disk.path().join("report"));
+    let (link, file) = (folder.path("link"), disk.path().join("report"));
     symlink(&file, &link).expect("a link");
     for option in ["--export-csv", "--export-csv", "--save-to-file"] {
-        let run = run_fixture(FIXTURE, &["-q", &format!("{option}={}", link.display())]);
-        assert_eq!(run.code, 0, "{run:?}");
+        write(option, &link);
         assert_eq!(fs::read_link(&link).expect("a link"), file, "{option}");
         assert!(fs::metadata(&file).expect("a file").len() > 500, "{option}");
     }
-    assert_eq!(names(folder.path()), ["link"]);
+    assert_eq!(folder.names(), ["link"]);
     assert_eq!(names(disk.path()), ["report"]);
 }
 
 #[test]
 fn a_saved_model_gives_the_same_report_but_for_names_of_variables() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let saved = folder.path().join("model.saved");
-    let saved = saved.to_str().expect("a plain path");
+    let folder = Folder::new();
+    let saved = folder.path("model.saved");
     for fixture in FIXTURES {
-        run_fixture(fixture, &["-q", "--save-to-file", saved]);
-        let options = ["-q", "--export-json=-"];
-        let fresh = run_fixture(fixture, &options);
-        let loaded = popliner(["--load-from-file", saved].iter().chain(&options));
-        let [mut fresh, mut loaded]: [Value; 2] =
-            [fresh.out, loaded.out].map(|out| serde_json::from_str(&out).expect("JSON"));
-        for report in [&mut fresh, &mut loaded] {
+        run_fixture(fixture, &format!("-q --save-to-file={}", saved.display())).exits(0);
+        let mut fresh = run_fixture(fixture, "-q --export-json=-").report();
+        let mut loaded =
+            popliner([saved.as_os_str(), "-q".as_ref(), "--export-json=-".as_ref()]).report();
+        let peak = "/liveness/peak_variables";
+        let [of_fresh, of_loaded] = [&mut fresh, &mut loaded].map(|report| {
             report["provenance"]["files"].take();
             report["provenance"]["arguments"].take();
-        }
-        let peak = "/liveness/peak_variables";
-        let of_loaded = loaded.pointer_mut(peak).expect("a section").take();
-        let of_fresh = fresh.pointer_mut(peak).expect("a section").take();
+            report.pointer_mut(peak).expect("a section").take()
+        });
         assert_eq!(of_loaded["bytes"], of_fresh["bytes"], "{fixture}");
         // Sections that need names of variables.
-        assert!(
-            fresh
-                .as_object_mut()
-                .is_some_and(|map| map.remove("live_steps").is_some())
-        );
-        let map = fresh["memory"]["tile_map"].as_object_mut();
-        assert!(map.is_some_and(|map| map.remove("variables").is_some()));
+        for (place, section) in [("", "live_steps"), ("/memory/tile_map", "variables")] {
+            let fields = fresh.pointer_mut(place).and_then(Value::as_object_mut);
+            assert!(
+                fields.expect("an object").remove(section).is_some(),
+                "{section}"
+            );
+        }
         assert_eq!(fresh, loaded, "{fixture}");
     }
 }
 
 #[test]
 fn files_beside_the_profile_are_in_the_report_or_said_to_be_left_out() {
-    let folder = tempfile::tempdir().expect("a folder");
-    support::copy("poplar-mlp", folder.path());
+    let folder = Folder::new();
+    let [profile, _] = copy("poplar-mlp", folder.0.path());
     let framework = serde_json::json!({"name": "PopART", "version": {"major": 3}});
-    fs::write(folder.path().join("framework.json"), framework.to_string()).expect("a file");
-    fs::write(folder.path().join("app.json"), "{\"cut").expect("a file");
-    let profile = folder
-        .path()
-        .join(profile("poplar-mlp").file_name().expect("a name"));
+    fs::write(folder.path("framework.json"), framework.to_string()).expect("a file");
+    fs::write(folder.path("app.json"), "{\"cut").expect("a file");
     let run = popliner([profile.as_os_str(), "--export-json=-".as_ref()]);
-    assert_eq!(run.code, 0, "{run:?}");
-    let report: Value = serde_json::from_str(&run.out).expect("JSON");
+    let report = run.exits(0).report();
     assert_eq!(report["provenance"]["framework"], framework);
     assert_eq!(report["provenance"]["app"], Value::Null);
     let warning = report["warnings"][0].as_str().expect("a warning");
@@ -340,5 +305,5 @@ fn files_beside_the_profile_are_in_the_report_or_said_to_be_left_out() {
         warning.starts_with("app.json beside the profile is ignored: "),
         "{warning}"
     );
-    assert!(run.err.contains(warning), "{}", run.err);
+    run.warns(&[warning]);
 }

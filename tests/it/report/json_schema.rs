@@ -57,38 +57,31 @@ fn reads_back(mut report: Value) {
 fn a_compilation_beside_its_prediction_keeps_to_the_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     let prediction = folder.path().join("prediction.json").display().to_string();
-    let options = [
-        "--layers-per-ipu=1,2,2,1",
-        "-q",
-        "--export-json",
-        &prediction,
-    ];
-    assert_eq!(run_fixture("training-pipeline", &options).code, 0);
-    let options = ["--fit", "--against", &prediction];
-    let report = report("training-pipelined", &options);
+    let options = format!("--layers-per-ipu=1,2,2,1 -q --export-json={prediction}");
+    run_fixture("training-pipeline", &options).exits(0);
+    let report = report(
+        "training-pipelined",
+        &format!("--fit --against={prediction}"),
+    );
     keeps_to(&schema(), &report, "a compilation");
     reads_back(report);
 }
 
 /// Returns the report of a fixture as JSON.
-fn report(fixture: &str, options: &[&str]) -> Value {
-    let run = run_fixture(fixture, &[options, &["--export-json=-", "-q"]].concat());
-    assert!([0, 1].contains(&run.code), "{run:?}");
-    // With --solve there are two documents; the first one has the stages.
-    let last = run.out.split_once("# export-json\n");
-    serde_json::from_str(last.map_or(&*run.out, |(_, report)| report)).expect("JSON")
+fn report(fixture: &str, options: &str) -> Value {
+    run_fixture(fixture, &format!("{options} --export-json=- -q")).report()
 }
 
 /// Runs whose reports have different sections.
-const RUNS: [&[&str]; 8] = [
-    &[],
-    &["--layer-name-regex=nowhere"],
-    &["--solve", "--num-ipus=4"],
-    &["--solve", "--num-ipus=1", "--solver=greedy"],
-    &["--solve", "--num-ipus=4", "--sweep", "--plan", "--explain"],
-    &["--solve", "--num-ipus=1", "--explain"],
-    &["--solve", "--micro-batch=4", "--at-micro-batch=2"],
-    &["--solve", "--memory-model=classic"],
+const RUNS: [&str; 8] = [
+    "",
+    "--layer-name-regex=nowhere",
+    "--solve --num-ipus=4",
+    "--solve --num-ipus=1 --solver=greedy",
+    "--solve --num-ipus=4 --sweep --plan --explain",
+    "--solve --num-ipus=1 --explain",
+    "--solve --micro-batch=4 --at-micro-batch=2",
+    "--solve --memory-model=classic",
 ];
 
 #[test]
@@ -104,7 +97,7 @@ fn every_fixture_keeps_to_the_schema_and_reads_back() {
 #[test]
 fn the_schema_tells_what_is_no_report() {
     let schema = schema();
-    let good = report("poplar-mlp", &[]);
+    let good = report("poplar-mlp", "");
     keeps_to(&schema, &good, "a report");
     let changes: [(&str, Value); 6] = [
         ("/format", "another".into()),
@@ -119,10 +112,8 @@ fn the_schema_tells_what_is_no_report() {
         *bad.pointer_mut(place).expect("a field") = value;
         assert!(problems(&schema, &bad)[0].starts_with(place), "{place}");
     }
-    let mut bad = good.clone();
-    bad["memory"]
-        .as_object_mut()
-        .expect("fields")
-        .remove("limit");
+    let mut bad = good;
+    let memory = bad["memory"].as_object_mut();
+    memory.expect("fields").remove("limit");
     assert!(problems(&schema, &bad)[0].starts_with("/memory: not of required"));
 }

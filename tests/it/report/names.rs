@@ -1,56 +1,38 @@
 //! Names of layers and hostile texts in every form of a report.
 
-use crate::support::{run_fixture, sections};
+use crate::support::{profile, root, run_fixture, sections, typed};
 use popliner::report::{Report, html, markdown, write_csv, write_json};
 use serde::Deserialize;
 use serde_json::Value;
 
 /// Options that write every form with the layers of stages.
-const FORMS: [&str; 8] = [
-    "--solve",
-    "--num-ipus=4",
-    "--sweep",
-    "--explain",
-    "--format=tsv",
-    "--export-csv=-",
-    "--export-markdown=-",
-    "--export-html=-",
-];
+const FORMS: &str = "--solve --num-ipus=4 --sweep --explain --format=tsv --export-csv=- \
+                     --export-markdown=- --export-html=-";
 
-/// Checks the first and the last layer of the first stage, and all its layers, in every form.
-fn check_names(options: &[&str], [first, last, layers]: [&str; 3]) {
-    let run = run_fixture("popart-bert-inference", &[&FORMS, options].concat());
-    assert_eq!(run.code, 0, "{run:?}");
-    let sections = sections(&run.out);
-    let parts = [
-        ("sweep", format!("\t{layers} | ")),
-        ("solve", format!("\n0\t{first}\t{last}\t{layers}\t")),
-        ("stages", format!("\n0,{first},{last},{layers},")),
-        ("export-markdown", format!("| 0 | {layers} |")),
-        ("export-html", format!("     0  {layers}  ")),
-    ];
-    for (form, part) in parts {
-        let mut sections = sections.iter().filter(|(name, _)| name == form);
-        let (_, text) = sections.next().expect("a form");
-        assert!(text.contains(&part), "{part:?} in {form}: {text}");
+/// The first and the last layer of the first stage, and all its layers, in every form: In is the
+/// first layer, Out may be with it, and None is the first one of the classic model.
+#[test]
+fn names_are_the_same_in_every_form() {
+    for (option, [first, last, layers]) in [
+        ("", ["In", "1", "In 0 1"]),
+        ("--out-on=first", ["In Out", "0", "In 0 Out"]),
+        ("--memory-model=classic", ["None", "0", "None 0"]),
+    ] {
+        let run = run_fixture("popart-bert-inference", &format!("{FORMS} {option}"));
+        run.exits(0).says(&format!("\nStage 0, layers {layers}: "));
+        let sections = sections(&run.out);
+        for (form, part) in [
+            ("sweep", format!("\t{layers} | ")),
+            ("solve", format!("\n0\t{first}\t{last}\t{layers}\t")),
+            ("stages", format!("\n0,{first},{last},{layers},")),
+            ("export-markdown", format!("| 0 | {layers} |")),
+            ("export-html", format!("     0  {layers}  ")),
+        ] {
+            let section = sections.iter().find(|(name, _)| name == form);
+            let (_, text) = section.expect("a form");
+            assert!(text.contains(&part), "{part:?} in {form}: {text}");
+        }
     }
-    let explained = format!("\nStage 0, layers {layers}: ");
-    assert!(run.err.contains(&explained), "{}", run.err);
-}
-
-#[test]
-fn in_is_the_first_layer() {
-    check_names(&[], ["In", "1", "In 0 1"]);
-}
-
-#[test]
-fn out_is_with_in_on_the_first_ipu() {
-    check_names(&["--out-on=first"], ["In Out", "0", "In 0 Out"]);
-}
-
-#[test]
-fn none_is_first_in_the_classic_model() {
-    check_names(&["--memory-model=classic"], ["None", "0", "None 0"]);
 }
 
 /// Texts that try to become markup, a formula, a command of a terminal, or another line.
@@ -63,42 +45,19 @@ const HOSTILE: [&str; 4] = [
 
 /// Runs whose reports have all sections together. The last one compares a compilation with the
 /// report of the first one.
-const RUNS: [(&str, &[&str]); 6] = [
-    ("training-pipeline", &["--solve", "--num-ipus=4"]),
-    (
-        "poplar-mlp",
-        &["--solve", "--sweep", "--plan", "--num-ipus=3"],
-    ),
-    (
-        "poplar-mlp",
-        &["--check-splits=2", "--num-ipus=2", "--pin=1=1"],
-    ),
-    ("poptorch-bert-training", &["--solve", "--num-ipus=4"]),
-    ("tied-weights", &["--solve", "--num-ipus=3"]),
-    ("training-pipelined", &["--fit"]),
+const RUNS: [(&str, &str); 6] = [
+    ("training-pipeline", "--solve --num-ipus=4"),
+    ("poplar-mlp", "--solve --sweep --plan --num-ipus=3"),
+    ("poplar-mlp", "--check-splits=2 --num-ipus=2 --pin=1=1"),
+    ("poptorch-bert-training", "--solve --num-ipus=4"),
+    ("tied-weights", "--solve --num-ipus=3"),
+    ("training-pipelined", "--fit --against=0.json"),
 ];
 
 /// Fields with a fixed set of texts, with numbers as texts, or with texts that decide which sentences
 /// there are.
-const FIXED: [&str; 17] = [
-    "format",
-    "pseudo_layers",
-    "schedule",
-    "recompute",
-    "state",
-    "accumulator",
-    "framework",
-    "source",
-    "rule",
-    "reason",
-    "options",
-    "matched_by",
-    "change",
-    "objective",
-    "integer_program",
-    "dynamic_program",
-    "below",
-];
+const FIXED: &str = "format pseudo_layers schedule recompute state accumulator framework source \
+    rule reason options matched_by change objective integer_program dynamic_program below";
 
 /// Replaces every text except those of [`FIXED`] fields.
 fn replace(value: &mut Value, name: &str) {
@@ -107,7 +66,9 @@ fn replace(value: &mut Value, name: &str) {
         Value::Array(list) => list.iter_mut().for_each(|value| replace(value, name)),
         Value::Object(fields) => {
             let free = fields.iter_mut();
-            let free = free.filter(|(key, value)| !(value.is_string() && FIXED.contains(&&***key)));
+            let free = free.filter(|(key, value)| {
+                !(value.is_string() && FIXED.split(' ').any(|own| own == *key))
+            });
             free.for_each(|(_, value)| replace(value, name));
         }
         _ => {}
@@ -118,19 +79,15 @@ fn replace(value: &mut Value, name: &str) {
 /// report itself.
 fn reports() -> Vec<[Report; 2]> {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: String| folder.path().join(name).display().to_string();
-    let page = format!("--export-html={}", path("page.html".into()));
-    let against = format!("--against={}", path("0.json".into()));
     let mut reports = Vec::new();
     for (number, (fixture, options)) in RUNS.into_iter().enumerate() {
-        let json = path(format!("{number}.json"));
-        let export = format!("--export-json={json}");
-        let mut options = [options, &[&page, &export]].concat();
-        options.extend(options.contains(&"--fit").then_some(&*against));
-        let run = run_fixture(fixture, &options);
+        let exports = format!("--export-html=page.html --export-json={number}.json");
+        let profile = root().join(profile(fixture));
+        let line = format!("popliner '{}' {options} {exports}", profile.display());
+        let run = typed(&line, folder.path());
         assert!(run.code < 2, "{run:?}");
-        let text = std::fs::read(json).expect("a report");
-        let document: Value = serde_json::from_slice(&text).expect("JSON");
+        let text = std::fs::read(folder.path().join(format!("{number}.json")));
+        let document: Value = serde_json::from_slice(&text.expect("a report")).expect("JSON");
         for name in HOSTILE {
             let mut hostile = document.clone();
             replace(&mut hostile, name);
@@ -158,11 +115,9 @@ fn hostile_texts_stay_texts_in_every_form() {
     for [plain, report] in reports() {
         let page = html(&report);
         assert!(!page.contains("<img") && !page.contains("\" onload"));
-        assert_eq!(
-            page.matches("<script").count(),
-            page.matches("</script>").count()
-        );
-        assert_eq!(page.matches("</title>").count(), 1);
+        let count = |part: &str| page.matches(part).count();
+        assert_eq!(count("<script"), count("</script>"));
+        assert_eq!(count("</title>"), 1);
         let document = markdown(&report);
         for part in ["<img", "@all", "](", "`"] {
             assert!(!document.contains(part), "{part} in {document}");
@@ -185,9 +140,7 @@ fn hostile_texts_stay_texts_in_every_form() {
                 assert!(!cell.starts_with(['=', '+', '@']), "{cell}");
             }
         }
-        assert_eq!(
-            serde_json::from_str::<Report>(&json).expect("a report"),
-            report
-        );
+        let read: Report = serde_json::from_str(&json).expect("a report");
+        assert_eq!(read, report);
     }
 }

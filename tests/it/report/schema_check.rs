@@ -16,92 +16,78 @@ const NOTES: [&str; 7] = [
 
 /// Returns the values in `document` that do not conform to `schema`, each with its path.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {
-    let mut check = Check {
-        schema,
-        problems: Vec::new(),
-    };
-    check.value(schema, document, "");
-    check.problems
+    let whole = schema;
+    Check { whole }.value(schema, document, "")
 }
 
 struct Check<'a> {
-    schema: &'a Value,
-    problems: Vec<String>,
+    /// The schema that has the definitions.
+    whole: &'a Value,
 }
 
 impl Check<'_> {
-    fn value(&mut self, schema: &Value, value: &Value, path: &str) {
+    /// Returns the problems of a value, which is at a path.
+    fn value(&self, schema: &Value, value: &Value, path: &str) -> Vec<String> {
         // A schema that is `true` or `false` accepts anything or nothing.
         if *schema == Value::Bool(false) {
-            self.problems.push(format!("{path}: nothing may be there"));
+            return vec![format!("{path}: nothing may be there")];
         }
-        for (keyword, said) in schema.as_object().into_iter().flatten() {
+        let keywords = schema.as_object().into_iter().flatten();
+        let problems = keywords.flat_map(|(keyword, said)| {
+            let is_at_least =
+                |number: Option<f64>| number.is_none_or(|own| Some(own) >= said.as_f64());
             let is_right = match keyword.as_str() {
                 "type" => list(said).iter().any(|kind| is_of(kind, value)),
                 "const" => value == said,
-                "minimum" => value
-                    .as_f64()
-                    .is_none_or(|number| Some(number) >= said.as_f64()),
-                "minItems" => length(value).is_none_or(|count| Some(count) >= said.as_u64()),
-                "maxItems" => length(value).is_none_or(|count| Some(count) <= said.as_u64()),
-                "anyOf" | "oneOf" => list(said).iter().any(|one| self.is_kept(one, value)),
+                "minimum" => is_at_least(value.as_f64()),
+                "minItems" => is_at_least(length(value)),
+                "maxItems" => length(value).is_none_or(|count| Some(count) <= said.as_f64()),
+                "anyOf" | "oneOf" => list(said)
+                    .iter()
+                    .any(|one| self.value(one, value, "").is_empty()),
                 "required" => list(said).iter().all(|name| has(value, name)),
-                _ => {
-                    self.within(keyword, said, schema, value, path);
-                    true
-                }
+                _ => return self.within(keyword, schema, value, path),
             };
-            if !is_right {
-                self.problems
-                    .push(format!("{path}: not of {keyword} {said}"));
-            }
-        }
+            let problem = || format!("{path}: not of {keyword} {said}");
+            (!is_right).then(problem).into_iter().collect()
+        });
+        problems.collect()
     }
 
-    /// Checks a keyword that refers to other schemas.
-    fn within(&mut self, keyword: &str, said: &Value, schema: &Value, value: &Value, path: &str) {
-        match keyword {
+    /// Returns the problems of a keyword that refers to other schemas.
+    fn within(&self, keyword: &str, schema: &Value, value: &Value, path: &str) -> Vec<String> {
+        let said = &schema[keyword];
+        let fields = || value.as_object().into_iter().flatten();
+        let items = || value.as_array().into_iter().flatten().enumerate();
+        let first = list(&schema["prefixItems"]);
+        let parts: Vec<(String, &Value, &Value)> = match keyword {
             "$ref" => {
                 let name = said.as_str().expect("a name").trim_start_matches('#');
-                let named = self.schema.pointer(name).expect("a definition");
-                self.value(named, value, path);
+                let named = self.whole.pointer(name).expect("a definition");
+                return self.value(named, value, path);
             }
-            "properties" => {
-                let own = said.as_object().expect("fields").iter();
-                for (name, field) in own.filter(|(name, _)| has(value, &Value::from(name.as_str())))
-                {
-                    self.value(field, &value[name], &format!("{path}/{name}"));
-                }
+            "properties" => fields()
+                .filter_map(|(name, field)| Some((name.clone(), said.get(name)?, field)))
+                .collect(),
+            "additionalProperties" => fields()
+                .filter(|(name, _)| schema["properties"].get(name).is_none())
+                .map(|(name, field)| (name.clone(), said, field))
+                .collect(),
+            "prefixItems" => items()
+                .filter_map(|(place, entry)| Some((place.to_string(), first.get(place)?, entry)))
+                .collect(),
+            "items" if schema["prefixItems"].is_null() => items()
+                .map(|(place, entry)| (place.to_string(), said, entry))
+                .collect(),
+            _ => {
+                assert!(NOTES.contains(&keyword), "the keyword {keyword} is unknown");
+                Vec::new()
             }
-            "additionalProperties" => {
-                let others = value.as_object().into_iter().flatten();
-                let others = others.filter(|(name, _)| schema["properties"].get(name).is_none());
-                for (name, other) in others {
-                    self.value(said, other, &format!("{path}/{name}"));
-                }
-            }
-            "prefixItems" => self.items(list(said), None, value, path),
-            "items" if schema["prefixItems"].is_null() => self.items(&[], Some(said), value, path),
-            _ => assert!(NOTES.contains(&keyword), "the keyword {keyword} is unknown"),
-        }
-    }
-
-    /// Checks the entries of a list: the first ones by `first`, all others by `others`.
-    fn items(&mut self, first: &[Value], others: Option<&Value>, value: &Value, path: &str) {
-        for (place, entry) in value.as_array().into_iter().flatten().enumerate() {
-            if let Some(schema) = first.get(place).or(others) {
-                self.value(schema, entry, &format!("{path}/{place}"));
-            }
-        }
-    }
-
-    fn is_kept(&self, schema: &Value, value: &Value) -> bool {
-        let mut check = Check {
-            schema: self.schema,
-            problems: Vec::new(),
         };
-        check.value(schema, value, "");
-        check.problems.is_empty()
+        let parts = parts.iter();
+        let problems = parts
+            .flat_map(|(name, schema, part)| self.value(schema, part, &format!("{path}/{name}")));
+        problems.collect()
     }
 }
 
@@ -111,8 +97,8 @@ fn list(said: &Value) -> &[Value] {
         .map_or(std::slice::from_ref(said), Vec::as_slice)
 }
 
-fn length(value: &Value) -> Option<u64> {
-    value.as_array().map(|list| list.len() as u64)
+fn length(value: &Value) -> Option<f64> {
+    value.as_array().map(|list| list.len() as f64)
 }
 
 fn has(value: &Value, name: &Value) -> bool {

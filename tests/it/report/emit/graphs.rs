@@ -3,10 +3,13 @@
 //!
 //! With `SEEDS=0..1` all graphs run, by default a share.
 
-use super::{OF_EXAMPLES, ipu_of_out, named, placed, read_json, stage_of_out};
+use super::{
+    has_known_keys, mapping, numbered, parsed, parsed_optimum, popart_parts, read_json,
+    stage_of_out,
+};
 use crate::cli::goldens;
-use crate::support::models::share;
-use crate::support::{FORMS, command, each, finish, graph_file, popliner, python, sections};
+use crate::support::models::{generate, share};
+use crate::support::{FORMS, command, each, finish, graph_file, popliner, sections};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,14 +39,12 @@ struct Printed {
 impl Printed {
     fn of(graph: &str, framework: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
-        write_model(folder.path(), graph, framework);
+        write_model(folder.path(), graph, framework, "training");
         let forms = FORMS.map(|form| format!("--emit={form}"));
-        let mut options = vec![folder.path().to_str().expect("a path"), "--num-ipus=4"];
-        options.extend(forms.iter().map(String::as_str));
-        options.extend(["--mem-per-tile=2000000", "--export-json=-"]);
-        let run = popliner(options);
-        assert_eq!(run.code, 0, "{graph}: {}", run.err);
-        let mut forms: BTreeMap<String, String> = sections(&run.out).into_iter().collect();
+        let options = "--num-ipus=4 --mem-per-tile=2000000 --export-json=-";
+        let line = format!("{} {options} {}", folder.path().display(), forms.join(" "));
+        let run = popliner(line.split(' '));
+        let mut forms: BTreeMap<String, String> = sections(&run.exits(0).out).into_iter().collect();
         let report = forms.remove("export-json").expect("a report");
         Self {
             report: read_json(&report),
@@ -65,14 +66,11 @@ impl Printed {
     }
 }
 
-/// Writes the profile of a graph's training.
-fn write_model(folder: &Path, graph: &str, framework: &str) {
-    let file = graph_file(graph);
-    let options = format!(
-        "--graph {} --framework {framework} --mode training --tiles 4",
-        file.display()
-    );
-    synthesize::write(folder, options.split(' ')).expect("both files");
+/// Writes the profile of a graph.
+pub fn write_model(folder: &Path, graph: &str, framework: &str, mode: &str) {
+    let file = graph_file(graph).display().to_string();
+    let options = format!("--graph {file} --framework {framework} --mode {mode} --tiles 4");
+    generate(folder, &options);
 }
 
 fn check(&(graph, framework): &(&str, &str)) {
@@ -88,35 +86,35 @@ fn check(&(graph, framework): &(&str, &str)) {
 /// counts.
 fn check_counts(graph: &str, printed: &Printed) -> Vec<u64> {
     let examples: Value = serde_yaml_ng::from_str(printed.form("examples")).expect("YAML");
-    let keys = examples.as_object().expect("keys").keys();
-    assert!(keys.clone().all(|key| OF_EXAMPLES.contains(&&key[..])));
-    let stages = printed.stages().len();
-    assert_eq!(examples["ipus_per_replica"], stages, "{graph}");
-    let counts: Vec<u64> =
-        serde_json::from_value(examples["layers_per_ipu"].clone()).expect("counts");
-    assert_eq!(counts.len(), stages, "{graph}");
-    assert_eq!(&examples["gradient_accumulation"], printed.micro_batches());
-    let is_layer_by_layer = printed.report["pipeline"]["recompute"] == "layer";
-    let every = &examples["recompute_checkpoint_every_layer"];
-    assert_eq!(every, is_layer_by_layer, "{graph}");
-
-    let text = printed.form("optimum");
-    let mut lines = printed.notes.lines();
-    let overrides = lines.find_map(|line| line.strip_prefix("--ipu_config_overrides "));
-    let given = json!({ "config": text, "overrides": overrides }).to_string();
-    let Some(found) = python(include_str!("optimum.py"), &given) else {
-        return counts;
-    };
-    let found = read_json(&found);
+    has_known_keys(&examples);
+    let counts = &examples["layers_per_ipu"];
+    let found = parsed_optimum(printed.form("optimum"), &printed.notes);
+    let found = found.unwrap_or_default();
     assert_eq!(found["config"], found["overridden"], "{graph}");
-    let config = &found["config"];
-    assert_eq!(config["layers_per_ipu"], examples["layers_per_ipu"]);
-    assert_eq!(
-        &config["gradient_accumulation_steps"],
-        printed.micro_batches()
-    );
-    assert_eq!(config["ipus_per_replica"], stages, "{graph}");
-    assert_eq!(&config["recompute_checkpoint_every_layer"], every);
+    for (key, key_of_optimum, expected) in [
+        (
+            "ipus_per_replica",
+            "ipus_per_replica",
+            &json!(printed.stages().len()),
+        ),
+        (
+            "gradient_accumulation",
+            "gradient_accumulation_steps",
+            printed.micro_batches(),
+        ),
+        (
+            "recompute_checkpoint_every_layer",
+            "recompute_checkpoint_every_layer",
+            &json!(printed.report["pipeline"]["recompute"] == "layer"),
+        ),
+        ("layers_per_ipu", "layers_per_ipu", counts),
+    ] {
+        assert_eq!(&examples[key], expected, "{graph}");
+        let config = &found["config"][key_of_optimum];
+        assert!(found.is_null() || config == expected, "{graph}: {config}");
+    }
+    let counts: Vec<u64> = serde_json::from_value(counts.clone()).expect("counts");
+    assert_eq!(counts.len(), printed.stages().len(), "{graph}");
     counts
 }
 
@@ -124,17 +122,14 @@ fn check_counts(graph: &str, printed: &Printed) -> Vec<u64> {
 fn check_lists(graph: &str, printed: &Printed, mut counts: Vec<u64>) {
     let read = read_json(printed.form("tf-stages"));
     let lists = read["ipu_config"]["pipeline_stages"].as_array();
-    let lists = lists.expect("lists").iter();
     let hidden = |list: &Value| {
         let parts = list.as_array().expect("a list").iter();
         parts.filter(|&part| part == "hid").count() as u64
     };
-    let mut mapping: Vec<usize> = (0..counts.len()).collect();
-    if stage_of_out(printed.stages()) == counts.len() {
-        counts.push(0);
-        mapping.push(0);
-    }
-    assert_eq!(lists.map(hidden).collect::<Vec<_>>(), counts, "{graph}");
+    let lists = lists.expect("lists").iter().map(hidden);
+    let mapping = mapping(printed.stages());
+    counts.resize(mapping.len(), 0);
+    assert_eq!(lists.collect::<Vec<_>>(), counts, "{graph}");
     let found = &read["ipu_config"]["pipeline_device_mapping"];
     assert_eq!(found, &json!(mapping), "{graph}");
     let steps = &read["global_batch"]["grad_acc_steps_per_replica"];
@@ -142,19 +137,10 @@ fn check_lists(graph: &str, printed: &Printed, mut counts: Vec<u64>) {
 }
 
 fn check_popart(graph: &str, printed: &Printed) {
-    let Some(found) = python(include_str!("popart.py"), printed.form("popart")) else {
+    let Some(found) = parsed("popart", printed.form("popart")) else {
         return;
     };
-    let found = read_json(&found);
-    let stages = printed.stages();
-    let layers = named(stages);
-    let layers = placed(&layers).into_iter();
-    let layers = layers.map(|(name, at)| json!([format!("layer {name}"), at, at]));
-    let mut parts = vec![json!(["what runs before the layers", 0, 0])];
-    parts.extend(layers);
-    let (ipu, stage) = (ipu_of_out(stages), stage_of_out(stages));
-    parts.push(json!(["what runs after the layers", ipu, stage]));
-    assert_eq!(found["parts"], json!(parts), "{graph}");
+    assert_eq!(found["parts"], popart_parts(printed.stages()), "{graph}");
     let factor = &found["options"]["accumulationFactor"];
     assert_eq!(factor, printed.micro_batches(), "{graph}");
     let recompute = match printed.report["pipeline"]["recompute"].as_str() {
@@ -166,29 +152,26 @@ fn check_popart(graph: &str, printed: &Printed) {
 
 /// Layers by their names in the split, or where the names are those of Keras by these.
 fn check_keras(graph: &str, printed: &Printed) {
-    let Some(found) = python(include_str!("keras.py"), printed.form("keras")) else {
+    let text = printed.form("keras");
+    let Some(found) = parsed("keras", text) else {
         return;
     };
-    let found = read_json(&found);
-    let entries: Vec<(String, usize)> =
-        serde_json::from_value(found["entries"].clone()).expect("entries");
+    let entries = numbered(&found["entries"]);
     assert!(entries.is_sorted_by_key(|(_, stage)| stage), "{entries:?}");
-    let last = entries.last().map(|&(_, stage)| stage);
-    let is_out_unnamed = printed
-        .form("keras")
-        .contains("WARNING: the Keras layers of Out");
-    let of_layers = printed.stages().len() - 1;
-    let expected = match is_out_unnamed {
-        true => of_layers,
+    let expected = match text.contains("WARNING: the Keras layers of Out") {
+        true => printed.stages().len() - 1,
         false => stage_of_out(printed.stages()),
     };
-    assert_eq!(last, Some(expected), "{graph}");
+    assert_eq!(
+        entries.last().map(|entry| entry.1),
+        Some(expected),
+        "{graph}"
+    );
 }
 
 /// A block, or a module of `pipeline_splits`, begins each stage but the first.
 fn check_starts(graph: &str, printed: &Printed) {
     let stages = printed.stages();
-    let returns = stage_of_out(stages) == stages.len();
     let splits: Value = serde_yaml_ng::from_str(printed.form("pipeline-splits")).expect("YAML");
     match splits["pipeline_splits"].as_array() {
         // It has no way to say that Out is on the first IPU.
@@ -201,25 +184,19 @@ fn check_starts(graph: &str, printed: &Printed) {
     for (number, piece) in pieces.enumerate() {
         text += &format!("BeginBlock(model.none[{number}],{piece}");
     }
-    let Some(found) = python(include_str!("poptorch.py"), &text) else {
+    let Some(found) = parsed("poptorch", &text) else {
         return;
     };
-    let blocks: Vec<(String, usize)> =
-        serde_json::from_value(read_json(&found)["blocks"].clone()).expect("blocks");
-    let ipus: Vec<usize> = blocks.iter().map(|&(_, ipu)| ipu).collect();
-    let mut begun = ipus.clone();
+    let blocks = numbered(&found["blocks"]).into_iter();
+    let mut begun: Vec<usize> = blocks.map(|(_, ipu)| ipu).collect();
     begun.dedup();
-    let mut expected: Vec<usize> = (0..stages.len()).collect();
-    expected.extend(returns.then_some(0));
-    assert_eq!(begun, expected, "{graph}: {text}");
+    assert_eq!(begun, mapping(stages), "{graph}: {text}");
 }
 
 #[test]
 fn every_form_is_the_split_of_the_report() {
-    each(
-        &GRAPHS.into_iter().step_by(share(6)).collect::<Vec<_>>(),
-        check,
-    );
+    let graphs = GRAPHS.into_iter().step_by(share(6));
+    each(&graphs.collect::<Vec<_>>(), check);
 }
 
 /// A newcomer to BART runs the command without options, then the configuration command that it
@@ -227,7 +204,12 @@ fn every_form_is_the_split_of_the_report() {
 #[test]
 fn a_newcomer_pastes_what_runs() {
     let folder = TempDir::new().expect("a folder");
-    write_model(&folder.path().join("report"), "bart", "poptorch");
+    write_model(
+        &folder.path().join("report"),
+        "bart",
+        "poptorch",
+        "training",
+    );
     let run = |words: &[&str]| finish(command(words).current_dir(&folder));
     let first = run(&["report"]);
     let line = first.err.lines().find_map(|line| {
@@ -236,10 +218,9 @@ fn a_newcomer_pastes_what_runs() {
     });
     let words: Vec<&str> = line.expect("a command").split(' ').collect();
     let second = run(&words);
-    let session = format!(
-        "$ popliner report\n{}{}$ popliner {}\n{}{}",
-        first.out,
-        first.err,
+    let mut session = format!("$ popliner report\n{}{}", first.out, first.err);
+    session += &format!(
+        "$ popliner {}\n{}{}",
         words.join(" "),
         second.out,
         second.err
@@ -247,15 +228,13 @@ fn a_newcomer_pastes_what_runs() {
     assert_eq!(goldens::difference(&goldens::newcomer(), &session), None);
     let report = run(&[&words[..words.len() - 2], &["--export-json=-"]].concat());
     let report = read_json(&report.out);
-    let Some(found) = python(include_str!("poptorch.py"), &second.out) else {
+    let Some(found) = parsed("poptorch", &second.out) else {
         return;
     };
-    let blocks: Vec<(String, usize)> =
-        serde_json::from_value(read_json(&found)["blocks"].clone()).expect("blocks");
     let modules = report["split"]["modules"].as_array().expect("modules");
     let begins = modules.iter().filter_map(|one| one["begin"].as_str());
     let begins: Vec<String> = begins.map(|path| path.replace('.', "")).collect();
-    for (module, _) in &blocks[1..] {
+    for (module, _) in &numbered(&found["blocks"])[1..] {
         let path = module.strip_prefix("model.").expect("below the model");
         let path = path.replace(['.', '[', ']'], "");
         assert!(begins.contains(&path), "{module}: {begins:?}");

@@ -3,9 +3,10 @@
 //!
 //! With `SEEDS=0..1` all graphs run with more stages, by default a share of both.
 
-use super::read_json;
+use super::graphs::write_model;
+use super::{numbered, parsed, read_json};
 use crate::support::models::share;
-use crate::support::{each, graph_file, popliner, python, sections};
+use crate::support::{each, graph_file, popliner, sections};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -18,19 +19,22 @@ const GRAPHS: [&str; 8] = [
     "bert", "unet_sd", "t5", "albert", "resnet50", "clip", "hrnet", "bart",
 ];
 
+/// Reads a list of the file of a graph: its operations or its blocks.
+fn read(graph: &str, list: &str) -> Vec<Value> {
+    let read = GzDecoder::new(File::open(graph_file(graph)).expect("a graph"));
+    let graph: Value = serde_json::from_reader(read).expect("JSON");
+    graph[list].as_array().expect("a list").clone()
+}
+
 /// Returns, for each operation of a graph, the paths of the modules that are being called.
 fn calls(graph: &str) -> Vec<Vec<String>> {
-    let path = graph_file(graph);
-    let read = GzDecoder::new(File::open(path).expect("a graph"));
-    let graph: Value = serde_json::from_reader(read).expect("JSON");
-    let operations = graph["ops"].as_array().expect("operations").iter();
-    let modules = |operation: &Value| {
+    let modules = |operation: Value| {
         let path = operation[2].as_str().expect("a module");
         let ends = path.match_indices('.').map(|(at, _)| at);
         let ends = ends.chain([path.len()]);
         ends.map(|end| path[..end].to_string()).collect()
     };
-    operations.map(modules).collect()
+    read(graph, "ops").into_iter().map(modules).collect()
 }
 
 /// Returns the path of a module in Python below `model`.
@@ -58,24 +62,12 @@ fn begun(calls: &[Vec<String>], blocks: &[(String, usize)]) -> Vec<usize> {
 /// Returns the output of a run on the profile of a graph, and its report.
 fn printed(graph: &str, framework: &str, ipus: usize, form: &str) -> ([String; 2], Value) {
     let folder = TempDir::new().expect("a folder");
-    let file = graph_file(graph);
-    let options = format!(
-        "--graph {} --framework {framework} --mode inference --tiles 4",
-        file.display()
-    );
-    synthesize::write(folder.path(), options.split(' ')).expect("both files");
-    let [count, form] = [format!("--num-ipus={ipus}"), format!("--emit={form}")];
-    let options = [
-        &count,
-        &form,
-        "--emit=pipeline-splits",
-        "--export-json=-",
-        "-q",
-    ];
-    let folder = folder.path().to_str().expect("a path");
-    let run = popliner([&[folder], &options[..]].concat());
-    assert_eq!(run.code, 0, "{run:?}");
-    let [form, splits, report] = <[_; 3]>::try_from(sections(&run.out)).expect("three");
+    write_model(folder.path(), graph, framework, "inference");
+    let options = format!("--num-ipus={ipus} --emit={form} --emit=pipeline-splits");
+    let line = format!("{} -q {options} --export-json=-", folder.path().display());
+    let run = popliner(line.split(' '));
+    let sections = sections(&run.exits(0).out);
+    let [form, splits, report] = <[_; 3]>::try_from(sections).expect("three");
     ([form.1, splits.1], read_json(&report.1))
 }
 
@@ -85,23 +77,21 @@ fn check(&(graph, ipus): &(&str, usize)) {
     let known: HashSet<&String> = calls.iter().flatten().collect();
     for one in report["split"]["modules"].as_array().expect("a list") {
         for key in ["begin", "leaf", "inside", "output"] {
-            let Some(path) = one[key].as_str() else {
-                continue;
-            };
-            assert!(known.contains(&path.to_string()), "{graph} {key}: {path}");
+            let is_known = |path: &str| known.contains(&path.to_string());
+            assert!(
+                one[key].as_str().is_none_or(is_known),
+                "{graph} {key}: {one}"
+            );
         }
     }
     // A placeholder is no module, and Python reports that.
     let text = printed[0].replace("BeginBlock(...,", "BeginBlock(model.none,");
-    let Some(found) = python(include_str!("poptorch.py"), &text) else {
+    let Some(found) = parsed("poptorch", &text) else {
         return;
     };
-    let blocks: Vec<(String, usize)> =
-        serde_json::from_value(read_json(&found)["blocks"].clone()).expect("blocks");
-    let (missing, blocks): (Vec<_>, Vec<_>) = blocks
-        .into_iter()
-        .map(|(module, ipu)| (path(&module), ipu))
-        .partition(|(path, _)| path == "none");
+    let blocks = numbered(&found["blocks"]).into_iter();
+    let blocks = blocks.map(|(module, ipu)| (path(&module), ipu));
+    let (missing, blocks): (Vec<_>, Vec<_>) = blocks.partition(|(path, _)| path == "none");
     let said = text.matches("# WARNING: no module begins where").count();
     assert_eq!(missing.len(), said, "{text}");
     let ipus: Vec<usize> = blocks.iter().map(|&(_, ipu)| ipu).collect();
@@ -126,11 +116,8 @@ fn blocks_begin_at_modules_of_the_model() {
 fn counts_are_of_the_blocks_of_the_model() {
     for graph in ["bert", "t5", "bart", "clip"].iter().step_by(share(3)) {
         let ([text, _], _) = printed(graph, "poptorch", 4, "examples");
-        let file = graph_file(graph);
-        let read = GzDecoder::new(File::open(file).expect("a graph"));
-        let read: Value = serde_json::from_reader(read).expect("JSON");
-        let blocks = read["blocks"].as_array().expect("a list").iter();
-        let blocks: HashSet<&str> = blocks.filter_map(Value::as_str).collect();
+        let blocks = read(graph, "blocks");
+        let blocks: HashSet<&str> = blocks.iter().filter_map(Value::as_str).collect();
         let found: Value = serde_yaml_ng::from_str(&text).expect("YAML");
         let counts = found["layers_per_ipu"].as_array().expect("counts").iter();
         let sum: u64 = counts.map(|count| count.as_u64().expect("a count")).sum();
@@ -144,20 +131,18 @@ fn counts_are_of_the_blocks_of_the_model() {
 fn stages_are_of_layers_of_the_model() {
     for graph in ["keras_resnet50", "keras_xception"] {
         let ([text, splits], report) = printed(graph, "tensorflow", 4, "keras");
-        let file = graph_file(graph);
-        let read = GzDecoder::new(File::open(file).expect("a graph"));
-        let read: Value = serde_json::from_reader(read).expect("JSON");
-        let operations = read["ops"].as_array().expect("operations").iter();
-        let scopes = operations.map(|operation| operation[0].as_str().expect("a scope"));
+        let operations = read(graph, "ops");
+        let scopes = operations
+            .iter()
+            .map(|operation| operation[0].as_str().expect("a scope"));
         let mut layers: Vec<&str> = scopes.filter_map(|scope| scope.split('/').nth(1)).collect();
         let mut seen = HashSet::new();
         layers.retain(|layer| seen.insert(*layer));
         let source = format!("#layers {}\n{text}", json!(layers));
-        let Some(found) = python(include_str!("keras.py"), &source) else {
+        let Some(found) = parsed("keras", &source) else {
             return;
         };
-        let stages: Vec<(String, u32)> =
-            serde_json::from_value(read_json(&found)["model"].clone()).expect("stages");
+        let stages = numbered(&found["model"]);
         assert!(
             stages.is_sorted_by_key(|(_, stage)| stage),
             "{graph}: {stages:?}"

@@ -1,91 +1,86 @@
 //! The options that a pipeline needs, in each framework.
 
-use super::{emitted, read_json};
-use crate::support::python;
-use serde_json::json;
+use super::{emitted, parsed, read_json};
+use serde_json::{Value, json};
 
 /// Training and inference with their pipelines: options of the command, and the framework's options
-/// in each form.
-const PIPELINES: [(&str, &[&str], &str, &str, &str); 6] = [
+/// in each form. Of PopTorch and PopART, options that all pipelines have are left out.
+const PIPELINES: [(&str, &str, &str, &str); 6] = [
     (
-        "training-pipeline",
-        &["--micro-batches=20"],
-        r#"{"strategy": ["PipelinedExecution", "SameAsIpu"], "gradientAccumulation": 20}"#,
-        r#"{"enableGradientAccumulation": true, "accumulationFactor": 20,
-            "enablePipelining": true, "autoRecomputation": "pipeline"}"#,
+        "--micro-batches=20",
+        r#"{"gradientAccumulation": 20}"#,
+        r#"{"accumulationFactor": 20, "autoRecomputation": "pipeline"}"#,
         r#"{"steps": 20, "allow_recompute": true}"#,
     ),
     (
-        "training-pipeline",
-        &["--recompute=none"],
-        r#"{"strategy": ["PipelinedExecution", "SameAsIpu"], "gradientAccumulation": 128,
-            "autoRecomputation": 0}"#,
-        r#"{"enableGradientAccumulation": true, "accumulationFactor": 128,
-            "enablePipelining": true, "autoRecomputation": "none"}"#,
+        "--recompute=none",
+        r#"{"autoRecomputation": 0}"#,
+        r#"{"autoRecomputation": "none"}"#,
         r#"{"steps": 128, "allow_recompute": false}"#,
     ),
     (
-        "training-pipeline",
-        &["--schedule=sequential", "--recompute=stage"],
-        r#"{"strategy": ["ShardedExecution", "SameAsIpu"], "gradientAccumulation": 128,
-            "autoRecomputation": 4}"#,
-        r#"{"enableGradientAccumulation": true, "accumulationFactor": 128,
-            "enablePipelining": false, "autoRecomputation": "all"}"#,
+        "--schedule=sequential",
+        r#"{"strategy": ["ShardedExecution", "SameAsIpu"], "autoRecomputation": 4}"#,
+        r#"{"enablePipelining": false, "autoRecomputation": "all"}"#,
         r#"{"steps": 128, "pipeline_schedule": "Sequential", "allow_recompute": true}"#,
     ),
     (
-        "training-pipeline",
-        &["--optimizer-state=sharded-off-chip", "--replicas=2"],
-        r#"{"strategy": ["PipelinedExecution", "SameAsIpu"], "gradientAccumulation": 128,
-            "replicationFactor": 2,
-            "setOptimizerLocation":
+        "--optimizer-state=sharded-off-chip --replicas=2",
+        r#"{"replicationFactor": 2, "setOptimizerLocation":
                 {"useOnChipStorage": false, "useReplicatedTensorSharding": true}}"#,
-        r#"{"enableGradientAccumulation": true, "accumulationFactor": 128,
-            "enablePipelining": true, "autoRecomputation": "pipeline",
+        r#"{"autoRecomputation": "pipeline",
             "enableReplicatedGraphs": true, "replicatedGraphCount": 2,
             "optimizerStateTensorLocationSettings":
                 {"storage": "off-chip", "replicatedTensorSharding": "on"}}"#,
         r#"{"steps": 128, "allow_recompute": true, "offload_weight_update_variables": true,
             "replicated_optimizer_state_sharding": true}"#,
     ),
-    (
-        "training-pipeline",
-        &["--schedule=none"],
-        r#"{"strategy": ["PipelinedExecution", "SameAsIpu"], "gradientAccumulation": 128}"#,
-        r#"{"enableGradientAccumulation": true, "accumulationFactor": 128,
-            "enablePipelining": true}"#,
-        r#"{"steps": 128}"#,
-    ),
-    (
-        "popart-bert-inference",
-        &[],
-        r#"{"strategy": ["PipelinedExecution", "SameAsIpu"], "deviceIterations": 4}"#,
-        r#"{"enablePipelining": true}"#,
-        r#"{"steps": null}"#,
-    ),
+    ("--schedule=none", "{}", "{}", r#"{"steps": 128}"#),
+    ("", r#"{"deviceIterations": 4}"#, "{}", r#"{"steps": null}"#),
 ];
+
+/// Adds the options that all pipelines of PopTorch or PopART have, unless they are given.
+fn with_usual(form: &str, options: &str, is_training: bool) -> Value {
+    let mut all = match (form, is_training) {
+        ("poptorch", true) => json!({ "gradientAccumulation": 128 }),
+        ("popart", true) => {
+            json!({ "enableGradientAccumulation": true, "accumulationFactor": 128 })
+        }
+        _ => json!({}),
+    };
+    match form {
+        "poptorch" => all["strategy"] = json!(["PipelinedExecution", "SameAsIpu"]),
+        "popart" => {
+            all["enablePipelining"] = json!(true);
+            all["virtualGraphMode"] = json!("manual");
+        }
+        _ => {}
+    }
+    let options = read_json(options).as_object().expect("options").clone();
+    all.as_object_mut().expect("options").extend(options);
+    all
+}
 
 #[test]
 fn the_options_are_those_of_the_pipeline_that_was_computed() {
-    for (fixture, options, poptorch, popart, keras) in PIPELINES {
-        let module = ["--num-ipus=4", "--module=model.layer[{}]"];
-        let options = [options, &module].concat();
-        let mut popart = read_json(popart);
-        popart["virtualGraphMode"] = json!("manual");
-        for (form, stub, expected) in [
-            ("poptorch", include_str!("poptorch.py"), read_json(poptorch)),
-            ("popart", include_str!("popart.py"), popart),
-            ("keras", include_str!("keras.py"), read_json(keras)),
-        ] {
-            let (stages, text) = emitted(fixture, &options, form);
+    for (options, poptorch, popart, keras) in PIPELINES {
+        let is_training = !options.is_empty();
+        let fixture = match is_training {
+            true => "training-pipeline",
+            false => "popart-bert-inference",
+        };
+        let mut all = vec!["--num-ipus=4", "--module=model.layer[{}]"];
+        all.extend(options.split_whitespace());
+        for (form, expected) in [("poptorch", poptorch), ("popart", popart), ("keras", keras)] {
+            let (stages, text) = emitted(fixture, &all, form);
             assert_eq!(stages.len(), 4, "{text}");
             assert!(text.contains("\n# Pipeline: schedule "), "{text}");
-            let is_inference = fixture == "popart-bert-inference";
-            assert!(!is_inference || !text.contains("radient"), "{text}");
-            let Some(found) = python(stub, &text) else {
+            assert!(is_training || !text.contains("radient"), "{text}");
+            let Some(found) = parsed(form, &text) else {
                 return;
             };
-            assert_eq!(read_json(&found)["options"], expected, "{options:?} {text}");
+            let expected = with_usual(form, expected, is_training);
+            assert_eq!(found["options"], expected, "{options} {text}");
         }
     }
 }
@@ -97,8 +92,7 @@ fn poptorch_keeps_the_outputs_that_recomputation_begins_with() {
     let recompute = |more: &[&str]| {
         let module = ["--num-ipus=4", "--module=model.layer[{}]"];
         let (_, text) = emitted("training-pipeline", &[more, &module].concat(), "poptorch");
-        let found = python(include_str!("poptorch.py"), &text)?;
-        Some(read_json(&found)["checkpoints"].clone())
+        Some(parsed("poptorch", &text)?["checkpoints"].clone())
     };
     let layers = |numbers: &[usize]| {
         let names = numbers

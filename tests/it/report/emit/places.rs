@@ -1,10 +1,10 @@
 //! The place of each layer in the forms that are programs, which Python runs.
 
 use super::{
-    CASES, accumulation, emitted, ipu_of_out, named, placed, read_json, stage_of_out, trains,
+    CASES, accumulation, emitted, ipu_of_out, mapping, numbered, parsed, placed, popart_parts,
+    stage_of_out, trains,
 };
 use crate::support::models::share;
-use crate::support::python;
 use serde_json::{Value, json};
 
 const MODULES: [&str; 2] = ["--module-in=model.embedding", "--module-out=model.head"];
@@ -15,21 +15,17 @@ fn poptorch_places_everything_as_the_split_does() {
         let module = "--module=model.bert.encoder.layer[{}]";
         let options = [&[ipus, module], &MODULES[..]].concat();
         let (stages, text) = emitted(fixture, &options, "poptorch");
-        let Some(found) = python(include_str!("poptorch.py"), &text) else {
+        let Some(found) = parsed("poptorch", &text) else {
             return;
         };
-        let found = read_json(&found);
-        let blocks: Vec<(String, usize)> =
-            serde_json::from_value(found["blocks"].clone()).expect("blocks");
+        let blocks = numbered(&found["blocks"]);
         assert_eq!(blocks[0], ("model.embedding".to_string(), 0), "{text}");
-        let returns = stage_of_out(&stages) == stages.len();
-        assert_eq!(blocks.len(), stages.len() + usize::from(returns), "{text}");
+        assert_eq!(blocks.len(), mapping(&stages).len(), "{text}");
         // A block continues until the next one begins.
         let mut ipu = 0;
-        let layers = named(&stages);
-        let layers = placed(&layers).into_iter();
-        let layers =
-            layers.map(|(layer, stage)| (format!("model.bert.encoder.layer[{layer}]"), stage));
+        let layers = placed(&stages).into_iter();
+        let path = |layer| format!("model.bert.encoder.layer[{layer}]");
+        let layers = layers.map(|(layer, stage)| (path(layer), stage));
         let out = ("model.head".to_string(), ipu_of_out(&stages));
         for (module, stage) in layers.chain([out]) {
             let block = blocks.iter().find(|(begun, _)| *begun == module);
@@ -43,7 +39,7 @@ fn poptorch_places_everything_as_the_split_does() {
 fn popart_places_everything_as_the_split_does() {
     for (fixture, ipus) in CASES {
         let (stages, text) = emitted(fixture, &[ipus], "popart");
-        let Some(found) = python(include_str!("popart.py"), &text) else {
+        let Some(found) = parsed("popart", &text) else {
             return;
         };
         let mut options = json!({ "virtualGraphMode": "manual", "enablePipelining": true });
@@ -52,15 +48,8 @@ fn popart_places_everything_as_the_split_does() {
             options["accumulationFactor"] = json!(accumulation(fixture, &stages));
             options["autoRecomputation"] = json!("pipeline");
         }
-        let layers = named(&stages);
-        let layers = placed(&layers).into_iter();
-        let layers = layers.map(|(name, at)| json!([format!("layer {name}"), at, at]));
-        let mut parts = vec![json!(["what runs before the layers", 0, 0])];
-        parts.extend(layers);
-        let (ipu, stage) = (ipu_of_out(&stages), stage_of_out(&stages));
-        parts.push(json!(["what runs after the layers", ipu, stage]));
-        let expected = json!({ "options": options, "parts": parts });
-        assert_eq!(read_json(&found), expected, "{text}");
+        let expected = json!({ "options": options, "parts": popart_parts(&stages) });
+        assert_eq!(found, expected, "{text}");
     }
 }
 
@@ -74,22 +63,17 @@ fn keras_places_everything_as_the_split_does() {
             let option = format!("--module={module}");
             let options = [ipus, &option, "--module-in=embedding", "--module-out=head"];
             let (stages, text) = emitted(fixture, &options, "keras");
-            let Some(found) = python(include_str!("keras.py"), &text) else {
+            let Some(found) = parsed("keras", &text) else {
                 return;
             };
-            let found = read_json(&found);
-            let layers = named(&stages);
-            let layers = placed(&layers).into_iter();
-            let layers: Vec<_> = layers
-                .map(|(layer, stage)| (module.replace("{}", layer), stage))
-                .collect();
+            let layers = placed(&stages).into_iter();
+            let layers = layers.map(|(layer, stage)| (module.replace("{}", layer), stage));
+            let layers: Vec<_> = layers.collect();
             let mut entries = vec![("embedding".to_string(), 0)];
             entries.extend(layers.clone());
             entries.push(("head".to_string(), stage_of_out(&stages)));
             assert_eq!(found["entries"], json!(entries), "{text}");
-            let mut mapping: Vec<usize> = (0..stages.len()).collect();
-            mapping.extend((stage_of_out(&stages) == stages.len()).then_some(0));
-            assert_eq!(found["mapping"], json!(mapping), "{text}");
+            assert_eq!(found["mapping"], json!(mapping(&stages)), "{text}");
             let model = keras_model(&layers, stage_of_out(&stages));
             assert_eq!(found["model"], model, "{text}");
         }
@@ -111,10 +95,9 @@ fn keras_model(layers: &[(String, usize)], stage_of_out: usize) -> Value {
 #[test]
 fn keras_without_module_names_has_no_loop() {
     let (stages, text) = emitted("tensorflow-cnn", &["--num-ipus=4"], "keras");
-    let Some(found) = python(include_str!("keras.py"), &text) else {
+    let Some(found) = parsed("keras", &text) else {
         return;
     };
-    let found = read_json(&found);
-    assert_eq!(found["entries"], json!(placed(&named(&stages))), "{text}");
+    assert_eq!(found["entries"], json!(placed(&stages)), "{text}");
     assert_eq!(found["model"], Value::Null, "{text}");
 }
