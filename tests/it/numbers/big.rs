@@ -6,11 +6,11 @@
 //!
 //! This comparison always runs on small models (`numbers::fixtures`).
 
-use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::oracle::Oracle;
 use crate::oracle::layers::Rules;
+use crate::oracle::memory::Parts;
 use crate::support::{model, skip};
 use popliner::memory::MemoryModel;
 use popliner::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, Layering, Placement};
@@ -18,8 +18,7 @@ use popliner::model::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, Layering, Place
 #[test]
 fn big_is_computed_as_the_second_analyser_computes_it() {
     let Some(folder) = std::env::var_os("POPLINER_BIG").map(PathBuf::from) else {
-        skip("POPLINER_BIG names no folder with profile.pop and debug.cbor");
-        return;
+        return skip("POPLINER_BIG names no folder with profile.pop and debug.cbor");
     };
     let (profile, debug) = (folder.join("profile.pop"), folder.join("debug.cbor"));
     let model = model(&profile, &debug);
@@ -32,16 +31,8 @@ fn big_is_computed_as_the_second_analyser_computes_it() {
         natural: false,
     };
     let oracle = Oracle::new(&profile, &debug, &rules);
-    let names = layering.names.iter().skip(1).map(Some);
-    assert!(
-        oracle
-            .layering
-            .names
-            .iter()
-            .skip(1)
-            .map(Option::as_ref)
-            .eq(names)
-    );
+    let names = oracle.layering.names.iter().flatten();
+    assert!(names.eq(layering.names.iter().skip(1)));
     let layers = layering.names.len();
     let costs = memory.range_costs(u64::MAX).expect("few sets");
     for range in [
@@ -50,35 +41,22 @@ fn big_is_computed_as_the_second_analyser_computes_it() {
         layers - 4..layers,
         0..layers,
     ] {
-        let found = memory.stages(std::slice::from_ref(&range));
+        let found = &memory.stages(std::slice::from_ref(&range))[0];
         let expected = oracle.stage(&oracle.members(range.clone()));
-        assert_eq!(
-            costs.least(range.clone()),
-            Some(expected.peak()),
-            "{range:?}"
-        );
-        let tiles = found[0].tiles.iter().zip(&expected.tiles);
+        let peak = expected.peak();
+        assert_eq!(costs.least(range.clone()), Some(peak), "{range:?}");
+        let tiles = found.tiles.iter().zip(&expected.tiles);
         for (tile, (found, expected)) in tiles.enumerate() {
-            let found = [
-                found.variables,
-                found.vertex_code,
-                found.vertex_state,
-                found.exchange_code,
-                found.control_code,
-            ];
-            let expected = [
-                expected.variables,
-                expected.vertex_code,
-                expected.vertex_state,
-                expected.exchange_code,
-                expected.control_code,
-            ];
-            assert_eq!(found, expected, "layers {range:?}, tile {tile}");
+            let found = Parts {
+                variables: found.variables,
+                vertex_code: found.vertex_code,
+                vertex_state: found.vertex_state,
+                exchange_code: found.exchange_code,
+                control_code: found.control_code,
+            };
+            assert_eq!(found, *expected, "layers {range:?}, tile {tile}");
         }
-        report(&range, expected.peak(), expected.tiles.len());
+        let tiles = expected.tiles.len();
+        println!("layers {range:?}: equal on all {tiles} tiles, {peak} bytes on the fullest");
     }
-}
-
-fn report(range: &Range<usize>, peak: u64, tiles: usize) {
-    println!("layers {range:?}: equal on all {tiles} tiles, {peak} bytes on the fullest");
 }

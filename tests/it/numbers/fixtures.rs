@@ -5,7 +5,7 @@ use super::printed::Subject;
 use super::printed::diagnoses::diagnosis;
 use crate::oracle::layers::{LAYER_REGEX, Rules};
 use crate::support::models::{pairs, share};
-use crate::support::{FIXTURES, cells, debug, profile, sample};
+use crate::support::{FIXTURES, debug, profile, sample_pair};
 
 fn subject(fixture: &str, rules: &Rules) -> Subject {
     let name = format!("{fixture} with {}", rules.layer_regex);
@@ -73,10 +73,8 @@ fn layers_in_the_order_of_their_names() {
         natural.operation_breakdown();
         natural.memory_affinity();
         let steps = subject(fixture, &rules(regex, false));
-        assert_ne!(
-            natural.oracle.layering.names, steps.oracle.layering.names,
-            "{fixture}"
-        );
+        let names = [&natural, &steps].map(|subject| &subject.oracle.layering.names);
+        assert_ne!(names[0], names[1], "{fixture}");
         steps.memory_affinity();
     }
 }
@@ -106,30 +104,6 @@ fn operations_found_by_the_regex_for_inputs() {
         subject.layer_breakdown();
     }
     assert!(deduced > 2, "{deduced}");
-}
-
-/// CSV and TSV have the same cells when read back.
-#[test]
-fn both_formats_have_the_same_cells() {
-    let options = [
-        "--operation-breakdown",
-        "--layer-breakdown",
-        "--memory-totals",
-        "--memory-affinity",
-        "--interlayer-communication",
-    ];
-    for fixture in FIXTURES.iter().step_by(share(4)) {
-        let subject = subject(fixture, &Rules::default());
-        for option in options {
-            let [tsv, csv] = ["tsv", "csv"].map(|format| {
-                let delimiter = if format == "csv" { ',' } else { '\t' };
-                let run = subject.run(&[option, "--format", format]);
-                cells(&run.out, delimiter)
-            });
-            assert!(tsv.len() > 5 && tsv[0].len() > 3, "{fixture}, {option}");
-            assert_eq!(tsv, csv, "{fixture}, {option}");
-        }
-    }
 }
 
 #[test]
@@ -189,8 +163,7 @@ fn diagnoses_of_the_fixtures() {
 
 #[test]
 fn the_real_sample() {
-    let files = ["firehose.profile.pop", "firehose.debug.cbor"].map(sample);
-    let [Some(profile), Some(debug)] = files else {
+    let Some([profile, debug]) = sample_pair() else {
         return;
     };
     let named = rules(r"CS (\d+)", false);

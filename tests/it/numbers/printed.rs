@@ -15,6 +15,8 @@ use crate::support::{self, Run, cells, popliner, sections};
 pub struct Subject {
     /// The name in failures.
     pub name: String,
+    /// Does the tool accept contexts that are not as Poplar writes them?
+    pub trusts: bool,
     arguments: Vec<String>,
     pub oracle: Oracle,
 }
@@ -32,31 +34,30 @@ impl Subject {
         ];
         let root = support::root();
         let oracle = Oracle::new(&root.join(profile), &root.join(debug), rules);
+        let name = name.to_string();
         Self {
-            name: name.to_string(),
+            name,
+            trusts: false,
             arguments,
             oracle,
         }
-    }
-
-    /// Lets the tool accept contexts that are not as Poplar writes them.
-    pub fn trusting(mut self) -> Self {
-        self.arguments.push("--trust-debug-info".to_string());
-        self
     }
 
     /// Runs the tool on the model.
     pub fn run(&self, options: &[&str]) -> Run {
         let fixed = self.arguments.iter().map(String::as_str);
         let fixed = fixed.chain(["--memory-model=classic"]);
-        popliner(fixed.chain(options.iter().copied()))
+        let fixed = fixed.chain(self.trusts.then_some("--trust-debug-info"));
+        let run = popliner(fixed.chain(options.iter().copied()));
+        Run {
+            of: self.name.clone(),
+            ..run
+        }
     }
 
     /// Returns the cells of the only table that an option prints.
     fn table(&self, options: &[&str], header: &str) -> Vec<Vec<String>> {
-        let run = self.run(options);
-        assert_eq!(run.code, 0, "{}, {options:?}: {}", self.name, run.err);
-        let mut rows = cells(&run.out, '\t');
+        let mut rows = cells(&self.run(options).exits(0).out, '\t');
         assert_eq!(rows.remove(0).join(", "), header, "{}", self.name);
         rows
     }
@@ -92,10 +93,8 @@ impl Subject {
         let rows = self.table(&["--layer-breakdown"], header);
         assert_eq!(rows.len(), self.oracle.layer_count(), "{}", self.name);
         for (layer, row) in rows.iter().enumerate() {
-            let sums = self
-                .oracle
-                .stage(&self.oracle.members(layer..layer + 1))
-                .sums();
+            let members = self.oracle.members(layer..layer + 1);
+            let sums = self.oracle.stage(&members).sums();
             let mut expected = vec![self.layer_name(layer)];
             expected.extend(parts(&sums));
             assert_eq!(row[..6], expected, "{}", self.name);
@@ -103,7 +102,7 @@ impl Subject {
             let difference = megabytes * 1e6 - sums.total() as f64;
             assert!(
                 difference.abs() <= 500.5,
-                "{}, layer {layer}: {megabytes} MB",
+                "{}, layer {layer}: {row:?}",
                 self.name
             );
         }
@@ -113,23 +112,15 @@ impl Subject {
         let header = "Tile, Always live, Not always live, Total";
         let recorded = &self.oracle.profile.recorded;
         let rows = self.table(&["--memory-totals"], header);
-        let tiles: Vec<usize> = rows[1..]
-            .iter()
-            .map(|row| row[0].parse().unwrap())
-            .collect();
+        let tiles = rows[1..].iter().map(|row| row[0].parse().unwrap());
+        let tiles: Vec<usize> = tiles.collect();
         let total = |tile: &usize| recorded[*tile].total;
         let least = tiles.iter().map(total).min().expect("a tile");
         let distinct: BTreeSet<usize> = tiles.iter().copied().collect();
         assert_eq!(distinct.len(), recorded.len().min(10), "{}", self.name);
         assert!(tiles.is_sorted_by(|a, b| total(a) >= total(b)));
-        for (tile, recorded) in recorded.iter().enumerate() {
-            let hidden = !distinct.contains(&tile);
-            assert!(
-                !(hidden && recorded.total > least),
-                "{}, tile {tile}",
-                self.name
-            );
-        }
+        let mut hidden = (0..recorded.len()).filter(|tile| !distinct.contains(tile));
+        assert!(hidden.all(|tile| total(&tile) <= least), "{}", self.name);
         self.recorded_rows(&rows, &tiles);
         let rows = self.table(&["--memory-totals", "--tiles=3,0,1-2"], header);
         self.recorded_rows(&rows, &[3, 0, 1, 2]);
@@ -186,31 +177,19 @@ impl Subject {
             counted(self.oracle.profile.steps.len(), "step"),
             counted(self.oracle.profile.tiles, "tile")
         );
-        assert!(
-            run.err.lines().any(|line| line.replace(',', "") == counts),
-            "{}: {}",
-            self.name,
-            run.err
-        );
-        let layering = &self.oracle.layering;
-        let warned = |text: &str| {
-            run.err
-                .lines()
-                .any(|l| l.starts_with("warning:") && l.contains(text))
-        };
-        let label = format!("{}: {}", self.name, run.err);
-        let outlined = warned("calls code that was outlined across layers");
-        assert_eq!(outlined, layering.mixed_call, "{label}");
+        let mut lines = run.err.lines();
+        assert!(lines.any(|line| line.replace(',', "") == counts), "{run:?}");
+        let text = "calls code that was outlined across layers";
+        let is_warning = |line: &str| line.starts_with("warning:") && line.contains(text);
+        let is_outlined = run.err.lines().any(is_warning);
+        assert_eq!(is_outlined, self.oracle.layering.mixed_call, "{run:?}");
     }
 
     /// Returns the tables of `--diagnose`.
     pub fn diagnosis(&self) -> Vec<(String, Vec<Vec<String>>)> {
-        let run = self.run(&["--diagnose"]);
-        assert_eq!(run.code, 0, "{}: {}", self.name, run.err);
-        let sections = sections(&run.out).into_iter();
-        sections
-            .map(|(name, text)| (name, cells(&text, '\t').split_off(1)))
-            .collect()
+        let sections = sections(&self.run(&["--diagnose"]).exits(0).out).into_iter();
+        let tables = sections.map(|(name, text)| (name, cells(&text, '\t').split_off(1)));
+        tables.collect()
     }
 }
 
@@ -224,11 +203,13 @@ fn counted(number: usize, thing: &str) -> String {
 
 /// Returns the columns of the breakdowns.
 fn parts(parts: &Parts) -> [String; 5] {
+    let code = [parts.vertex_code, parts.exchange_code, parts.control_code];
+    let [vertices, exchange, control] = code;
     [
         parts.vertex_state,
-        parts.vertex_code,
-        parts.exchange_code,
-        parts.control_code,
+        vertices,
+        exchange,
+        control,
         parts.variables,
     ]
     .map(|bytes| bytes.to_string())

@@ -10,56 +10,45 @@ fn at(info: &DebugInfo, id: u64) -> Position {
     info.position(id).expect("a context")
 }
 
-fn chain_ids(info: &DebugInfo, id: u64) -> Vec<u64> {
-    info.chain(id).map(|position| info.id(position)).collect()
-}
-
 #[test]
 fn a_complete_file() {
     let Some(path) = sample("firehose.debug.cbor") else {
         return;
     };
     let info = DebugInfo::read(&path).unwrap();
-    let names = (1..=107).map(|id| info.name(at(&info, id)));
-    let names: BTreeSet<&str> = names.collect();
+    let names: BTreeSet<&str> = (1..=107).map(|id| info.name(at(&info, id))).collect();
     assert_eq!((info.len(), names.len()), (107, 29));
     assert_eq!(info.damage(), []);
     assert_eq!(info.warnings(), []);
     assert!(info.has_layer(SoftwareLayer::Poplar) && info.has_layer(SoftwareLayer::Poplibs));
     assert!(!info.has_layer(SoftwareLayer::Popart) && !info.has_layer(SoftwareLayer::Other));
-    let name = |id| info.name(at(&info, id));
-    assert_eq!(name(1), "Input Tensor 0 of Set 0");
-    assert_eq!(name(12), "IO in CS 0");
-    assert_eq!(name(15), "IO in CS 1");
-    assert_eq!(name(16), "");
-    assert_eq!(name(47), "ReduceOnTile/InToOutNoExchange/Reduce");
-    assert_eq!(name(78), "poplin::experimental::RowCopy.offset#const");
-}
-
-#[test]
-fn chains_of_a_complete_file() {
-    let Some(path) = sample("firehose.debug.cbor") else {
-        return;
-    };
-    let info = DebugInfo::read(&path).unwrap();
-    assert_eq!(chain_ids(&info, 59), [59, 57, 56, 55, 32, 31]);
-    assert_eq!(chain_ids(&info, 96), [96, 95, 94, 93, 70, 69]);
-    assert_eq!(chain_ids(&info, 47), [47, 46]);
-    assert_eq!(chain_ids(&info, 107), [107]);
-    let apis: Vec<Option<&str>> = info.chain(59).map(|p| info.text(p, Field::Api)).collect();
-    let expected = [
-        None,
-        Some("mapInPlace"),
-        Some("mapInPlace"),
-        Some("addInPlace"),
-        Some("countedLoop"),
-        Some("countedLoop"),
-    ];
-    assert_eq!(apis, expected);
-    assert_eq!(
-        info.text(at(&info, 46), Field::Api),
-        Some("reduceWithOutput")
-    );
+    for (id, name) in [
+        (1, "Input Tensor 0 of Set 0"),
+        (12, "IO in CS 0"),
+        (15, "IO in CS 1"),
+        (16, ""),
+        (47, "ReduceOnTile/InToOutNoExchange/Reduce"),
+        (78, "poplin::experimental::RowCopy.offset#const"),
+    ] {
+        assert_eq!(info.name(at(&info, id)), name);
+    }
+    for chain in [
+        &[59, 57, 56, 55, 32, 31][..],
+        &[96, 95, 94, 93, 70, 69],
+        &[47, 46],
+        &[107],
+    ] {
+        let found = info.chain(chain[0]).map(|position| info.id(position));
+        assert_eq!(found.collect::<Vec<_>>(), chain);
+    }
+    let api = |position| info.text(position, Field::Api);
+    let apis: Vec<&str> = info
+        .chain(59)
+        .map(|place| api(place).unwrap_or(""))
+        .collect();
+    let expected = "/mapInPlace/mapInPlace/addInPlace/countedLoop/countedLoop";
+    assert_eq!(apis.join("/"), expected);
+    assert_eq!(api(at(&info, 46)), Some("reduceWithOutput"));
 }
 
 #[test]

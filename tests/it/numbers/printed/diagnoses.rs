@@ -18,12 +18,8 @@ pub fn diagnosis(subject: &Subject) {
     for (name, layered_only) in [("all", false), ("layered", true)] {
         let operations = subject.oracle.explaining(layered_only);
         let rows = |table: &str| rows(table, name);
-        programs(
-            subject,
-            &operations,
-            rows("programs"),
-            rows("missing-programs"),
-        );
+        let (counts, missing) = (rows("programs"), rows("missing-programs"));
+        programs(subject, &operations, counts, missing);
         code(subject, &operations, rows("code"));
         bottleneck(subject, &operations, rows("memory-peak"), rows("variables"));
     }
@@ -56,13 +52,9 @@ fn programs(subject: &Subject, operations: &[usize], counts: Rows, missing: Rows
 }
 
 fn percentage(predicted: u64, recorded: u64) -> String {
-    match recorded {
-        0 => String::new(),
-        _ => {
-            let percent = (predicted as f64 - recorded as f64) * 100.0 / recorded as f64;
-            format!("{percent:.2}")
-        }
-    }
+    let percent = (predicted as f64 - recorded as f64) * 100.0 / recorded as f64;
+    let percent = (recorded > 0).then(|| format!("{percent:.2}"));
+    percent.unwrap_or_default()
 }
 
 fn code(subject: &Subject, operations: &[usize], rows: Rows) {

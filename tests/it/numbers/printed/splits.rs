@@ -7,15 +7,14 @@ use serde_json::{Value, json};
 use super::Subject;
 use super::counted;
 use crate::oracle::search::{Ranges, best, greedy};
-use crate::support::Run;
+use crate::support::{Run, Words};
 
 impl Subject {
     /// Returns every range of layers. The cycles of a layer come from the report; other tests
     /// compare them with a second count (`numbers::cycle_counts`, `planted::layer_cycles`).
     pub fn ranges(&self) -> Ranges {
         let run = self.run(&["--export-json=-"]);
-        let report: Value = serde_json::from_str(&run.out)
-            .unwrap_or_else(|error| panic!("{}: {error}: {}", self.name, run.err));
+        let report = run.report();
         let of_layer = |layer| {
             let passes = &report["execution"]["layers"][layer]["passes"];
             let cycles = ["forward", "backward"].map(|pass| passes[pass].as_u64());
@@ -36,11 +35,11 @@ impl Subject {
         self.stages(&run, ranges, &stages, fits);
         self.table_of_stages(&run, ranges, &stages, limit_bytes);
         self.too_large(&run, ranges, limit_bytes);
-        if !fits {
-            let missing = format!(" {} bytes over the limit", peak - limit_bytes);
-            let text = run.err.replace(',', "");
-            assert!(text.contains(&missing), "{}: {}", self.name, run.err);
-        }
+        let missing = format!(" {} bytes over the limit", peak.saturating_sub(limit_bytes));
+        assert!(
+            fits || run.err.replace(',', "").contains(&missing),
+            "{run:?}"
+        );
         printed_peak(&run)
     }
 
@@ -60,8 +59,7 @@ impl Subject {
             found.proportion,
             counted(found.min_layers, "layer")
         );
-        assert!(run.err.contains(&settled), "{}: {}", self.name, run.err);
-        printed_peak(&run)
+        printed_peak(run.says(&settled))
     }
 
     /// Checks both searches: the integer program is never worse than the greedy search.
@@ -75,25 +73,17 @@ impl Subject {
     }
 
     fn run_solve(&self, solver: &str, num_ipus: usize, limit: Option<u64>) -> Run {
-        let mut options = vec![
-            "--solve".to_string(),
-            format!("--solver={solver}"),
-            format!("--num-ipus={num_ipus}"),
-        ];
-        options.extend(limit.map(|limit| format!("--mem-per-tile={limit}")));
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        self.run(&options)
+        let mut options = format!("--solve --solver={solver} --num-ipus={num_ipus}");
+        if let Some(limit) = limit {
+            options += &format!(" --mem-per-tile={limit}");
+        }
+        self.run(&options.words())
     }
 
     /// Checks the stages on standard output, the verdict and the exit code.
     fn stages(&self, run: &Run, ranges: &Ranges, stages: &[Range<usize>], fits: bool) {
-        let printed: Value = serde_json::from_str(&run.out)
-            .unwrap_or_else(|error| panic!("{}: {error}: {}", self.name, run.err));
-        let expected: Vec<Value> = stages
-            .iter()
-            .map(|stage| self.stage(ranges, stage))
-            .collect();
-        assert_eq!(printed, json!(expected), "{}", self.name);
+        let expected = stages.iter().map(|stage| self.stage(ranges, stage));
+        assert_eq!(run.report(), expected.collect::<Value>(), "{}", self.name);
         let names = |stage: &Range<usize>| -> String {
             let names: Vec<String> = stage.clone().map(|layer| self.layer_name(layer)).collect();
             names.join(" ")
@@ -107,9 +97,8 @@ impl Subject {
             ""
         };
         let verdict = if fits { "SUCCESS" } else { "FAILURE" };
-        let verdict = format!("{verdict}: [ {}{end}", whole.join(" | "));
-        assert!(run.err.contains(&verdict), "{}: {}", self.name, run.err);
-        assert_eq!(run.code, i32::from(!fits), "{}", self.name);
+        run.says(&format!("{verdict}: [ {}{end}", whole.join(" | ")));
+        run.exits(i32::from(!fits));
     }
 
     /// Checks the row of each stage in the table for people: its peak memory, and its share of the
@@ -137,28 +126,26 @@ impl Subject {
     /// Checks the positions that fit in no split.
     fn too_large(&self, run: &Run, ranges: &Ranges, limit: u64) {
         let text = run.err.replace(',', "");
-        let text: Vec<&str> = text
+        let text = text
             .lines()
-            .filter(|line| line.contains(" by itself needs "))
-            .collect();
+            .filter(|line| line.contains(" by itself needs "));
         let mut expected = Vec::new();
         for layer in 0..self.oracle.layer_count() {
             let stage = ranges.stage(&(layer..layer + 1));
-            if stage.peak() > limit {
+            let (peak, fullest) = (stage.peak(), stage.fullest());
+            if peak > limit {
                 let name = match layer {
                     0 => "None (the operations without a layer)".to_string(),
                     layer => format!("Layer {}", self.layer_name(layer)),
                 };
                 expected.push(format!(
-                    "  {name} by itself needs {} bytes on tile {} {} over the limit: more IPUs do not \
-                     help",
-                    stage.peak(),
-                    stage.fullest(),
-                    stage.peak() - limit
+                    "  {name} by itself needs {peak} bytes on tile {fullest} {} over the limit: \
+                     more IPUs do not help",
+                    peak - limit
                 ));
             }
         }
-        assert_eq!(text, expected, "{}", self.name);
+        assert_eq!(text.collect::<Vec<_>>(), expected, "{}", self.name);
     }
 
     fn stage(&self, ranges: &Ranges, range: &Range<usize>) -> Value {
@@ -188,8 +175,8 @@ impl Subject {
 
 /// Returns the bytes on the fullest tile of the printed stages if the model fits.
 fn printed_peak(run: &Run) -> Option<u64> {
-    let printed: Vec<Value> = serde_json::from_str(&run.out).expect("stages");
-    let peaks = printed.iter().map(|stage| &stage["mem"]["max_tile_mem"]);
-    let peak = peaks.filter_map(Value::as_u64).max();
-    peak.filter(|_| run.code == 0)
+    let report = run.report();
+    let stages = report.as_array().expect("stages").iter();
+    let peaks = stages.filter_map(|stage| stage["mem"]["max_tile_mem"].as_u64());
+    peaks.max().filter(|_| run.code == 0)
 }
