@@ -4,101 +4,82 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use ciborium::Value;
-use tempfile::TempDir;
 
-use super::{cases, generate, number, open, rows};
+use super::{Made, rows, with_each};
 
-/// Returns the fields of the contexts of a case by id, and the number of names in its string table.
-pub fn contexts(directory: &Path) -> (Vec<HashMap<String, Value>>, usize) {
-    let file = std::fs::File::open(directory.join("debug.cbor")).unwrap();
-    let document: Value = ciborium::from_reader(std::io::BufReader::new(file)).unwrap();
-    let entries = document.into_map().unwrap();
-    let names: Vec<_> = entries
-        .iter()
-        .map(|entry| entry.0.as_text().unwrap())
-        .collect();
-    assert_eq!(names, ["contexts", "stringTable"]);
-    let strings = entries[1].1.as_array().unwrap().len();
-    let list = entries.into_iter().next().unwrap().1.into_array().unwrap();
-    let contexts = list.into_iter().map(|context| {
+/// The fields of a context by their names.
+pub type Context = HashMap<String, Value>;
+
+/// Returns the contexts of a model, and the number of names in its string table.
+pub fn contexts(directory: &Path) -> (Vec<Context>, usize) {
+    let file = std::fs::read(directory.join("debug.cbor")).unwrap();
+    let document: Value = ciborium::from_reader(&*file).unwrap();
+    let entries: [(Value, Value); 2] = document.into_map().unwrap().try_into().unwrap();
+    let [(first, contexts), (second, strings)] = entries;
+    assert_eq!(
+        [first, second],
+        ["contexts", "stringTable"].map(Value::from)
+    );
+    let contexts = contexts.into_array().unwrap().into_iter().map(|context| {
         let fields = context.into_map().unwrap().into_iter();
-        fields
-            .map(|(key, value)| (key.into_text().unwrap(), value))
-            .collect()
+        let fields = fields.map(|(key, value)| (key.into_text().unwrap(), value));
+        fields.collect()
     });
-    (contexts.collect(), strings)
+    (contexts.collect(), strings.into_array().unwrap().len())
 }
 
-pub fn uint(value: Option<&Value>) -> Option<u64> {
-    value.map(|value| value.as_integer().unwrap().try_into().unwrap())
+/// Returns the number in a field.
+pub fn uint(context: &Context, key: &str) -> Option<u64> {
+    let value = context.get(key)?.as_integer().unwrap();
+    value.try_into().ok()
 }
 
 #[test]
 fn contexts_parse_and_come_before_their_parents() {
-    for case in cases() {
-        let directory = TempDir::new().unwrap();
-        let summary = generate(directory.path(), &case);
-        let (contexts, strings) = contexts(directory.path());
-        assert_eq!(contexts.len(), summary.contexts, "{case:?}");
-        let ids: HashSet<u64> = contexts
-            .iter()
-            .map(|c| uint(c.get("id")).unwrap())
-            .collect();
-        assert_eq!(ids.len(), contexts.len(), "{case:?}");
+    with_each(|case, made| {
+        let (contexts, strings) = contexts(made.directory.path());
+        assert_eq!(contexts.len(), made.summary.contexts, "{case}");
+        let ids = contexts.iter().map(|context| uint(context, "id").unwrap());
+        let ids: HashSet<u64> = ids.collect();
+        assert_eq!(ids.len(), contexts.len(), "{case}");
         let mut written = HashSet::new();
         for context in &contexts {
-            if let Some(parent) = uint(context.get("parentId")) {
-                assert!(
-                    ids.contains(&parent) && !written.contains(&parent),
-                    "{case:?}"
-                );
-            }
-            written.insert(uint(context.get("id")).unwrap());
-            assert!((uint(context.get("name")).unwrap() as usize) < strings);
+            let is_later = |parent| ids.contains(&parent) && !written.contains(&parent);
+            assert!(uint(context, "parentId").is_none_or(is_later), "{case}");
+            written.insert(uint(context, "id").unwrap());
+            assert!((uint(context, "name").unwrap() as usize) < strings);
         }
-        let profile = open(&directory.path().join("profile.pop"));
         let used = "SELECT debug_id FROM programs UNION SELECT debug_id FROM compute_sets";
-        let used = rows(&profile, used, |row| row.get::<_, i64>(0));
-        assert!(
-            used.iter().all(|id| ids.contains(&(*id as u64))),
-            "{case:?}"
-        );
-        assert_eq!(
-            summary.variables as i64,
-            number(&profile, "SELECT count(*) FROM vars_info")
-        );
-        assert!(summary.shared > 0, "{case:?}");
-    }
+        let used: Vec<u64> = rows(&made.profile, used, |row| row.get(0));
+        assert!(used.iter().all(|id| ids.contains(id)), "{case}");
+        let variables = made.number("SELECT count(*) FROM vars_info");
+        assert_eq!(made.summary.variables as i64, variables);
+        assert!(made.summary.shared > 0, "{case}");
+    });
 }
 
 /// Reads a list such as `[12,13]`.
-pub fn ids(context: &HashMap<String, Value>, key: &str) -> Vec<u64> {
+pub fn ids(context: &Context, key: &str) -> Vec<u64> {
     let text = context[key].as_text().unwrap();
-    let inside = text.strip_prefix('[').unwrap().strip_suffix(']').unwrap();
-    inside.split(',').map(|id| id.parse().unwrap()).collect()
+    serde_json::from_str(text).unwrap()
 }
 
 #[test]
 fn pairs_of_calls_resolve_to_operations() {
-    for (nested, expected) in [(false, 3), (true, 3 + 2 * 3)] {
-        let directory = TempDir::new().unwrap();
-        let mut arguments = vec!["--framework", "poptorch", "--outlined", "once"];
-        arguments.extend(nested.then_some("--nested"));
-        generate(directory.path(), &arguments);
-        let contexts = contexts(directory.path()).0;
-        let operations: HashSet<u64> = contexts
-            .iter()
-            .filter(|context| context["layer"] == Value::from("popart"))
-            .map(|context| uint(context.get("id")).unwrap())
-            .collect();
-        let calls = contexts
-            .iter()
-            .filter(|context| context.contains_key("outlinedDebugContextIds"));
+    for (nested, expected) in [("", 3), ("--nested", 3 + 2 * 3)] {
+        let made = Made::of(&format!("--framework poptorch --outlined once {nested}"));
+        let contexts = contexts(made.directory.path()).0;
+        let is_operation = |context: &&Context| context["layer"] == Value::from("popart");
+        let operations = contexts.iter().filter(is_operation);
+        let operations: HashSet<u64> = operations.map(|own| uint(own, "id").unwrap()).collect();
         let mut found = 0;
-        for call in calls {
+        for call in contexts
+            .iter()
+            .filter(|own| own.contains_key("outlinedDebugContextIds"))
+        {
             found += 1;
-            let [outlined, replaced] =
-                ["outlinedDebugContextIds", "replacedDebugContextIds"].map(|key| ids(call, key));
+            let outlined = ids(call, "outlinedDebugContextIds");
+            let replaced = ids(call, "replacedDebugContextIds");
             assert_eq!(outlined.len(), replaced.len());
             let mut all = outlined.iter().chain(&replaced);
             assert!(all.all(|id| operations.contains(id)));

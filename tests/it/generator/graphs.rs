@@ -6,7 +6,7 @@ use ciborium::Value;
 use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
-use super::debug_file::{contexts, uint};
+use super::debug_file::{Context, contexts, uint};
 
 /// An operation of the file: scope, type, module, parameters, inputs, outputs.
 type Operation = (String, String, String, Vec<String>, Vec<i64>, Vec<i64>);
@@ -17,7 +17,7 @@ fn operations(path: &str) -> Vec<Operation> {
     serde_json::from_value(graph["ops"].clone()).unwrap()
 }
 
-fn texts(context: &HashMap<String, Value>, key: &str) -> Vec<String> {
+fn texts(context: &Context, key: &str) -> Vec<String> {
     let texts = context[key].as_array().unwrap().iter();
     texts
         .map(|text| text.as_text().unwrap().to_string())
@@ -34,17 +34,13 @@ fn operations_are_named_as_in_the_graph() {
         let options = format!("--graph {path} --framework poptorch --mode training --tiles 4");
         synthesize::write(folder.path(), options.split(' ')).unwrap();
         let mut all = contexts(folder.path()).0;
-        all.sort_by_key(|context| uint(context.get("id")));
-        let of = |layer: &str| {
-            let is_op = |context: &HashMap<String, Value>| {
-                context.contains_key("inputs") || context.contains_key("op_name")
-            };
-            let is_of = |context: &&HashMap<String, Value>| {
-                context["layer"].as_text() == Some(layer) && is_op(context)
-            };
+        all.sort_by_key(|context| uint(context, "id"));
+        let of = |layer: &str, key: &str| {
+            let is_of =
+                |own: &&Context| own["layer"] == Value::from(layer) && own.contains_key(key);
             all.iter().filter(is_of).collect::<Vec<_>>()
         };
-        let (named, nodes) = (of("poptorch"), of("popart"));
+        let (named, nodes) = (of("poptorch", "op_name"), of("popart", "inputs"));
         let mut counts: HashMap<String, usize> = HashMap::new();
         let mut tensors: HashMap<i64, String> = HashMap::new();
         let operations = operations(&path);

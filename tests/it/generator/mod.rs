@@ -11,38 +11,28 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
-use crate::support::model_in;
+use crate::support::{Words, model_in};
 
 /// Small models of every framework, mode and way of outlining.
-fn cases() -> Vec<Vec<&'static str>> {
+fn cases() -> Vec<String> {
     let mut cases = Vec::new();
     for framework in ["popart", "poptorch", "tensorflow", "poplar"] {
         for mode in ["inference", "training"] {
             for outlined in ["none", "once", "per-call"] {
-                cases.push(vec![
-                    "--framework",
-                    framework,
-                    "--mode",
-                    mode,
-                    "--outlined",
-                    outlined,
-                ]);
+                let kind = format!("--framework {framework} --mode {mode}");
+                cases.push(format!("{kind} --outlined {outlined}"));
             }
         }
     }
-    cases.push(vec!["--overflow", "--outlined", "once"]);
-    cases.push(vec!["--nested", "--outlined", "once"]);
-    cases.push(vec!["--nested", "--outlined", "per-call"]);
-    cases.push(vec!["--mode", "training", "--classes", "2000"]);
-    cases.push(vec![
-        "--execution",
-        "--no-cycle-estimates",
-        "--nested",
-        "--outlined",
-        "once",
-    ]);
-    let small = ["--bytes-per-layer-tile", "20000"];
-    cases.extend(cases_with_features().map(|case| case.split(' ').chain(small).collect()));
+    let others = [
+        "--overflow --outlined once",
+        "--nested --outlined once",
+        "--nested --outlined per-call",
+        "--mode training --classes 2000",
+        "--execution --no-cycle-estimates --nested --outlined once",
+    ];
+    cases.extend(others.map(String::from));
+    cases.extend(cases_with_features().map(|case| format!("{case} --bytes-per-layer-tile 20000")));
     cases
 }
 
@@ -73,24 +63,39 @@ fn cases_with_features() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-/// Returns these options with those of a small model.
-fn sized<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let size = ["--layers", "3", "--tiles", "9"];
-    let more = ["--vars-per-layer-tile", "9", "--page-size", "1024"];
-    [&size[..], &more, arguments].concat()
+/// The size of a small model.
+const SIZE: &str = "--layers 3 --tiles 9 --vars-per-layer-tile 9 --page-size 1024";
+
+/// A generated model.
+struct Made {
+    directory: TempDir,
+    profile: Connection,
+    summary: synthesize::Summary,
 }
 
-fn generate(directory: &Path, arguments: &[&str]) -> synthesize::Summary {
-    synthesize::write(directory, sized(arguments)).expect("the files are written")
-}
-
-/// Runs `check` on the profile of every case.
-fn with_each(check: impl Fn(&str, &Connection)) {
-    for case in cases() {
+impl Made {
+    /// Writes a small model with these options.
+    fn of(options: &str) -> Self {
         let directory = TempDir::new().unwrap();
-        generate(directory.path(), &case);
+        let all = [SIZE.words(), options.words()].concat();
+        let summary = synthesize::write(directory.path(), all).expect("the files are written");
         let profile = open(&directory.path().join("profile.pop"));
-        check(&case.join(" "), &profile);
+        Self {
+            directory,
+            profile,
+            summary,
+        }
+    }
+
+    fn number(&self, sql: &str) -> i64 {
+        number(&self.profile, sql)
+    }
+}
+
+/// Runs `check` on the model of every case.
+fn with_each(check: impl Fn(&str, &Made)) {
+    for case in cases() {
+        check(&case, &Made::of(&case));
     }
 }
 
@@ -98,18 +103,16 @@ fn with_each(check: impl Fn(&str, &Connection)) {
 /// programs. Only a model with such options has gaps, or is too large.
 #[test]
 fn recorded_sums_contradict_nothing() {
-    for case in cases() {
-        let directory = TempDir::new().unwrap();
-        generate(directory.path(), &case);
-        let model = model_in(directory.path());
-        assert_eq!(model.contradictions, [], "{case:?}");
+    with_each(|case, made| {
+        let model = model_in(made.directory.path());
+        assert_eq!(model.contradictions, [], "{case}");
         for tile in model.recorded.tiles.iter() {
             let has_gap = tile.total > tile.always_live + tile.not_always_live;
-            assert_eq!(has_gap, case.contains(&"--gaps"), "{case:?}");
+            assert_eq!(has_gap, case.contains("--gaps"), "{case}");
             let is_over = tile.total > model.target.bytes_per_tile;
-            assert_eq!(is_over, case.contains(&"--overflow"), "{case:?}");
+            assert_eq!(is_over, case.contains("--overflow"), "{case}");
         }
-    }
+    });
 }
 
 fn open(path: &Path) -> Connection {
@@ -127,8 +130,4 @@ where
 
 fn number(connection: &Connection, sql: &str) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
-}
-
-fn pairs(connection: &Connection, sql: &str) -> Vec<(i64, i64)> {
-    rows(connection, sql, |row| Ok((row.get(0)?, row.get(1)?)))
 }
