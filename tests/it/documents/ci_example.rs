@@ -2,11 +2,7 @@
 //! action run on the fixtures.
 
 use super::action::{Job, Values, filled_in, step, steps, yaml};
-use super::read;
 use crate::support::{piped, run_fixture, skip, try_finish};
-use clap::{Arg, CommandFactory};
-use popliner::app::Options;
-use regex::Regex;
 use serde_yaml_ng::Value;
 
 /// The action of this repository, as the example names it.
@@ -45,44 +41,6 @@ fn every_job_and_step_says_what_it_does() {
         assert!(
             action.is_none_or(|it| it == ACTION || is_pinned(it)),
             "{step:?}"
-        );
-    }
-}
-
-/// Returns the options of popliner in the scripts and in the inputs of the action.
-fn options_used(workflow: &Value) -> Vec<String> {
-    let quoted = r#"(?m)(?:["'(]|^|\badd )--([a-z][a-z0-9-]*)"#;
-    let quoted = Regex::new(quoted).expect("a regex");
-    let mut texts = vec![read("action/run.sh")];
-    for script in scripts(workflow) {
-        texts.push(script.to_owned());
-        let joined = script.replace("\\\n", " ");
-        let commands = joined
-            .lines()
-            .filter(|line| line.trim().starts_with("popliner "));
-        let words = commands.flat_map(str::split_whitespace);
-        texts.extend(words.map(str::to_owned));
-    }
-    let given = steps(workflow).into_iter();
-    let given = given.filter_map(|step| step["with"]["options"].as_str());
-    texts.extend(given.map(str::to_owned));
-    let found = texts.iter().flat_map(|text| quoted.captures_iter(text));
-    found.map(|found| found[1].to_owned()).collect()
-}
-
-#[test]
-fn popliner_has_every_option_that_is_used() {
-    let command = Options::command();
-    let known: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
-    let used = options_used(&workflow());
-    let unknown = used.iter().find(|option| !known.contains(&option.as_str()));
-    assert_eq!(unknown, None, "is no option");
-    let wanted = "solve export-markdown export-json emit compare reserve fit against objective \
-                  max-step-ms";
-    for option in wanted.split(' ') {
-        assert!(
-            used.iter().any(|used| used == option),
-            "--{option} is not used"
         );
     }
 }

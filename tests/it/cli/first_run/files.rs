@@ -126,20 +126,16 @@ pub fn drop_some(contexts: &mut Vec<Value>) {
 }
 
 /// Marks all operations of PopART as recomputed.
-pub fn recompute(contexts: &mut Vec<Value>) {
-    for context in contexts {
-        let fields = context.as_map_mut().expect("a map");
-        let is_popart = |(key, value): &(Value, Value)| {
-            key.as_text() == Some("layer") && value.as_text() == Some("popart")
-        };
-        if fields.iter().any(is_popart) {
-            let mark = || (Value::from("recompute"), Value::from("YES"));
-            let attributes = fields.iter_mut();
-            let mut attributes = attributes.filter(|(key, _)| key.as_text() == Some("attributes"));
-            match attributes.next().and_then(|(_, value)| value.as_map_mut()) {
-                Some(attributes) => attributes.push(mark()),
-                None => fields.push(("attributes".into(), Value::Map(vec![mark()]))),
-            }
+pub fn recompute(all: &mut Vec<Value>) {
+    for context in all {
+        if contexts::field(context, "layer") == Value::from("popart") {
+            let mut attributes = contexts::field(context, "attributes");
+            let mut marks = attributes
+                .as_map_mut()
+                .map(std::mem::take)
+                .unwrap_or_default();
+            marks.push(("recompute".into(), "YES".into()));
+            contexts::set(context, "attributes", Value::Map(marks));
         }
     }
 }
