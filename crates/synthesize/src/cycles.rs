@@ -83,9 +83,23 @@ fn measured_by_tile(plan: &Plan, program: u32) -> Vec<u64> {
         .collect()
 }
 
+/// Runs the control program as [`run`] does, and calls `visit` with the cycles of each program,
+/// as measured or as estimated, and with its [`owner`].
+pub fn by_owner(
+    plan: &Plan,
+    branch: Option<usize>,
+    is_measured: bool,
+    visit: &mut impl FnMut(Option<(usize, Places)>, u64),
+) {
+    run(plan, branch, &mut |program, call| {
+        let cycles = of_program(plan, program, is_measured);
+        visit(owner(plan, program, call), cycles);
+    });
+}
+
 /// Cycles of one execution of a compute set or an exchange, as measured or as estimated; 0 for
 /// all other programs.
-pub fn of_program(plan: &Plan, program: u32, is_measured: bool) -> u64 {
+fn of_program(plan: &Plan, program: u32, is_measured: bool) -> u64 {
     let kind = plan.tree.programs[program as usize].kind;
     if !matches!(kind, Type::OnTileExecute | Type::DoExchange) {
         return 0;
@@ -100,7 +114,7 @@ pub fn of_program(plan: &Plan, program: u32, is_measured: bool) -> u64 {
 /// Runs the control program with one branch of its switch, or with all of them
 /// one after the other, and calls `visit` with each program that is met and
 /// the Call that it stands below, the outermost of several.
-pub fn run(plan: &Plan, branch: Option<usize>, visit: &mut impl FnMut(u32, Option<u32>)) {
+fn run(plan: &Plan, branch: Option<usize>, visit: &mut impl FnMut(u32, Option<u32>)) {
     descend(plan, plan.tree.root, branch, None, visit);
 }
 
@@ -137,7 +151,7 @@ fn descend(
 
 /// The operation that a program runs for, below a call that of the outermost one; and its places:
 /// what an outlined body does is done for the layer of the call.
-pub fn owner(plan: &Plan, program: u32, call: Option<u32>) -> Option<(usize, Places)> {
+fn owner(plan: &Plan, program: u32, call: Option<u32>) -> Option<(usize, Places)> {
     let program = &plan.tree.programs[program as usize];
     let caller = call.and_then(|call| plan.tree.programs[call as usize].op);
     let called = caller.and_then(|op| plan.model.ops[op].call);

@@ -130,10 +130,6 @@ impl ForwardPass {
         (names, positions)
     }
 
-    pub fn layers(&self) -> u32 {
-        self.positions().0.len() as u32
-    }
-
     /// The first of these operations before which a cut has the fewest elements of
     /// activations to hand on.
     fn least_flow(&self, ops: Range<usize>) -> usize {

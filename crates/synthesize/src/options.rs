@@ -12,7 +12,6 @@
 //! ```
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Parser;
 
@@ -84,9 +83,9 @@ impl Options {
         }
         if let Some(path) = self.graph {
             let graph = ForwardPass::read(&path)?;
-            settings.layers = graph.layers();
+            settings.layers = graph.positions().0.len() as u32;
             settings.vars_per_layer_tile = 1;
-            settings.graph = Some(Arc::new(graph));
+            settings.graph = Some(graph);
         }
         Ok((settings, pipelined))
     }

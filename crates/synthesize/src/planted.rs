@@ -56,8 +56,8 @@ fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
         positions: vec![0; plan.settings.layers as usize + 2],
         nowhere: 0,
     };
-    let mut add = |program, call, cycles: u64| {
-        let places = cycles::owner(plan, program, call).map(|(_, places)| places);
+    let mut add = |owner: Option<(usize, Places)>, cycles: u64| {
+        let places = owner.map(|(_, places)| places);
         let places = places.filter(|&places| places != Places::EVERY);
         let positions = places.map_or(Vec::new(), |places| places.in_order(plan.settings.layers));
         let part = cycles.checked_div(positions.len() as u64).unwrap_or(0);
@@ -68,15 +68,11 @@ fn cycles_by_position(plan: &Plan) -> Option<PlantedCycles> {
     };
     if plan.settings.execution {
         for branch in cycles::RUNS {
-            cycles::run(plan, Some(branch), &mut |program, call| {
-                add(program, call, cycles::of_program(plan, program, true));
-            });
+            cycles::by_owner(plan, Some(branch), true, &mut add);
         }
         (sums.source, sums.runs) = ("executed", cycles::RUNS.len());
     } else if !plan.settings.no_cycle_estimates {
-        cycles::run(plan, None, &mut |program, call| {
-            add(program, call, cycles::of_program(plan, program, false));
-        });
+        cycles::by_owner(plan, None, false, &mut add);
     } else {
         return None;
     }

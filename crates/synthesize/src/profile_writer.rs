@@ -28,7 +28,8 @@ pub fn write(plan: &Plan, path: &Path) -> anyhow::Result<()> {
     program_tables::write(plan, &transaction)?;
     let truth = variable_tables::write(plan, &transaction)?;
     memory_tables::write(plan, &truth, &transaction)?;
-    let has = [true, plan.settings.execution];
+    let has_estimates = !plan.settings.no_cycle_estimates;
+    let has = [true, has_estimates, plan.settings.execution];
     parameters(&plan.settings, has, &transaction)?;
     transaction.commit()?;
     Ok(())
@@ -110,17 +111,18 @@ pub fn software(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Options of the compilation, with or without lowered variables and an execution.
+/// Options of the compilation, with or without lowered variables, estimates of cycles, and an
+/// execution.
 pub fn parameters(
     settings: &Settings,
-    [has_variables, has_execution]: [bool; 2],
+    [has_variables, has_estimates, has_execution]: [bool; 3],
     connection: &Connection,
 ) -> rusqlite::Result<()> {
     let text = |is_on: bool| if is_on { "true" } else { "false" };
     let out_of_memory = text(settings.framework != Framework::Poplar);
     let variables = text(has_variables);
-    let estimates = text(!settings.no_cycle_estimates);
-    let is_set = settings.no_cycle_estimates.into();
+    let estimates = text(has_estimates);
+    let is_set = (!has_estimates).into();
     let rows = [
         ("autoReport.directory", "./report", 0),
         ("autoReport.outputDebugInfo", "true", 0),

@@ -112,10 +112,6 @@ impl Builder<'_> {
         let target = self.target();
         self.tree.streams.push(Stream {
             name: name.to_owned(),
-            from_host: !matches!(
-                content,
-                Content::AllTensors | Content::Tensor(TensorOf::Loss)
-            ),
             content,
             target,
         });

@@ -235,9 +235,9 @@ fn streams(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
         let cycles = encode_list(&[(first + id) as u64]);
         let row = (id, &by_tile, &by_tile, none, &once, &once, &twice, cycles);
         insert(connection, "program_type_stream_copy_mid", [row])?;
-        let table = match stream.from_host {
-            true => "host_exchange_from_host",
-            false => "host_exchange_to_host",
+        let table = match stream.content {
+            Content::AllTensors | Content::Tensor(TensorOf::Loss) => "host_exchange_to_host",
+            _ => "host_exchange_from_host",
         };
         let row = (id, &stream.name, &stream.name, 0, stream.target);
         insert(connection, table, [row])?;

@@ -1,7 +1,6 @@
 //! The settings of a model.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -111,7 +110,7 @@ pub struct Settings {
     pub features: Features,
     /// The forward pass of a real model, in place of layers that are all alike.
     #[arg(skip)]
-    pub graph: Option<Arc<ForwardPass>>,
+    pub graph: Option<ForwardPass>,
 }
 
 impl Settings {

@@ -147,7 +147,6 @@ pub enum Content {
 #[derive(Debug, Clone)]
 pub struct Stream {
     pub name: String,
-    pub from_host: bool,
     pub content: Content,
     /// `exchange_target` id of the variables.
     pub target: u32,

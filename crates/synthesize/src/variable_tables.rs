@@ -221,13 +221,11 @@ fn classes(plan: &Plan, connection: &Connection) -> rusqlite::Result<()> {
     insert(connection, "eq_classes", rows)?;
     let mut order: Vec<usize> = (1..count).collect();
     order.sort_unstable_by_key(|&id| plan.settings.random.hash([topic::CLASS, id as u64, 0, 2]));
-    let ranges = order.into_iter();
-    let ranges = ranges.flat_map(|id| class_ranges(id, &plan.classes.ranges[id]));
+    let ranges = order.into_iter().flat_map(|id| {
+        let ranges = plan.classes.ranges[id].iter();
+        ranges.map(move |&(from, to)| (id, from, to))
+    });
     insert(connection, "eq_class_step", ranges)
-}
-
-pub fn class_ranges(id: usize, ranges: &Ranges) -> impl Iterator<Item = (usize, u32, u32)> {
-    ranges.iter().map(move |&(from, to)| (id, from, to))
 }
 
 /// Classes that are live together; of the many in a large model only a range of

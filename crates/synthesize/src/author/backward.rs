@@ -18,7 +18,12 @@ impl Builder<'_> {
         op.outputs = vec![format!("Gradient___{base}/{suffix}:0")];
         op.made_for = layer;
         op.places = layer.map_or(forward.places, Places::layer);
-        op.partner = Some(of);
+        op.partner = match (forward.function, layer) {
+            // The body's own activations are gone: its gradients start from what the call of the
+            // layer has kept.
+            (Some(_), Some(layer)) => self.calls_of_layers.get(layer as usize).copied(),
+            _ => Some(of),
+        };
         if self.nameless_gradients() {
             op.name.clear();
             if layer.is_none() {
@@ -74,11 +79,11 @@ impl Builder<'_> {
             true => self.calls_of_layers[layer as usize],
             false => of,
         };
-        if !self.needs_gradient(main) {
+        if !self.gradients.needed[main] {
             return;
         }
         if is_first {
-            *gradient = self.gradient_into(main);
+            *gradient = self.gradients.made[main].clone();
         }
         match is_called {
             true if is_first => *gradient = vec![Read::next(self.call_backward(layer))],
@@ -135,15 +140,6 @@ impl Builder<'_> {
             let input = format!("{}:0", self.renamed(&self.model.ops[of], layer));
             op.inputs.push(input);
         }
-        self.with_saved(op, layer, of)
-    }
-
-    /// The body's own activations are gone: its gradients start from what the
-    /// call of the layer has kept.
-    fn with_saved(&self, mut op: Op, layer: u32, of: usize) -> Op {
-        if self.model.ops[of].function.is_some() {
-            op.partner = self.calls_of_layers.get(layer as usize).copied();
-        }
         op
     }
 
@@ -174,7 +170,7 @@ impl Builder<'_> {
         let weight = self.model.weights[weight].name.clone();
         op.outputs = vec![format!("Gradient___{weight}")];
         op.inputs.push(weight);
-        self.with_saved(op, layer, of)
+        op
     }
 
     /// The residual connection sums gradients of two layers: inputs from both,
@@ -183,7 +179,7 @@ impl Builder<'_> {
         let is_summed = self.nameless_gradients() && layer + 1 < self.settings.layers;
         let before = self.model.forward[layer as usize][0];
         let before = self.model.ops[before].reads.first()?.from;
-        if slot > 0 || !is_summed || !self.needs_gradient(before) {
+        if slot > 0 || !is_summed || !self.gradients.needed[before] {
             return None;
         }
         let path = &self.templates.layer[0].path;
@@ -216,14 +212,14 @@ impl Builder<'_> {
     /// last first: each of its inputs and of its weights.
     pub(super) fn gradients(&mut self, phases: impl Fn(Phase) -> bool) {
         for of in (0..self.model.ops.len()).rev() {
-            if !phases(self.model.ops[of].phase) || !self.needs_gradient(of) {
+            if !phases(self.model.ops[of].phase) || !self.gradients.needed[of] {
                 continue;
             }
             let op = match self.settings.graph.is_some() {
                 true => self.gradient_in_graph(of),
                 false => self.gradient(of, "Grad", None),
             };
-            let reads = self.gradient_into(of);
+            let reads = self.gradients.made[of].clone();
             let op = self.run(Op { reads, ..op });
             let weights = self.model.weights.iter_mut();
             for weight in weights.filter(|weight| weight.is_trained_for(of)) {

@@ -29,11 +29,7 @@ impl Builder<'_> {
         self.tail = None;
     }
 
-    pub(super) fn needs_gradient(&self, forward: usize) -> bool {
-        self.gradients.needed[forward]
-    }
-
-    /// Whether it goes on from there.
+    /// Whether the backward pass goes on from an operation.
     pub(super) fn passes_back(&self, forward: usize) -> bool {
         self.passed_back(forward).next().is_some()
     }
@@ -41,11 +37,6 @@ impl Builder<'_> {
     pub(super) fn passed_back(&self, forward: usize) -> impl Iterator<Item = Read> + '_ {
         let reads = self.model.ops[forward].reads.iter().copied();
         reads.filter(|read| read.has_gradient && self.gradients.needed[read.from])
-    }
-
-    /// The gradient of the output of an operation: one tensor, or none yet.
-    pub(super) fn gradient_into(&self, forward: usize) -> Vec<Read> {
-        self.gradients.made[forward].clone()
     }
 
     /// Hands the gradients of all that an operation has taken to what made it;

@@ -200,12 +200,12 @@ impl Builder<'_> {
         let weights = weights.filter(|weight| weight.is_trained_for(of));
         let outputs = edges.chain(weights.map(|weight| weight.name.clone()));
         let outputs = outputs.map(|name| format!("Gradient___{name}")).collect();
-        let into = self.gradient_into(of);
+        let into = &self.gradients.made[of];
         let reads = passed_back.iter();
         let sizes = reads.map(|read| self.model.ops[read.from].sizes[read.part]);
         let sizes: Vec<u64> = sizes.collect();
         Op {
-            inputs: [self.names_of(&into), forward.inputs].concat(),
+            inputs: [self.names_of(into), forward.inputs].concat(),
             outputs,
             op_type: format!("{}Grad", forward.op_type),
             made_for: forward.made_for,

@@ -57,7 +57,7 @@ impl Builder<'_> {
             inputs,
             activation: self.outlined_share(),
             partner: Some(self.calls_of_layers[layer as usize]),
-            reads: self.gradient_into(self.calls_of_layers[layer as usize]),
+            reads: self.gradients.made[self.calls_of_layers[layer as usize]].clone(),
             ..op
         });
         for (slot, template) in self.templates.layer.iter().enumerate() {

@@ -62,12 +62,16 @@ impl Builder<'_> {
         for (number, wanted) in wanted.into_iter().enumerate() {
             let layers = (0..self.settings.layers).filter(|&layer| wanted(layer));
             let users = layers.map(|layer| self.model.forward[layer as usize][slot]);
+            let users: Vec<usize> = users.collect();
+            if users.is_empty() {
+                continue;
+            }
             self.model.constants.push(Given {
                 name: match self.settings.features.names {
                     Names::None => format!("onnx::Add_{}", 400 + number),
                     _ => format!("constant_{number}"),
                 },
-                users: users.collect(),
+                users,
                 bytes: None,
             });
         }

@@ -4,7 +4,6 @@ use super::axis::Axis;
 use super::compilation::Compilation;
 use super::graph::Use;
 use super::keep::{Kept, Kind};
-use super::options::Schedule;
 use super::route::Route;
 use super::walk::Run;
 
@@ -131,11 +130,11 @@ impl Copies<'_> {
     ) -> Option<Copy> {
         let part = self.axis.part(run, micro_batch)?;
         let used = self.used(run, uses, micro_batch)?;
-        let restored = match self.compiled.pipeline.schedule {
-            Schedule::TfGrouped | Schedule::TfInterleaved if is_last => self.given_out(part),
-            Schedule::TfGrouped | Schedule::TfInterleaved => Some(self.axis.start(part)),
-            _ if self.compiled.options.early_restore => Some(self.axis.start(part)),
-            _ => None,
+        let options = self.compiled.options;
+        let restored = match options.schedule.has_fifo() {
+            true if is_last => self.given_out(part),
+            false if !options.early_restore => None,
+            _ => Some(self.axis.start(part)),
         };
         let from = restored.unwrap_or(used.from).min(used.from);
         Some(Copy { from, ..used })

@@ -69,10 +69,8 @@ fn cycles(plan: &Plan) -> Cycles {
         backward,
         update,
     };
-    cycles::run(plan, None, &mut |program, call| {
-        let Some((op, places)) = cycles::owner(plan, program, call) else {
-            return;
-        };
+    cycles::by_owner(plan, None, false, &mut |owner, cycles| {
+        let Some((op, places)) = owner else { return };
         let pass = match plan.model.ops[op].phase {
             Phase::Embedding | Phase::Forward | Phase::Head => &mut sums.forward,
             Phase::Backward => &mut sums.backward,
@@ -80,9 +78,8 @@ fn cycles(plan: &Plan) -> Cycles {
             Phase::Compiler => return,
         };
         let places = places.in_order(plan.settings.layers);
-        let all = cycles::of_program(plan, program, false);
         for &position in &places {
-            pass[position as usize] += all / places.len() as u64;
+            pass[position as usize] += cycles / places.len() as u64;
         }
     });
     sums

@@ -78,11 +78,6 @@ impl PipelineModel {
         &self.places
     }
 
-    /// Whether there is a backward pass.
-    pub fn is_training(&self) -> bool {
-        self.graph.backward_start.is_some()
-    }
-
     /// The pipelined compilation with these cuts: positions before which there is
     /// one, where In is 0, the layers come from 1 on, and Out is the last. Cuts
     /// that leave a stage empty do not count, nor does one before Out where it

@@ -20,9 +20,8 @@ use crate::liveness::{Classes, Variable};
 use crate::memory_tables::{self, Truth};
 use crate::profile_writer;
 use crate::schema::{self, insert};
-use crate::settings::Settings;
 use crate::variable_tables;
-use crate::variable_tables::{categories, class_ranges, variables_of_tile};
+use crate::variable_tables::{categories, variables_of_tile};
 
 /// Tables that are there only with lowered variables.
 const OF_VARIABLES: [&str; 8] = [
@@ -93,16 +92,13 @@ impl PipelineModel {
 impl Programs<'_> {
     /// Writes the target of the profile, its compiler, and its options.
     fn target(&self, form: &ProfileForm) -> rusqlite::Result<()> {
-        let settings = Settings {
-            // The profile has none.
-            no_cycle_estimates: true,
-            ..self.plan.settings.clone()
-        };
+        let settings = &self.plan.settings;
         let ipus = (self.listing.ipus, form.replicas);
-        profile_writer::target(&settings, ipus, "IPU", self.connection)?;
+        profile_writer::target(settings, ipus, "IPU", self.connection)?;
         profile_writer::software(self.connection)?;
-        let has = [form.lowered == LoweredVariables::Listed, form.execution];
-        profile_writer::parameters(&settings, has, self.connection)?;
+        let has_variables = form.lowered == LoweredVariables::Listed;
+        let has = [has_variables, false, form.execution];
+        profile_writer::parameters(settings, has, self.connection)?;
         let tiles = self.listed().flat_map(|(_, ipu)| &ipu.tiles);
         let count: usize = tiles.map(Vec::len).sum();
         let row = (self.compute_sets(), 0, count, 0);
@@ -187,7 +183,8 @@ impl Programs<'_> {
         let Classes { ranges, always, .. } = &self.variables.classes;
         for (id, (ranges, is_always)) in ranges.iter().zip(always).enumerate().skip(1) {
             insert(self.connection, "eq_classes", [(id, is_always)])?;
-            insert(self.connection, "eq_class_step", class_ranges(id, ranges))?;
+            let rows = ranges.iter().map(|&(from, to)| (id, from, to));
+            insert(self.connection, "eq_class_step", rows)?;
         }
         Ok(())
     }

@@ -181,8 +181,8 @@ impl<'a> Programs<'a> {
         id: u64,
         (kind, row, context): (Type, Option<usize>, u32),
     ) -> rusqlite::Result<()> {
-        let children = 1..if id == 0 { self.steps().into() } else { 1 };
-        let children: Vec<u64> = children.collect();
+        let end = if id == 0 { self.steps() } else { 1 };
+        let children: Vec<u64> = (1..end.into()).collect();
         let tiles = self.listing.tiles * self.listing.all_ipus();
         let no_code = encode_rle(&vec![0; tiles as usize]);
         let kind = kind as u32;

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::compilation::Compilation;
 use super::graph::{Cycles, Pass};
 use super::model::PipelineModel;
-use super::options::{PipelineOptions, Schedule};
+use super::options::PipelineOptions;
 use super::walk::{Part, Run};
 
 /// What a step depends on beside the pipeline.
@@ -127,9 +127,9 @@ impl Step<'_> {
             work.sum::<u64>() + 2 * loaded.sum::<u64>()
         };
         let ipus = (0..self.compiled.stages.ipus()).map(of_ipu);
-        match options.schedule {
-            Schedule::TfGrouped | Schedule::TfInterleaved => ipus.max().unwrap_or(0),
-            Schedule::Popart | Schedule::Sequential => ipus.sum(),
+        match options.schedule.has_fifo() {
+            true => ipus.max().unwrap_or(0),
+            false => ipus.sum(),
         }
     }
 }
