@@ -44,12 +44,14 @@ pub(super) fn layers(tree: &Tree, sums: &Sums) -> Vec<Vec<usize>> {
     layers
 }
 
-/// By operation: number of flows from an operation before it to it or a later one.
-fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
+/// By operation: number of operations before it whose data flows to it or a later one. `flow` is
+/// ascending.
+pub(super) fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
     let mut change = vec![0i64; operations + 1];
-    for &(from, to) in flow {
+    for flows in flow.chunk_by(|a, b| a.0 == b.0) {
+        let (from, last) = flows[flows.len() - 1];
         change[from + 1] += 1;
-        change[to + 1] -= 1;
+        change[last + 1] -= 1;
     }
     let mut crossing = 0;
     change
@@ -61,8 +63,8 @@ fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
         .collect()
 }
 
-/// Where to cut a run of two operations or more: within the middle half of its bytes, where fewest
-/// flows cross; the earliest of several such places.
+/// Where to cut a run of two operations or more: within the middle half of its bytes, where data
+/// of the fewest operations crosses; the earliest of several such places.
 fn cut(sums: &Sums, crossing: &[i64], run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {

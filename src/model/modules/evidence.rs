@@ -1,6 +1,7 @@
 //! Parameters, bytes and data flow of the operations of the forward pass, which decide on layers
 //! besides names.
 
+use super::unscoped;
 use crate::model::placement::bytes_of_sets;
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 
@@ -9,6 +10,9 @@ use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 pub(super) struct Evidence<'a> {
     /// By operation: the parameters that no operation before it uses.
     pub(super) parameters: Vec<Vec<&'a str>>,
+    /// By operation: the modules of the parameters that it or its neighbours use; empty if names of
+    /// operations have modules, or parameters have none.
+    pub(super) scopes: Vec<String>,
     /// By operation: bytes of the variables that no operation before it uses.
     pub(super) bytes: Vec<u64>,
     /// Pairs of an operation and a later one that data flows to, ascending.
@@ -30,18 +34,21 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
     forward.map(|(number, _)| number).collect()
 }
 
+/// In place of a position: the forward pass lacks the operation.
+pub(super) const NONE: usize = usize::MAX;
+
 impl<'a> Evidence<'a> {
     /// No evidence, for this number of operations.
     pub(super) fn nothing(operations: usize) -> Self {
         Self {
             parameters: vec![Vec::new(); operations],
+            scopes: Vec::new(),
             bytes: vec![0; operations],
             flow: Vec::new(),
         }
     }
 
     pub(super) fn new(model: &'a Model, forward: &[u32]) -> Self {
-        const NONE: usize = usize::MAX;
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
         let mut position = vec![NONE; model.operations.len()];
         for (at, &operation) in forward.iter().enumerate().rev() {
@@ -61,17 +68,24 @@ impl<'a> Evidence<'a> {
                 continue;
             }
             evidence.bytes[first] += bytes[set as usize].all;
-            let label = model.label_of(set);
-            if label.kind == TensorKind::Variable && !label.tensor.is_empty() {
-                evidence.parameters[first].push(&label.tensor);
+            if let Some(parameter) = parameter(model, set) {
+                evidence.parameters[first].push(parameter);
             }
         }
         for used in &mut evidence.parameters {
             used.sort_unstable();
             used.dedup();
         }
+        evidence.scopes = unscoped::scopes(model, forward, &evidence, &first_of_group);
         evidence
     }
+}
+
+/// The name of the parameter that the variables of a use set belong to.
+pub(super) fn parameter(model: &Model, set: u32) -> Option<&str> {
+    let label = model.label_of(set);
+    let is_parameter = label.kind == TensorKind::Variable && !label.tensor.is_empty();
+    is_parameter.then_some(&label.tensor)
 }
 
 /// Pairs of operations of the forward pass between which data flows. `position` has the position of

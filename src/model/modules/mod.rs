@@ -20,6 +20,7 @@ mod paths;
 mod tests;
 mod ties;
 mod tree;
+mod unscoped;
 
 use super::{Model, Operation};
 use crate::limits;
@@ -81,7 +82,10 @@ impl Modules {
         let names = forward
             .iter()
             .map(|&number| &*operations[number as usize].name);
-        let (scopes, types): (Vec<&str>, Vec<&str>) = names.map(scope_and_type).unzip();
+        let (mut scopes, types): (Vec<&str>, Vec<&str>) = names.map(scope_and_type).unzip();
+        if !evidence.scopes.is_empty() {
+            scopes = evidence.scopes.iter().map(String::as_str).collect();
+        }
         let paths = full_paths(&scopes, &evidence.parameters);
         let mut texts = Texts::default();
         let calls = Calls::new(&paths);

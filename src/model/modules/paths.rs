@@ -78,7 +78,7 @@ pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
 }
 
 /// The modules of a path: `a.b/c` has `a`, `b` and `c`.
-fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
+pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
     let modules = path.split(['/', '.']).filter(|module| !module.is_empty());
     modules.take(COMPONENTS)
 }
@@ -152,7 +152,7 @@ fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     lists
 }
 
-fn is_number(module: &str) -> bool {
+pub(super) fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 

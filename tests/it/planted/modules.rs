@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 
+use flate2::read::GzDecoder;
 use popliner::model::{LayerOptions, Layering, NO_LAYER, Note, Pass};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 use super::places::drawn::{Drawn, GRAPHS, graph, graph_in, in_both_modes};
 use super::places::planted::Planted;
-use crate::support::{each, model_in, sample};
+use crate::support::{each, graph_file, model_in, sample};
 
 /// How well the layers of a model match its blocks.
 #[derive(Debug)]
@@ -101,6 +102,29 @@ fn layers_of_real_models_are_their_blocks() {
     all().for_each(|(case, agreement)| println!("{case:?}: {agreement:?}"));
     let wrong: Vec<_> = all().filter(|(_, found)| !found.is_right()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// PopTorch records no scopes with `disableModuleNamescope`, only the names of parameters.
+#[test]
+fn parameters_show_modules_where_operations_have_no_scopes() {
+    // HRNet has 12 blocks of many modules, which are more layers than allowed.
+    let is_tried = |graph: &&(&str, &str)| graph.1 != "tensorflow" && graph.0 != "hrnet";
+    let graphs: Vec<_> = GRAPHS.iter().filter(is_tried).copied().collect();
+    let cases = in_both_modes(&graphs, 5);
+    let found = each(&cases, |(name, _, mode)| {
+        let file = File::open(graph_file(name)).expect("a graph");
+        let mut graph: Value = serde_json::from_reader(GzDecoder::new(file)).expect("JSON");
+        for operation in graph["ops"].as_array_mut().expect("operations") {
+            operation[0] = json!("");
+        }
+        let folder = TempDir::new().expect("a folder");
+        let path = folder.path().join("graph.json");
+        std::fs::write(&path, graph.to_string()).expect("a graph");
+        agreement(graph_in(&path, "poptorch", mode))
+    });
+    for (case, found) in cases.iter().zip(&found) {
+        assert!(found.is_right(), "{case:?}: {found:?}");
+    }
 }
 
 /// What `debug.cbor` of PopTorch records of a call of PopART's builder.
