@@ -1,12 +1,14 @@
 //! Where operations without a layer run, by the data that flows through them
 //! (docs/model.md, "Positions").
 
+mod gradients;
 mod parameters;
 mod phases;
 mod updates;
 
 use crate::model::flow::ascending;
 use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
+use gradients::ForwardSizes;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -76,6 +78,7 @@ pub(super) struct Levels<'a> {
     before: Vec<Option<Level>>,
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
+    forward_sizes: ForwardSizes,
 }
 
 impl<'a> Levels<'a> {
@@ -108,6 +111,7 @@ impl<'a> Levels<'a> {
             after: none(),
             found: seeds.iter().map(|&seed| at(seed)).collect(),
             seeds,
+            forward_sizes: ForwardSizes::default(),
         };
         levels.phases = levels.phases();
         levels.spread(Phase::Forward);
@@ -115,6 +119,7 @@ impl<'a> Levels<'a> {
         levels.made_of_parameters();
         levels.place_parameters(true);
         levels.advance_state();
+        levels.forward_sizes = levels.forward_sizes();
         levels.spread(Phase::Backward);
         levels.backward();
         levels.place_parameters(false);
@@ -270,8 +275,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// A level between those before and after a node: the level with most bytes among the variables
-    /// that the node uses and makes, else *before*.
+    /// A level between those before and after a node: the only level of a forward node that this
+    /// node may be the gradient of, else the level with most bytes among the variables that the node
+    /// uses and makes, else *before*.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -298,8 +304,14 @@ impl<'a> Levels<'a> {
             *bytes.entry(level).or_default() += more;
         }
         let can_be = |level: &Level| levels.contains(level) && self.can_be_at(node, *level);
-        let most = bytes.into_iter().filter(|(level, _)| can_be(level));
-        let most = most.max_by_key(|&(level, bytes)| (bytes, level));
+        bytes.retain(|level, _| can_be(level));
+        let mut mirrored = bytes.keys().filter(|&&level| self.mirrors(node, level));
+        if let (Some(&level), None) = (mirrored.next(), mirrored.next()) {
+            return Reach::At(level);
+        }
+        let most = bytes
+            .into_iter()
+            .max_by_key(|&(level, bytes)| (bytes, level));
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 

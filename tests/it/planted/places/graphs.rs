@@ -9,21 +9,22 @@ use super::{assert_few_over, drawn, models, print};
 const MODELS: u64 = 3;
 
 /// Returns the largest relative error by which a model with these labels may be predicted too low
-/// on any tile. Out alone of Keras' ResNet-50 and Xception is up to 5.7 % too low, since the
-/// gradient of its pooling is assigned to the last layer, and that of CLIP 2.5 %, since small
-/// numbers that it computes from its input for its head are assigned to In.
+/// on any tile. The last stage of CLIP is up to 3.0 % too low, since small numbers that it computes
+/// from its input for its head are assigned to In. Single stages of Keras' Xception are up to 4.5 %
+/// too low, and one of TensorFlow's BERT 1.3 %.
 pub fn most_under(labels: &[String]) -> f64 {
-    let is_of = |name: &str| labels.iter().any(|label| label.starts_with(name));
-    match (is_of("keras"), is_of("clip")) {
-        (true, _) => 0.058,
-        (_, true) => 0.026,
-        _ => 0.01,
-    }
+    let bounds = [
+        ("keras_xception", 0.045),
+        ("clip", 0.03),
+        ("tf_bert", 0.013),
+    ];
+    let is_of = |name: &str| labels.iter().any(|label| label == name);
+    let of_model = bounds.iter().find(|(name, _)| is_of(name));
+    of_model.map_or(0.01, |&(_, bound)| bound)
 }
 
 /// Largest share of a model's bytes that may be assigned elsewhere than planted. CLIP computes
-/// small numbers from its input for its head, and some models have gradients of the pooling of the
-/// last layer.
+/// small numbers from its input for its head.
 const MOST_ELSEWHERE: f64 = 0.0015;
 
 /// Nearly all operations are assigned as planted. The chosen split fits, and is at most 2 % worse
