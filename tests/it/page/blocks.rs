@@ -22,7 +22,6 @@ fn the_fullest_tile_of_each_stage_is_there_step_by_step() {
             assert!(rows > 1, "{tile}: {rows} {list}");
         }
     }
-    page.done();
 }
 
 /// The list of another tile has its variables, with the bytes of the map.
@@ -79,7 +78,6 @@ fn what_is_always_live_can_be_opened() {
     let expected = bytes as f64 / page.at::<f64>("/live_steps/always_live");
     let share = named / (named + rest);
     assert!((share - expected).abs() < 0.02, "{share} {expected}");
-    page.done();
 }
 
 /// The blocks of a step, with everything below and above them, add up to all its bytes.
@@ -101,7 +99,6 @@ fn the_blocks_of_a_step_are_as_high_as_its_bytes() {
         (all / always - expected).abs() < 0.02,
         "{all} {always} {expected}"
     );
-    page.done();
 }
 
 #[test]
@@ -132,5 +129,4 @@ fn the_height_is_enlarged_by_keys_mouse_and_buttons() {
     let [from, to] = [0.3, 0.6].map(|share| [x + width * share, y + height * share]);
     page.browser.drag(from, to);
     assert!(span(&mut page) < whole, "{whole}");
-    page.done();
 }

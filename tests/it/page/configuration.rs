@@ -1,6 +1,5 @@
 //! The text that the page offers for pasting equals the output of `--emit`, for any cuts.
 
-use super::SPLIT;
 use super::opened::{Page, page};
 use crate::support::{DEFAULT_REGEX, FORMS, models::share, root, sections, typed};
 
@@ -30,16 +29,6 @@ fn without_warning(text: &str) -> String {
 
 #[test]
 fn the_configuration_is_that_of_emit() {
-    let mut page = or_skip!(page("training-pipeline", SPLIT, "#view=configuration"));
-    for form in FORMS {
-        let [shown, line] = page.form(form);
-        assert_eq!(shown, printed(&line), "{line}");
-    }
-    page.done();
-}
-
-#[test]
-fn the_configuration_of_moved_cuts_is_that_of_emit() {
     for (fixture, options) in [
         ("training-pipeline", "--num-ipus=5"),
         ("tensorflow-cnn", "--num-ipus=4 --out-on=first"),
@@ -53,11 +42,13 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
         let options = format!("{options} --solve {DEFAULT_REGEX}");
         let mut page = or_skip!(page(fixture, &options, "#view=configuration"));
         let last = page.at::<Vec<u64>>("/what_if/boundaries").len() - 2;
-        // In as a stage of its own, Out as one, both, and other cuts; and one stage.
+        // The best split; In as a stage of its own, Out as one, both, and other cuts; one stage.
         let both = format!("1,2,{last}");
-        let all = ["1", &last.to_string(), &both, "2,3", "none"];
-        for cuts in all.iter().step_by(share(2)) {
-            page.run(&format!("choose({{ cuts: '{cuts}' }})"));
+        let moved = ["1", &last.to_string(), &both, "2,3", "none"];
+        for cuts in [""].iter().chain(moved.iter().step_by(share(2))) {
+            if !cuts.is_empty() {
+                page.run(&format!("choose({{ cuts: '{cuts}' }})"));
+            }
             let forms = FORMS.map(|form| page.form(form));
             // One search for all forms, since their command lines differ only in the form.
             let line = forms[0][1].trim_end_matches(" --emit=examples");
@@ -71,6 +62,5 @@ fn the_configuration_of_moved_cuts_is_that_of_emit() {
                 assert_eq!(without_warning(text), expected, "{command}");
             }
         }
-        page.done();
     }
 }

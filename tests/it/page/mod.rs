@@ -50,44 +50,40 @@ const OVER_EACH_OTHER: &str = "$$('figure svg.drawn').flatMap((svg) => {
 /// Compares every number of every view of a page with the report, at the width of a phone or of a
 /// desktop in turn, or at both with `SEEDS`.
 fn check(number: usize, page: &mut Page) {
-    for width in [390, 1440]
-        .into_iter()
-        .skip(number % share(2))
-        .step_by(share(2))
-    {
+    let widths = [390, 1440].into_iter().skip(number % share(2));
+    for width in widths.step_by(share(2)) {
         page.browser.open(&page.path.clone(), width, "");
         assert!(page.is(&format!("innerWidth === {width}")));
         let mut count = 0;
         page.in_each_view(|page, view| {
-            assert!(
-                !page.is(TOO_WIDE),
-                "{} at {width}: {view}",
-                page.path.display()
-            );
+            assert!(!page.is(TOO_WIDE), "{view} at {width}");
             let overlapping: Vec<[String; 2]> = page.value(OVER_EACH_OTHER);
             assert!(overlapping.is_empty(), "{view} at {width}: {overlapping:?}");
             count += page.check_numbers();
         });
+        page.no_errors();
         assert!(count > 100, "{} has {count} numbers", page.path.display());
-        page.done();
     }
 }
 
 #[test]
 fn the_page_of_every_fixture_works_on_a_phone_and_on_a_desk() {
-    for (number, (fixture, options)) in pairs(&FIXTURES, &[SPLIT, ""], 3).enumerate() {
-        check(number, &mut or_skip!(page(fixture, options, "")));
-    }
-}
-
-#[test]
-fn the_page_of_a_compilation_works_on_a_phone_and_on_a_desk() {
-    for (number, fixture) in FIXTURES.into_iter().enumerate() {
-        let mut page = or_skip!(page(fixture, "--fit", ""));
+    let options = [SPLIT, "", "--fit"];
+    for (number, (fixture, &options)) in pairs(&FIXTURES, &options, 2).enumerate() {
+        let mut page = or_skip!(page(fixture, options, ""));
         check(number, &mut page);
-        let found = page.views();
-        assert!(found.contains(&"ipus".to_string()), "{found:?}");
-        assert!(!found.contains(&"layers".to_string()), "{found:?}");
+        let views = page.views();
+        let is_compilation = options == "--fit";
+        assert_eq!(
+            views.contains(&"ipus".to_string()),
+            is_compilation,
+            "{views:?}"
+        );
+        assert_ne!(
+            views.contains(&"layers".to_string()),
+            is_compilation,
+            "{views:?}"
+        );
     }
 }
 

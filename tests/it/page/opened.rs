@@ -254,7 +254,7 @@ impl Page {
     }
 
     /// Checks that nothing was logged or thrown, and that only the page itself was fetched.
-    pub fn done(&self) {
+    pub fn no_errors(&self) {
         for kind in [
             "Log.entryAdded",
             "Runtime.exceptionThrown",
@@ -272,6 +272,15 @@ impl Page {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         let media = json!({"media": medium, "features": features});
         self.browser.send("Emulation.setEmulatedMedia", media);
+    }
+}
+
+impl Drop for Page {
+    /// Ends a test that has not failed.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.no_errors();
+        }
     }
 }
 

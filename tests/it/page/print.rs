@@ -42,5 +42,4 @@ fn all_views_are_printed_and_then_the_chosen_one_is_back() {
             .as_str()
             .is_some_and(|own| own.starts_with("JVBERi0"))
     );
-    page.done();
 }

@@ -29,7 +29,6 @@ fn a_tile_is_chosen_in_the_map_by_keys_mouse_and_touch() {
     assert_eq!(page.text("#tile-map-name"), "Tile 2");
     page.press(chart, "Home");
     assert_eq!(page.text("#tile-map-name"), format!("Tile {fullest}"));
-    page.done();
 }
 
 #[test]
@@ -59,7 +58,6 @@ fn steps_and_blocks_are_chosen_by_keys_mouse_and_touch() {
     assert!(page.count("#live-steps-chart .block.is-chosen") > 0);
     page.tap(chart, 0.5);
     page.check_numbers();
-    page.done();
 }
 
 /// The points under two fingers stay under them, along the drawing and upwards.
@@ -82,7 +80,6 @@ fn two_fingers_enlarge_a_drawing() {
     assert!(is_off(&mut page, "out") && is_off(&mut page, "whole"));
     page.fingers(chart, [[0.5, 0.4], [0.5, 0.6]], [[0.5, 0.2], [0.5, 0.8]]);
     assert!(is_off(&mut page, "out") && !is_off(&mut page, "flatter"));
-    page.done();
 }
 
 /// With so few micro-batches, all of them are drawn.
@@ -109,7 +106,6 @@ fn the_strip_of_a_step_has_its_cycles() {
         let number = |name: &str| page.report["step"][name].as_u64().unwrap_or(0);
         let expected = number("cycles") - number("copy_cycles") - number("update_cycles");
         assert_eq!(drawn, expected, "{fixture} {options}");
-        page.done();
     }
 }
 
@@ -144,7 +140,6 @@ fn a_link_shows_the_same_again() {
     page.run("history.back()");
     page.pause(300);
     assert!(page.is("$('#bar [aria-current]').dataset.view === 'memory'"));
-    page.done();
 }
 
 /// Stages of each configuration of the plan, and of the best split for each number of IPUs.
@@ -177,7 +172,6 @@ fn stages_are_drawn_against_their_limits() {
             }
         }
         page.check_numbers();
-        page.done();
     }
 }
 
@@ -195,7 +189,6 @@ fn a_choice_is_followed_everywhere() {
     page.run("$$('#stage button').find((one) => one.textContent.includes('in Memory')).click()");
     let tile: u64 = page.at("/split/stages/2/fullest_tile/tile");
     assert_eq!(page.text("#tile-map-name"), format!("Tile {tile}"));
-    page.done();
 }
 
 /// In lists of layers, in splits of any number of IPUs, and in drawings over steps and layers.
@@ -230,7 +223,6 @@ fn the_chosen_layer_is_marked_in_every_view() {
         plan.len() == rows && plan.iter().all(|text| text.starts_with("In")),
         "{plan:?}"
     );
-    page.done();
 }
 
 #[test]
@@ -261,5 +253,4 @@ fn tables_are_sorted_filtered_and_copied() {
     let [all, fullest] = ["all_tiles", "fullest_tile"].map(|tiles| &code.expect("code")[tiles]);
     let expected = format!("Category\tAll tiles\tFullest tile\nvertexCode\t{all}\t{fullest}\n");
     assert_eq!(page.value::<Value>("window.clipboard"), json!(expected));
-    page.done();
 }

@@ -76,7 +76,6 @@ fn the_viewer_opens_a_report_and_compares_two() {
     let numbers = numbers.map(|cell| cell.replace([',', '+'], "").parse().expect("a number"));
     let (one, other) = (peak(&page.report), peak(&report(&later)));
     assert_eq!(numbers.collect::<Vec<i64>>(), [one, other, other - one]);
-    page.done();
 }
 
 #[test]
@@ -90,5 +89,4 @@ fn what_is_no_report_is_refused() {
         std::fs::write(&file, text).expect("a file");
         choose(&mut page, &[&file], message);
     }
-    page.done();
 }

@@ -136,7 +136,6 @@ fn a_moved_split_has_the_numbers_of_its_command_line() {
         }
         assert_eq!(tried.len(), wanted, "{fixture}");
         page.try_button("reset");
-        page.done();
     }
 }
 

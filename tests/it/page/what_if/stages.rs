@@ -28,7 +28,6 @@ fn cuts_are_added_and_removed() {
         page.add_all(max_stages.min(3));
         page.try_button("reset");
         assert_eq!(page.cuts(), cuts, "{fixture}");
-        page.done();
     }
 }
 
