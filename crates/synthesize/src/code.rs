@@ -143,7 +143,6 @@ fn control_code(settings: &Settings, tree: &Tree) -> Vec<Vec<u64>> {
 impl Code {
     /// Instances of the `slot`-th vertex type of a compute set on a tile that work for any of
     /// these places; an operation over the whole model has some for each.
-    #[inline]
     pub fn instances(&self, set: usize, slot: usize, tile: u32, places: Places) -> u64 {
         let ComputeSet { window, share, .. } = &self.compute_sets[set];
         let slots = [topic::VERTEX, set as u64, slot as u64];
@@ -214,8 +213,6 @@ impl Code {
         shares.push((all, self.exchange_bytes(exchange, tile) - of_parts));
         shares
     }
-
-    #[inline]
     pub fn exchange_bytes(&self, number: usize, tile: u32) -> u64 {
         let exchange = &self.exchanges[number];
         let original = exchange.shares.unwrap_or(number) as u64;

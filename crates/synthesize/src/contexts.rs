@@ -106,39 +106,8 @@ pub struct Contexts {
     index: HashMap<String, u32>,
 }
 
-/// Plants the contexts of `model`, and more of the same until there are about
-/// as many as `settings` want.
-pub fn build(settings: &Settings, model: &Model) -> Contexts {
-    let needed = build_padded(settings, model, 0);
-    let missing = settings.contexts.saturating_sub(needed.list.len());
-    match missing / model.ops.len() {
-        0 => needed,
-        padding => build_padded(settings, model, padding),
-    }
-}
-
-fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts {
-    let mut contexts = Contexts::default();
-    contexts.intern("");
-    contexts.compilation = contexts.push(0, "", Body::Compilation, NONE);
-    if settings.is_popart() {
-        contexts.bare = contexts.push(0, "", Body::BareBuilder, NONE);
-    }
-    contexts.blocks.push(contexts.list.len());
-    for (index, op) in model.ops.iter().enumerate() {
-        contexts.op(settings, op, index as u32, padding);
-        contexts.blocks.push(contexts.list.len());
-    }
-    contexts.replaced(settings, model);
-    contexts.blocks.push(contexts.list.len());
-    contexts.plant_tensors(settings, model);
-    contexts.plant_streams(model);
-    contexts.blocks.push(contexts.list.len());
-    contexts
-}
-
 impl Contexts {
-    pub fn intern(&mut self, text: &str) -> u32 {
+    fn intern(&mut self, text: &str) -> u32 {
         if let Some(&index) = self.index.get(text) {
             return index;
         }
@@ -151,27 +120,75 @@ impl Contexts {
     pub fn name(&self, id: u32) -> &str {
         &self.strings[self.list[id as usize - 1].name as usize]
     }
+}
+
+/// Plants the contexts of `model`, and more of the same until there are about
+/// as many as `settings` want.
+pub fn build(settings: &Settings, model: &Model) -> Contexts {
+    let needed = build_padded(settings, model, 0);
+    let missing = settings.contexts.saturating_sub(needed.list.len());
+    match missing / model.ops.len() {
+        0 => needed,
+        padding => build_padded(settings, model, padding),
+    }
+}
+
+fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts {
+    let mut builder = Builder {
+        settings,
+        model,
+        contexts: Contexts::default(),
+    };
+    builder.contexts.intern("");
+    builder.contexts.compilation = builder.push(0, "", Body::Compilation, NONE);
+    if settings.is_popart() {
+        builder.contexts.bare = builder.push(0, "", Body::BareBuilder, NONE);
+    }
+    builder.end_block();
+    for (index, op) in model.ops.iter().enumerate() {
+        builder.op(op, index as u32, padding);
+        builder.end_block();
+    }
+    builder.replaced();
+    builder.end_block();
+    builder.plant_tensors();
+    builder.plant_streams();
+    builder.end_block();
+    builder.contexts
+}
+
+pub(super) struct Builder<'a> {
+    pub settings: &'a Settings,
+    pub model: &'a Model,
+    pub contexts: Contexts,
+}
+
+impl Builder<'_> {
+    fn end_block(&mut self) {
+        let end = self.contexts.list.len();
+        self.contexts.blocks.push(end);
+    }
 
     pub(super) fn push(&mut self, parent: u32, name: &str, body: Body, op: u32) -> u32 {
-        let name = self.intern(name);
-        self.list.push(Context {
+        let name = self.contexts.intern(name);
+        self.contexts.list.push(Context {
             parent,
             name,
             body,
             op,
             layer: NONE,
         });
-        self.list.len() as u32
+        self.contexts.list.len() as u32
     }
 
-    fn op(&mut self, settings: &Settings, op: &Op, index: u32, padding: usize) {
-        let top = self.framework_chain(settings, op, index);
+    fn op(&mut self, op: &Op, index: u32, padding: usize) {
+        let top = self.framework_chain(op, index);
         let poplibs = match op.phase {
             Phase::Compiler => top,
             _ => self.push(top, &op.name, Body::Poplibs, index),
         };
         let mut result = OpContexts {
-            op: match settings.framework {
+            op: match self.settings.framework {
                 _ if op.phase == Phase::Compiler => top,
                 Framework::Poplar => poplibs,
                 Framework::Tensorflow => top - 2,
@@ -186,8 +203,8 @@ impl Contexts {
             _ => self.push(poplibs, &convolve, Body::Poplibs, index),
         };
         self.stages(op, index, inner, &mut result);
-        self.pad(settings, index, inner, padding, &mut result);
-        self.ops.push(result);
+        self.pad(index, inner, padding, &mut result);
+        self.contexts.ops.push(result);
     }
 
     fn stages(&mut self, op: &Op, index: u32, inner: u32, result: &mut OpContexts) {
@@ -212,8 +229,8 @@ impl Contexts {
 
     /// The framework's contexts of one operation; gives the lowest of them
     /// (0 for plain Poplar).
-    fn framework_chain(&mut self, settings: &Settings, op: &Op, index: u32) -> u32 {
-        match settings.framework {
+    fn framework_chain(&mut self, op: &Op, index: u32) -> u32 {
+        match self.settings.framework {
             _ if op.phase == Phase::Compiler => self.push(0, &op.name, Body::Compilation, NONE),
             Framework::Poplar => 0,
             Framework::Tensorflow => {
@@ -223,8 +240,8 @@ impl Contexts {
             }
             _ => {
                 let parent = match op.name.is_empty() {
-                    false => self.onnx_chain(settings, index, NONE),
-                    true if index.is_multiple_of(2) => self.bare,
+                    false => self.onnx_chain(index, NONE),
+                    true if index.is_multiple_of(2) => self.contexts.bare,
                     true => 0,
                 };
                 self.push(parent, &op.name, Body::Popart, index)
@@ -232,35 +249,28 @@ impl Contexts {
         }
     }
 
-    pub(super) fn onnx_chain(&mut self, settings: &Settings, index: u32, layer: u32) -> u32 {
+    pub(super) fn onnx_chain(&mut self, index: u32, layer: u32) -> u32 {
         let mut parent = 0;
         let mut bodies = vec![Body::Builder, Body::Onnx];
-        if settings.framework == Framework::Poptorch {
+        if self.settings.framework == Framework::Poptorch {
             bodies.insert(0, Body::Poptorch);
         }
         for body in bodies {
             parent = self.push(parent, "", body, index);
-            self.list[parent as usize - 1].layer = layer;
+            self.contexts.list[parent as usize - 1].layer = layer;
         }
         parent
     }
 
     /// More library calls and variables below an operation, as real files have
     /// them by the hundred.
-    fn pad(
-        &mut self,
-        settings: &Settings,
-        index: u32,
-        inner: u32,
-        padding: usize,
-        result: &mut OpContexts,
-    ) {
+    fn pad(&mut self, index: u32, inner: u32, padding: usize, result: &mut OpContexts) {
         const NAMES: [&str; 6] = ["partials", "reduce", "rearrange", "cast", "slice", "in"];
         let mut parent = inner;
         for number in 0..padding as u64 {
             let about = [topic::CONTEXT, index.into(), number, 0];
             let name = NAMES[(number % 6) as usize];
-            match settings.random.below(10, about) {
+            match self.settings.random.below(10, about) {
                 0..4 => {
                     let level = if number % 3 == 0 { inner } else { parent };
                     parent = self.push(level, name, Body::PoplibsCall, index);

@@ -132,7 +132,6 @@ impl Classes {
     }
 
     /// The class of a group's variable on a tile: neighbouring tiles agree.
-    #[inline]
     pub fn on_tile(&self, settings: &Settings, group: usize, tile: u32) -> u32 {
         let programs = &self.of_group[group];
         let about = [topic::CLASS, group as u64, u64::from(tile / 8), 0];

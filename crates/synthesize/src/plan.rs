@@ -109,8 +109,6 @@ impl Plan {
         }
         self.variables = next;
     }
-
-    #[inline]
     pub fn var_id(&self, group: usize, tile: u32) -> u64 {
         let window = self.groups[group].window;
         u64::from(self.var_ids[group][(tile - window.first) as usize])
@@ -118,7 +116,6 @@ impl Plan {
 
     /// Bytes of a group on a tile of its window: tiles differ, some hold far
     /// more than the others, and each layer has some tiles of its own that do.
-    #[inline]
     pub fn bytes(&self, group: usize, tile: u32) -> u64 {
         let random = self.settings.random;
         let group = &self.groups[group];
@@ -139,8 +136,6 @@ impl Plan {
         let jitter = 900 + random.below(200, [topic::SIZE, group.key, tile.into(), 0]);
         (group.bytes * per_mille * jitter / 1_000_000 / 4 * 4).max(4)
     }
-
-    #[inline]
     pub fn variable(&self, group: usize, tile: u32) -> Variable {
         let category = match self.groups[group].role {
             Role::Weight | Role::Activation | Role::Gradient | Role::Work => category::VARIABLE,

@@ -16,8 +16,6 @@ impl Random {
     pub fn parse(seed: &str) -> Result<Self, std::num::ParseIntError> {
         seed.parse().map(Self)
     }
-
-    #[inline]
     pub fn hash(self, about: [u64; 4]) -> u64 {
         about
             .iter()
@@ -25,7 +23,6 @@ impl Random {
     }
 
     /// A number below `bound` (0 when `bound` is 0).
-    #[inline]
     pub fn below(self, bound: u64, about: [u64; 4]) -> u64 {
         match bound {
             0 => 0,
@@ -34,7 +31,6 @@ impl Random {
     }
 
     /// True in `per_mille` of 1000 cases.
-    #[inline]
     pub fn chance(self, per_mille: u64, about: [u64; 4]) -> bool {
         self.below(1000, about) < per_mille
     }

@@ -1,35 +1,33 @@
 //! Contexts of weights, optimiser state and constants: PopART has a context for
 //! each tensor, the others name the variable.
 
-use super::contexts::{Body, Contexts, NONE, TensorContexts};
-use super::model::Model;
-use super::settings::Settings;
+use super::contexts::{Body, Builder, NONE, TensorContexts};
 use super::templates;
 use super::tensors::{SEED, State, TensorOf};
 
-impl Contexts {
-    pub(super) fn plant_tensors(&mut self, settings: &Settings, model: &Model) {
-        let framework = settings.framework;
-        for (index, weight) in model.weights.iter().enumerate() {
-            for state in State::of(settings, weight) {
+impl Builder<'_> {
+    pub(super) fn plant_tensors(&mut self) {
+        let framework = self.settings.framework;
+        for (index, weight) in self.model.weights.iter().enumerate() {
+            for state in State::of(self.settings, weight) {
                 let name = state.name(framework, &weight.name);
-                self.plant_tensor(settings, TensorOf::Weight(index, state), &name);
+                self.plant_tensor(TensorOf::Weight(index, state), &name);
             }
         }
-        for (index, constant) in model.constants.iter().enumerate() {
-            self.plant_tensor(settings, TensorOf::Constant(index), &constant.name);
+        for (index, constant) in self.model.constants.iter().enumerate() {
+            self.plant_tensor(TensorOf::Constant(index), &constant.name);
         }
-        if settings.training() {
+        if self.settings.training() {
             let name = &templates::of(framework).names.learning_rate;
-            self.plant_tensor(settings, TensorOf::LearningRate, name);
+            self.plant_tensor(TensorOf::LearningRate, name);
         }
-        if model.advances_seed.is_some() {
-            self.plant_tensor(settings, TensorOf::Seed, SEED);
+        if self.model.advances_seed.is_some() {
+            self.plant_tensor(TensorOf::Seed, SEED);
         }
     }
 
-    fn plant_tensor(&mut self, settings: &Settings, of: TensorOf, name: &str) {
-        let parent = match settings.is_popart() {
+    fn plant_tensor(&mut self, of: TensorOf, name: &str) {
+        let parent = match self.settings.is_popart() {
             true => self.push(0, "", Body::Tensor(of), NONE),
             false => 0,
         };
@@ -48,17 +46,17 @@ impl Contexts {
             variable,
             upload,
         };
-        self.of_tensor.insert(of, contexts);
+        self.contexts.of_tensor.insert(of, contexts);
     }
 
     /// Plants the contexts of what the host sends and gets beside weights.
-    pub(super) fn plant_streams(&mut self, model: &Model) {
-        let first = model.inputs.first().map(|input| input.users[0]);
-        let first = first.map_or(0, |first| self.ops[first].poplibs);
+    pub(super) fn plant_streams(&mut self) {
+        let first = self.model.inputs.first().map(|input| input.users[0]);
+        let first = first.map_or(0, |first| self.contexts.ops[first].poplibs);
         let stream = Body::Program("StreamCopy");
         let input = self.push(first, "input", stream, NONE);
         let loss = self.push(0, "loss", stream, NONE);
-        self.ends = [input, loss];
-        self.download = self.push(0, "weights_to_host", stream, NONE);
+        self.contexts.ends = [input, loss];
+        self.contexts.download = self.push(0, "weights_to_host", stream, NONE);
     }
 }

@@ -42,8 +42,6 @@ impl Window {
     pub fn tiles(self) -> Range<u32> {
         self.first..self.first + self.count
     }
-
-    #[inline]
     pub fn holds(self, tile: u32) -> bool {
         tile.wrapping_sub(self.first) < self.count
     }
