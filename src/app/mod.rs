@@ -301,10 +301,7 @@ mod tests {
         );
         let internal = SolveError::Internal(String::new());
         assert_eq!(of_solver(internal), Exit::Internal);
-        let too_large = SolveError::TooLarge {
-            range: 0..2,
-            peak: u64::MAX,
-        };
+        let too_large = SolveError::TooLarge(0..2, u64::MAX);
         assert_eq!(of_solver(too_large), Exit::Unreadable);
         assert_eq!(Exit::Internal as u8, 4);
     }

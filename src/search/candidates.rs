@@ -174,8 +174,7 @@ impl<'a> Candidates<'a> {
     fn fastest(&self, plan: &Plan) -> usize {
         let judged = self.pipelines.iter().map(|costs| {
             let peaks = costs.memory.peaks(&PlacedStage::of_split(plan.stages()));
-            let mut stages = peaks.iter().enumerate();
-            let is_over = stages.any(|(ipu, &bytes)| bytes > costs.limit_of(ipu));
+            let is_over = !costs.are_within_limits(&peaks);
             let times = costs.times.as_ref().filter(|_| !is_over);
             let step = times.and_then(|times| times.step(plan.stages()));
             (is_over, step, peaks.into_iter().max())

@@ -29,8 +29,7 @@ use crate::memory::MemoryModel;
 use crate::model::{Placement, TooManyPlaces};
 use crate::progress::{Progress, Unit};
 use crate::solve::{self, SolveError};
-use candidates::Candidates;
-use result::Solved;
+use candidates::{Candidates, Choice};
 use thiserror::Error;
 
 /// Reason why a search has no result.
@@ -108,8 +107,8 @@ fn in_pipelines<'a>(
     let mut candidates = Candidates::new(usual)?;
     let choice = candidates.choose(progress)?;
     let mut costs = candidates.take(choice.place);
-    let (solved, others) = costs.solve(choice.is_refused, progress)?;
-    let now = (costs.pipeline(), matches!(solved, Solved::Infeasible(_)));
+    let (mut answer, others) = costs.solve(choice, progress)?;
+    let now = (costs.pipeline(), matches!(answer, Answer::Refused(_)));
     let alternatives = advice::best_of(others, now, progress)?;
     let (asks, is_one) = (costs.request(), candidates.is_one());
     let sweep = match costs.question.tries_all_ranges || asks.sweep && is_one {
@@ -121,8 +120,10 @@ fn in_pipelines<'a>(
         false => None,
     };
     let task = progress.begin("computing stages", Unit::Rows, 0);
-    let shown = ShownSplit::new(&costs, &solved)?;
-    let answer = Answer::new(&costs, (solved, choice), &shown)?;
+    let shown = ShownSplit::new(&costs, &answer)?;
+    if let (Answer::Refused(refused), true) = (&mut answer, asks.split) {
+        refused.advice = AdviceFor::new(&costs, &shown)?;
+    }
     drop(task);
     let near = costs.near(&shown.stages, progress)?;
     let plan = match asks.plan {
@@ -145,37 +146,43 @@ fn in_pipelines<'a>(
 
 impl PipelineCosts<'_> {
     /// Solves the request, and returns other pipelines to try, with their costs, if nothing fits or
-    /// moves were requested. `is_refused` says that nothing fits for certain.
+    /// moves were requested.
     fn solve(
         &mut self,
-        is_refused: bool,
+        mut choice: Choice,
         progress: &Progress,
-    ) -> Result<(Solved, Vec<Self>), SearchError> {
+    ) -> Result<(Answer, Vec<Self>), SearchError> {
+        let is_refused = choice.is_refused;
         let mut others = match is_refused {
             true => self.others()?,
             false => Vec::new(),
         };
         self.compute_with(is_refused, &mut others, progress)?;
         self.count_ipus()?;
+        let limit = self.request().highest_limit();
         let solved = match self.request().solver {
-            Solver::Greedy => Some(Solved::Greedy(solve::greedy(
-                &self.ranges,
-                self.request().highest_limit(),
-                self.ipus,
-            ))),
+            Solver::Greedy => {
+                let greedy = solve::greedy(&self.ranges, limit, self.ipus);
+                Some(Answer::Greedy(greedy))
+            }
             Solver::Ilp => {
                 let _task = progress.begin("solving", Unit::Rows, 0);
-                solve::solve(&self.problem())?.map(|best| Solved::Best(Box::new(best)))
+                let best = solve::solve(&self.problem())?;
+                let best = best.map(|best| Answer::of_best(self, best, choice.of_all.take()));
+                best.transpose()?
             }
         };
         if !is_refused && (solved.is_none() || self.request().moves) {
             others = self.others()?;
             self.compute_with(solved.is_none(), &mut others, progress)?;
         }
-        let solved = match solved {
-            Some(solved) => solved,
-            None => Solved::Infeasible(Box::new(self.explain(progress)?)),
+        let answer = match solved {
+            Some(answer) => answer,
+            None => {
+                let infeasible = self.explain(progress)?;
+                Answer::refused(self, infeasible, choice.of_all)?
+            }
         };
-        Ok((solved, others))
+        Ok((answer, others))
     }
 }

@@ -2,12 +2,12 @@
 
 use super::candidates::Offer;
 use super::request::of_ties;
-use super::rough::{self, Rough};
+use super::rough::Rough;
 use super::{Candidate, IpuCount, SearchError, SearchRequest, Solver};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::{Framework, Placement};
-use crate::progress::{Progress, Unit};
-use crate::solve::{self, Constraint, Goal, Infeasible, Limits, Problem, Solution, SolveError};
+use crate::progress::Progress;
+use crate::solve::{self, Constraint, Goal, Limits, Problem, Solution};
 use crate::time::StageTimes;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -56,7 +56,7 @@ pub struct PipelineCosts<'a> {
     /// split, and of that split with a layer moved over a cut.
     pub up_to: u64,
     /// Maximum number of stages for which `ranges` were computed.
-    stages: usize,
+    pub(super) stages: usize,
     /// Times of stages and steps in the pipeline; `None` if the profile has no cycles.
     pub times: Option<StageTimes>,
     /// The estimate from a few tiles; `None` if there is no split whatever the limit, or if it was
@@ -219,24 +219,10 @@ impl<'a> PipelineCosts<'a> {
         limits.of(ipu).unwrap_or(limits.highest())
     }
 
-    /// Estimates the best split from a few tiles.
-    pub(super) fn estimate(&mut self) -> Result<(), SearchError> {
-        self.rough = rough::peak(self)?;
-        Ok(())
-    }
-
-    /// Does the estimate from a few tiles show that nothing fits?
-    pub(super) fn cannot_fit(&self) -> bool {
-        let request = self.request();
-        let fits = |rough: Rough| rough.fits(request.highest_limit());
-        request.solver == Solver::Ilp && !self.rough.is_some_and(fits)
-    }
-
-    /// Limit for ranges that include those of the best split.
-    pub(super) fn limit_of_best(&self) -> u64 {
-        let limit = self.request().highest_limit();
-        let rough = self.rough.as_ref();
-        rough.map_or(u64::MAX, |rough| rough.limit_of_best(limit))
+    /// Is each stage within the limit of its IPU? `peaks` has their bytes on the fullest tile.
+    pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
+        let mut peaks = peaks.iter().enumerate();
+        peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
     /// Maximum bytes of ranges, and maximum number of stages, that the answer needs.
@@ -304,13 +290,6 @@ impl<'a> PipelineCosts<'a> {
         Ok(Some(self.memory.costs_from(&starts, stages, progress)?))
     }
 
-    /// Doubles the limit of the computed ranges.
-    fn compute_more(&mut self, progress: &Progress) -> Result<(), SearchError> {
-        self.up_to = self.up_to.saturating_mul(2);
-        let stages = self.stages;
-        compute_costs(&mut [self], stages, progress)
-    }
-
     /// Sets the number of IPUs to the number that the model needs, if the request asks for that.
     pub(super) fn count_ipus(&mut self) -> Result<(), SearchError> {
         if let IpuCount::UpTo(most) = self.request().ipus {
@@ -318,49 +297,6 @@ impl<'a> PipelineCosts<'a> {
             self.ipus = fewest.map_or(most, |stages| self.supported(stages).min(most));
         }
         Ok(())
-    }
-
-    /// The best split, or if none fits the one with the lowest peak. Computes more costs until they
-    /// suffice.
-    pub(super) fn best(&mut self, progress: &Progress) -> Result<Option<Candidate>, SearchError> {
-        loop {
-            let problem = self.problem();
-            if let Some(best) = solve::solve(&problem)? {
-                return Ok(Some(Candidate::new(self, self.ipus, true, best)));
-            }
-            let lowest = solve::best_effort(&problem)?;
-            let is_lowest = |best: &Solution| best.score.peak <= self.up_to;
-            if lowest.as_ref().is_some_and(is_lowest) || rough::has_all(&self.ranges) {
-                return Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)));
-            }
-            self.compute_more(progress)?;
-        }
-    }
-
-    /// Explains why nothing fits. Computes more costs until they suffice.
-    pub(super) fn explain(&mut self, progress: &Progress) -> Result<Infeasible, SearchError> {
-        loop {
-            let task = progress.begin("solving", Unit::Rows, 0);
-            // Both calls see the same costs up to the limit.
-            let found = "a second search found a split that the first one missed";
-            let missed = || SolveError::Internal(found.to_owned());
-            let infeasible = solve::explain(&self.problem())?.ok_or_else(missed)?;
-            drop(task);
-            if self.is_enough_for(infeasible.lowest_peak.as_ref()) {
-                return Ok(infeasible);
-            }
-            self.compute_more(progress)?;
-        }
-    }
-
-    /// Is `best` certain to have the lowest peak, even if longer ranges were computed, and are the
-    /// costs of moving its layers over a cut computed?
-    fn is_enough_for(&self, best: Option<&Solution>) -> bool {
-        let is_best = |best: &Solution| {
-            best.score.peak <= self.up_to
-                && rough::least_when_moved(&self.ranges, &best.plan).is_some()
-        };
-        rough::has_all(&self.ranges) || best.is_some_and(is_best)
     }
 
     /// Smallest sufficient number of IPUs that the framework supports, if `best` fits.
@@ -394,8 +330,7 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn fits_in(&self, memory: MemoryModel<'a>) -> Result<bool, SearchError> {
         if let Some(plan) = &self.request().given {
             let peaks = memory.peaks(&PlacedStage::of_split(plan.stages()));
-            let mut peaks = peaks.into_iter().enumerate();
-            return Ok(peaks.all(|(ipu, bytes)| bytes <= self.limit_of(ipu)));
+            return Ok(self.are_within_limits(&peaks));
         }
         let mut other = self.with(memory, None);
         other.up_to = self.request().highest_limit();

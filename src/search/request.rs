@@ -11,8 +11,7 @@ use clap::ValueEnum;
 use std::fmt;
 use std::str::FromStr;
 
-/// Request of a search. The default is the best split of all layers, by the lowest peak, over at
-/// most 16 IPUs with 638,976 bytes (624 KiB) on each tile, as on a Mk2 IPU.
+/// Request of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchRequest {
     /// Number of IPUs.
@@ -52,29 +51,6 @@ pub struct SearchRequest {
     /// Are the memory of every other split and the best splits for other numbers of IPUs requested?
     /// Models of more than 400 layers have only splits near the one that is shown.
     pub what_if: bool,
-}
-
-impl Default for SearchRequest {
-    fn default() -> Self {
-        Self {
-            ipus: IpuCount::Exactly(16),
-            limits: vec![638_976],
-            reserve: Reserve::Bytes(0),
-            solver: Solver::Ilp,
-            pipeline: PipelineOptions::default(),
-            goal: Goal::Peak,
-            constraints: Vec::new(),
-            cycles: None,
-            step: StepOptions::default(),
-            at_micro_batch: None,
-            given: None,
-            split: true,
-            sweep: false,
-            plan: false,
-            moves: false,
-            what_if: false,
-        }
-    }
 }
 
 impl SearchRequest {

@@ -1,7 +1,7 @@
 //! The result of a search, with the estimate that it rests on if it is for another micro-batch than
 //! the profile's.
 
-use super::candidates::Choice;
+use super::candidates::Offer;
 use super::{AdviceFor, Candidate, Front, PipelineCosts, SearchError};
 use crate::memory::{MemoryModel, MicroBatchScale, RangeCosts, StageMemory};
 use crate::solve::{self, Constraint, Greedy, Infeasible, Solution};
@@ -87,6 +87,45 @@ pub struct ShownSplit {
 }
 
 impl Answer {
+    /// The answer with the best split.
+    pub(super) fn of_best(
+        costs: &PipelineCosts<'_>,
+        solution: Solution,
+        of_all: Option<Offer>,
+    ) -> Result<Self, SearchError> {
+        let request = costs.request();
+        Ok(Self::Best {
+            fewest_ipus: match request.split && request.given.is_none() {
+                true => costs.fewest_ipus(&solution, of_all)?,
+                false => None,
+            },
+            solution: Box::new(solution),
+        })
+    }
+
+    /// The answer if nothing fits, still without advice.
+    pub(super) fn refused(
+        costs: &PipelineCosts<'_>,
+        mut infeasible: Infeasible,
+        of_all: Option<Offer>,
+    ) -> Result<Self, SearchError> {
+        let on_more_ipus = match of_all {
+            Some(all) => {
+                infeasible.fewest = all.fewest;
+                all.on_more_ipus
+            }
+            None => costs.on_more_ipus(infeasible.fewest)?,
+        };
+        let ranges = infeasible.certificate.ranges.clone();
+        let memory = costs.memory.stages(&ranges);
+        Ok(Self::Refused(Box::new(Refused {
+            over_limit: ranges.into_iter().zip(memory).collect(),
+            on_more_ipus,
+            advice: None,
+            infeasible,
+        })))
+    }
+
     /// The best split, or the split with the lowest peak if none fits; `None` for a greedy search.
     pub fn best(&self) -> Option<&Solution> {
         match self {
@@ -97,26 +136,16 @@ impl Answer {
     }
 }
 
-/// The answer of the solver, before the memory of its stages is computed.
-pub(super) enum Solved {
-    Best(Box<Solution>),
-    Infeasible(Box<Infeasible>),
-    Greedy(Greedy),
-}
-
 impl ShownSplit {
     /// Computes the memory of the split to show.
-    pub(super) fn new(costs: &PipelineCosts<'_>, solved: &Solved) -> Result<Self, SearchError> {
+    pub(super) fn new(costs: &PipelineCosts<'_>, answer: &Answer) -> Result<Self, SearchError> {
         let request = costs.request();
-        let stages = match (&request.given, solved) {
+        let best = answer.best().map(|best| best.plan.stages());
+        let stages = match (&request.given, answer) {
             _ if !request.split => Vec::new(),
             (Some(plan), _) => plan.stages().to_vec(),
-            (None, Solved::Greedy(greedy)) => greedy.stages.clone(),
-            (None, Solved::Best(best)) => best.plan.stages().to_vec(),
-            (None, Solved::Infeasible(infeasible)) => {
-                let lowest = infeasible.lowest_peak.as_ref();
-                lowest.map_or(Vec::new(), |lowest| lowest.plan.stages().to_vec())
-            }
+            (None, Answer::Greedy(greedy)) => greedy.stages.clone(),
+            (None, _) => best.unwrap_or_default().to_vec(),
         };
         let broken = match &request.given {
             Some(plan) => solve::broken(&costs.problem(), plan)?,
@@ -139,46 +168,6 @@ impl ShownSplit {
             memory,
             fits,
             broken,
-        })
-    }
-}
-
-impl Answer {
-    pub(super) fn new(
-        costs: &PipelineCosts<'_>,
-        (solved, choice): (Solved, Choice),
-        shown: &ShownSplit,
-    ) -> Result<Self, SearchError> {
-        let request = costs.request();
-        Ok(match solved {
-            Solved::Greedy(greedy) => Answer::Greedy(greedy),
-            Solved::Best(solution) => Answer::Best {
-                fewest_ipus: match request.split && request.given.is_none() {
-                    true => costs.fewest_ipus(&solution, choice.of_all)?,
-                    false => None,
-                },
-                solution,
-            },
-            Solved::Infeasible(mut infeasible) => {
-                let on_more_ipus = match choice.of_all {
-                    Some(all) => {
-                        infeasible.fewest = all.fewest;
-                        all.on_more_ipus
-                    }
-                    None => costs.on_more_ipus(infeasible.fewest)?,
-                };
-                let ranges = infeasible.certificate.ranges.clone();
-                let memory = costs.memory.stages(&ranges);
-                Answer::Refused(Box::new(Refused {
-                    over_limit: ranges.into_iter().zip(memory).collect(),
-                    on_more_ipus,
-                    advice: match request.split {
-                        true => AdviceFor::new(costs, shown)?,
-                        false => None,
-                    },
-                    infeasible: *infeasible,
-                }))
-            }
         })
     }
 }

@@ -26,11 +26,8 @@ pub(super) struct CheckedProblem<'a> {
     cuts_after: Vec<CutRule>,
     /// By boundary: number of required cuts up to it, included.
     required_until: Vec<usize>,
-    /// By position, the first pin at or after it: position and IPU.
-    next_pin: Vec<Option<(usize, usize)>>,
-    /// By position, the last pin at or before it: position and IPU.
-    last_pin: Vec<Option<(usize, usize)>>,
-    has_pins: bool,
+    /// Pinned positions with their IPUs, ascending.
+    pins: Vec<(usize, usize)>,
 }
 
 impl<'a> CheckedProblem<'a> {
@@ -42,22 +39,23 @@ impl<'a> CheckedProblem<'a> {
             return Err(SolveError::Contradiction(Box::new(conflict)));
         }
         let cuts_after = cuts_after(problem.constraints, layers);
-        let pins = pins(problem);
-        let mut next_pin = nearest(pins.iter().copied().enumerate().rev());
-        next_pin.reverse();
+        let pins = problem.constraints.iter().filter_map(|own| match own.rule {
+            Rule::Pin { position, ipu } => Some((position, ipu)),
+            _ => None,
+        });
+        let mut pins: Vec<(usize, usize)> = pins.collect();
+        pins.sort_unstable();
+        // One stage for each position; but the last pin fixes the number of stages before it.
+        let last_pin = pins.last();
+        let most = last_pin.map_or(layers, |&(position, ipu)| ipu + layers - position);
         Ok(Self {
             problem: *problem,
             goal: problem.goal,
-            stages: problem
-                .ipus
-                .min(max_stages(&pins))
-                .min(problem.costs.stages()),
+            stages: problem.ipus.min(most).min(problem.costs.stages()),
             max_edges: MAX_EDGES,
             required_until: required_until(&cuts_after),
             cuts_after,
-            next_pin,
-            last_pin: nearest(pins.iter().copied().enumerate()),
-            has_pins: pins.iter().any(Option::is_some),
+            pins,
         })
     }
 
@@ -76,7 +74,7 @@ impl<'a> CheckedProblem<'a> {
 
     /// Does it matter which IPU a stage is on?
     pub(super) fn is_numbered(&self) -> bool {
-        self.has_pins || self.problem.limits.differs()
+        !self.pins.is_empty() || self.problem.limits.differs()
     }
 
     /// Does it matter how many stages come after a stage?
@@ -111,11 +109,11 @@ impl<'a> CheckedProblem<'a> {
     pub(super) fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        let inside = |pin: Option<(usize, usize)>| pin.filter(|(at, _)| range.contains(at));
-        let pinned_here =
-            |pin: Option<(usize, usize)>| inside(pin).is_none_or(|(_, ipu)| ipu == stage);
         // IPUs of pins never decrease, so all pins between the first and the last agree with them.
-        fits && pinned_here(self.next_pin[range.start]) && pinned_here(self.last_pin[range.end - 1])
+        let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
+        let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
+        let ends = [inside.first(), inside.last()];
+        fits && ends.iter().flatten().all(|pin| pin.1 == stage)
     }
 
     /// Is `plan` within the limits, with few enough stages, and does it obey every constraint?
@@ -154,35 +152,6 @@ impl<'a> CheckedProblem<'a> {
             Objective::EarliestCuts => 0,
         }
     }
-}
-
-/// Maximum number of stages: one for each position; but the last pin fixes the number of stages
-/// before it.
-fn max_stages(pins: &[Option<usize>]) -> usize {
-    let mut pins_and_positions = pins.iter().rev().zip(0..);
-    let last = pins_and_positions.find_map(|(pin, behind)| Some((*pin)? + 1 + behind));
-    last.unwrap_or(pins.len())
-}
-
-/// The IPU that each position is pinned to.
-fn pins(problem: &Problem<'_>) -> Vec<Option<usize>> {
-    let mut pins = vec![None; problem.layers()];
-    for constraint in problem.constraints {
-        if let Rule::Pin { position, ipu } = constraint.rule {
-            pins[position] = Some(ipu);
-        }
-    }
-    pins
-}
-
-/// For each position on the way, the last pin so far, with its position.
-fn nearest(pins: impl Iterator<Item = (usize, Option<usize>)>) -> Vec<Option<(usize, usize)>> {
-    let mut met = None;
-    let step = |(position, pin): (usize, Option<usize>)| {
-        met = pin.map(|ipu| (position, ipu)).or(met);
-        met
-    };
-    pins.map(step).collect()
 }
 
 /// By boundary: number of required cuts up to it, included.

@@ -10,91 +10,35 @@ use std::fmt;
 use std::ops::Range;
 
 use super::constraints::{Constraint, CutRule, Rule, cuts_after, forbidding};
+use crate::wording::counted;
 
 /// Constraints that cannot all be obeyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// One of the clashing constraints.
-    pub first: Constraint,
-    /// The other one; `None` if the first one clashes with the number of IPUs or of layers.
-    pub second: Option<Constraint>,
-    /// Further constraints that take part in the clash.
-    pub with: Vec<Constraint>,
-    /// Why the constraints clash.
-    pub kind: ConflictKind,
-}
-
-/// Why constraints cannot all be obeyed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConflictKind {
-    /// A pin to an IPU that does not exist.
-    NoSuchIpu {
-        /// Number of IPUs.
-        ipus: usize,
-    },
-    /// A cut is both required and forbidden.
-    CutForbidden,
-    /// A later layer (or the same) is pinned to an earlier (or another) IPU.
-    Backwards,
-    /// A pin needs more cuts before it than there can be.
-    TooFewCuts {
-        /// Cuts between the previous pin, or the first layer, and this one.
-        needed: usize,
-        /// Boundaries there that may be cut.
-        possible: usize,
-    },
-    /// More cuts are required than the pins or the number of IPUs allow.
-    TooManyCuts {
-        /// Cuts that are required there.
-        required: usize,
-        /// Cuts that may be there.
-        allowed: usize,
-    },
+    /// The constraints: the first clashes with the second, or, if it is the only one, with the number
+    /// of IPUs or of layers; the others take part in the clash.
+    pub constraints: Vec<Constraint>,
+    /// Why they clash.
+    pub reason: String,
 }
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.first.origin.fmt(f)?;
-        match &self.second {
-            Some(second) => write!(f, " clashes with {}", second.origin)?,
-            None => f.write_str(" cannot be obeyed")?,
+        let constraints = self.constraints.iter();
+        let origins: Vec<String> = constraints.map(|own| own.origin.to_string()).collect();
+        match &origins[..] {
+            [first, second] => write!(f, "{first} clashes with {second}")?,
+            [first, second, with @ ..] => {
+                let with = with.join(", ");
+                write!(f, "{first} clashes with {second} (with {with})")?;
+            }
+            one => write!(f, "{} cannot be obeyed", one.concat())?,
         }
-        for (n, constraint) in self.with.iter().enumerate() {
-            let join = if n == 0 { " (with " } else { ", " };
-            write!(f, "{join}{}", constraint.origin)?;
-        }
-        let end = if self.with.is_empty() { "" } else { ")" };
-        write!(f, "{end}: {}", self.kind)?;
-        let all = [&self.first]
-            .into_iter()
-            .chain(&self.second)
-            .chain(&self.with);
-        for weight in all.filter_map(Constraint::weight) {
+        write!(f, ": {}", self.reason)?;
+        for weight in self.constraints.iter().filter_map(Constraint::weight) {
             write!(f, "; {}", weight.one_ipu())?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for ConflictKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchIpu { ipus } => {
-                write!(f, "IPUs are counted from 0, and there are {ipus}")
-            }
-            Self::CutForbidden => f.write_str("one cut is both required and forbidden"),
-            Self::Backwards => {
-                f.write_str("stages follow the layers, so a layer is on one IPU and a later one never on an earlier IPU")
-            }
-            Self::TooFewCuts { needed, possible } => {
-                let cuts = if *needed == 1 { "cut" } else { "cuts" };
-                write!(f, "{needed} {cuts} needed before it, but {possible} possible")
-            }
-            Self::TooManyCuts { required, allowed } => {
-                let cuts = if *required == 1 { "cut" } else { "cuts" };
-                write!(f, "{required} {cuts} asked for where the IPUs leave room for {allowed}")
-            }
-        }
     }
 }
 
@@ -112,10 +56,11 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
     let beyond = pins.iter().find(|pin| pin.ipu >= ipus);
     if let Some(constraint) = beyond.and_then(|pin| pin.constraint) {
-        return conflict(ConflictKind::NoSuchIpu { ipus }, [constraint]);
+        let reason = format!("IPUs are counted from 0, and there are {ipus}");
+        return conflict(reason, [constraint]);
     }
     if let Some((cut, no_cut)) = contradicted_cut(constraints) {
-        return conflict(ConflictKind::CutForbidden, [cut, no_cut]);
+        return conflict("one cut is both required and forbidden", [cut, no_cut]);
     }
     pins.sort_by_key(|pin| (pin.position, pin.ipu));
     let cuts = cuts_after(constraints, layers);
@@ -168,21 +113,24 @@ fn between(
     let same_place = before.constraint.is_some() && before.position == pin.position;
     if pin.ipu < before.ipu || (same_place && pin.ipu > before.ipu) {
         let both = [pinned].into_iter().chain(before.constraint);
-        return conflict(ConflictKind::Backwards, both);
+        let reason = "stages follow the layers, so a layer is on one IPU and a later one never on an \
+                      earlier IPU";
+        return conflict(reason, both);
     }
     let needed = pin.ipu - before.ipu;
     let behind = before.position..pin.position;
     let may = |position: &usize| cuts[*position] != CutRule::Forbidden;
     let possible = behind.clone().filter(may).count();
     if needed > possible {
-        let kind = ConflictKind::TooFewCuts { needed, possible };
+        let cuts = counted(needed, "cut");
+        let reason = format!("{cuts} needed before it, but {possible} possible");
         // If there are enough positions, the constraints that forbid cuts come before the pin.
         let forbidding = match needed <= behind.len() {
             true => forbidding(constraints, behind),
             false => Vec::new(),
         };
         let all = [pinned].into_iter().chain(forbidding);
-        return conflict(kind, all.chain(before.constraint));
+        return conflict(reason, all.chain(before.constraint));
     }
     let pins = [Some(pinned), before.constraint];
     too_many(constraints, cuts, behind, needed, pins)
@@ -206,26 +154,21 @@ fn too_many(
         let mut constraints = constraints.iter();
         constraints.find(|constraint| constraint.rule == Rule::CutAfter { position })
     };
-    let kind = ConflictKind::TooManyCuts {
-        required: required.len(),
-        allowed,
-    };
+    let cuts = counted(required.len(), "cut");
+    let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
     // The last cut exceeds the number; pins come before other cuts.
     let pins = pins.into_iter().flatten();
-    conflict(kind, pins.chain(required.iter().rev().filter_map(asks)))
+    conflict(reason, pins.chain(required.iter().rev().filter_map(asks)))
 }
 
-/// The conflict of the constraints `all`, of which the first two clash; `None` without any.
+/// The conflict of the constraints `all`, of which the first two clash.
 fn conflict<'a>(
-    kind: ConflictKind,
+    reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,
 ) -> Option<Conflict> {
-    let mut all = all.into_iter().cloned();
     Some(Conflict {
-        first: all.next()?,
-        second: all.next(),
-        with: all.collect(),
-        kind,
+        constraints: all.into_iter().cloned().collect(),
+        reason: reason.into(),
     })
 }
 
@@ -326,8 +269,8 @@ mod tests {
         let expected = "--pin 5=3 clashes with --cut-after 6:";
         assert_message(&[pin(5, 3), cut(6)], expected);
         assert_eq!(
-            find(&[cut(1)], 8, 1).map(|conflict| conflict.second),
-            Some(None)
+            find(&[cut(1)], 8, 1).map(|conflict| conflict.constraints),
+            Some(vec![cut(1)])
         );
     }
 }

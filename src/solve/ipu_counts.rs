@@ -120,13 +120,9 @@ fn best(
     limits: &[u64],
     max_slots: u64,
 ) -> Result<Option<Solution>, SolveError> {
-    let same = limits.iter().min() == limits.iter().max();
     let problem = Problem {
         ipus: stages,
-        limits: match limits {
-            [first, ..] if same => Limits::Same(*first),
-            _ => Limits::ByIpu(limits),
-        },
+        limits: Limits::ByIpu(limits),
         ..*problem
     };
     let checked = match CheckedProblem::new(&problem) {

@@ -49,7 +49,7 @@ mod properties;
 #[cfg(test)]
 mod testing;
 
-pub use conflict::{Conflict, ConflictKind};
+pub use conflict::Conflict;
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use fastest::StepProof;
 pub use greedy::{Greedy, greedy};
@@ -91,17 +91,13 @@ pub enum SolveError {
     /// No split obeys the constraints, whatever the memory.
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
-    /// A sum of squared peaks would not fit in 128 bits.
+    /// A sum of squared peaks would not fit in 128 bits. With the range of the highest peak, and that
+    /// peak in bytes.
     #[error(
-        "{peak} bytes on one tile for the layers at positions {}..{} are too many to compare splits; {OVER_BOUND}",
-        range.start, range.end
+        "{1} bytes on one tile for the layers at positions {0:?} are too many to compare splits; \
+         {OVER_BOUND}"
     )]
-    TooLarge {
-        /// The range with the highest peak.
-        range: Range<usize>,
-        /// Peak of that range in bytes.
-        peak: u64,
-    },
+    TooLarge(Range<usize>, u64),
     /// An error in this program, not in a profile or an option: parts of a problem do not belong
     /// together, or an answer contradicts another answer or its proof.
     #[error("internal error: {0}; {REPORT_THIS}")]
@@ -246,10 +242,8 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 fn answer_by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let integer = integer_program::solve(checked)?;
     let dynamic = dynamic_program::solve(checked);
-    let (integer, bottlenecks) = match integer {
-        Some(answer) => (Some(answer.plan), answer.proofs),
-        None => (None, Vec::new()),
-    };
+    let (integer, proofs) = integer.map(|answer| (answer.plan, answer.proofs)).unzip();
+    let bottlenecks = proofs.unwrap_or_default();
     let compared = compare(checked, integer, dynamic)?;
     Ok(compared.map(|solution| Solution {
         bottlenecks,

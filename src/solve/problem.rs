@@ -89,20 +89,6 @@ impl<'a> Limits<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// The best split of `costs` into at most `ipus` stages of at most `limit`
-    /// bytes, lowest peak first, without constraints and cycles.
-    pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {
-        Self {
-            costs,
-            cut_bytes,
-            times: None,
-            ipus,
-            limits: Limits::Same(limit),
-            constraints: &[],
-            goal: Goal::Peak,
-        }
-    }
-
     /// The problem with stages that may take any number of bytes, lowest peak first.
     pub fn at_any_limit(self) -> Self {
         Self {
@@ -175,7 +161,7 @@ impl<'a> Problem<'a> {
         let square = u128::from(peak) * u128::from(peak);
         match square.checked_mul(4 * self.layers() as u128) {
             Some(_) => Ok(()),
-            None => Err(SolveError::TooLarge { range, peak }),
+            None => Err(SolveError::TooLarge(range, peak)),
         }
     }
 
@@ -305,8 +291,7 @@ mod tests {
     fn peaks_whose_squares_overflow_are_refused() {
         let peak = u64::MAX;
         let error = check(vec![vec![1, peak], vec![1]], &[0]).unwrap_err();
-        let range = 0..2;
-        assert_eq!(error, SolveError::TooLarge { range, peak });
+        assert_eq!(error, SolveError::TooLarge(0..2, peak));
         check(vec![vec![1 << 50, 1 << 60], vec![1]], &[u64::MAX]).unwrap();
     }
 }

@@ -22,6 +22,22 @@ pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> R
     RangeCosts::new((0..layers).map(row).collect())
 }
 
+impl<'a> Problem<'a> {
+    /// The best split of `costs` into at most `ipus` stages of at most `limit` bytes, lowest peak
+    /// first, without constraints and cycles.
+    pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {
+        Self {
+            costs,
+            cut_bytes,
+            times: None,
+            ipus,
+            limits: Limits::Same(limit),
+            constraints: &[],
+            goal: Goal::Peak,
+        }
+    }
+}
+
 /// A problem that owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {

@@ -170,6 +170,20 @@ impl StageTimes {
         let before =
             |pass: fn(&PassCycles) -> u64| sums_before(cycles.passes_by_layer.iter().map(pass));
         let out = cycles.out_in_first;
+        let out_in_first = positions.out_is_first().then(|| Passes {
+            forward: out.forward.into(),
+            backward: out.backward.into(),
+            recomputed: 0,
+            update: out.update.into(),
+        });
+        let has_out = positions.out().is_some();
+        let count = cycles.passes_by_layer.len();
+        let again = |(position, passes): (usize, &PassCycles)| match position {
+            _ if passes.backward == 0 || has_out && position + 1 == count => 0,
+            0 if out_in_first.is_some() => passes.forward.saturating_sub(out.forward),
+            _ => passes.forward,
+        };
+        let again = cycles.passes_by_layer.iter().enumerate().map(again);
         Self {
             pipeline,
             is_training,
@@ -178,35 +192,14 @@ impl StageTimes {
                 before(|passes| passes.backward),
                 before(|passes| passes.update),
             ],
-            again_before: Vec::new(),
-            out_in_first: positions.out_is_first().then(|| Passes {
-                forward: out.forward.into(),
-                backward: out.backward.into(),
-                recomputed: 0,
-                update: out.update.into(),
-            }),
-            has_out: positions.out().is_some(),
+            again_before: sums_before(again),
+            out_in_first,
+            has_out,
             options,
             clock_hertz: cycles.clock_hertz,
             cut_bytes,
             state_before: Vec::new(),
         }
-        .with_frozen()
-    }
-
-    /// Excludes layers without a backward pass from recomputation.
-    fn with_frozen(mut self) -> Self {
-        let mut sums = vec![0];
-        for position in 0..self.positions() {
-            let range = position..position + 1;
-            let again = match self.sums(&range) {
-                Some([_, backward, _]) if backward > 0 => self.forward_without_out(&range),
-                _ => 0,
-            };
-            sums.push(sums[position] + again);
-        }
-        self.again_before = sums;
-        self
     }
 
     /// Times if stages may stream optimizer state, in bytes by position.

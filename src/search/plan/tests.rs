@@ -1,8 +1,9 @@
 use super::*;
 use crate::memory::testing::seeds;
-use crate::memory::{PlacedStage, Recompute, Schedule, StageMemory};
+use crate::memory::{PipelineOptions, PlacedStage, Recompute, Schedule, StageMemory};
 use crate::search::testing::{Case, peaks, splits};
-use crate::search::{IpuCount, SearchRequest, search};
+use crate::search::{IpuCount, Reserve, SearchRequest, Solver, search};
+use crate::time::StepOptions;
 use std::collections::BTreeSet;
 
 #[test]
@@ -149,11 +150,20 @@ fn check(case: &Case, limits: Vec<u64>) -> [usize; 2] {
     let request = SearchRequest {
         ipus: IpuCount::Exactly(IPUS),
         limits,
-        cycles: Some(case.cycles.clone()),
+        reserve: Reserve::default(),
+        solver: Solver::Ilp,
+        pipeline: PipelineOptions::default(),
         goal: Goal::Time,
-        plan: true,
+        constraints: Vec::new(),
+        cycles: Some(case.cycles.clone()),
+        step: StepOptions::default(),
+        at_micro_batch: None,
+        given: None,
         split: false,
-        ..SearchRequest::default()
+        sweep: false,
+        plan: true,
+        moves: false,
+        what_if: false,
     };
     let found = search(&memory, &case.placement, request, &Progress::new());
     let found = found.expect("an answer");

@@ -5,19 +5,22 @@ use crate::time::{SlotKind, StageTimes};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cycles of the forward pass, of the backward pass (with recomputation), of both, and of no work.
+/// Cycles by kind of work: of none, of the forward pass, of the backward pass (with recomputation),
+/// and of both.
 type Work = [u128; 4];
+
+/// Kind of work of a stage that runs forward, or backward, or both.
+fn kind_of(forward: bool, backward: bool) -> usize {
+    usize::from(forward) + 2 * usize::from(backward)
+}
 
 /// For splits into one number of stages: lower bounds, by kind of work, on the cycles of the
 /// busiest stage from one stage on.
 #[derive(Debug)]
 pub(super) struct Bounds {
     stages: usize,
-    positions: usize,
     /// The table, which may be shared with splits into more stages.
     table: Arc<Table>,
-    /// Number of stages that the table has more than these splits.
-    more: usize,
 }
 
 /// The bounds by stage, then by its start.
@@ -100,14 +103,14 @@ impl Table {
             else {
                 continue;
             };
-            let first = [(true, false), (false, true), (true, true), (false, false)];
-            let first = first.map(|(forward, backward)| parts.active(forward, backward));
-            let busiest = [0, 1, 2, 3].map(|kind| first[kind].max(rest.busiest[kind]));
+            let kinds = [0, 1, 2, 3];
+            let first = kinds.map(|kind| parts.active(kind & 1 > 0, kind & 2 > 0));
+            let busiest = kinds.map(|kind| first[kind].max(rest.busiest[kind]));
             let best = found.get_or_insert(Rest { busiest, first });
-            if busiest[2] < best.busiest[2] || self.ends[place] == 0 {
+            if busiest[3] < best.busiest[3] || self.ends[place] == 0 {
                 self.ends[place] = end;
             }
-            for kind in 0..4 {
+            for kind in kinds {
                 best.busiest[kind] = best.busiest[kind].min(busiest[kind]);
                 best.first[kind] = best.first[kind].min(first[kind]);
             }
@@ -145,12 +148,7 @@ impl Bounds {
     }
 
     fn of_table(table: Arc<Table>, stages: usize) -> Option<Self> {
-        let bounds = Self {
-            stages,
-            positions: table.positions,
-            more: table.stages - stages,
-            table,
-        };
+        let bounds = Self { stages, table };
         bounds.leads_on(0, 0).then_some(bounds)
     }
 
@@ -160,7 +158,8 @@ impl Bounds {
     }
 
     fn place(&self, stage: usize, start: usize) -> usize {
-        self.table.place(stage + self.more, start)
+        let more = self.table.stages - self.stages;
+        self.table.place(stage + more, start)
     }
 
     /// Can the stages from this one on cover the positions from `start` on?
@@ -170,7 +169,7 @@ impl Bounds {
 
     /// The lower bounds on the stages from `stage` on, which start at `start`.
     pub(super) fn rest(&self, stage: usize, start: usize) -> Option<Rest> {
-        if start > self.positions {
+        if start > self.table.positions {
             return None;
         }
         *self.table.rests.get(self.place(stage, start))?
@@ -201,18 +200,12 @@ pub(super) struct WorkOfRest {
 impl WorkOfRest {
     /// The work of the stages from `stage` on.
     pub(super) fn new(kind: &SlotKind, stage: usize) -> Self {
-        let number = |forward: bool, backward: bool| match (forward, backward) {
-            (true, true) => 2,
-            (true, false) => 0,
-            (false, true) => 1,
-            (false, false) => 3,
-        };
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let all = |active: &[bool]| active.iter().all(|&is| is);
         let first = |active: &[bool]| active.first().is_some_and(|&is| is);
         Self {
-            busiest: number(all(forward), all(backward)),
-            first: number(first(forward), first(backward)),
+            busiest: kind_of(all(forward), all(backward)),
+            first: kind_of(first(forward), first(backward)),
         }
     }
 }

@@ -354,11 +354,8 @@ impl<'a> StageSearch<'a> {
             cycles: self.bound(),
             micro_batches: self.micro_batches,
         };
-        match rate.compare(self.best.step.rate()) {
-            std::cmp::Ordering::Less => true,
-            std::cmp::Ordering::Equal => (self.stages, self.so_far().peak) < self.best.by_size(),
-            std::cmp::Ordering::Greater => false,
-        }
+        let by_size = (self.stages, self.so_far().peak).cmp(&self.best.by_size());
+        rate.compare(self.best.step.rate()).then(by_size).is_lt()
     }
 
     /// Takes the stages so far, which are a whole split, if they are better than the best.

@@ -9,9 +9,8 @@ use super::testing::{
     Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
 };
 use super::{
-    BottleneckProof, Conflict, Constraint, Goal, Limits, Objective, Plan, Problem, Score, Solution,
-    SolveError, agree, broken, compare, dynamic_program, explain, greedy, integer_program, solve,
-    sweep,
+    BottleneckProof, Conflict, Goal, Limits, Objective, Plan, Problem, Score, Solution, SolveError,
+    agree, broken, compare, dynamic_program, explain, greedy, integer_program, solve, sweep,
 };
 use crate::memory::RangeCosts;
 use std::ops::Range;
@@ -39,8 +38,7 @@ fn solved(case: &Case) -> Option<Option<Solution>> {
 
 /// The constraints of a conflict are given ones, and no split obeys even these.
 fn assert_conflicts(case: &Case, conflict: &Conflict) {
-    let named = [&conflict.first].into_iter().chain(&conflict.second);
-    let named: Vec<Constraint> = named.chain(&conflict.with).cloned().collect();
+    let named = conflict.constraints.clone();
     assert!(
         named
             .iter()

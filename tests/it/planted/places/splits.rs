@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use popliner::memory::MemoryModel;
 use popliner::model::Placement;
-use popliner::solve::{Constraint, Problem, Rule, solve};
+use popliner::solve::{Constraint, Goal, Limits, Problem, Rule, solve};
 
 use super::planted::Planted;
 
@@ -161,8 +161,13 @@ fn chosen(
     let costs = memory.range_costs(limit).expect("costs");
     let cut_bytes = memory.between().cut_bytes();
     let problem = Problem {
+        costs: &costs,
+        cut_bytes: &cut_bytes,
+        times: None,
+        ipus,
+        limits: Limits::Same(limit),
         constraints: tied,
-        ..Problem::new(&costs, &cut_bytes, ipus, limit)
+        goal: Goal::Peak,
     };
     let solution = solve(&problem).expect("an answer");
     solution.map(|solution| solution.plan.stages().to_vec())
