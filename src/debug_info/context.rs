@@ -78,18 +78,30 @@ impl Draft {
     ///
     /// A value of an unexpected type counts as absent. If a key repeats, the last value of the
     /// expected type counts.
-    pub fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
+    pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
         self.record = ContextRecord::NONE;
         self.bytes.clear();
         self.texts.clear();
         self.mistyped = 0;
-        while let Some(key) = next_key(&mut entries, key, &mut self.mistyped)? {
+        self.mistyped += self.read_entries(entries, key)?;
+        Ok(())
+    }
+
+    /// Reads the entries to whose keys `meaning` gives a meaning. Returns the number of keys that are
+    /// not texts.
+    fn read_entries<'de, A: MapAccess<'de>>(
+        &mut self,
+        mut entries: A,
+        meaning: fn(&str) -> Option<ContextKey>,
+    ) -> Result<usize, A::Error> {
+        let mut no_texts = 0;
+        while let Some(key) = next_key(&mut entries, meaning, &mut no_texts)? {
             match key {
                 Some(key) => entries.next_value_seed(To(Value { draft: self, key }))?,
                 None => entries.next_value_seed(To(Skipped))?,
             }
         }
-        Ok(())
+        Ok(no_texts)
     }
 
     /// Stores a text, replacing an earlier text of the same key.
@@ -110,17 +122,6 @@ impl Draft {
             Some((_, place)) => *place = text,
             None => self.texts.push((key, text)),
         }
-    }
-
-    /// Reads the entries of `attributes` that are needed and are texts.
-    fn read_attributes<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
-        while let Some(key) = next_key(&mut entries, attribute, &mut 0)? {
-            match key {
-                Some(key) => entries.next_value_seed(To(Attribute { draft: self, key }))?,
-                None => entries.next_value_seed(To(Skipped))?,
-            }
-        }
-        Ok(())
     }
 
     /// Stores a list of texts, joined by `/`; stores nothing if an item is not a text.
@@ -161,7 +162,7 @@ fn is_kept(key: TextKey, value: &str) -> bool {
     }
 }
 
-/// Receives the value of a key of a context.
+/// Receives the value of a key of a context, or of its attributes.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -204,7 +205,8 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            ContextKey::Attributes => self.draft.read_attributes(entries),
+            // Only texts are needed; other keys and values do not count as mistyped.
+            ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
                 self.other();
                 Skipped.map(entries)
@@ -217,18 +219,6 @@ impl Take for Value<'_> {
     fn other(self) {
         let is_of_all = !matches!(self.key, ContextKey::Attributes | ContextKey::Text(_));
         self.draft.mistyped += usize::from(is_of_all);
-    }
-}
-
-/// Receives the value of an attribute.
-struct Attribute<'a> {
-    draft: &'a mut Draft,
-    key: TextKey,
-}
-
-impl Take for Attribute<'_> {
-    fn text(self, text: &str) {
-        self.draft.keep(self.key, text);
     }
 }
 

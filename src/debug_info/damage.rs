@@ -108,36 +108,21 @@ pub enum Damage {
     /// Number of names outside a complete string table, which count as empty.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
-    /// The profile refers to contexts that are missing.
+    /// Number of contexts to which the profile refers and that are missing, and of all to which it
+    /// refers.
+    #[error("contexts that programs and compute sets refer to and that are missing: {0} of {1}")]
+    Missing(usize, usize),
+    /// Number of contexts to which the profile refers and that have a missing ancestor or are on or
+    /// below a cycle of parents, and of all to which it refers and that exist.
     #[error(
-        "contexts that programs and compute sets refer to and that are missing: {missing} of {all}"
+        "above {0} of {1} contexts that programs and compute sets refer to, one is missing or leads \
+         back to them, so it may have named their layer"
     )]
-    Missing {
-        /// Number of missing contexts.
-        missing: usize,
-        /// Number of contexts to which the profile refers.
-        all: usize,
-    },
-    /// The profile refers to contexts that have a missing ancestor or are on or below a cycle of
-    /// parents.
-    #[error(
-        "above {orphans} of {all} contexts that programs and compute sets refer to, one is missing \
-         or leads back to them, so it may have named their layer"
-    )]
-    Orphans {
-        /// Number of contexts with such ancestors.
-        orphans: usize,
-        /// Number of contexts to which the profile refers and that exist.
-        all: usize,
-    },
-    /// Compute sets have other names than their contexts.
-    #[error("compute sets whose context has another name or none: {renamed} of {all}")]
-    Renamed {
-        /// Number of compute sets whose name differs.
-        renamed: usize,
-        /// Number of compute sets with a name and a context.
-        all: usize,
-    },
+    Orphans(usize, usize),
+    /// Number of compute sets with another name than their context, and of all with a name and a
+    /// context.
+    #[error("compute sets whose context has another name or none: {0} of {1}")]
+    Renamed(usize, usize),
 }
 
 /// Where and how reading of a document stopped early.
@@ -245,7 +230,7 @@ impl Damage {
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Damage::Truncated(truncation) => truncation.string_table_lost,
-            Damage::Missing { .. } | Damage::Orphans { .. } | Damage::Renamed { .. } => false,
+            Damage::Missing(..) | Damage::Orphans(..) | Damage::Renamed(..) => false,
             _ => true,
         }
     }

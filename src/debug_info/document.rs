@@ -5,8 +5,7 @@ use super::damage::{Anomalies, DebugInfoError};
 use super::keys::Field;
 use super::take::{Skipped, Take, To, next_key};
 use rustc_hash::FxHashMap;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use std::fmt;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 use std::hash::{BuildHasher, RandomState};
 
 /// Parts of a document that were read so far.
@@ -29,25 +28,18 @@ pub(super) struct Collected {
 
 impl<'de> Deserialize<'de> for Collected {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Document)
+        let mut collected = Self::default();
+        To(&mut collected).deserialize(deserializer)?;
+        Ok(collected)
     }
 }
 
-/// Reads a map into a [`Collected`]. An error within the map ends the reading, but keeps everything
+/// Receives the map of the document. An error within the map ends the reading, but keeps everything
 /// before it.
-struct Document;
-
-impl<'de> Visitor<'de> for Document {
-    type Value = Collected;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("a map with `contexts`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Collected, A::Error> {
-        let mut collected = Collected::default();
-        collected.is_complete = collected.read(entries).is_ok();
-        Ok(collected)
+impl Take for &mut Collected {
+    fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
+        self.is_complete = self.read(entries).is_ok();
+        Ok(())
     }
 }
 

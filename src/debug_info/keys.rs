@@ -99,12 +99,12 @@ pub(super) enum ContextKey {
     Text(TextKey),
 }
 
-/// A key that holds a text or a list of texts, with the layers whose contexts mean `field` by it. No
-/// key has two meanings within one layer, so the category does not matter.
+/// A key that holds a text or a list of texts, with the bits of the layers whose contexts mean
+/// `field` by it. No key has two meanings within one layer, so the category does not matter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TextKey {
     pub field: Field,
-    layers: &'static [SoftwareLayer],
+    layers: u16,
 }
 
 /// Part of the name of every gradient (checked against the sources of PopART).
@@ -115,15 +115,15 @@ pub(super) const IS_RECOMPUTED: &str = "YES";
 pub(super) const IS_CHECKPOINT: &str = "Checkpoint";
 
 /// Key of an entry of `attributes`; `None` if the entry is not read.
-pub(super) fn attribute(name: &str) -> Option<TextKey> {
+pub(super) fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => Field::ExecutionContext,
         "recompute" => Field::Recompute,
         "recomputetype" => Field::RecomputeType,
         _ => return None,
     };
-    let layers = &[SoftwareLayer::Popart];
-    Some(TextKey { field, layers })
+    let layers = SoftwareLayer::Popart.bit();
+    Some(ContextKey::Text(TextKey { field, layers }))
 }
 
 impl TextKey {
@@ -133,33 +133,36 @@ impl TextKey {
 
     /// Meaning of the key in a context of this layer, which may come later in the map.
     pub(super) fn field(self, layer: SoftwareLayer) -> Option<Field> {
-        self.layers.contains(&layer).then_some(self.field)
+        (self.layers & layer.bit() != 0).then_some(self.field)
     }
 }
 
 /// Key of a context; `None` if it is not read.
 pub(super) fn key(text: &str) -> Option<ContextKey> {
     use SoftwareLayer::*;
-    let (field, layers): (Field, &[SoftwareLayer]) = match text {
+    let (field, layers) = match text {
         "id" => return Some(ContextKey::Id),
         "parentId" => return Some(ContextKey::ParentId),
         "name" => return Some(ContextKey::Name),
         "layer" => return Some(ContextKey::Layer),
         "category" => return Some(ContextKey::Category),
         "attributes" => return Some(ContextKey::Attributes),
-        "api" => (Field::Api, &[Poplibs, Popxl]),
-        "opName" => (Field::OpName, &[Onnx]),
-        "op_name" => (Field::OpName, &[Poptorch, XlaOp]),
-        "hlo_name" => (Field::HloName, &[HloInstruction]),
-        "opid" => (Field::Opid, &[Popart]),
-        "instanceId" => (Field::InstanceId, &[Popart]),
-        "tensorId" => (Field::TensorId, &[Popart, PopartBuilder]),
-        "inputs" => (Field::Inputs, &[Popart, Popxl, PopartBuilder]),
-        "outlinedDebugContextIds" => (Field::OutlinedIds, &[Popart]),
-        "replacedDebugContextIds" => (Field::ReplacedIds, &[Popart]),
-        "type" => (Field::TensorType, &[Popart]),
-        "elementType" => (Field::ElementType, &[Popart]),
-        "outputs" => (Field::Gradients, &[Popart]),
+        "api" => (Field::Api, Poplibs.bit() | Popxl.bit()),
+        "opName" => (Field::OpName, Onnx.bit()),
+        "op_name" => (Field::OpName, Poptorch.bit() | XlaOp.bit()),
+        "hlo_name" => (Field::HloName, HloInstruction.bit()),
+        "opid" => (Field::Opid, Popart.bit()),
+        "instanceId" => (Field::InstanceId, Popart.bit()),
+        "tensorId" => (Field::TensorId, Popart.bit() | PopartBuilder.bit()),
+        "inputs" => (
+            Field::Inputs,
+            Popart.bit() | Popxl.bit() | PopartBuilder.bit(),
+        ),
+        "outlinedDebugContextIds" => (Field::OutlinedIds, Popart.bit()),
+        "replacedDebugContextIds" => (Field::ReplacedIds, Popart.bit()),
+        "type" => (Field::TensorType, Popart.bit()),
+        "elementType" => (Field::ElementType, Popart.bit()),
+        "outputs" => (Field::Gradients, Popart.bit()),
         _ => return None,
     };
     Some(ContextKey::Text(TextKey { field, layers }))

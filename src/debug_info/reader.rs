@@ -22,7 +22,12 @@ pub(super) fn read(mut reader: impl Read) -> Result<DebugInfo, DebugInfoError> {
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;
     check_head(&head)?;
-    let source = Source::new(head.chain(reader));
+    let source = Source {
+        reader: head.chain(reader),
+        received: 0,
+        ended: false,
+        failure: None,
+    };
     let mut reader = BufReader::with_capacity(BUFFER, source);
     let document =
         ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
@@ -219,26 +224,14 @@ fn layers(records: &[ContextRecord]) -> u16 {
 /// A reader that stores how many bytes it read and why it stopped, since the errors of the decoder
 /// do not say.
 #[derive(Debug)]
-pub(super) struct Source<R> {
+struct Source<R> {
     reader: R,
     /// Bytes read so far; at the end of the stream, its length.
-    pub received: u64,
+    received: u64,
     /// Was the end of the stream reached?
-    pub ended: bool,
+    ended: bool,
     /// Error of the reader, if it failed.
-    pub failure: Option<io::Error>,
-}
-
-impl<R> Source<R> {
-    /// Reads from `reader`.
-    pub fn new(reader: R) -> Self {
-        Self {
-            reader,
-            received: 0,
-            ended: false,
-            failure: None,
-        }
-    }
+    failure: Option<io::Error>,
 }
 
 impl<R: Read> Read for Source<R> {

@@ -100,24 +100,11 @@ impl DebugMatch {
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;
-        let (orphans, renamed) = (self.orphans, named - self.same_names);
-        let (all, of_found) = (self.all_ids, self.all_found);
+        let renamed = named - self.same_names;
         let all = [
-            (missing, Damage::Missing { missing, all }),
-            (
-                orphans,
-                Damage::Orphans {
-                    orphans,
-                    all: of_found,
-                },
-            ),
-            (
-                renamed,
-                Damage::Renamed {
-                    renamed,
-                    all: named,
-                },
-            ),
+            (missing, Damage::Missing(missing, self.all_ids)),
+            (self.orphans, Damage::Orphans(self.orphans, self.all_found)),
+            (renamed, Damage::Renamed(renamed, named)),
         ];
         let all = all.into_iter().filter(|(count, _)| *count > 0);
         all.map(|(_, damage)| damage).collect()

@@ -53,12 +53,10 @@ impl<'r> Cells<'r> {
     /// Integer of the cell, at least 0; `None` for NULL.
     #[inline]
     pub(super) fn optional(&self, column: usize) -> Result<Option<u64>, ProfileError> {
-        self.signed(column)?
-            .map(|value| {
-                u64::try_from(value)
-                    .map_err(|_| self.problem(column, format!("{value} is negative")))
-            })
-            .transpose()
+        match self.signed(column)? {
+            Some(value @ ..0) => Err(self.problem(column, format!("{value} is negative"))),
+            value => Ok(value.map(|value| value as u64)),
+        }
     }
 
     /// Integer of the cell, at least 0; NULL is an error.

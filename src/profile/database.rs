@@ -17,7 +17,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An open profile.
 pub(super) struct Database {
-    source: Source,
+    /// The file as it was when it was opened.
+    pub(super) source: Source,
     /// Open connections that no scan uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
@@ -28,19 +29,24 @@ pub(super) struct Database {
 
 impl Database {
     /// Opens `path` such that nothing is written, neither to the file nor beside it (see
-    /// [`Source`]).
+    /// [`Source`]), and reads the format version.
     pub(super) fn open(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
-        let source = Source::find(path)?;
+        Self::of(Source::find(path)?, progress)
+    }
+
+    fn of(source: Source, progress: &Progress) -> Result<Self, ProfileError> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection)?;
         let rows = ranges::rows_at_most(&connection, &schema);
-        Ok(Self {
+        let mut database = Self {
             source,
             idle: Mutex::new(vec![connection]),
             schema,
             rows: progress.begin("reading profile.pop", Unit::Rows, rows),
             version: FormatVersion::default(),
-        })
+        };
+        database.version = FormatVersion::read(&database)?;
+        Ok(database)
     }
 
     /// Is there a table, view or virtual table of this name? (Only tables can be read.)
@@ -77,17 +83,11 @@ impl Database {
     /// # Errors
     /// [`ProfileError::Changed`] if the file has changed since then.
     pub(super) fn open_again(source: &Source) -> Result<Self, ProfileError> {
-        let database = Self::open(source.path(), &Progress::new())?;
-        if database.source == *source {
-            Ok(database)
-        } else {
-            Err(ProfileError::Changed)
+        let found = Source::find(&source.path)?;
+        match found == *source {
+            true => Self::of(found, &Progress::new()),
+            false => Err(ProfileError::Changed),
         }
-    }
-
-    /// The file as it was when it was opened.
-    pub(super) fn source(&self) -> &Source {
-        &self.source
     }
 
     /// Returns an error if the file has changed since it was opened.
@@ -359,7 +359,7 @@ impl Schema {
         for &column in columns {
             match entry.column(column).map(|found| found.is_computed) {
                 Some(false) => {}
-                Some(true) => return Err(ProfileError::Computed { table, column }),
+                Some(true) => return Err(ProfileError::Computed(column, table)),
                 None => {
                     return Err(ProfileError::MissingColumn {
                         table,

@@ -132,16 +132,9 @@ pub enum ProfileError {
     /// The path is a pipe or a device, which cannot be opened as a database.
     #[error("this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}")]
     NoFile,
-    /// The file is shorter than its header states.
-    #[error(
-        "the file is cut off: it has {found} bytes and should have {expected}; {PROFILE_AGAIN}"
-    )]
-    CutOff {
-        /// Size of the file in bytes.
-        found: u64,
-        /// Size that the header states, in bytes.
-        expected: u64,
-    },
+    /// The file has fewer bytes than its header states.
+    #[error("the file is cut off: it has {0} bytes and should have {1}; {PROFILE_AGAIN}")]
+    CutOff(u64, u64),
     /// Another process wrote to the file while it was read.
     #[error(
         "the file changed while it was read; let the process that writes it finish, and try again"
@@ -152,17 +145,12 @@ pub enum ProfileError {
         "`{0}` is {1} instead of a table, and popliner runs no code from files; {GIVE_PROFILE}"
     )]
     NoTable(&'static str, &'static str),
-    /// A column is computed when it is read.
+    /// A column of a table is computed when it is read.
     #[error(
-        "column `{column}` of table `{table}` is computed when it is read, and popliner runs no \
-         code from files; {GIVE_PROFILE}"
+        "column `{0}` of table `{1}` is computed when it is read, and popliner runs no code from \
+         files; {GIVE_PROFILE}"
     )]
-    Computed {
-        /// Name of the table.
-        table: &'static str,
-        /// Name of the column.
-        column: &'static str,
-    },
+    Computed(&'static str, &'static str),
     /// The rows of a table hold more bytes than the file.
     #[error(
         "table `{0}` is damaged: its rows hold more bytes than the whole file, so some of them share \

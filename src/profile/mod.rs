@@ -1,7 +1,7 @@
 //! Reads `profile.pop` into plain data.
 //!
 //! [`Profile::read`] opens the file read-only, checks the format version and the target, and then
-//! scans each table that the analysis needs once, in rowid order. Rows are joined in memory by the
+//! scans the tables that the analysis needs, in rowid order. Rows are joined in memory by the
 //! ids of the tables. "Checked" in comments means checked on a real profile.
 
 mod cells;
@@ -116,9 +116,8 @@ impl Profile {
     /// # Errors
     /// As [`Profile::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self, ProfileError> {
-        let mut database = Database::open(path, progress)?;
-        let version = FormatVersion::read(&database)?;
-        database.version = version;
+        let database = Database::open(path, progress)?;
+        let version = database.version;
         let mut target = Target::read(&database)?;
         let one_replica = target.take_one_replica(&database)?;
         target.check_single_ipu()?;
@@ -155,8 +154,7 @@ impl Profile {
             cycles,
             made,
             names: VariableNames {
-                source: database.source().clone(),
-                version,
+                source: database.source.clone(),
             },
             version,
             target,

@@ -17,7 +17,7 @@ const HEADER: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     /// Absolute path without links: SQLite keeps changes beside the file itself.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     length: u64,
     modified: Option<SystemTime>,
     header: Vec<u8>,
@@ -31,7 +31,9 @@ impl Source {
         // The path of a pipe such as /dev/fd/63 cannot be canonicalized.
         check_kind(&path.metadata()?)?;
         let source = Self::look(path.canonicalize()?)?;
-        check_name(path)?;
+        if path.extension().is_some_and(|extension| extension == CACHE) {
+            return Err(ProfileError::Cache);
+        }
         check_header(&source.header)?;
         check_length(&source.header, source.length)?;
         check_unfinished(&source.path)?;
@@ -62,11 +64,6 @@ impl Source {
         } else {
             Err(ProfileError::Changed)
         }
-    }
-
-    /// Path of the file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Maximum bytes of texts and blobs that one table can hold in an intact file. Texts in UTF-16
@@ -149,13 +146,6 @@ fn check_kind(metadata: &Metadata) -> Result<(), ProfileError> {
 /// so it is recognised by its name.
 const CACHE: &str = "pop_cache";
 
-fn check_name(path: &Path) -> Result<(), ProfileError> {
-    match path.extension() {
-        Some(extension) if extension == CACHE => Err(ProfileError::Cache),
-        _ => Ok(()),
-    }
-}
-
 /// Checks the first bytes, so that files that are often mixed up get specific messages.
 fn check_header(header: &[u8]) -> Result<(), ProfileError> {
     match header {
@@ -181,7 +171,7 @@ fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
     };
     let Some(known_for) = word(92) else {
         let expected = HEADER as u64;
-        return Err(ProfileError::CutOff { found, expected });
+        return Err(ProfileError::CutOff(found, expected));
     };
     // 1 stands for 65,536, which does not fit.
     let page = match word(16).unwrap_or(0) >> 16 {
@@ -191,7 +181,7 @@ fn check_length(header: &[u8], found: u64) -> Result<(), ProfileError> {
     let pages = u64::from(word(28).unwrap_or(0));
     let expected = pages * page;
     if word(24) == Some(known_for) && found < expected {
-        Err(ProfileError::CutOff { found, expected })
+        Err(ProfileError::CutOff(found, expected))
     } else {
         Ok(())
     }

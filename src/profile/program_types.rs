@@ -1,10 +1,10 @@
 //! Reads the details of each type of program (`program_type_*` tables).
 
+use super::cells::Cells;
 use super::database::Database;
 use super::ids::{Ids, position};
-use super::programs::ProgramRow;
 use super::tile_bytes::TileBytes;
-use super::{ProfileError, Program, ProgramKind};
+use super::{ProfileError, ProgramKind};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -36,44 +36,27 @@ impl Details {
         })
     }
 
-    pub(super) fn program(&self, row: ProgramRow, ids: &Ids) -> Result<Program, ProfileError> {
-        let (kind, regions) = self.kind(&row)?;
-        let child = |&id: &u64| {
-            ids.position(id).ok_or_else(|| {
-                let problem = format!("there is no program with the id {id}");
-                ProfileError::cell("programs", "children", row.id, problem)
-            })
-        };
-        Ok(Program {
-            id: row.id,
-            name: row.name,
-            kind,
-            variant_index: row.variant_index,
-            children: row.children.iter().map(child).collect::<Result<_, _>>()?,
-            debug_id: row.debug_id,
-            regions,
-            control_code: row.control_code,
-        })
-    }
-
-    /// Kind of a program, and the region sets that it moves.
-    fn kind(&self, row: &ProgramRow) -> Result<(ProgramKind, Arc<[u64]>), ProfileError> {
-        let table = match &*row.kind {
+    /// Kind of a program whose type has the name `kind`, and the region sets that it moves. `row` is
+    /// its row, with `variant_index` in column 2.
+    pub(super) fn kind(
+        &self,
+        row: &Cells<'_>,
+        kind: &str,
+        variant_index: Option<u64>,
+    ) -> Result<(ProgramKind, Arc<[u64]>), ProfileError> {
+        let table = match kind {
             "OnTileExecute" => ON_TILE_EXECUTE,
             "DoExchange" => DO_EXCHANGE,
             "GlobalExchange" => GLOBAL_EXCHANGE,
             "StreamCopyMid" => STREAM_COPY_MID,
             "CodeCopy" => CODE_COPY,
             "Call" => CALL,
-            _ => return Ok((ProgramKind::Other(row.kind.clone()), Arc::default())),
+            _ => return Ok((ProgramKind::Other(kind.into()), Arc::default())),
         };
-        let missing = || {
-            let problem = format!("`{table}` has no such row");
-            ProfileError::cell("programs", "variant_index", row.id, problem)
-        };
-        let index = row.variant_index.ok_or_else(missing)?;
+        let missing = || row.problem(2, format!("`{table}` has no such row"));
+        let index = variant_index.ok_or_else(missing)?;
         let regions = self.regions.get(table).and_then(|rows| rows.get(&index));
-        let kind = match table {
+        let found = match table {
             ON_TILE_EXECUTE => {
                 let set = self.on_tile_execute.get(&index);
                 set.map(|&set| ProgramKind::OnTileExecute(set))
@@ -83,10 +66,10 @@ impl Details {
                 code.map(ProgramKind::DoExchange)
             }
             CALL => self.calls.get(&index).map(|&body| ProgramKind::Call(body)),
-            _ => regions.map(|_| ProgramKind::Other(row.kind.clone())),
+            _ => regions.map(|_| ProgramKind::Other(kind.into())),
         };
         let regions = regions.cloned().unwrap_or_default();
-        Ok((kind.ok_or_else(missing)?, regions))
+        Ok((found.ok_or_else(missing)?, regions))
     }
 }
 

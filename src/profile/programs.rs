@@ -115,37 +115,17 @@ impl Programs {
     }
 }
 
-/// A row of `programs`, with ids in place of the positions in [`Program`].
-pub(super) struct ProgramRow {
-    pub(super) id: u64,
-    pub(super) name: Box<str>,
-    pub(super) kind: Box<str>,
-    pub(super) variant_index: Option<u64>,
-    pub(super) children: Vec<u64>,
-    pub(super) debug_id: u64,
-    pub(super) control_code: TileBytes,
-}
-
 impl Programs {
     /// Reads the tree with its compute sets, vertices and details.
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self, ProfileError> {
         let tiles = target.num_tiles;
-        let (vertex_ids, vertex_types) = read_vertex_types(database, tiles)?;
-        let (compute_set_ids, mut compute_sets) = read_compute_sets(database)?;
-        read_instances(
-            database,
-            tiles,
-            &vertex_ids,
-            &compute_set_ids,
-            &mut compute_sets,
-        )?;
-        read_memory(database, tiles, &compute_set_ids, &mut compute_sets)?;
-        let (ids, rows) = read_rows(database, tiles)?;
-        let details = Details::read(database, tiles, &compute_set_ids, &ids)?;
-        let all = rows
-            .into_iter()
-            .map(|row| details.program(row, &ids))
-            .collect::<Result<_, _>>()?;
+        let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
+        let (set_ids, mut compute_sets) = read_compute_sets(database)?;
+        read_instances(database, tiles, (&type_ids, &set_ids), &mut compute_sets)?;
+        read_memory(database, tiles, &set_ids, &mut compute_sets)?;
+        let ids = read_ids(database)?;
+        let details = Details::read(database, tiles, &set_ids, &ids)?;
+        let all = read_programs(database, tiles, &ids, &details)?;
         let roots = read_roots(database, &ids)?;
         Ok(Self {
             ids,
@@ -157,7 +137,25 @@ impl Programs {
     }
 }
 
-fn read_rows(database: &Database, tiles: u32) -> Result<(Ids, Vec<ProgramRow>), ProfileError> {
+/// Index of the ids of all programs. Those of several compilations would share their ids.
+fn read_ids(database: &Database) -> Result<Ids, ProfileError> {
+    let mut first = None;
+    let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
+        let step = row.signed(1)?;
+        match *first.get_or_insert(step) == step {
+            true => Ok(()),
+            false => Err(ProfileError::SeveralCompilations),
+        }
+    })?;
+    Ok(ids)
+}
+
+fn read_programs(
+    database: &Database,
+    tiles: u32,
+    ids: &Ids,
+    details: &Details,
+) -> Result<Vec<Program>, ProfileError> {
     let (type_ids, types) = read_types(database)?;
     let columns = &[
         "id",
@@ -166,30 +164,32 @@ fn read_rows(database: &Database, tiles: u32) -> Result<(Ids, Vec<ProgramRow>), 
         "children",
         "debug_id",
         "control_code_bytes_by_tile",
-        "compilation_step_id",
         "name",
     ];
-    let mut compilation_step = None;
-    database.indexed("programs", columns, |row| {
-        let step = row.signed(6)?;
-        if *compilation_step.get_or_insert(step) != step {
-            return Err(ProfileError::SeveralCompilations);
-        }
+    database.rows("programs", columns, |row| {
         let kind = &types[position(&type_ids, &row, 1, "program_types")? as usize];
+        let variant_index = row.optional(2)?;
+        let (kind, regions) = details.kind(&row, kind, variant_index)?;
+        let child = |id: u64| {
+            let unknown = || row.problem(3, format!("there is no program with the id {id}"));
+            ids.position(id).ok_or_else(unknown)
+        };
         let children = decode_list(row.blob(3)?, usize::MAX).map_err(row.bad_blob(3))?;
+        let children: Box<[u32]> = children.into_iter().map(child).collect::<Result<_, _>>()?;
         let control_code = if children.is_empty() {
             TileBytes::from_rle(row.blob(5)?, tiles).map_err(row.bad_blob(5))?
         } else {
             TileBytes::default()
         };
-        Ok(ProgramRow {
+        Ok(Program {
             id: row.unsigned(0)?,
-            name: row.text(7)?.into(),
-            kind: kind.clone(),
-            variant_index: row.optional(2)?,
+            name: row.text(6)?.into(),
+            kind,
+            variant_index,
             children,
             debug_id: row.optional(4)?.unwrap_or(0),
             control_code,
+            regions,
         })
     })
 }
@@ -262,8 +262,7 @@ fn read_compute_sets(database: &Database) -> Result<(Ids, Vec<ComputeSet>), Prof
 fn read_instances(
     database: &Database,
     tiles: u32,
-    vertex_types: &Ids,
-    compute_sets: &Ids,
+    (vertex_types, compute_sets): (&Ids, &Ids),
     sets: &mut [ComputeSet],
 ) -> Result<(), ProfileError> {
     let columns = &["compute_set", "vertex_type", "instances_by_tile"];

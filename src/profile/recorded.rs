@@ -55,12 +55,9 @@ pub(crate) const TILES: &str = "memory_by_tile";
 
 /// Number of the last tile in [`TILES`] plus 1; 0 without rows.
 pub(super) fn listed_tiles(database: &Database) -> Result<u64, ProfileError> {
-    let mut listed = 0;
-    database.scan(TILES, &["tile"], |row| {
-        listed = listed.max(row.unsigned(0)?.saturating_add(1));
-        Ok(())
-    })?;
-    Ok(listed)
+    let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
+    let last = tiles.into_iter().max();
+    Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
 /// Largest position of a category in `var_categories`.

@@ -147,12 +147,8 @@ impl Target {
         if listed != of_ipu {
             return Err(ProfileError::Replicas { replicas, listed });
         }
-        *self = Self {
-            num_tiles: self.tiles_per_ipu,
-            num_ipus: 1,
-            num_replicas: 1,
-            ..self.clone()
-        };
+        self.num_tiles = self.tiles_per_ipu;
+        (self.num_ipus, self.num_replicas) = (1, 1);
         Ok(Some(Warning::new(format!(
             "the profile was compiled for {replicas} identical replicas of one IPU each, and \
              results are for one of them, with the code that exchanges gradients between them and \
@@ -275,8 +271,7 @@ impl Outline {
     /// # Errors
     /// [`ProfileError`] if the file is no profile, or its target cannot be understood.
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
-        let mut database = Database::open(path, &Progress::new())?;
-        database.version = FormatVersion::read(&database)?;
+        let database = Database::open(path, &Progress::new())?;
         let target = Target::read(&database)?;
         let has_rows = |table| -> Result<bool, ProfileError> {
             Ok(database.has_table(table) && database.has_rows(table)?)

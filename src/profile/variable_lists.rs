@@ -112,22 +112,17 @@ impl ListsBuilder {
         self.members.shrink_to_fit();
         let ends = self.runs.iter().skip(1).map(|&(_, start)| start);
         let ends = ends.chain([self.members.len() as u32]);
-        let mut runs: Vec<(u64, u32, u32)> = self
-            .runs
-            .iter()
-            .zip(ends)
-            .map(|(&(id, from), to)| (id, from, to))
-            .collect();
+        let runs = self.runs.iter().zip(ends);
+        let runs = runs.map(|(&(id, from), to)| (id, from, to));
+        let mut runs: Vec<(u64, u32, u32)> = runs.collect();
         runs.sort_by_key(|&(id, from, _)| (id, from));
-        let mut ids = Vec::new();
-        let mut starts = Vec::new();
-        for (n, &(id, ..)) in runs.iter().enumerate() {
-            if ids.last() != Some(&id) {
-                ids.push(id);
-                starts.push(n as u32);
-            }
+        let (mut ids, mut starts) = (Vec::new(), vec![0]);
+        let mut runs_so_far = 0;
+        for list in runs.chunk_by(|one, next| one.0 == next.0) {
+            ids.push(list[0].0);
+            runs_so_far += list.len() as u32;
+            starts.push(runs_so_far);
         }
-        starts.push(runs.len() as u32);
         VariableLists {
             ids: Ids::new(ids.into_iter()).expect("ids that ascend stand once"),
             members: self.members,
@@ -203,7 +198,11 @@ pub(super) fn read_compute_sets(
     variables: &Variables,
 ) -> Result<VariableLists, ProfileError> {
     let columns = &["compute_set", "var_ids_diff_rle"];
-    let scan = ComputeSets::new(variables);
+    let scan = ComputeSets {
+        variables,
+        members: AtomicUsize::new(0),
+        max_members: limits::MEMBERS.of(variables.len()),
+    };
     let visit = |row: Cells<'_>, lists: &mut ListsBuilder| scan.add(&row, lists);
     let parts = database.scan_ranges("compute_sets", columns, visit)?;
     Ok(ListsBuilder::join(parts).finish())
@@ -217,15 +216,7 @@ struct ComputeSets<'a> {
     max_members: usize,
 }
 
-impl<'a> ComputeSets<'a> {
-    fn new(variables: &'a Variables) -> Self {
-        Self {
-            variables,
-            members: AtomicUsize::new(0),
-            max_members: limits::MEMBERS.of(variables.len()),
-        }
-    }
-
+impl ComputeSets<'_> {
     /// Appends the members of a row to `lists`.
     fn add(&self, row: &Cells<'_>, lists: &mut ListsBuilder) -> Result<(), ProfileError> {
         let id = row.unsigned(0)?;

@@ -8,7 +8,7 @@ use super::database::Database;
 use super::encoding::decode_list;
 use super::ids::{IdColumn, Ids, position};
 use super::open::Source;
-use super::{FormatVersion, LiveClasses, ProfileError, Target};
+use super::{LiveClasses, ProfileError, Target};
 use crate::limits;
 use crate::parallel::concatenated;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -222,7 +222,6 @@ type NameParts = (u64, Option<u64>, String);
 #[derive(Debug, Clone)]
 pub struct VariableNames {
     pub(super) source: Source,
-    pub(super) version: FormatVersion,
 }
 
 impl VariableNames {
@@ -237,8 +236,7 @@ impl VariableNames {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut database = Database::open_again(&self.source)?;
-        database.version = self.version;
+        let database = Database::open_again(&self.source)?;
         let wanted: FxHashSet<u64> = ids.iter().copied().collect();
         let columns = &[
             "var_id",

@@ -38,16 +38,11 @@ struct Uses {
 /// Part of the uses, followed by the parts of groups.
 pub(super) fn write(variables: &VariableGroups) -> Result<Vec<Part<'static>>, SavedError> {
     let spans = spans(variables);
-    let tiles = 0..variables.tiles();
+    let uses = variables.uses().iter();
+    let count = |tile| variables.uses_on_tile(tile).len() as u32;
     let head = Uses {
-        uses: variables
-            .uses()
-            .iter()
-            .map(|group| (group.class, group.set))
-            .collect(),
-        counts: tiles
-            .map(|tile| variables.uses_on_tile(tile).len() as u32)
-            .collect(),
+        uses: uses.map(|group| (group.class, group.set)).collect(),
+        counts: (0..variables.tiles()).map(count).collect(),
         tiles: spans.iter().map(|span| span.len() as u32).collect(),
     };
     let groups = spans.into_par_iter().map(|span| Part {

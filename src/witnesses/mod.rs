@@ -30,11 +30,12 @@ use thiserror::Error;
 pub const TOLERATED: u64 = 100;
 
 /// A check. Names of the checks of earlier versions are read as the checks that replaced them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
     /// A table has all rows that other tables require. Numbers are rows, and the tiles or programs
     /// that need one.
+    #[default]
     Rows,
     /// The variables and the code of a tile that are live at once add up to its total.
     #[serde(alias = "always-live", alias = "not-always-live")]
@@ -107,7 +108,7 @@ impl Witness {
 }
 
 /// Two numbers of a profile that should agree and do not, or facts that the files lack.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contradiction {
     /// The check that found it.
     pub witness: Witness,
@@ -142,14 +143,8 @@ impl Contradiction {
         Self {
             witness,
             table: table.to_string(),
-            row: None,
-            tile: None,
-            tiles: 0,
-            recorded: 0,
-            computed: 0,
             share: share(0, 1),
-            bytes: 0,
-            refused: false,
+            ..Self::default()
         }
     }
 

@@ -15,16 +15,10 @@ use std::ops::Range;
 /// Variables whose bytes differ from the record, or that lack something. `set_of` has the use set
 /// of each.
 pub(super) fn of_variables(profile: &Profile, set_of: &[u32]) -> Vec<Contradiction> {
-    let Profile {
-        recorded,
-        variables,
-        classes,
-        statements,
-        ..
-    } = profile;
-    let totals = VariableTotals::new(variables, classes, profile.target.num_tiles);
+    let (recorded, variables) = (&profile.recorded, &profile.variables);
+    let totals = VariableTotals::new(variables, &profile.classes, profile.target.num_tiles);
     let unused = unused(profile, set_of);
-    let outside = statements.outside.iter();
+    let outside = profile.statements.outside.iter();
     let outside = outside.map(|&position| position as usize).collect();
     let labels = &variables.labels;
     let unlabelled: Vec<usize> = if labels.iter().any(|label| label.lacks_contexts) {

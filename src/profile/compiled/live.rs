@@ -36,32 +36,30 @@ pub(crate) type Deltas = Vec<(u32, i64)>;
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
-    tiles: &[RecordedTile],
-    steps: &[u64],
-) -> Result<(Option<LiveByIpu>, Vec<Warning>), ProfileError> {
+    (tiles, steps): (&[RecordedTile], &[u64]),
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<LiveByIpu>, ProfileError> {
     if !is_there(database) {
-        return Ok((None, Vec::new()));
+        return Ok(None);
     }
     let (of_all, of_ipus) = read_deltas(database, ipus, steps)?;
     if of_ipus.iter().all(Vec::is_empty) {
-        return Ok((None, Vec::new()));
+        return Ok(None);
     }
-    let count = steps.len() as u32;
     let curves: Result<Vec<_>, String> = of_ipus.iter().zip(0u32..).map(curve).collect();
     let checked = curves.and_then(|ipus_curves| {
         check_sum(of_all, of_ipus)?;
         check_peaks(&ipus_curves, ipus, tiles)?;
         Ok(ipus_curves)
     });
-    Ok(match checked {
-        Ok(ipus) => (Some(LiveByIpu { steps: count, ipus }), Vec::new()),
-        Err(problem) => {
-            let warning = Warning::new(format!(
-                "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
-            ));
-            (None, vec![warning])
-        }
-    })
+    let steps = steps.len() as u32;
+    let live = checked.map(|ipus| LiveByIpu { steps, ipus });
+    let live = live.map_err(|problem| {
+        warnings.push(Warning::new(format!(
+            "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
+        )));
+    });
+    Ok(live.ok())
 }
 
 /// By step index, ascending: the change of live bytes on the only IPU since the step before; empty

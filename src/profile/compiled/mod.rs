@@ -16,9 +16,7 @@ pub use variable_sums::{LiveOnTile, Named, PipelineName, VariableSums};
 use super::cycles::{or_warn, read_cycles_by_ipu};
 use super::database::Database;
 use super::recorded::{Recorded, TILES, listed_tiles, read_regions};
-use super::{
-    BuildInfo, FormatVersion, ProfileError, Programs, RecordedCategory, RecordedTile, Target,
-};
+use super::{BuildInfo, ProfileError, Programs, RecordedCategory, RecordedTile, Target};
 use crate::message::Warning;
 use crate::progress::Progress;
 use crate::witnesses::{Contradiction, of_record};
@@ -28,8 +26,6 @@ use std::path::Path;
 /// The memory of each IPU as a `profile.pop` recorded it.
 #[derive(Debug)]
 pub struct CompiledProfile {
-    /// Report format that the file states.
-    pub version: FormatVersion,
     /// Machine, with the numbers of tiles and IPUs that the file lists.
     pub target: Target,
     /// The IPUs that the file lists.
@@ -77,15 +73,13 @@ impl CompiledProfile {
         with_programs: bool,
         progress: &Progress,
     ) -> Result<Self, ProfileError> {
-        let mut database = Database::open(path, progress)?;
-        let version = FormatVersion::read(&database)?;
-        database.version = version;
+        let database = Database::open(path, progress)?;
         let mut target = Target::read(&database)?;
         target.check_sizes()?;
         let ipus = Ipus::read(&database, &mut target)?;
         let mut warnings = Vec::new();
         let made = BuildInfo::read(&database, &mut warnings);
-        warnings.extend(version.warnings());
+        warnings.extend(database.version.warnings());
         let recorded = Recorded::read(&database, &target)?;
         let regions = read_regions(&database, &target)?;
         let mut contradictions = of_record(&recorded, regions.as_deref(), &target);
@@ -99,7 +93,8 @@ impl CompiledProfile {
         } else {
             Vec::new()
         };
-        let (live, of_live) = live::read(&database, ipus, &tiles, &steps)?;
+        let mut of_live = Vec::new();
+        let live = live::read(&database, ipus, (&tiles, &steps), &mut of_live)?;
         let fullest = (0..ipus.count).map(|ipu| ipus.fullest_tile(&tiles, ipu));
         let chosen: Vec<u32> = fullest.collect();
         let of_tiles = variable_sums::read(&database, ipus, &tiles, &chosen, &steps)?;
@@ -117,7 +112,6 @@ impl CompiledProfile {
         database.check_unchanged()?;
         Ok(Self {
             programs,
-            version,
             target,
             ipus,
             tiles,
