@@ -80,7 +80,7 @@ impl<'a> Layers<'a> {
     fn refused(&self, error: SearchError) -> Error {
         match error {
             SearchError::Solve(
-                error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition { .. }),
+                error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..)),
             ) => refused(&error),
             SearchError::TooManyPlaces(_) => Error::from(error).context(self.analysis.displayed()),
             error => error.into(),

@@ -24,14 +24,10 @@ pub enum DebugInfoError {
     /// The file does not start like a CBOR map. With the kind of file that it looks like.
     #[error("this is {0}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}")]
     NotCbor(String),
-    /// The CBOR is malformed before the first context is complete.
-    #[error(
-        "no context could be read, since the CBOR is malformed before byte {offset}; {DEBUG_AGAIN}"
-    )]
-    Syntax {
-        /// Number of bytes read, up to the end of the malformed item.
-        offset: u64,
-    },
+    /// The CBOR is malformed before the first context is complete. With the number of bytes read, up
+    /// to the end of the malformed item.
+    #[error("no context could be read, since the CBOR is malformed before byte {0}; {DEBUG_AGAIN}")]
+    Syntax(u64),
     /// The file is a CBOR map, but not one that Poplar writes: a part is missing or has a wrong
     /// type.
     #[error("this is a CBOR document, but not a debug.cbor: {0}; {GIVE_DEBUG}")]

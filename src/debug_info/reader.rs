@@ -130,7 +130,7 @@ fn check(collected: &mut Collected, offset: u64, damaged: bool) -> Result<(), De
     match collected.refusal.take() {
         Some(refusal) => Err(refusal),
         None if !collected.is_complete && damaged && collected.records.is_empty() => {
-            Err(DebugInfoError::Syntax { offset })
+            Err(DebugInfoError::Syntax(offset))
         }
         // Cut off before `contexts`: it may be a debug file.
         None if was_cut && !collected.saw_other_key => Ok(()),

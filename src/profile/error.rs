@@ -90,18 +90,14 @@ pub enum ProfileError {
          to 3.3); record it with such an SDK, or use a popliner that reads its format"
     )]
     OtherFormat(FormatVersion),
-    /// The model was compiled for replicas of one IPU each, and the file does not list exactly one.
+    /// The model was compiled for this number of replicas of one IPU each, and `memory_by_tile` lists
+    /// this number of tiles instead of those of exactly one.
     #[error(
-        "the profile was compiled for {replicas} replicas of one IPU each and lists all {listed} \
-         tiles instead of those of one replica; compile the model without replication to split it, \
-         or judge it as it is with --fit"
+        "the profile was compiled for {0} replicas of one IPU each and lists all {1} tiles instead of \
+         those of one replica; compile the model without replication to split it, or judge it as it \
+         is with --fit"
     )]
-    Replicas {
-        /// Number of replicas.
-        replicas: u64,
-        /// Number of tiles in `memory_by_tile`.
-        listed: u64,
-    },
+    Replicas(u64, u64),
     /// The model was compiled for several IPUs, which cannot be split (docs/model.md, "The memory
     /// of a stage").
     #[error(

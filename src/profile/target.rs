@@ -145,7 +145,7 @@ impl Target {
             0
         };
         if listed != of_ipu {
-            return Err(ProfileError::Replicas { replicas, listed });
+            return Err(ProfileError::Replicas(replicas, listed));
         }
         self.num_tiles = self.tiles_per_ipu;
         (self.num_ipus, self.num_replicas) = (1, 1);

@@ -113,13 +113,10 @@ pub(super) fn stated_size(header: &[u8]) -> Result<u64, SavedError> {
     if !MAGIC.starts_with(start) {
         return Err(SavedError::NotSaved);
     }
-    let cut = SavedError::Truncated {
-        found: header.len() as u64,
-        expected: HEADER as u64,
-    };
+    let cut = SavedError::Truncated(header.len() as u64, HEADER as u64);
     match header.get(..12).map(|start| word(start, 8)) {
         Some(VERSION) => {}
-        Some(found) => return Err(SavedError::OtherVersion { found }),
+        Some(found) => return Err(SavedError::OtherVersion(found)),
         None => return Err(cut),
     }
     let size = header.get(16..HEADER).and_then(|size| size.try_into().ok());
@@ -129,7 +126,7 @@ pub(super) fn stated_size(header: &[u8]) -> Result<u64, SavedError> {
 /// Checks that the size of the file is the size that its header states.
 pub(super) fn check_size(found: u64, expected: u64) -> Result<(), SavedError> {
     match found.cmp(&expected) {
-        Ordering::Less => Err(SavedError::Truncated { found, expected }),
+        Ordering::Less => Err(SavedError::Truncated(found, expected)),
         Ordering::Equal => Ok(()),
         Ordering::Greater => Err(SavedError::Altered),
     }

@@ -65,23 +65,15 @@ pub enum SavedError {
          read a profile.pop"
     )]
     NotSaved,
-    /// The file is a saved model of another format version.
+    /// The file is a saved model of this other format version.
     #[error(
-        "the file has format version {found} and this popliner reads version {VERSION}; save it \
-         again from profile.pop and debug.cbor with --save-to-file"
+        "the file has format version {0} and this popliner reads version {VERSION}; save it again \
+         from profile.pop and debug.cbor with --save-to-file"
     )]
-    OtherVersion {
-        /// Version that the file states.
-        found: u32,
-    },
-    /// The file is shorter than its header states.
-    #[error("the file is cut off: it has {found} bytes and should have {expected}; {SAVE_AGAIN}")]
-    Truncated {
-        /// Size of the file in bytes.
-        found: u64,
-        /// Size that the header states, in bytes; the size of a header if the header is incomplete.
-        expected: u64,
-    },
+    OtherVersion(u32),
+    /// The file has fewer bytes than its header states, or, if that is incomplete, than a header.
+    #[error("the file is cut off: it has {0} bytes and should have {1}; {SAVE_AGAIN}")]
+    Truncated(u64, u64),
     /// The checksum does not match, or bytes follow it.
     #[error("the file was altered after it was written; {SAVE_AGAIN}")]
     Altered,

@@ -80,14 +80,10 @@ pub enum SolveError {
          record the profile with cycles"
     )]
     NoCycles,
-    /// A constraint refers to a position, or to a cut after a position, that does not exist.
-    #[error("{}: there are {layers} layers, and no cut after the last; name an earlier layer", constraint.origin)]
-    NoSuchPosition {
-        /// The constraint.
-        constraint: Constraint,
-        /// Positions of the costs.
-        layers: usize,
-    },
+    /// A constraint of this origin refers to a position, or to a cut after a position, that does not
+    /// exist in a problem of this number of positions.
+    #[error("{0}: there are {1} layers, and no cut after the last; name an earlier layer")]
+    NoSuchPosition(Origin, usize),
     /// No split obeys the constraints, whatever the memory.
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),

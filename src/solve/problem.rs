@@ -127,8 +127,8 @@ impl<'a> Problem<'a> {
         }
         let layers = self.layers();
         let beyond = |constraint: &&Constraint| constraint.last_position() >= layers;
-        match self.constraints.iter().find(beyond).cloned() {
-            Some(constraint) => Err(SolveError::NoSuchPosition { constraint, layers }),
+        match self.constraints.iter().find(beyond) {
+            Some(found) => Err(SolveError::NoSuchPosition(found.origin.clone(), layers)),
             None => Ok(()),
         }
     }
@@ -267,11 +267,8 @@ mod tests {
                 Rule::Together { first, last: 0 },
             ),
         ] {
-            let constraint = Constraint::option(beyond, "--constraint");
-            let error = SolveError::NoSuchPosition {
-                constraint,
-                layers: 2,
-            };
+            let origin = Constraint::option(beyond, "--constraint").origin;
+            let error = SolveError::NoSuchPosition(origin, 2);
             assert_eq!(check(beyond), Err(error));
             assert_eq!(check(fine), Ok(()));
         }

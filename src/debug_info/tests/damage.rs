@@ -113,7 +113,7 @@ fn damage_before_any_context_is_an_error() {
     let first = find(&whole, b"\x62id\x01");
     whole[first] = 0x1d;
     match read(&whole) {
-        Err(DebugInfoError::Syntax { offset }) => assert_eq!(offset, first as u64 + 1),
+        Err(DebugInfoError::Syntax(offset)) => assert_eq!(offset, first as u64 + 1),
         other => panic!("{other:?}"),
     }
 }

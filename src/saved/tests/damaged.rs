@@ -38,7 +38,7 @@ fn a_file_that_is_cut_anywhere_says_so() {
     for length in 0..good.len() {
         let error = from_bytes(&good[..length]).unwrap_err();
         let is_cut = |error: &SavedError| match error {
-            SavedError::Truncated { found, .. } => *found == length as u64,
+            SavedError::Truncated(found, _) => *found == length as u64,
             _ => false,
         };
         assert!(is_cut(&error), "{length}: {error}");
@@ -65,7 +65,7 @@ fn other_versions_and_other_files_are_named() {
     let good = to_bytes(&full()).unwrap();
     let found = VERSION + 1;
     let newer = from_bytes(&with(&good, 8, &found.to_le_bytes())).unwrap_err();
-    let expected = SavedError::OtherVersion { found };
+    let expected = SavedError::OtherVersion(found);
     assert_eq!(newer.to_string(), expected.to_string());
     assert!(newer.to_string().contains("--save-to-file"), "{newer}");
     let mut sqlite = b"SQLite format 3\0".to_vec();
@@ -83,10 +83,7 @@ fn other_versions_and_other_files_are_named() {
     assert!(matches!(from_bytes(&text), Err(SavedError::NotSaved)));
     // A size that no file has, and sizes that are too small for header and checksum.
     let huge = with(&good, 16, &u64::MAX.to_le_bytes());
-    assert!(matches!(
-        from_bytes(&huge),
-        Err(SavedError::Truncated { .. })
-    ));
+    assert!(matches!(from_bytes(&huge), Err(SavedError::Truncated(..))));
     for size in 24..32u64 {
         let small = with(&good, 16, &size.to_le_bytes());
         assert!(from_bytes(&small[..size as usize]).is_err());
