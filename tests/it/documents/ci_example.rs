@@ -124,6 +124,16 @@ impl Example {
     }
 }
 
+/// A model that fits on 5 IPUs.
+fn inference() -> Option<Example> {
+    Example::new("popart-bert-inference", "5")
+}
+
+/// A model whose 4 IPUs have no tenth of their tiles free.
+fn training() -> Option<Example> {
+    Example::new("training-pipeline", "4")
+}
+
 const CHOOSE: &str = "Choose what to keep free and what to compare with";
 const FITS: &str = "Check that the model fits";
 const COMPILED_FITS: &str = "Check that the compiled pipeline fits";
@@ -131,50 +141,38 @@ const KEEP: &str = "Keep the reserve that the prediction needed";
 
 #[test]
 fn the_job_passes_when_the_model_fits_and_posts_the_report() {
-    let Some(example) = Example::new("popart-bert-inference", "5") else {
-        return;
-    };
-    assert_eq!(example.check(), 0);
-    example.has("summary.md", "|");
-    assert_eq!(
-        example.job.read("summary.md"),
-        example.job.read("prediction.md")
-    );
-    example.has("prediction.layers-per-ipu.yml", "\nlayers_per_ipu: [");
+    let Some(ci) = inference() else { return };
+    assert_eq!(ci.check(), 0);
+    ci.has("summary.md", "|");
+    assert_eq!(ci.job.read("summary.md"), ci.job.read("prediction.md"));
+    ci.has("prediction.layers-per-ipu.yml", "\nlayers_per_ipu: [");
     // The next run compares with this one.
-    assert_eq!(example.run("Keep the report of the main branch"), 0);
-    assert_eq!(example.check(), 0);
-    example.has("prediction.txt", "# compare-layers\n");
+    assert_eq!(ci.run("Keep the report of the main branch"), 0);
+    assert_eq!(ci.check(), 0);
+    ci.has("prediction.txt", "# compare-layers\n");
 }
 
 #[test]
 fn the_job_fails_when_the_model_does_not_fit_and_still_has_a_report() {
     // The example keeps a tenth of each tile free.
-    let Some(example) = Example::new("training-pipeline", "4") else {
-        return;
-    };
-    assert_eq!(example.check(), 1);
-    example.has("prediction.md", "does not fit");
-    std::fs::remove_dir_all(example.job.path("report/training")).expect("a folder");
-    assert_eq!(example.check(), 3);
+    let Some(ci) = training() else { return };
+    assert_eq!(ci.check(), 1);
+    ci.has("prediction.md", "does not fit");
+    std::fs::remove_dir_all(ci.job.path("report/training")).expect("a folder");
+    assert_eq!(ci.check(), 3);
 }
 
 /// A step of this model takes 322.4 ms on 5 IPUs.
 #[test]
 fn the_job_fails_when_a_step_takes_longer_than_its_budget() {
     for (budget, code, verdict) in [("322", 1, "over"), ("323", 0, "within")] {
-        let Some(mut example) = Example::new("popart-bert-inference", "5") else {
-            return;
-        };
-        example
-            .set
-            .insert("MAX_STEP_MS".to_owned(), budget.to_owned());
-        assert_eq!(example.run(FITS), code);
-        example.has("summary.md", "## The model fits on 5 IPUs");
-        example.has(
-            "summary.md",
-            &format!("A step is {verdict} the {budget} ms"),
-        );
+        let Some(mut ci) = inference() else { return };
+        let budget_of_step = ("MAX_STEP_MS".to_owned(), budget.to_owned());
+        ci.set.extend([budget_of_step]);
+        assert_eq!(ci.run(FITS), code);
+        ci.has("summary.md", "## The model fits on 5 IPUs");
+        let verdict = format!("A step is {verdict} the {budget} ms");
+        ci.has("summary.md", &verdict);
     }
 }
 
@@ -191,57 +189,50 @@ fn has_jq() -> bool {
 /// Jobs pass artifacts from one folder to the next.
 #[test]
 fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
-    let Some(mut example) = Example::new("training-pipeline", "4") else {
-        return;
-    };
+    let Some(mut ci) = training() else { return };
     // The tiles of this model have no tenth to spare.
-    example.set.insert("RESERVE".to_owned(), "0".to_owned());
-    assert_eq!(example.check(), 0);
-    std::fs::remove_file(example.job.path("summary.md")).expect("a summary");
+    ci.set.insert("RESERVE".to_owned(), "0".to_owned());
+    assert_eq!(ci.check(), 0);
+    std::fs::remove_file(ci.job.path("summary.md")).expect("a summary");
     let configuration = "prediction.layers-per-ipu.yml";
-    example.has(configuration, "\nlayers_per_ipu: [");
-    let compile = step(
-        &example.workflow,
-        "Compile the pipeline and record the profile",
-    );
+    ci.has(configuration, "\nlayers_per_ipu: [");
+    let compile = step(&ci.workflow, "Compile the pipeline and record the profile");
     let compile = compile["run"].as_str().expect("a script");
     assert!(compile.contains(&format!("prediction/{configuration}")));
-    example.job.copy("training-pipelined", "pipeline/training");
-    let report = example.job.read("prediction.json");
-    example.job.write("prediction/prediction.json", &report);
-    assert_eq!(example.run(COMPILED_FITS), 0);
-    example.has("summary.md", "## The compiled model fits on 4 IPUs");
-    example.has("summary.md", "Against the prediction:");
+    ci.job.copy("training-pipelined", "pipeline/training");
+    let report = ci.job.read("prediction.json");
+    ci.job.write("prediction/prediction.json", &report);
+    assert_eq!(ci.run(COMPILED_FITS), 0);
+    ci.has("summary.md", "## The compiled model fits on 4 IPUs");
+    ci.has("summary.md", "Against the prediction:");
     if has_jq() {
-        assert_eq!(example.run(KEEP), 0);
+        assert_eq!(ci.run(KEEP), 0);
         // The next prediction uses this reserve in place of a tenth.
-        assert_eq!(example.check(), 0);
-        example.has("prediction.json", "\"--reserve=1204\"");
+        assert_eq!(ci.check(), 0);
+        ci.has("prediction.json", "\"--reserve=1204\"");
     }
 }
 
 #[test]
 fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
-    let Some(example) = Example::new("training-pipeline", "4") else {
-        return;
-    };
-    example.job.write("prediction/prediction.json", "");
-    let report = example.job.path("prediction/prediction.json");
+    let Some(ci) = training() else { return };
+    ci.job.write("prediction/prediction.json", "");
+    let report = ci.job.path("prediction/prediction.json");
     let options = format!(
         "--layers-per-ipu=1,2,2,1 -q --export-json={}",
         report.display()
     );
     run_fixture("training-pipeline", &options).exits(0);
-    let profile = example.job.copy("training-pipelined", "pipeline");
+    let profile = ci.job.copy("training-pipelined", "pipeline");
     let overflow = "UPDATE memory_by_tile SET overflowed_including_gaps = 8 WHERE tile = 20";
     let connection = rusqlite::Connection::open(profile).expect("a profile");
     connection.execute_batch(overflow).expect("an update");
     drop(connection);
-    assert_eq!(example.run(COMPILED_FITS), 1);
-    assert!(example.job.path("fit.md").is_file());
+    assert_eq!(ci.run(COMPILED_FITS), 1);
+    assert!(ci.job.path("fit.md").is_file());
     if has_jq() {
-        assert_eq!(example.run(KEEP), 0);
-        assert_eq!(example.job.read("reserve.txt"), "1204\n");
+        assert_eq!(ci.run(KEEP), 0);
+        assert_eq!(ci.job.read("reserve.txt"), "1204\n");
     }
 }
 
@@ -249,22 +240,20 @@ fn a_compiled_pipeline_that_does_not_fit_fails_the_job() {
 /// the pull request.
 #[test]
 fn neither_comment_replaces_the_other() {
-    let Some(example) = Example::new("training-pipeline", "4") else {
-        return;
-    };
-    let Some(job) = example.job.with_pull_request() else {
+    let Some(ci) = training() else { return };
+    let Some(job) = ci.job.with_pull_request() else {
         return;
     };
     job.copy("training-pipelined", "pipeline");
-    let example = Example { job, ..example };
+    let ci = Example { job, ..ci };
     for name in [FITS, COMPILED_FITS, FITS, COMPILED_FITS] {
-        let given = example.inputs(step(&example.workflow, name));
-        example.job.run(&given).exits(0);
-        assert_eq!(example.job.comment(&given), "");
-        let report = example.job.read("prediction.json");
-        example.job.write("prediction/prediction.json", &report);
+        let given = ci.inputs(step(&ci.workflow, name));
+        ci.job.run(&given).exits(0);
+        assert_eq!(ci.job.comment(&given), "");
+        let report = ci.job.read("prediction.json");
+        ci.job.write("prediction/prediction.json", &report);
     }
-    let posted = example.job.posted();
+    let posted = ci.job.posted();
     assert_eq!(posted.len(), 2, "{posted:?}");
     assert!(
         posted[0].contains("\n## The model fits on 4 IPUs\n"),

@@ -3,16 +3,9 @@
 
 use serde_json::Value;
 
-/// Keywords without a condition on values, or that are read with another keyword.
-const NOTES: [&str; 7] = [
-    "$schema",
-    "$defs",
-    "title",
-    "description",
-    "default",
-    "format",
-    "items",
-];
+/// Keywords without a condition on values, or that are read with the parts of a value.
+const NOTES: &str = "$schema $defs title description default format properties \
+                     additionalProperties items prefixItems";
 
 /// Returns the values in `document` that do not conform to `schema`, each with its path.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {
@@ -32,63 +25,59 @@ impl Check<'_> {
         if *schema == Value::Bool(false) {
             return vec![format!("{path}: nothing may be there")];
         }
-        let keywords = schema.as_object().into_iter().flatten();
-        let problems = keywords.flat_map(|(keyword, said)| {
-            let is_at_least =
-                |number: Option<f64>| number.is_none_or(|own| Some(own) >= said.as_f64());
+        let mut problems = Vec::new();
+        for (keyword, said) in schema.as_object().into_iter().flatten() {
+            let is_at_least = |own: Option<f64>| own.is_none_or(|own| Some(own) >= said.as_f64());
+            let accepts = |one: &Value| self.value(one, value, "").is_empty();
             let is_right = match keyword.as_str() {
                 "type" => list(said).iter().any(|kind| is_of(kind, value)),
                 "const" => value == said,
                 "minimum" => is_at_least(value.as_f64()),
                 "minItems" => is_at_least(length(value)),
                 "maxItems" => length(value).is_none_or(|count| Some(count) <= said.as_f64()),
-                "anyOf" | "oneOf" => list(said)
-                    .iter()
-                    .any(|one| self.value(one, value, "").is_empty()),
+                "anyOf" | "oneOf" => list(said).iter().any(accepts),
                 "required" => list(said).iter().all(|name| has(value, name)),
-                _ => return self.within(keyword, schema, value, path),
+                "$ref" => {
+                    let name = said.as_str().expect("a name").trim_start_matches('#');
+                    let named = self.whole.pointer(name).expect("a definition");
+                    problems.extend(self.value(named, value, path));
+                    true
+                }
+                _ => {
+                    let is_known = NOTES.split(' ').any(|known| known == keyword);
+                    assert!(is_known, "the keyword {keyword} is unknown");
+                    true
+                }
             };
             let problem = || format!("{path}: not of {keyword} {said}");
-            (!is_right).then(problem).into_iter().collect()
-        });
-        problems.collect()
+            problems.extend((!is_right).then(problem));
+        }
+        for (name, schema, part) in parts(schema, value) {
+            problems.extend(self.value(schema, part, &format!("{path}/{name}")));
+        }
+        problems
     }
+}
 
-    /// Returns the problems of a keyword that refers to other schemas.
-    fn within(&self, keyword: &str, schema: &Value, value: &Value, path: &str) -> Vec<String> {
-        let said = &schema[keyword];
-        let fields = || value.as_object().into_iter().flatten();
-        let items = || value.as_array().into_iter().flatten().enumerate();
-        let first = list(&schema["prefixItems"]);
-        let parts: Vec<(String, &Value, &Value)> = match keyword {
-            "$ref" => {
-                let name = said.as_str().expect("a name").trim_start_matches('#');
-                let named = self.whole.pointer(name).expect("a definition");
-                return self.value(named, value, path);
-            }
-            "properties" => fields()
-                .filter_map(|(name, field)| Some((name.clone(), said.get(name)?, field)))
-                .collect(),
-            "additionalProperties" => fields()
-                .filter(|(name, _)| schema["properties"].get(name).is_none())
-                .map(|(name, field)| (name.clone(), said, field))
-                .collect(),
-            "prefixItems" => items()
-                .filter_map(|(place, entry)| Some((place.to_string(), first.get(place)?, entry)))
-                .collect(),
-            "items" if schema["prefixItems"].is_null() => items()
-                .map(|(place, entry)| (place.to_string(), said, entry))
-                .collect(),
-            _ => {
-                assert!(NOTES.contains(&keyword), "the keyword {keyword} is unknown");
-                Vec::new()
-            }
-        };
-        let parts = parts.iter();
-        let problems = parts
-            .flat_map(|(name, schema, part)| self.value(schema, part, &format!("{path}/{name}")));
-        problems.collect()
-    }
+/// Returns the parts of a value that have a schema: their names, schemas and values.
+fn parts<'a>(schema: &'a Value, value: &'a Value) -> Vec<(String, &'a Value, &'a Value)> {
+    let fields = value.as_object().into_iter().flatten().map(|(name, part)| {
+        let own = schema["properties"].get(name);
+        (
+            name.clone(),
+            own.or(schema.get("additionalProperties")),
+            part,
+        )
+    });
+    let entries = value.as_array().into_iter().flatten().enumerate();
+    let entries = entries.map(|(place, part)| {
+        let own = schema["prefixItems"].get(place);
+        (place.to_string(), own.or(schema.get("items")), part)
+    });
+    let parts = fields.chain(entries);
+    parts
+        .filter_map(|(name, schema, part)| Some((name, schema?, part)))
+        .collect()
 }
 
 /// Returns the entries of a list, or the single value.
