@@ -5,7 +5,8 @@ pub const IN_FULL: [&str; 2] = ["popart-bert-inference", "poptorch-bert-training
 
 /// Options for the other fixtures: one of each kind of output, and the options that depend on the
 /// framework. `numbers` checks all their numbers.
-pub const ON_ALL: &str = "layer-breakdown solve-4-ipus classic diagnose verbose refusal explain emit sweep export-tables";
+pub const ON_ALL: &str = "layer-breakdown solve-4-ipus classic diagnose verbose refusal explain \
+                          emit sweep export-tables";
 
 pub const OPTIONS: &str = "
     nothing:

@@ -28,8 +28,8 @@ use crate::support::messages::{WRAPPED, listed, page, rows};
 use collector::{FoundMessages, HOLDERS, REASONS};
 
 /// Verbs that a way out can begin with.
-const VERBS: &str = "change check choose compile copy free give keep leave let look name predict put \
-                     read record remove report run save see set try use write";
+const VERBS: &str = "change check choose compile copy free give keep leave let look name predict \
+                     put read record remove report run save see set try use write";
 
 #[test]
 fn the_page_has_all_messages_and_no_others() {

@@ -268,6 +268,10 @@ fn first_text(list: &syn::MetaList) -> Option<String> {
     text.ok()
 }
 
+fn is_named(given: &syn::Type, name: &str) -> bool {
+    matches!(given, syn::Type::Path(given) if given.path.is_ident(name))
+}
+
 impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
@@ -304,8 +308,10 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         match of.as_deref() {
             Some("Error" | "error::Error") => self.refuse("an error without `thiserror`"),
             Some("FromStr" | "str::FromStr") => {
-                let is_bad_value = |given: &syn::Type| matches!(given, syn::Type::Path(given) if given.path.is_ident("BadValue"));
-                let is_other = |item: &syn::ImplItem| matches!(item, syn::ImplItem::Type(alias) if !is_bad_value(&alias.ty));
+                let is_other = |item: &syn::ImplItem| match item {
+                    syn::ImplItem::Type(alias) => !is_named(&alias.ty, "BadValue"),
+                    _ => false,
+                };
                 if item.items.iter().any(is_other) {
                     self.refuse("a value that is parsed without `BadValue`");
                 }
