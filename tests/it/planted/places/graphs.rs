@@ -9,16 +9,16 @@ use super::{assert_few_over, drawn, models, print};
 const MODELS: u64 = 3;
 
 /// Returns the largest relative error by which a model with these labels may be predicted too low
-/// on any tile. The last stage of CLIP is up to 3.0 % too low, since small numbers that it computes
+/// on any tile. The last stage of CLIP is up to 8.1 % too low, since small numbers that it computes
 /// from its input for its head are assigned to In. Single stages of Keras' Xception are up to 4.5 %
 /// too low, and one of TensorFlow's BERT 1.3 %.
 pub fn most_under(labels: &[String]) -> f64 {
     let bounds = [
         ("keras_xception", 0.045),
-        ("clip", 0.03),
+        ("clip", 0.081),
         ("tf_bert", 0.013),
     ];
-    let is_of = |name: &str| labels.iter().any(|label| label == name);
+    let is_of = |name: &str| labels.iter().any(|label| label.starts_with(name));
     let of_model = bounds.iter().find(|(name, _)| is_of(name));
     of_model.map_or(0.01, |&(_, bound)| bound)
 }
