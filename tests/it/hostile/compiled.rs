@@ -175,12 +175,3 @@ fn cells_of_another_type() {
         assert!(is_said, "{sql}: {run:?}");
     });
 }
-
-#[test]
-fn solving_names_the_way_out() {
-    let parts = [
-        "compiled for 4 IPUs (32 tiles, 8 on each, replicas: 1)",
-        "or judge it as it is with --fit",
-    ];
-    Case::of(COMPILED).refused(&parts);
-}

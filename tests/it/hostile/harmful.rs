@@ -1,7 +1,7 @@
 //! Files that were made to do harm.
 
 use ciborium::Value;
-use popliner::profile::encoding::{encode_diff_rle, encode_list};
+use popliner::profile::encoding::encode_list;
 use rusqlite::{Connection, params};
 
 use super::cases::{Case, hex, number, run_of};
@@ -31,57 +31,6 @@ fn few_bytes_that_name_many_variables() {
     Case::new()
         .sql(&format!("UPDATE compute_sets {change}"))
         .refused(&["`var_ids_diff_rle`", "row 1", "expands to more"]);
-}
-
-/// Each of many layers uses all variables, and each variable also has earlier users of its own:
-/// very many use sets, each with very many layers.
-#[test]
-fn variables_shared_in_every_way() {
-    let case = Case::new();
-    let connection = Connection::open(&case.profile).unwrap();
-    connection.execute_batch("BEGIN").unwrap();
-    let first = 100_000u64;
-    let layers = 2000u64;
-    let mut add = connection
-        .prepare(
-            "INSERT INTO compute_sets (compute_set, name, vertex_types, vertex_counts,
-                                       var_ids_diff_rle) VALUES (?1, '', x'', x'', ?2)",
-        )
-        .unwrap();
-    let execute = "SELECT id FROM program_types WHERE name = 'OnTileExecute'";
-    let execute: i64 = connection.query_row(execute, [], |row| row.get(0)).unwrap();
-    for layer in 0..layers {
-        // The first layers use variables by the bits of their ids, the later ones use all
-        // variables.
-        let is_used = |id: &u64| layer >= 10 || id >> layer & 1 == 1;
-        let ids: Vec<u64> = (0..512).filter(is_used).collect();
-        let id = (first + layer) as i64;
-        add.execute(params![id, encode_diff_rle(&ids)]).unwrap();
-        let sql = "INSERT INTO program_type_on_tile_execute VALUES (?1, ?1)";
-        connection.execute(sql, [id]).unwrap();
-        let sql = "INSERT INTO programs (id, variant, variant_index, children, debug_id,
-                                         control_code_bytes_by_tile)
-                   VALUES (?1, ?2, ?1, x'', ?1, x'')";
-        connection.execute(sql, params![id, execute]).unwrap();
-        let sql = "INSERT INTO control_programs (id, program) VALUES (?1, ?1)";
-        connection.execute(sql, [id]).unwrap();
-    }
-    drop(add);
-    connection.execute_batch("COMMIT").unwrap();
-    drop(connection);
-    let case = case.cbor(|contexts, strings| {
-        let mut one = contexts[0].clone();
-        for layer in 0..layers {
-            set(&mut one, "id", first + layer);
-            set(&mut one, "parentId", 0);
-            set(&mut one, "name", strings.len() as u64);
-            strings.push(Value::Text(format!("layer{}", 1000 + layer)));
-            contexts.push(one.clone());
-        }
-    });
-    let run = case.run(r"--solve --layer-name-regex=layer(\d+)");
-    let is_said = run.err.contains("`compute_sets`") || run.err.contains("groups of layers");
-    assert!(run.code == 3 && is_said, "{run:?}");
 }
 
 /// Returns programs that each run the next one twice; with `call`, through a Call.

@@ -42,7 +42,7 @@
 //! |---|---|
 //! | triggers, views, virtual tables, computed columns | `schemas_that_run_code` |
 //! | pages that share pages | `pages_that_lead_in_circles` |
-//! | small files that ask for much | `few_bytes_that_name_many_variables`, `variables_shared_in_every_way`, `calls_in_calls`, `too_many_layers`; chains of contexts in `src/debug_info/tests` |
+//! | small files that ask for much | `few_bytes_that_name_many_variables`, `calls_in_calls`, `too_many_layers`; chains of contexts in `src/debug_info/tests` |
 //! | regexes that explode elsewhere | `regexes_that_explode_elsewhere` |
 //! | names in every output | `names.rs`, `src/escape.rs` |
 //! | saved files | `saved_sets_that_contain_each_other`, `saved_code_of_many_groups_on_many_tiles` |

@@ -263,7 +263,7 @@ fn shells_read_them_back() {
     }
 }
 
-/// Predictions, saved models, and paths.
+/// Earlier reports, saved models, and paths. `report::names` has compilations against predictions.
 #[test]
 fn files_read_them_back() {
     for name in NAMES {
@@ -271,26 +271,12 @@ fn files_read_them_back() {
         let folder = folder.path().join(name.replace('/', ""));
         fs::create_dir(&folder).unwrap();
         let option = |option: &str, file: &str| format!("{option}={}", folder.join(file).display());
-        let [one, several] = ["training-pipeline", "training-pipelined"];
-        let [one, several] = [one, several].map(|fixture| renamed(fixture, LAYER, name));
-        let predict = [
-            option("--export-json", "prediction.json"),
-            option("--save-to-file", "saved"),
-            "--layers-per-ipu=1,2,2,1".into(),
-        ];
-        run(&one, &predict);
-        let fit = "-v --fit --export-json=- --export-csv=- --export-markdown=- --export-html=- \
-                   --format=csv";
-        let against = option("--against", "prediction.json");
-        let fit = run(&several, &[fit.words(), vec![&against]].concat());
-        let fit = sections(&fit.out);
-        let report: Value = serde_json::from_str(section(&fit, "export-json")).expect("JSON");
-        assert!(strings(&report).contains(&format!("{name}5")), "{report}");
-        let again = option("--compare", "prediction.json");
-        run(
-            &one,
-            &["-v", "--layers-per-ipu=1,2,2,1", "--format=csv", &again],
-        );
+        let case = renamed("training-pipeline", LAYER, name);
+        let split = "--layers-per-ipu=1,2,2,1";
+        let export = option("--export-json", "report.json");
+        run(&case, &[split, &export, &option("--save-to-file", "saved")]);
+        let compare = option("--compare", "report.json");
+        run(&case, &[split, "-v", "--format=csv", &compare]);
         let saved = folder.join("saved");
         let saved = saved.to_str().unwrap();
         let loaded = popliner(["--load-from-file", saved, REGEX, "--export-json=-"]);

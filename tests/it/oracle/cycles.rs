@@ -90,14 +90,17 @@ fn visits(oracle: &Oracle) -> Vec<(usize, i64, u64)> {
     visits.collect()
 }
 
+/// Returns estimated cycles of all executions.
 fn summed(oracle: &Oracle, estimated: &HashMap<i64, u64>, exchanges: &HashSet<i64>) -> Cycles {
-    let mut sums = Cycles::none(oracle, false);
-    for (operation, program, times) in visits(oracle) {
-        let cycles = estimated.get(&program).unwrap_or(&0) * times;
-        let is_exchange = exchanges.contains(&program);
-        sums.add(operation, cycles as f64, is_exchange);
-        sums.all += cycles;
-        sums.exchange += if is_exchange { cycles } else { 0 };
+    let cycles = |program, times| estimated.get(&program).unwrap_or(&0) * times;
+    let mut sums = Cycles::new(oracle, exchanges, |program, times| {
+        cycles(program, times) as f64
+    });
+    for (_, program, times) in visits(oracle) {
+        sums.all += cycles(program, times);
+        if exchanges.contains(&program) {
+            sums.exchange += cycles(program, times);
+        }
     }
     sums
 }
@@ -108,34 +111,35 @@ fn shared(oracle: &Oracle, executed: &HashMap<i64, u64>, exchanges: &HashSet<i64
     for visit in super::operations::walk(&oracle.profile) {
         *times_of.entry(visit.program).or_default() += visit.times;
     }
-    let mut sums = Cycles::none(oracle, true);
-    for (operation, program, times) in visits(oracle) {
-        let cycles = executed.get(&program).copied().unwrap_or(0) as f64;
-        let part = cycles * times as f64 / times_of[&program] as f64;
-        sums.add(operation, part, exchanges.contains(&program));
-    }
-    sums.all = executed.values().sum();
     let of_exchanges = executed.iter().filter(|step| exchanges.contains(step.0));
-    sums.exchange = of_exchanges.map(|step| step.1).sum();
-    sums
+    Cycles {
+        is_executed: true,
+        all: executed.values().sum(),
+        exchange: of_exchanges.map(|step| step.1).sum(),
+        ..Cycles::new(oracle, exchanges, |program, times| {
+            let cycles = executed.get(&program).copied().unwrap_or(0) as f64;
+            cycles * times as f64 / times_of[&program] as f64
+        })
+    }
 }
 
 impl Cycles {
-    fn none(oracle: &Oracle, is_executed: bool) -> Self {
-        let by_operation = vec![0.0; oracle.operations.len()];
+    /// Adds up the cycles of all visits.
+    fn new(oracle: &Oracle, exchanges: &HashSet<i64>, of: impl Fn(i64, u64) -> f64) -> Self {
+        let mut by_operation = vec![0.0; oracle.operations.len()];
+        let mut exchange_by_operation = by_operation.clone();
+        for (operation, program, times) in visits(oracle) {
+            by_operation[operation] += of(program, times);
+            if exchanges.contains(&program) {
+                exchange_by_operation[operation] += of(program, times);
+            }
+        }
         Self {
-            is_executed,
-            exchange_by_operation: by_operation.clone(),
+            is_executed: false,
             by_operation,
+            exchange_by_operation,
             all: 0,
             exchange: 0,
-        }
-    }
-
-    fn add(&mut self, operation: usize, cycles: f64, is_exchange: bool) {
-        self.by_operation[operation] += cycles;
-        if is_exchange {
-            self.exchange_by_operation[operation] += cycles;
         }
     }
 }

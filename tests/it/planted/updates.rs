@@ -7,7 +7,7 @@ use popliner::model::{Layering, Model, Pass, Placement, PlacementOptions};
 use tempfile::TempDir;
 
 use crate::support::models::{generate, pairs, share};
-use crate::support::{self, contexts};
+use crate::support::{self, Checking, contexts};
 
 const FRAMEWORKS: [&str; 3] = ["popart", "poptorch", "tensorflow"];
 const OPTIMISERS: [&str; 4] = ["sgd", "adam-each", "adam-sets", "adam-fused"];
@@ -34,12 +34,10 @@ fn unknown(text: &mut String) {
         .replace("/update/", "/all/");
 }
 
-fn updates(model: &Model) -> Vec<&str> {
-    let updates = model
-        .operations
-        .iter()
-        .filter(|operation| operation.pass == Pass::Update);
-    updates.map(|update| &*update.name).collect()
+fn updates(model: &Model) -> Vec<String> {
+    let operations = model.operations.iter();
+    let updates = operations.filter(|operation| operation.pass == Pass::Update);
+    updates.map(|update| update.name.to_string()).collect()
 }
 
 fn placement(model: &Model) -> Placement {
@@ -70,17 +68,17 @@ fn accumulators(model: &Model, stages: &[Range<usize>]) -> (Option<String>, Vec<
 #[test]
 fn updates_with_unknown_names_are_found_by_what_they_do() {
     for (framework, optimiser) in pairs(&FRAMEWORKS, &OPTIMISERS, 3) {
-        let what = format!("{framework}, {optimiser}");
+        let _checking = Checking(format!("{framework}, {optimiser}"));
         let named = model(framework, optimiser, |_| {});
-        let mut expected: Vec<String> = updates(&named).into_iter().map(Into::into).collect();
+        let mut expected = updates(&named);
         expected.iter_mut().for_each(unknown);
         let renamed = model(framework, optimiser, unknown);
-        assert!(!expected.is_empty(), "{what}");
-        assert_eq!(updates(&renamed), expected, "{what}");
+        assert!(!expected.is_empty());
+        assert_eq!(updates(&renamed), expected);
         let both = [&named, &renamed].map(|model| accumulators(model, &[0..3, 3..6]));
-        assert_eq!(both[0], both[1], "{what}");
-        assert!(both[0].1.iter().all(|&bytes| bytes > 0), "{what}");
-        assert_eq!(both[0].0, None, "{what}");
+        assert_eq!(both[0], both[1]);
+        assert!(both[0].1.iter().all(|&bytes| bytes > 0));
+        assert_eq!(both[0].0, None);
     }
 }
 
@@ -88,6 +86,7 @@ fn updates_with_unknown_names_are_found_by_what_they_do() {
 fn weights_that_nothing_updates_have_no_accumulator() {
     let stages = [0..3, 3..6];
     for framework in FRAMEWORKS.into_iter().step_by(share(2)) {
+        let _checking = Checking(framework);
         let whole = model(framework, "adam-each", |_| {});
         let places = placement(&whole);
         let (warning, of_whole) = accumulators(&whole, &stages);
@@ -104,20 +103,14 @@ fn weights_that_nothing_updates_have_no_accumulator() {
             (warning.expect("a warning"), bytes)
         };
         let (warning, of_half) = frozen(|places| places.iter().all(|&place| place < 3));
-        assert_eq!(of_half, [0, of_whole[1]], "{framework}");
-        assert!(
-            warning.contains("weights of IPU 0,"),
-            "{framework}: {warning}"
-        );
+        assert_eq!(of_half, [0, of_whole[1]]);
+        assert!(warning.contains("weights of IPU 0,"), "{warning}");
         let (warning, of_none) = frozen(|_| true);
-        assert_eq!(of_none, [0, 0], "{framework}");
+        assert_eq!(of_none, [0, 0]);
         let all: u64 = of_whole.iter().sum();
         let bytes = bytes_in(&warning);
         // Contexts of TensorFlow do not distinguish constants from weights.
-        assert!(
-            (all..all + all / 100).contains(&bytes),
-            "{framework}: {warning}"
-        );
+        assert!((all..all + all / 100).contains(&bytes), "{warning}");
     }
 }
 

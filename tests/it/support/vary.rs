@@ -126,17 +126,13 @@ fn move_into_function(connection: &Connection, call: i64, random: &mut Random) -
         let sql = format!("SELECT coalesce(max(id), 0) + 1 FROM {table}");
         number(connection, &sql)
     };
-    let body = next("programs");
+    let body = copy_program(connection, call);
     let function = next("function_programs");
     let row = next("program_type_call");
     let statements = format!(
         "INSERT INTO program_types
          SELECT max(id) + 1, 'Call', 'program_type_call' FROM program_types
          HAVING 'Call' NOT IN (SELECT name FROM program_types);
-         INSERT INTO programs (id, variant, variant_index, children, debug_id,
-                               control_code_bytes_by_tile)
-         SELECT {body}, variant, variant_index, children, debug_id, control_code_bytes_by_tile
-         FROM programs WHERE id = {call};
          INSERT INTO function_programs (id, program) VALUES ({function}, {body});
          INSERT INTO program_type_call (id, function_id) VALUES ({row}, {function});
          UPDATE programs SET children = x'', variant_index = {row},
@@ -144,10 +140,8 @@ fn move_into_function(connection: &Connection, call: i64, random: &mut Random) -
     );
     connection.execute_batch(&statements).expect(&statements);
     if !random.once_in(3) {
-        let contexts = numbers(
-            connection,
-            "SELECT debug_id FROM programs WHERE debug_id > 0",
-        );
+        let sql = "SELECT debug_id FROM programs WHERE debug_id > 0";
+        let contexts = numbers(connection, sql);
         let sql = "UPDATE programs SET debug_id = ?2 WHERE id = ?1";
         let context = random.one_of(&contexts);
         connection.execute(sql, params![call, context]).unwrap();
@@ -155,17 +149,22 @@ fn move_into_function(connection: &Connection, call: i64, random: &mut Random) -
     body
 }
 
+/// Copies a program, and returns the id of the copy.
+fn copy_program(connection: &Connection, program: i64) -> i64 {
+    let sql = "INSERT INTO programs (id, variant, variant_index, children, debug_id,
+                                     control_code_bytes_by_tile)
+               SELECT (SELECT max(id) + 1 FROM programs), variant, variant_index, children, debug_id,
+                      control_code_bytes_by_tile FROM programs WHERE id = ?1";
+    connection.execute(sql, [program]).unwrap();
+    number(connection, "SELECT max(id) FROM programs")
+}
+
 /// Appends the Call, or a second Call of the same function, to the root.
 fn call_again(connection: &Connection, call: i64, random: &mut Random) {
-    let mut again = call;
-    if random.once_in(2) {
-        again = number(connection, "SELECT max(id) + 1 FROM programs");
-        let sql = "INSERT INTO programs (id, variant, variant_index, children, debug_id,
-                                         control_code_bytes_by_tile)
-                   SELECT ?1, variant, variant_index, children, debug_id,
-                          control_code_bytes_by_tile FROM programs WHERE id = ?2";
-        connection.execute(sql, params![again, call]).unwrap();
-    }
+    let again = match random.once_in(2) {
+        true => copy_program(connection, call),
+        false => call,
+    };
     let roots = "SELECT program FROM control_programs ORDER BY id DESC LIMIT 1";
     add_child(connection, number(connection, roots), again);
 }

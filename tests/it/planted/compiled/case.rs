@@ -2,12 +2,10 @@
 
 use super::super::pipelines::drawn::{self, cases};
 use super::super::places;
-use popliner::analysis::{Analysis, JudgedSplit, Layers, Request};
-use popliner::debug_info::DebugInfo;
+use popliner::analysis::{Analysis, Compilation, ContextsOf, JudgedSplit, Layers, Request};
 use popliner::memory::PipelineOptions;
-use popliner::model::{LayerOptions, LayerOrder, LayerSource, LayersByIpu, PositionName};
-use popliner::profile::CompiledProfile;
-use popliner::report::{self, Against, Detail, Fit, FitInputs, Provenance, Report};
+use popliner::model::{LayerOptions, LayerOrder, LayerSource, PositionName};
+use popliner::report::{Against, Fit, Report};
 use popliner::solve::Goal;
 use std::fmt;
 use synthesize::pipeline::{PipelineModel, PipelineTruth, ProfileForm};
@@ -15,34 +13,30 @@ use tempfile::TempDir;
 
 /// A model, and one of its pipelines.
 pub struct Case {
-    pub cuts: Vec<u32>,
     pub compiled: Compiled,
     /// The prediction for this pipeline.
     pub prediction: Report,
     name: String,
     drawn: drawn::Case,
-    positions: usize,
     model: PipelineModel,
     analysis: Analysis,
-    files: Files,
-}
-
-/// The folder of the files, and the contexts, which all compilations share.
-struct Files {
+    /// The folder of the files.
     folder: TempDir,
-    debug: DebugInfo,
 }
 
 /// A pipelined compilation, with the planted truth.
 pub struct Compiled {
-    pub profile: CompiledProfile,
+    pub read: Compilation,
     pub truth: PipelineTruth,
-    layers: LayersByIpu,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?} {:?}", self.name, self.cuts, self.drawn.options)
+        write!(
+            f,
+            "{} {:?} {:?}",
+            self.name, self.drawn.cuts, self.drawn.options
+        )
     }
 }
 
@@ -71,60 +65,52 @@ impl Case {
         let folder = TempDir::new().expect("a folder");
         let model = synthesize::write_with_pipeline(folder.path(), &model_drawn.options);
         let model = model.expect("both files");
-        let [profile, debug] = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
-        let analysis = Analysis::read(&profile, &debug).expect("an analysis");
+        let files = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
+        let analysis = Analysis::read(&files[0], &files[1]).expect("an analysis");
         let positions = layers(&analysis).placement.positions;
-        let (count, is_tensorflow) = (positions.len(), model_drawn.has("tensorflow"));
-        let mut cases = cases(seed, count, positions.out_is_first(), is_tensorflow);
+        let (out_is_first, is_tensorflow) =
+            (positions.out_is_first(), model_drawn.has("tensorflow"));
+        let mut cases = cases(seed, positions.len(), out_is_first, is_tensorflow);
         let drawn = cases.swap_remove(seed as usize / 4 % drawn::CASES);
         if drawn.cuts.is_empty() {
             return None;
         }
-        let files = Files {
-            folder,
-            debug: DebugInfo::read(&debug).expect("contexts"),
-        };
         Some(Self {
-            cuts: drawn.cuts.clone(),
-            compiled: files.compile(&model, &drawn.cuts, &drawn, &FORM),
+            compiled: compile(&folder, &model, &drawn.cuts, &drawn, FORM),
             // The limit is high, so that the prediction always fits.
             prediction: predict(&analysis, &drawn, vec![1 << 40]),
             name: format!("SEEDS={seed}..{}: {}", seed + 1, model_drawn.name()),
             drawn,
-            positions: count,
             model,
             analysis,
-            files,
+            folder,
         })
     }
 
     /// Returns this compilation, written in another form.
     pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
-        let form = ProfileForm {
-            planted: true,
-            ..form
-        };
-        self.files
-            .compile(&self.model, &self.cuts, &self.drawn, &form)
+        let planted = true;
+        let form = ProfileForm { planted, ..form };
+        compile(
+            &self.folder,
+            &self.model,
+            &self.drawn.cuts,
+            &self.drawn,
+            form,
+        )
     }
 
-    /// Returns the compilation with other cuts.
-    pub fn compiled_at(&self, cuts: &[u32]) -> Compiled {
-        self.files.compile(&self.model, cuts, &self.drawn, &FORM)
-    }
-
-    /// Returns the cuts with one of them moved by one position; `None` if there is no room.
-    pub fn other_cuts(&self) -> Option<Vec<u32>> {
-        let last = self.positions as u32 - 1;
-        let moved = |place: usize| {
-            let cut = self.cuts[place] + 1;
-            let next = self.cuts.get(place + 1).copied().unwrap_or(last + 1);
-            (cut < next && cut <= last).then_some((place, cut))
+    /// Returns the compilation with one of the cuts moved by one position; `None` if there is no room.
+    pub fn cut_elsewhere(&self) -> Option<Compiled> {
+        let last = layers(&self.analysis).placement.positions.len() as u32 - 1;
+        let mut cuts = self.drawn.cuts.clone();
+        let is_free = |&place: &usize| {
+            let next = cuts.get(place + 1).copied().unwrap_or(last + 1);
+            cuts[place] + 1 < next
         };
-        let (place, cut) = (0..self.cuts.len()).rev().find_map(moved)?;
-        let mut cuts = self.cuts.clone();
-        cuts[place] = cut;
-        Some(cuts)
+        let place = (0..cuts.len()).rev().find(is_free)?;
+        cuts[place] += 1;
+        Some(compile(&self.folder, &self.model, &cuts, &self.drawn, FORM))
     }
 
     /// Returns the prediction with these limits, one for each stage.
@@ -133,8 +119,8 @@ impl Case {
     }
 
     /// Compares the prediction with the compilation.
-    pub fn against(&self, prediction: &Report, fit: &Fit) -> Against {
-        Against::new(prediction, fit).expect("a comparison")
+    pub fn against(&self, fit: &Fit) -> Against {
+        Against::new(&self.prediction, fit).expect("a comparison")
     }
 
     /// Returns the fullest tile of a stage in the prediction.
@@ -184,48 +170,33 @@ fn predict(analysis: &Analysis, case: &drawn::Case, limits: Vec<u64>) -> Report 
     layers.split(&request).expect("a prediction")
 }
 
-impl Files {
-    fn compile(
-        &self,
-        model: &PipelineModel,
-        cuts: &[u32],
-        case: &drawn::Case,
-        form: &ProfileForm,
-    ) -> Compiled {
-        let path = self.folder.path().join("pipelined.pop");
-        let _ = std::fs::remove_file(&path);
-        let truth = model.write_profile(&path, cuts, &case.options, form);
-        let profile = CompiledProfile::read(&path, true).expect("a compilation");
-        let programs = profile.programs.as_ref().expect("programs");
-        let layers = LayersByIpu::find(programs, &self.debug, &layer_options(), profile.ipus);
-        Compiled {
-            truth: truth.expect("a profile"),
-            layers: layers.expect("layers"),
-            profile,
-        }
+/// Writes the compilation with these cuts, and reads it.
+fn compile(
+    folder: &TempDir,
+    model: &PipelineModel,
+    cuts: &[u32],
+    case: &drawn::Case,
+    form: ProfileForm,
+) -> Compiled {
+    let path = folder.path().join("pipelined.pop");
+    let _ = std::fs::remove_file(&path);
+    let truth = model.write_profile(&path, cuts, &case.options, &form);
+    let contexts = ContextsOf {
+        file: Some(folder.path().join("debug.cbor")),
+        is_named: true,
+        is_trusted: true,
+    };
+    let read = Compilation::read(&path, &contexts, &layer_options(), false);
+    Compiled {
+        truth: truth.expect("a profile"),
+        read: read.expect("a compilation"),
     }
 }
 
 impl Compiled {
     /// Returns whether the compilation fits.
     pub fn fit(&self) -> Fit {
-        let target = &self.profile.target;
-        let files = report::Files {
-            profile: "pipelined.pop".into(),
-            debug: None,
-            saved_model: false,
-        };
-        let report = Report::of_compilation(FitInputs {
-            profile: &self.profile,
-            layers: Some(&self.layers),
-            limits: vec![target.bytes_per_tile],
-            detail: Detail::Full,
-            provenance: Provenance {
-                memory_model: "recorded".to_owned(),
-                ..Provenance::new(target, &self.profile.made, files)
-            },
-            warnings: Vec::new(),
-        });
+        let report = self.read.fit(&Request::default()).expect("a report");
         report.fit.expect("whether it fits")
     }
 }

@@ -3,7 +3,7 @@
 use popliner::memory::Parts;
 use synthesize::pipeline::{Recompute, StageTruth};
 
-use super::super::places::distribution::{Distribution, print_worst};
+use super::super::places::distribution::Distribution;
 use super::super::places::drawn::Drawn;
 use super::drawn::Trained;
 use crate::support::each;
@@ -64,10 +64,10 @@ impl Errors {
         let all: Vec<Self> = all.into_iter().flatten().collect();
         for (title, of) in MEASURES {
             let mut errors = Distribution::default();
-            stages(&all).for_each(|(model, stage)| errors.add(&model.labels, of(stage)));
+            for (model, stage) in stages(&all) {
+                errors.add(&model.labels, of(stage), &model.name);
+            }
             errors.print(title);
-            let places = stages(&all).map(|(model, stage)| (of(stage), model.name.clone()));
-            print_worst(title, places);
         }
         all
     }

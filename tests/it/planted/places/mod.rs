@@ -19,7 +19,7 @@ use popliner::memory::MemoryModel;
 
 use crate::support::each;
 use crate::support::models::seeds;
-use distribution::{Distribution, print_worst};
+use distribution::Distribution;
 use drawn::Drawn;
 use operations::Wrong;
 use planted::{Planted, Read};
@@ -143,14 +143,15 @@ fn print(all: &[Errors]) {
     }
     let [mut under, mut over, mut loss, mut wrong] = [(); 4].map(|()| Distribution::default());
     for model in all {
-        let labels = &model.labels;
+        let (labels, name) = (&model.labels, &model.name);
         for range in &model.ranges {
-            under.add(labels, range.under);
-            over.add(labels, range.over);
+            under.add(labels, range.under, name);
+            over.add(labels, range.over, name);
         }
         let splits = model.splits.iter();
-        splits.for_each(|split| loss.add(labels, split.loss.unwrap_or(0.0)));
-        wrong.add(labels, model.wrong.iter().map(|wrong| wrong.share).sum());
+        splits.for_each(|split| loss.add(labels, split.loss.unwrap_or(0.0), name));
+        let elsewhere = model.wrong.iter().map(|wrong| wrong.share).sum();
+        wrong.add(labels, elsewhere, name);
     }
     under.print("under the truth on any tile, per cent of the fullest");
     over.print("over the truth on the fullest tile, per cent");
@@ -161,17 +162,13 @@ fn print(all: &[Errors]) {
     println!("\n{refused} questions refused though a split fits in truth");
     let other = all.iter().filter(|model| !model.has_places).count();
     println!("{other} models with other places than were planted");
-    print_worst(
-        "under",
-        all.iter().map(|model| (model.under(), model.name.clone())),
-    );
 }
 
 /// Checks that 95 % of all ranges are at most 5 % too high.
 fn assert_few_over(all: &[Errors]) {
     let mut over = Distribution::default();
     let ranges = all.iter().flat_map(|model| &model.ranges);
-    ranges.for_each(|range| over.add(&[], range.over));
+    ranges.for_each(|range| over.add(&[], range.over, ""));
     let over = over.per_mille("all", 950);
     assert!(over <= 0.05, "5 % of the ranges are more than {over} over");
 }
