@@ -183,7 +183,7 @@ fn check_idle(request: &Request, ends: &[usize]) -> Result<()> {
 mod tests {
     use super::*;
     use crate::analysis::named_layers::tests::orders;
-    use crate::model::Layering;
+    use crate::model::{Layering, PseudoLayers};
 
     /// Returns the names of the layers on each IPU, or the error.
     fn ipus(counts: &str, positions: &Positions) -> String {
@@ -247,7 +247,7 @@ mod tests {
     fn counts_are_of_layers_or_of_blocks() {
         let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];
         let layering = Layering::of(names.map(String::from).to_vec(), Vec::new());
-        let positions = Positions::full(&layering, false);
+        let positions = Positions::new(&layering, PseudoLayers::InAndOut);
         let whole = "In embeddings 0.attention 0.output | 1 pooler Out";
         assert_eq!(ipus("1,1", &positions), whole);
         assert_eq!(ipus("-1,-1", &positions), whole);

@@ -62,7 +62,9 @@ impl Analysis {
             placement.with_context(|| self.displayed())
         };
         let mut placement = place(&layering)?;
-        if let Some(free) = layering.without_tied_ends(&self.model, &placement.ties) {
+        let tied = placement.ties.iter().filter(|tie| !tie.is_untied);
+        let tied: Vec<&str> = tied.map(|tie| &*tie.weight).collect();
+        if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
             placement = place(&free)?;
             layering = free;
         }

@@ -164,9 +164,9 @@ pub(super) mod tests {
         let names = ["", "0", "1", "2", "3"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());
         [
-            Positions::full(&layering, false),
-            Positions::full(&layering, true),
-            Positions::classic(&layering),
+            Positions::new(&layering, PseudoLayers::InAndOut),
+            Positions::new(&layering, PseudoLayers::OutWithIn),
+            Positions::new(&layering, PseudoLayers::NoneFirst),
         ]
     }
 

@@ -1,7 +1,6 @@
 //! How much of the recorded memory the operations explain.
 
 use super::overhead::explained;
-use super::step_sums::StepSums;
 use super::{MemoryModel, Rules};
 use crate::model::{
     CodeKind, EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram,
@@ -37,14 +36,6 @@ pub struct CodeCategory {
     pub worst_difference: i64,
 }
 
-/// Which part of the prediction counts a variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CountedBy {
-    Layers,
-    Assigned,
-    Overhead,
-}
-
 /// How the model explains the bytes of the fullest tile at its peak step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CoverageFacts")]
@@ -67,15 +58,6 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// The field that counts the bytes of a variable with these users.
-    fn part(&mut self, users: Option<CountedBy>) -> Option<&mut u64> {
-        match users? {
-            CountedBy::Layers => Some(&mut self.layers),
-            CountedBy::Assigned => Some(&mut self.assigned),
-            CountedBy::Overhead => Some(&mut self.overhead),
-        }
-    }
-
     /// Sets `rest`, the recorded bytes that nothing explains.
     fn with_rest(self) -> Self {
         let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
@@ -162,7 +144,7 @@ impl MemoryModel<'_> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
         let totals = recorded.map(|(tile, recorded)| (recorded.total, Reverse(tile)));
         let (recorded, Reverse(tile)) = totals.max()?;
-        let step = self.fullest_step(tile);
+        let (_, step) = self.model.peak_on(tile);
         let mut coverage = Coverage {
             tile,
             recorded,
@@ -176,9 +158,8 @@ impl MemoryModel<'_> {
         }
         for item in self.uses.on_tile(tile) {
             let is_live = self.model.classes.is_live(item.class, step);
-            let part = coverage.part(self.users(item.set));
-            if let Some(part) = part.filter(|_| is_live) {
-                *part += u64::from(item.bytes);
+            if let Some(part) = self.part_of(item.set).filter(|_| is_live) {
+                *part(&mut coverage) += u64::from(item.bytes);
             }
             if is_live && self.placement.by_touch[item.set as usize] {
                 coverage.by_touch += u64::from(item.bytes);
@@ -205,9 +186,8 @@ impl MemoryModel<'_> {
             let category = code.map_or(&*variable.category, |names| names[0]);
             let coverage = by_category.entry(category.to_string()).or_default();
             coverage.recorded += u64::from(variable.bytes);
-            let part = coverage.part(self.users(variable.set));
-            if let Some(part) = part.filter(|_| code.is_none()) {
-                *part += u64::from(variable.bytes);
+            if let Some(part) = self.part_of(variable.set).filter(|_| code.is_none()) {
+                *part(coverage) += u64::from(variable.bytes);
             }
         }
         by_category.retain(|_, coverage| *coverage != Coverage::default());
@@ -216,13 +196,14 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Which part counts the variables of this use set; `None` if none does.
-    fn users(&self, set: u32) -> Option<CountedBy> {
-        let is_counted = self.counted(set) != NOWHERE;
+    /// The field that counts the variables of this use set; `None` if none does.
+    fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
+        let counted = self.counted(set);
         match self.rules {
-            Rules::Full if self.counted(set) == EVERYWHERE => Some(CountedBy::Overhead),
-            _ if self.placement.named_sets[set as usize] => Some(CountedBy::Layers),
-            _ => is_counted.then_some(CountedBy::Assigned),
+            Rules::Full if counted == EVERYWHERE => Some(|coverage| &mut coverage.overhead),
+            _ if self.placement.named_sets[set as usize] => Some(|coverage| &mut coverage.layers),
+            _ if counted != NOWHERE => Some(|coverage| &mut coverage.assigned),
+            _ => None,
         }
     }
 
@@ -246,19 +227,6 @@ impl MemoryModel<'_> {
             overhead: self.overhead.code(index)[kind] + (all[kind] - placed[kind]),
             ..Coverage::default()
         })
-    }
-
-    /// The first step at which the live variables of a tile take the most bytes.
-    fn fullest_step(&self, tile: u32) -> u32 {
-        let mut liveness = StepSums::new(0..self.model.steps());
-        for item in self.model.variables.on_tile(tile) {
-            let bytes = [item.bytes.into()];
-            liveness.add(bytes, self.model.classes.ranges(item.class));
-        }
-        let most = liveness
-            .points()
-            .map(|(step, bytes)| (bytes, Reverse(step)));
-        most.max().map_or(0, |(_, Reverse(step))| step)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::pipeline::PHASES;
 use super::stage::meets;
-use super::step_sums::StepSums;
+use super::steps::StepSums;
 use super::{MemoryModel, Parts, Rules, StageMemory};
 use crate::model::{EVERYWHERE, PlaceSet};
 use rayon::prelude::*;
@@ -62,9 +62,7 @@ impl MemoryModel<'_> {
             let window = (*window)?;
             let (range, memory, tile) = &stages[stage as usize];
             let fixed = self.fixed(range, memory);
-            let fixed_here = fixed[*tile as usize];
-            let mut all_tiles = CurveSums::new(window);
-            let mut on_tile = CurveSums::new(window);
+            let [mut all_tiles, mut on_tile] = [(); 2].map(|()| CurveSums::new(window));
             for (phase, steps) in self.phases.iter().enumerate() {
                 let steps = Some(&[(steps.start, steps.end)][..]);
                 let in_phase = |tile: &[u64; PHASES]| tile[phase];
@@ -72,23 +70,22 @@ impl MemoryModel<'_> {
                 let of_tile = memory.transfers.get(*tile as usize);
                 on_tile.add(steps, of_tile.map_or(0, in_phase));
             }
-            for (number, variable) in (0u32..).zip(self.uses.all()) {
+            let add = |sums: &mut CurveSums, number, bytes| {
                 self.each_life(number, |counted, live| {
                     if counts(stage, counted) {
-                        all_tiles.add(live, variable.bytes);
+                        sums.add(live, bytes);
                     }
                 });
+            };
+            for (number, variable) in (0u32..).zip(self.uses.all()) {
+                add(&mut all_tiles, number, variable.bytes);
             }
             for (number, bytes) in self.uses.numbered_on_tile(*tile) {
-                self.each_life(number, |counted, live| {
-                    if counts(stage, counted) {
-                        on_tile.add(live, bytes);
-                    }
-                });
+                add(&mut on_tile, number, bytes);
             }
             Some(LiveCurves {
                 all_tiles: all_tiles.curve(window, fixed.iter().sum()),
-                on_tile: on_tile.curve(window, fixed_here),
+                on_tile: on_tile.curve(window, fixed[*tile as usize]),
             })
         };
         let numbered: Vec<_> = (0u32..).zip(&windows).collect();
@@ -108,8 +105,7 @@ impl MemoryModel<'_> {
         };
         let classes = &self.model.classes;
         let live = |class| (!classes.is_always_live(class)).then(|| classes.ranges(class));
-        let mut all_tiles = CurveSums::new(window);
-        let mut on_tile = CurveSums::new(window);
+        let [mut all_tiles, mut on_tile] = [(); 2].map(|()| CurveSums::new(window));
         for variable in variables.uses() {
             all_tiles.add(live(variable.class), variable.bytes);
         }
@@ -158,7 +154,7 @@ impl MemoryModel<'_> {
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let tiles = code.zip(&memory.tiles);
-        let of_pipeline = |tile: &Parts| tile.of_pipeline() - tile.waiting - tile.passing;
+        let of_pipeline = |tile: &Parts| tile.stash + tile.accumulators + tile.state;
         let fixed = |(code, tile): (Parts, &Parts)| code.total() + tile.gaps + of_pipeline(tile);
         tiles.map(fixed).collect()
     }

@@ -6,7 +6,6 @@
 //! ([`MemoryModel::between`]). [`MemoryModel::in_pipeline`] adds what stages of a [`Pipeline`]
 //! keep, which grows with the number of stages after them.
 
-mod advice;
 mod breakdown;
 mod code;
 mod costs;
@@ -14,30 +13,28 @@ mod coverage;
 mod curve;
 mod lanes;
 mod layer_spans;
+mod live_steps;
 mod micro_batch;
 mod neighbours;
-mod one_stage;
 mod overhead;
 mod pipeline;
+mod ranges;
 mod stage;
-mod step_sums;
-mod sweep;
+mod steps;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod traffic;
 mod update;
-mod uses;
 
 pub use crate::model::Rules;
-pub use advice::Reducible;
+pub use breakdown::Reducible;
 pub use costs::RangeCosts;
 pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use layer_spans::LayerSpan;
 pub use micro_batch::MicroBatchScale;
-pub(crate) use one_stage::of_one_stage;
 pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace,
@@ -45,15 +42,13 @@ pub use pipeline::{
 pub use stage::{Parts, StageMemory, UpdateOnTile};
 pub use traffic::LayerTraffic;
 
-use crate::model::{
-    EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces,
-};
+use crate::model::{Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use code::CodeItem;
+use live_steps::CountedUses;
 use pipeline::{Flows, PHASES};
 use std::ops::Range;
 use std::sync::Arc;
 use update::UpdatePhase;
-use uses::CountedUses;
 
 /// A model with the places of its operations, ready to compute the memory of stages.
 #[derive(Debug, Clone)]
@@ -127,10 +122,8 @@ impl<'a> MemoryModel<'a> {
             placed.flows = None;
             return Ok(placed);
         }
-        let flows = match placed.flows.take() {
-            Some(flows) => flows,
-            None => Flows::new((model, placement), pipeline, self.end_of_passes())?,
-        };
+        let new = || Flows::new((model, placement), pipeline, self.end_of_passes());
+        let flows = placed.flows.take().unwrap_or_else(new);
         let flows = flows.in_pipeline(pipeline, (model, placement), &mut placed.sets)?;
         placed.flows = Some(flows);
         Ok(placed)
@@ -187,38 +180,6 @@ impl<'a> MemoryModel<'a> {
             Rules::Full => self.all_steps(),
             Rules::Classic => self.windows[layer].filter(|_| layer != NO_LAYER as usize),
         }
-    }
-
-    /// Calls `visit` for each part of the life of a use's variables: with the places whose stages
-    /// count them, with a position that these stages must have too (if any), and with the half-open
-    /// step ranges at which they are live there (`None` for all steps).
-    #[inline]
-    fn each_life<'b>(
-        &'b self,
-        number: u32,
-        mut visit: impl FnMut((PlaceSet, Option<u32>), Option<&'b [(u32, u32)]>),
-    ) {
-        if self.is_away(number) {
-            return;
-        }
-        let counted = self.uses.known(number).counted;
-        let flows = self.flows.as_ref();
-        let Some(parts) = flows.and_then(|flows| flows.lives(number)) else {
-            return visit((counted, None), self.live_ranges(number));
-        };
-        for part in parts.iter().filter(|part| !part.steps.is_empty()) {
-            let counted = part.places.unwrap_or(counted);
-            let with = part.with.filter(|_| counted != EVERYWHERE);
-            visit((counted, with), Some(&part.steps));
-        }
-    }
-
-    /// Half-open step ranges at which the variables of a use are live in the profile; `None` for
-    /// every step.
-    #[inline]
-    fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
-        let known = self.uses.known(number);
-        known.life.ranges(&self.model.classes, known.class)
     }
 
     fn all_steps(&self) -> Option<(u32, u32)> {

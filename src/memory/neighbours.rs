@@ -6,7 +6,7 @@
 
 use super::MemoryModel;
 use super::lanes::{self, LANES};
-use crate::model::{TileUse, VariableGroups};
+use crate::model::TileUse;
 use std::ops::Range;
 
 /// Number of neighbouring tiles that a thread takes at once, of `tiles` in all: each thread must be
@@ -50,13 +50,6 @@ impl<const N: usize> NeighbourUses<N> {
         let tiles = || tiles.clone().map(|tile| memory.uses.lists(tile));
         self.append(tiles().map(|[data, _]| data));
         self.append(tiles().map(|[_, code]| code));
-    }
-
-    /// Gathers the uses of `data` on `tiles`, without code.
-    pub(super) fn gather_data(&mut self, data: &VariableGroups, tiles: Range<u32>) {
-        self.numbers.clear();
-        self.bytes.clear();
-        self.append(tiles.map(|tile| (0, data.uses_on_tile(tile))));
     }
 
     /// Appends one list of uses per lane. All lists have the same first number, from which their

@@ -120,11 +120,6 @@ impl Overhead {
         self.fragmentation[tile].share(bytes)
     }
 
-    /// Maximum bytes, without fragmentation, of a stage that takes `total` bytes on `tile` with it.
-    pub(super) fn without_fragmentation(&self, tile: usize, total: u64) -> u64 {
-        self.fragmentation[tile].without(total)
-    }
-
     /// By lane, the bytes of code that a stage needs on each of `tiles` when its operations explain
     /// `code` by kind: that, and code that no operation explains.
     pub(super) fn code_on<const N: usize>(
@@ -141,7 +136,8 @@ impl Overhead {
         needed
     }
 
-    /// By lane, [`Overhead::without_fragmentation`] on each of `tiles`.
+    /// By lane, maximum bytes, without fragmentation, of a stage that takes a total on each of `tiles`
+    /// with it.
     pub(super) fn without_fragmentation_on<const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -149,7 +145,7 @@ impl Overhead {
     ) -> [u64; N] {
         let mut without = *totals;
         for (without, tile) in without.iter_mut().zip(tiles) {
-            *without = self.without_fragmentation(tile as usize, *without);
+            *without = self.fragmentation[tile as usize].without(*without);
         }
         without
     }

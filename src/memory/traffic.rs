@@ -2,9 +2,8 @@
 
 use super::MemoryModel;
 use super::pipeline::Flows;
-use crate::model::{Framework, PlaceSet, TooManyPlaces};
+use crate::model::{Framework, PlaceSet};
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 
 /// Bytes shared between layers. Rows and columns are positions of the layer
 /// order, the pseudo-layer included.
@@ -41,15 +40,11 @@ impl MemoryModel<'_> {
     /// By boundary of the layer order: bytes that a pipeline with a cut there sends over it in the
     /// forward pass, and in the backward pass. If Out is on the first IPU, one more boundary lies
     /// between the last position and Out.
-    ///
-    /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
-    pub fn cut_bytes_by_pass(&self) -> Result<Vec<[u64; 2]>, TooManyPlaces> {
-        let known = self.flows.as_ref().map(Cow::Borrowed);
+    pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let at = (self.model, self.placement);
-        let new = || Flows::new(at, self.pipeline, self.end_of_passes()).map(Cow::Owned);
-        let flows = known.map_or_else(new, Ok)?;
-        let mut changes = vec![[0i128; 2]; flows.places()];
+        let new = || Flows::new(at, self.pipeline, self.end_of_passes());
+        let flows = self.flows.clone().unwrap_or_else(new);
+        let mut changes = vec![[0i128; 2]; flows.places as usize];
         for (number, variable) in (0u32..).zip(self.uses.data().uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {
                 changes[first as usize][pass] += i128::from(variable.bytes);
@@ -62,7 +57,7 @@ impl MemoryModel<'_> {
             sent = [sent[0] + changes[0], sent[1] + changes[1]];
             sent.map(|bytes| bytes as u64)
         };
-        Ok(changes.into_iter().map(at_cut).collect())
+        changes.into_iter().map(at_cut).collect()
     }
 
     /// The framework that the model was written in.
@@ -122,32 +117,26 @@ impl LayerTraffic {
     /// Bytes of the variables that both the row's and the column's layer use; on the diagonal, of
     /// all variables that the layer uses.
     pub fn affinity(&self) -> Matrix {
-        let mut matrix = vec![vec![0; self.layers]; self.layers];
-        for shared in &self.shared {
-            for &row in &shared.layers {
-                for &column in &shared.layers {
-                    matrix[row as usize][column as usize] += shared.bytes;
-                }
-            }
-        }
-        matrix
+        self.matrix(|shared| pairs(&shared.layers, &shared.layers))
     }
 
     /// Bytes of the variables with a live range that begins in the row's layer and ends in the
     /// column's.
     pub fn communication(&self) -> Matrix {
-        let mut matrix = vec![vec![0; self.layers]; self.layers];
-        let mut flows = Vec::new();
-        for shared in &self.shared {
-            flows.clear();
-            for &range in &shared.ranges {
-                let (from, to) = self.ends(shared, range);
-                let pairs = from.iter().flat_map(|&a| to.iter().map(move |&b| (a, b)));
-                flows.extend(pairs);
-            }
+        self.matrix(|shared| {
+            let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
+            let mut flows: Vec<_> = ends.flat_map(|(from, to)| pairs(&from, &to)).collect();
             flows.sort_unstable();
             flows.dedup();
-            for &(row, column) in &flows {
+            flows
+        })
+    }
+
+    /// By row and column, the bytes of the variables that flow between them.
+    fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
+        let mut matrix = vec![vec![0; self.layers]; self.layers];
+        for shared in &self.shared {
+            for (row, column) in flows(shared) {
                 matrix[row as usize][column as usize] += shared.bytes;
             }
         }
@@ -187,12 +176,11 @@ impl LayerTraffic {
     /// The layers in whose window this live range begins, and the layers in whose window it ends.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
-            let layers = shared.layers.iter().copied();
-            layers
-                .filter(|&layer| {
-                    self.windows[layer as usize].is_some_and(|(first, last)| test(first, last))
-                })
-                .collect()
+            let is_met = |&layer: &u32| {
+                let window = self.windows[layer as usize];
+                window.is_some_and(|(first, last)| test(first, last))
+            };
+            shared.layers.iter().copied().filter(is_met).collect()
         };
         let from = with(&|first, last| first <= start && start <= last);
         let to = with(&|first, last| first < end && end <= last + 1);
@@ -208,4 +196,10 @@ impl LayerTraffic {
         let highest = (*from.last()?).max(*to.last()?);
         Some((lowest, highest))
     }
+}
+
+/// All pairs of one of `rows` and one of `columns`.
+fn pairs(rows: &[u32], columns: &[u32]) -> Vec<(u32, u32)> {
+    let of_row = |&row: &u32| columns.iter().map(move |&column| (row, column));
+    rows.iter().flat_map(of_row).collect()
 }

@@ -1,28 +1,70 @@
 //! Builds a model from a profile and its contexts.
 
-use super::code;
-use super::contents::{Model, Operation, OperationGroup};
+use super::code::{self, OperationGroup};
+use super::contents::Model;
 use super::cycles;
 use super::error::ModelError;
 use super::flow::FlowUses;
-use super::labels::TensorKind;
-use super::memory_peak::MemoryPeak;
-use super::named::Named;
+use super::names;
 use super::nearly_always_live;
-use super::operations::{self, UnnamedOperations};
+use super::operations::{self, Operation, OperationContexts, UnnamedOperations};
 use super::passes;
 use super::profile_lookup::ProfileLookup;
+use super::recording::{self, Label, Recording, TensorKind};
 use super::refine;
 use super::use_set_index::UseSetIndex;
 use super::use_sets::{self, Users};
-use super::variables;
-use super::walk::CallSites;
+use super::variables::{self, MemoryPeak};
+use super::walk::{CallSites, Path};
 use super::windows::{StepIndex, StepPrograms};
 use crate::debug_info::DebugInfo;
 use crate::message::Warning;
 use crate::profile::{Profile, Programs};
 use crate::witnesses::of_profile;
+use rustc_hash::FxHashSet;
 use std::borrow::Borrow;
+
+/// The operations with their names. Later stages need nothing else of the contexts.
+struct Named {
+    found: UnnamedOperations,
+    steps: StepIndex,
+    /// In the order of `found`.
+    operations: Vec<Operation>,
+    /// The call paths whose contexts say which operations the outlined ones replace.
+    with_pairs: FxHashSet<Path>,
+    /// The index of the first step of the backward pass; `None` for inference.
+    backward_start: Option<u32>,
+    /// By label of the profile.
+    labels: Vec<Label>,
+    recording: Recording,
+    /// Warning if the two witnesses of the backward pass disagree.
+    disagreement: Option<Warning>,
+}
+
+impl Named {
+    fn new(profile: &Profile, debug_info: &DebugInfo) -> Result<Self, ModelError> {
+        let programs = &profile.programs;
+        let found = operations::find(programs, OperationContexts::new(debug_info))?;
+        let (mut operations, with_pairs) = names::name_all(&found, programs, debug_info)?;
+        let steps = StepIndex::new(programs, &profile.steps);
+        for (operation, window) in operations.iter_mut().zip(steps.windows(&found)) {
+            operation.window = window;
+        }
+        let backward_start = passes::find(&mut operations);
+        let labels = profile.variables.labels.iter();
+        let labels: Vec<Label> = labels.map(|label| Label::new(label, debug_info)).collect();
+        Ok(Self {
+            recording: Recording::new(debug_info, &found, &operations, &labels),
+            disagreement: recording::disagreement(debug_info, &found, &operations),
+            found,
+            steps,
+            operations,
+            with_pairs,
+            backward_start,
+            labels,
+        })
+    }
+}
 
 impl Model {
     /// Builds the model of a profile and its debug contexts. With `with_memory_peak`, the memory
@@ -61,10 +103,12 @@ impl Model {
         } = named;
         let (operation_groups, (set_of, use_sets), index, cluster_of) =
             Self::groups(&profile, &found, &operations, &steps)?;
-        let sites = CallSites::new(&profile, &found);
         let has_pairs = |path| named.with_pairs.contains(&path);
-        let calls = sites.unnamed(&found, has_pairs, &mut operations);
-        let sets = (use_sets.len(), &sites.outermost()[..]);
+        let sites = CallSites::new(&profile.programs, &found.walk.paths, has_pairs);
+        for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
+            operation.call = sites.call_of[unnamed.path as usize];
+        }
+        let sets = (use_sets.len(), &sites.outermost[..]);
         let flow_uses = FlowUses::new(&profile, &found, &steps, &index, sets)?;
         let contradictions = of_profile(&profile, &set_of);
         profile.forget_users();
@@ -111,7 +155,7 @@ impl Model {
             recorded_code: collected.recorded_code,
             use_sets,
             labels: named.labels,
-            calls,
+            calls: sites.functions,
             flow,
             vertex_code: vertex_types.map(|vertex_type| vertex_type.code).collect(),
             programs,

@@ -121,6 +121,35 @@ impl GroupCode {
     }
 }
 
+/// Code and state of the operations of one uid (docs/model.md, "Operations"), defined by the first
+/// of them in the walk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationGroup {
+    /// The id of the operation context.
+    pub uid: u64,
+    /// Window of its first operation: first and last step, both inclusive.
+    pub window: Option<(u32, u32)>,
+    /// Code and vertex state by tile.
+    pub code: GroupCode,
+    /// The steps at which the group copies from or to the host, ascending.
+    pub host_copies: Vec<u32>,
+    /// Programs of the group by the use sets of their variables; empty if all programs use the
+    /// same.
+    pub clusters: Vec<ProgramCluster>,
+}
+
+impl OperationGroup {
+    /// Does it copy from or to the host and compute nothing?
+    pub fn only_streams(&self) -> bool {
+        !self.host_copies.is_empty() && !self.computes()
+    }
+
+    /// Does it run vertices, rather than only move data?
+    pub fn computes(&self) -> bool {
+        !self.code.vertex_types.is_empty()
+    }
+}
+
 /// Number of operation groups whose code is summed up in parallel before the budget is checked:
 /// with more, the sums of one round could exceed the budget by far.
 const AT_ONCE: usize = 16;

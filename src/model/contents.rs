@@ -1,18 +1,17 @@
-//! The parts of a [`Model`]: operations, groups of operations, and the variables that they use.
+//! What a [`Model`] has: operations, groups of operations, and the variables that they use.
 
-use super::code::{GroupCode, ProgramCluster};
+use super::code::OperationGroup;
 use super::cycles::OperationCycles;
 use super::flow::Flow;
-use super::labels::{Label, TensorKind};
-use super::memory_peak::MemoryPeak;
-use super::operations::OwnedProgram;
-use super::passes::Pass;
-use super::recording::Recording;
+use super::operations::{Operation, OwnedProgram};
+use super::recording::{Label, Recording, TensorKind};
 use super::use_sets::UseSets;
 use super::variable_groups::VariableGroups;
+use super::variables::{self, MemoryPeak};
 use crate::message::Warning;
 use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Recorded, Target, TileBytes};
 use crate::witnesses::Contradiction;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// A model as it was compiled: operations and the cost of each.
@@ -74,64 +73,13 @@ pub struct Model {
     pub contradictions: Vec<Contradiction>,
 }
 
-/// An operation of the model at one place in the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Operation {
-    /// Group of the operation, as a position in [`Model::operation_groups`].
-    pub group: u32,
-    /// Full name of the operation (docs/model.md, "Contexts and names").
-    pub name: Box<str>,
-    /// The inputs of its operation context, joined by `/`, every `.` read as `/`.
-    pub inputs: Box<str>,
-    /// Does the operation only make a tensor? Such an operation never has a layer.
-    pub is_tensor: bool,
-    /// Did the compiler create the operation, so that no context says its purpose (docs/model.md,
-    /// "Contexts and names")?
-    pub is_anonymous: bool,
-    /// Is the operation part of the backward pass (docs/model.md, "Passes")?
-    pub is_backward: bool,
-    /// Does the operation update weights? By its name or, if no operation has such a name, by what
-    /// it does.
-    pub is_update: bool,
-    /// The pass of the operation.
-    pub pass: Pass,
-    /// Is the operation in the body of a function?
-    pub is_nested: bool,
-    /// Index of its first and last step, both inclusive; `None` if no step runs it. A body that is
-    /// listed under another call only has the steps there.
-    pub window: Option<(u32, u32)>,
-    /// The call that the operation is part of, as a position in [`Model::calls`], or
-    /// [`NO_CALL`](super::NO_CALL).
-    pub call: u32,
-}
-
-/// Code and state of the operations of one uid (docs/model.md, "Operations"), defined by the first
-/// of them in the walk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OperationGroup {
-    /// The id of the operation context.
-    pub uid: u64,
-    /// Window of its first operation: first and last step, both inclusive.
-    pub window: Option<(u32, u32)>,
-    /// Code and vertex state by tile.
-    pub code: GroupCode,
-    /// The steps at which the group copies from or to the host, ascending.
-    pub host_copies: Vec<u32>,
-    /// Programs of the group by the use sets of their variables; empty if all programs use the
-    /// same.
-    pub clusters: Vec<ProgramCluster>,
-}
-
-impl OperationGroup {
-    /// Does it copy from or to the host and compute nothing?
-    pub fn only_streams(&self) -> bool {
-        !self.host_copies.is_empty() && !self.computes()
-    }
-
-    /// Does it run vertices, rather than only move data?
-    pub fn computes(&self) -> bool {
-        !self.code.vertex_types.is_empty()
-    }
+/// Bytes of the variables of one use set, over all tiles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SetBytes {
+    pub(crate) all: u64,
+    /// Bytes of parameters: live on the first and on the last step, or a variable of the framework
+    /// by its context (docs/model.md, "Variables").
+    pub(crate) parameters: u64,
 }
 
 impl Model {
@@ -180,6 +128,38 @@ impl Model {
             of_set[set as usize] = of_set[smaller as usize] && is_wanted(group as usize);
         }
         of_set
+    }
+
+    /// By use set: the bytes of its variables.
+    pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {
+        let mut sums = vec![SetBytes::default(); self.use_sets.len()];
+        for item in self.variables.uses() {
+            let sum = &mut sums[item.set as usize];
+            sum.all += item.bytes;
+            let is_weight = self.label_of(item.set).kind == TensorKind::Variable;
+            if is_weight || self.classes.lasts(item.class) {
+                sum.parameters += item.bytes;
+            }
+        }
+        sums
+    }
+
+    /// The highest sum of live bytes of variables that hold data on a tile, and the first step that
+    /// has it.
+    pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
+        variables::peak(self.variables.on_tile(tile), &self.classes)
+    }
+
+    /// By tile: bytes of all code, and of the live variables at the tile's fullest step. Depends
+    /// neither on layers nor on options.
+    pub(crate) fn bytes_in_one_stage(&self) -> Vec<u64> {
+        let tiles = self.target.num_tiles.min(self.variables.tiles());
+        let tiles = (0..tiles).into_par_iter();
+        let mut taken: Vec<u64> = tiles.map(|tile| self.peak_on(tile).0).collect();
+        for bytes in &self.recorded_code {
+            bytes.change(&mut taken, u64::saturating_add);
+        }
+        taken
     }
 
     /// Number of liveness steps of the program.

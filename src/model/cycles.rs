@@ -119,20 +119,19 @@ pub(super) fn of_operations(
     cluster_of: &[u32],
     backward: Option<(&StepIndex, u32)>,
 ) -> Result<Option<OperationCycles>, Warning> {
-    let executed = cycles.executed.as_ref();
-    let executed = executed.filter(|executed| has_any(programs, &executed.by_program));
-    let estimated = cycles.estimated.as_deref();
-    let estimated = estimated.filter(|estimated| has_any(programs, estimated));
-    if executed.is_none() && estimated.is_none() {
-        return Ok(None);
-    }
-    let executions = found.walk.executions(programs, &cycles.repeats);
-    let later = LaterSteps::new(found, backward);
-    let visits = (found, &executions[..], &later);
-    let sums = match (executed, estimated) {
-        (Some(executed), _) => share_out(programs, executed, cluster_of, visits),
-        (None, Some(estimated)) => add_up(programs, estimated, cluster_of, visits),
-        (None, None) => return Ok(None),
+    let visits = || Visits {
+        programs,
+        found,
+        executions: found.walk.executions(programs, &cycles.repeats),
+        cluster_of,
+        later: LaterSteps::new(found, backward),
+    };
+    let sums = match (&cycles.executed, &cycles.estimated) {
+        (Some(executed), _) if has_any(programs, &executed.by_program) => {
+            share_out(&visits(), executed)
+        }
+        (_, Some(estimated)) if has_any(programs, estimated) => add_up(&visits(), estimated),
+        _ => return Ok(None),
     };
     match sums.total > u128::from(limits::CYCLES) {
         true => Err(too_many(sums.all.source)),
@@ -218,46 +217,32 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
 }
 
 /// Estimates are of one execution.
-fn add_up(
-    programs: &Programs,
-    estimated: &[u64],
-    cluster_of: &[u32],
-    (found, executions, later): Visits<'_>,
-) -> Sums {
-    let mut sums = Sums::none(CycleSource::Estimated, found);
-    for (visit, &(path, program)) in found.walk.visits.iter().enumerate() {
-        if let Some(work) = work(programs, program as usize) {
-            let of_visit = u128::from(estimated[program as usize]) * u128::from(executions[visit]);
-            let Ok(cycles) = u64::try_from(of_visit) else {
-                sums.total = of_visit;
-                return sums;
-            };
-            let later = later.part((path, program), cycles);
-            let by = (found.operation_of[visit], cluster_of[program as usize]);
-            sums.add(by, work, cycles, later);
-        }
+fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> Sums {
+    let mut sums = Sums::none(CycleSource::Estimated, visits.found);
+    for (program, work, visit) in visits.all() {
+        let of_visit = u128::from(estimated[program]) * u128::from(visits.executions[visit]);
+        let Ok(cycles) = u64::try_from(of_visit) else {
+            sums.total = of_visit;
+            return sums;
+        };
+        sums.add_visit(visits, (visit, work), cycles);
     }
     sums
 }
 
 /// Executed cycles are of all executions: each visit of a program gets its part, and all visits
 /// together get all cycles.
-fn share_out(
-    programs: &Programs,
-    executed: &Executed,
-    cluster_of: &[u32],
-    (found, executions, later): Visits<'_>,
-) -> Sums {
+fn share_out(visits: &Visits<'_>, executed: &Executed) -> Sums {
     let runs = executed.runs;
-    let mut sums = Sums::none(CycleSource::Executed { runs }, found);
+    let mut sums = Sums::none(CycleSource::Executed { runs }, visits.found);
     sums.all.other = executed.without_program;
     sums.total = u128::from(executed.without_program);
-    let mut all = vec![0u128; programs.all.len()];
-    for (&(_, program), &count) in found.walk.visits.iter().zip(executions) {
-        all[program as usize] += u128::from(count);
+    let mut all = vec![0u128; visits.programs.all.len()];
+    for (program, _, visit) in visits.all() {
+        all[program] += u128::from(visits.executions[visit]);
     }
     for (program, &cycles) in executed.by_program.iter().enumerate() {
-        match work(programs, program) {
+        match work(visits.programs, program) {
             None => {
                 sums.total += u128::from(cycles);
                 sums.all.other = sums.all.other.saturating_add(cycles);
@@ -268,26 +253,39 @@ fn share_out(
             Some(_) => {}
         }
     }
-    let mut before = vec![0u128; programs.all.len()];
-    for (visit, &(path, program)) in found.walk.visits.iter().enumerate() {
-        let program = program as usize;
-        if let Some(work) = work(programs, program).filter(|_| all[program] > 0) {
-            let from = before[program];
-            let to = from + u128::from(executions[visit]);
-            before[program] = to;
-            let cycles = u128::from(executed.by_program[program]);
-            let part = cycles * to / all[program] - cycles * from / all[program];
-            let part = part as u64;
-            let later = later.part((path, program as u32), part);
-            let by = (found.operation_of[visit], cluster_of[program]);
-            sums.add(by, work, part, later);
-        }
+    let mut before = vec![0u128; all.len()];
+    for (program, work, visit) in visits.all().filter(|&(program, ..)| all[program] > 0) {
+        let from = before[program];
+        let to = from + u128::from(visits.executions[visit]);
+        before[program] = to;
+        let cycles = u128::from(executed.by_program[program]);
+        let part = cycles * to / all[program] - cycles * from / all[program];
+        sums.add_visit(visits, (visit, work), part as u64);
     }
     sums
 }
 
-/// The visits of the walk, with how often each runs, and the steps of the backward pass.
-type Visits<'a> = (&'a UnnamedOperations, &'a [u64], &'a LaterSteps<'a>);
+/// The visits of the walk.
+struct Visits<'a> {
+    programs: &'a Programs,
+    found: &'a UnnamedOperations,
+    /// By visit: how often it runs.
+    executions: Vec<u64>,
+    /// By program: its cluster.
+    cluster_of: &'a [u32],
+    later: LaterSteps<'a>,
+}
+
+impl Visits<'_> {
+    /// All visits whose work counts: the program, its work and the number of the visit.
+    fn all(&self) -> impl Iterator<Item = (usize, Work, usize)> {
+        let visits = self.found.walk.visits.iter().enumerate();
+        visits.filter_map(|(visit, &(_, program))| {
+            let program = program as usize;
+            Some((program, work(self.programs, program)?, visit))
+        })
+    }
+}
 
 /// Cycles while they are summed up.
 struct Sums {
@@ -312,6 +310,19 @@ impl Sums {
             numbers: FxHashMap::default(),
             total: 0,
         }
+    }
+
+    /// Adds the cycles of a visit.
+    fn add_visit(&mut self, visits: &Visits<'_>, (visit, work): (usize, Work), cycles: u64) {
+        let (path, program) = visits.found.walk.visits[visit];
+        let later = visits.later.part((path, program), cycles);
+        let cluster = visits.cluster_of[program as usize];
+        self.add(
+            (visits.found.operation_of[visit], cluster),
+            work,
+            cycles,
+            later,
+        );
     }
 
     fn add(&mut self, by: (u32, u32), work: Work, cycles: u64, later: u64) {

@@ -53,7 +53,7 @@ impl PassCycles {
         })
     }
 
-    fn from_running_sums([forward, backward, recomputed, update]: [u64; 4]) -> Self {
+    fn from_running_sums([forward, backward, recomputed, update, _]: Sums) -> Self {
         Self {
             forward,
             backward: backward - forward,
@@ -99,10 +99,15 @@ impl Model {
             CycleSource::Executed { runs } => runs.max(1),
             CycleSource::Estimated => 1,
         };
-        let mut sums = LayerSums::new(placement.positions.len());
+        let mut sums = LayerSums {
+            by_layer: vec![Sums::default(); placement.positions.len()],
+            out: Sums::default(),
+            unplaced: Sums::default(),
+        };
         let end = self.end_of_passes(cycles, placement);
         for (operation, &all) in cycles.by_operation.iter().enumerate() {
-            let is_after = self.starts_after(operation, end);
+            let window = self.operations[operation].window.zip(end);
+            let is_after = window.is_some_and(|((start, _), end)| start > end);
             let is_own = placement.operations[operation].reason.is_own();
             let pass = match self.operations[operation].pass {
                 // It works on all gradients, before the weights are updated.
@@ -111,7 +116,8 @@ impl Model {
             };
             let of = |counted: WorkCycles| {
                 let passes = PassCycles::of(pass, counted, self.recording.recomputes);
-                (passes.running_sums(), counted.exchange)
+                let [forward, backward, recomputed, update] = passes.running_sums();
+                [forward, backward, recomputed, update, counted.exchange]
             };
             let mut left = all;
             for (places, counted) in self.of_clusters((cycles, placement), operation) {
@@ -139,11 +145,6 @@ impl Model {
         ends.max()
     }
 
-    fn starts_after(&self, operation: usize, end: Option<u32>) -> bool {
-        let start = self.operations[operation].window.map(|window| window.0);
-        start.zip(end).is_some_and(|(start, end)| start > end)
-    }
-
     /// For an operation of several places: the clusters whose places are known, with their cycles.
     fn of_clusters<'a>(
         &self,
@@ -163,46 +164,36 @@ impl Model {
     }
 }
 
+/// Running sums of the passes, and cycles of exchanges.
+type Sums = [u64; 5];
+
 /// Cycles of operations over all runs, by layer and in none.
 struct LayerSums {
-    /// By layer, running sums of the passes.
-    passes: Vec<[u64; 4]>,
-    exchange: Vec<u64>,
-    /// Running sums of Out, where it is in one position with In.
-    out: [u64; 4],
-    unplaced: u64,
-    unplaced_exchange: u64,
+    by_layer: Vec<Sums>,
+    /// The sums of Out, where it is in one position with In.
+    out: Sums,
+    unplaced: Sums,
 }
 
 impl LayerSums {
-    fn new(layers: usize) -> Self {
-        Self {
-            passes: vec![[0; 4]; layers],
-            exchange: vec![0; layers],
-            out: [0; 4],
-            unplaced: 0,
-            unplaced_exchange: 0,
-        }
-    }
-
     /// Adds cycles to these places, in equal parts.
-    fn add(&mut self, placement: &Placement, set: PlaceSet, (passes, exchange): ([u64; 4], u64)) {
+    fn add(&mut self, placement: &Placement, set: PlaceSet, sums: Sums) {
         let places = placement.sets.places(set);
         if places.is_empty() {
-            self.unplaced = self.unplaced.saturating_add(passes[3]);
-            self.unplaced_exchange = self.unplaced_exchange.saturating_add(exchange);
+            add_all(&mut self.unplaced, sums);
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
             // The first places get the remainder.
             let part = |cycles: u64| cycles / count + u64::from(number < cycles % count);
-            add_all(&mut self.passes[place as usize], passes.map(part));
-            let sum = &mut self.exchange[place as usize];
-            *sum = sum.saturating_add(part(exchange));
+            let parts = sums.map(part);
+            add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
                 let (out_part, all) = placement.out_in_first(set);
-                let of_out = passes.map(|cycles| share(part(cycles), out_part, all));
-                add_all(&mut self.out, of_out);
+                add_all(
+                    &mut self.out,
+                    parts.map(|cycles| share(cycles, out_part, all)),
+                );
             }
         }
     }
@@ -211,23 +202,25 @@ impl LayerSums {
     /// passes and exchanges stay parts of the whole.
     fn means(self, cycles: &OperationCycles, runs: u64) -> CyclesByLayer {
         let mean = |sum: u64| sum.div_ceil(runs);
-        let passes = |sums: &[u64; 4]| PassCycles::from_running_sums(sums.map(mean));
+        let passes = |sums: &Sums| PassCycles::from_running_sums(sums.map(mean));
+        let layers = self.by_layer.iter();
+        let [.., unplaced, unplaced_exchange] = self.unplaced;
         let unexplained = cycles.unexplained;
         CyclesByLayer {
             source: cycles.source,
-            by_layer: self.passes.iter().map(|sums| mean(sums[3])).collect(),
-            exchange_by_layer: self.exchange.into_iter().map(mean).collect(),
-            passes_by_layer: self.passes.iter().map(passes).collect(),
+            by_layer: layers.clone().map(|sums| mean(sums[3])).collect(),
+            exchange_by_layer: layers.clone().map(|sums| mean(sums[4])).collect(),
+            passes_by_layer: layers.map(passes).collect(),
             out_in_first: passes(&self.out),
-            unplaced: mean(self.unplaced.saturating_add(unexplained.all)),
-            unplaced_exchange: mean(self.unplaced_exchange.saturating_add(unexplained.exchange)),
+            unplaced: mean(unplaced.saturating_add(unexplained.all)),
+            unplaced_exchange: mean(unplaced_exchange.saturating_add(unexplained.exchange)),
             other: mean(cycles.other),
             clock_hertz: None,
         }
     }
 }
 
-fn add_all(sums: &mut [u64; 4], more: [u64; 4]) {
+fn add_all(sums: &mut Sums, more: Sums) {
     for (sum, more) in sums.iter_mut().zip(more) {
         *sum = sum.saturating_add(more);
     }

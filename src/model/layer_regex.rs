@@ -2,7 +2,7 @@
 //! else the operation that follows decides (docs/model.md, "Layers").
 
 use super::Operation;
-use super::layers::LayerOrder;
+use clap::ValueEnum;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
@@ -35,6 +35,16 @@ impl fmt::Display for Note {
             Note::InputLayers(count) => write!(f, "{count}_input_layers"),
         }
     }
+}
+
+/// The order of the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum LayerOrder {
+    /// By name, with numbers compared as numbers.
+    Natural,
+    /// Layers in the order of their first operations in the program.
+    #[default]
+    Steps,
 }
 
 /// The position of the pseudo-layer in the layer order, which has the operations without a layer.

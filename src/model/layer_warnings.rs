@@ -115,27 +115,23 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
 /// How to compile without outlining, or so that layers are outlined apart, with names from the
 /// sources of the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {
-    let (outliner, off) = match framework {
-        Framework::Popart => (true, "enableOutlining to False in popart.SessionOptions"),
-        Framework::Poptorch => (
-            true,
-            "turn outlining off with options._Popart.set(\"enableOutlining\", False)",
-        ),
-        Framework::Tensorflow => (
-            false,
-            "set optimizations.enable_graph_outlining to False in the IPUConfig",
-        ),
-        Framework::Popxl | Framework::Poplar => (
-            false,
-            "write the model so that each layer calls its own function",
-        ),
+    let off = match framework {
+        Framework::Popart => "enableOutlining to False in popart.SessionOptions",
+        Framework::Poptorch => {
+            "turn outlining off with options._Popart.set(\"enableOutlining\", False)"
+        }
+        Framework::Tensorflow => {
+            "set optimizations.enable_graph_outlining to False in the IPUConfig"
+        }
+        Framework::Popxl | Framework::Poplar => {
+            "write the model so that each layer calls its own function"
+        }
     };
-    if outliner {
-        format!(
+    match framework {
+        Framework::Popart | Framework::Poptorch => format!(
             "set the environment variable POPART_POPLINER_OUTLINER_REGEX to '{regex}', or {off}"
-        )
-    } else {
-        off.to_string()
+        ),
+        _ => off.to_string(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! How layers are found, and the layer of each operation (docs/model.md, "Layers").
 
-use super::layer_regex::{CaptureGroups, NO_LAYER, Note, assign, in_order, matches, only};
+use super::layer_regex::{
+    CaptureGroups, LayerOrder, NO_LAYER, Note, assign, in_order, matches, only,
+};
 use super::modules::{ModuleCalls, ModuleLayers, ModuleRow};
 use super::recording::Framework;
-use super::{Label, Model, Operation, WeightTie};
-use clap::ValueEnum;
+use super::{Label, Model, Operation};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 
@@ -161,11 +162,10 @@ impl Layering {
     pub(crate) fn refined(&self, operations: &[Operation], positions: &[usize]) -> Option<Self> {
         let mut refined: Option<ModuleLayers> = None;
         let layers = 1..self.names.len();
-        for position in positions
+        let layers = positions
             .iter()
-            .rev()
-            .filter(|position| layers.contains(position))
-        {
+            .filter(|position| layers.contains(position));
+        for position in layers.rev() {
             let modules = refined.as_ref().or(self.modules())?;
             refined = modules.refined(position - 1).or(refined);
         }
@@ -184,19 +184,20 @@ impl Layering {
     /// The value of PopART's `POPART_POPLINER_OUTLINER_REGEX` that keeps code of different layers
     /// from being outlined together.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
-        let by_modules = self
-            .modules()
-            .and_then(|modules| modules.outliner_regex(operations));
-        let regex = || self.regex().map(|regex| regex.to_string());
-        by_modules
-            .or_else(regex)
-            .unwrap_or_else(|| DEFAULT_LAYER_REGEX.to_string())
+        let modules = self.modules();
+        let by_modules = modules.and_then(|modules| modules.outliner_regex(operations));
+        let regex = || {
+            self.regex()
+                .map_or(DEFAULT_LAYER_REGEX, Regex::as_str)
+                .to_string()
+        };
+        by_modules.unwrap_or_else(regex)
     }
 
-    /// The layers without the operations at both ends that share a weight; `None` if the layers are
-    /// not modules, or if no operation is released.
-    pub(crate) fn without_tied_ends(&self, model: &Model, ties: &[WeightTie]) -> Option<Self> {
-        let modules = self.modules()?.without_tied_ends(model, ties)?;
+    /// The layers without the operations at both ends that share a weight named in `tied`; `None` if
+    /// the layers are not modules, or if no operation is released.
+    pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
+        let modules = self.modules()?.without_tied_ends(model, tied)?;
         Some(Self::by_modules(&model.operations, modules))
     }
 
@@ -283,16 +284,6 @@ pub const DEFAULT_LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_
 
 /// The regex for inputs of the first layer of the original tool.
 pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
-
-/// The order of the layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum LayerOrder {
-    /// By name, with numbers compared as numbers.
-    Natural,
-    /// Layers in the order of their first operations in the program.
-    #[default]
-    Steps,
-}
 
 /// The source of layers: a regex or the modules of the model.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,8 @@
 //! Which layers run on each IPU of a compiled pipeline (docs/model.md, "A compiled
 //! pipeline").
 
-use super::operations::{self, UnnamedOperations};
-use super::{LayerOptions, Layering, ModelError, contexts, names};
+use super::operations::{self, OperationContexts, UnnamedOperations};
+use super::{LayerOptions, Layering, ModelError, names};
 use crate::debug_info::DebugInfo;
 use crate::profile::{Ipus, ProgramKind, Programs};
 
@@ -28,8 +28,7 @@ impl LayersByIpu {
         options: &LayerOptions,
         ipus: Ipus,
     ) -> Result<Self, ModelError> {
-        let contexts = contexts::OperationContexts::new(debug_info);
-        let found = operations::find(programs, contexts)?;
+        let found = operations::find(programs, OperationContexts::new(debug_info))?;
         let (operations, _) = names::name_all(&found, programs, debug_info)?;
         let layering = Layering::of_names(&operations, options);
         let vertices = vertices(programs, &found, &layering, ipus);

@@ -8,20 +8,16 @@
 mod build;
 mod code;
 mod contents;
-mod contexts;
 mod cycles;
 mod debug_match;
 mod error;
 mod flow;
-mod labels;
 mod layer_cycles;
 mod layer_regex;
 mod layer_warnings;
 mod layers;
 mod layers_by_ipu;
-mod memory_peak;
 mod modules;
-mod named;
 mod names;
 mod nearly_always_live;
 mod operations;
@@ -40,34 +36,33 @@ mod variables;
 mod walk;
 mod windows;
 
-pub use code::{CodeKind, GroupCode, ProgramCluster};
-pub use contents::{Model, Operation, OperationGroup};
+pub use code::{CodeKind, GroupCode, OperationGroup, ProgramCluster};
+pub use contents::Model;
+pub(crate) use contents::SetBytes;
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
 pub use debug_match::DebugMatch;
 pub use error::{ModelError, NoClock, NoCycles};
 pub use flow::{Flow, FlowEdge, FlowNode, NO_NODE};
-pub use labels::{Label, TensorKind};
 pub use layer_cycles::{CyclesByLayer, PassCycles};
-pub use layer_regex::{NO_LAYER, Note};
-pub use layers::{
-    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerOrder, LayerSource, Layering,
-};
+pub use layer_regex::{LayerOrder, NO_LAYER, Note};
+pub use layers::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerSource, Layering};
 pub use layers_by_ipu::LayersByIpu;
-pub use memory_peak::{MemoryPeak, NamedVariable};
 pub use modules::ModuleCalls;
 pub(crate) use modules::ModuleLayers;
-pub use operations::{OwnedKind, OwnedProgram};
-pub use passes::Pass;
+pub use operations::{Operation, OwnedKind, OwnedProgram, Pass};
 pub use placement::{
     EVERYWHERE, NOWHERE, OperationPlace, OutOn, PassPlaces, PlaceSet, PlaceSets, Placement,
     PlacementOptions, PositionName, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, Untied,
     WeightTie,
 };
-pub use profile_lookup::{LivePlace, LiveVariables, ProfileLookup, TileLists, TileVariable};
-pub use recording::{Framework, Recording};
+pub use profile_lookup::{
+    LivePlace, LiveVariables, NamedVariable, ProfileLookup, TileLists, TileVariable,
+};
+pub use recording::{Framework, Label, Recording, TensorKind};
+pub(crate) use use_set_index::members as variables_of;
 pub use use_sets::{NO_USERS, UseSets};
 pub use variable_groups::{VariableGroup, VariableGroups};
 pub use variable_uses::{TileUse, VariableUse};
-pub(crate) use variables::members as variables_of;
+pub use variables::MemoryPeak;
 pub use walk::NO_CALL;
 pub use windows::{StepProgram, StepPrograms};

@@ -1,9 +1,8 @@
 //! Names of operations (docs/model.md, "Contexts and names").
 
-use super::contexts::operation_layer;
-use super::operations::{UnnamedOperation, UnnamedOperations};
-use super::walk::{EMPTY_PATH, Path};
-use super::{ModelError, NO_CALL, Operation, Pass};
+use super::ModelError;
+use super::operations::{Operation, Pass, UnnamedOperation, UnnamedOperations, operation_layer};
+use super::walk::{EMPTY_PATH, NO_CALL, Path};
 use crate::debug_info::{DebugInfo, Field, Position, SoftwareLayer};
 use crate::limits;
 use crate::profile::{ProgramKind, Programs};
@@ -63,32 +62,28 @@ struct Namer<'a> {
     bases: FxHashMap<Path, Vec<Position>>,
 }
 
-impl Namer<'_> {
+impl<'a> Namer<'a> {
     fn operation(&mut self, operation: &UnnamedOperation) -> Operation {
         let context = operation.context.position;
         let text = |field| self.debug_info.text(context, field);
         let inputs = text(Field::Inputs).unwrap_or("").replace('.', "/");
         let (instance, tensor) = (text(Field::InstanceId), text(Field::TensorId));
-        let name = if operation.context.is_anonymous {
-            String::new()
-        } else {
-            self.context_name(operation)
+        let name = match operation.context.is_anonymous {
+            true => "",
+            false => self.context_name(operation),
         };
         let is_plain = name.is_empty() || name == "Call";
-        let given_name = name.clone();
-        let full_name = if is_plain {
-            plain_name(&name, instance, tensor)
-        } else {
-            name
-        };
         Operation {
             group: operation.group,
-            name: full_name.into(),
+            name: match is_plain {
+                true => plain_name(name, instance, tensor).into(),
+                false => name.into(),
+            },
             inputs: inputs.into(),
             is_tensor: is_plain && tensor.is_some(),
             is_anonymous: operation.context.is_anonymous,
-            is_backward: self.is_backward(context, &given_name),
-            is_update: self.is_update(context, &given_name),
+            is_backward: self.is_backward(context, name),
+            is_update: self.is_update(context, name),
             pass: Pass::default(),
             is_nested: operation.path != EMPTY_PATH,
             window: None,
@@ -125,73 +120,62 @@ impl Namer<'_> {
     }
 
     /// The name that the contexts give; empty if they give none.
-    fn context_name(&mut self, operation: &UnnamedOperation) -> String {
+    fn context_name(&mut self, operation: &UnnamedOperation) -> &'a str {
         let context = operation.context.position;
         let uid = self.debug_info.id(context);
         let named_by = self.replaced(operation.path, uid).unwrap_or(uid);
-        match self.layer {
+        let xla = (SoftwareLayer::XlaOp, Field::OpName);
+        let hlo = (SoftwareLayer::HloInstruction, Field::HloName);
+        let name = match self.layer {
             Some(SoftwareLayer::Popart) => self.popart_name(named_by),
-            Some(SoftwareLayer::XlaOp) => {
-                self.first_text(named_by, SoftwareLayer::XlaOp, Field::OpName)
-            }
-            Some(_) => self.first_text(named_by, SoftwareLayer::HloInstruction, Field::HloName),
+            Some(SoftwareLayer::XlaOp) => self.first_text(named_by, xla),
+            Some(_) => self.first_text(named_by, hlo),
             None => self.poplar_name(named_by, operation),
-        }
+        };
+        name.unwrap_or("")
     }
 
-    fn popart_name(&self, named_by: u64) -> String {
-        for layer in [SoftwareLayer::Poptorch, SoftwareLayer::Onnx] {
-            let name = self.first_text(named_by, layer, Field::OpName);
-            if !name.is_empty() {
-                return name;
-            }
-        }
-        let chain = || self.debug_info.chain(named_by);
-        let of_popxl = chain()
-            .filter(|&p| self.debug_info.layer(p) == SoftwareLayer::Popxl)
-            .map(|p| self.debug_info.name(p))
-            .find(|name| !name.is_empty());
-        if let Some(name) = of_popxl {
-            return name.to_string();
-        }
-        let opid = chain()
-            .next()
-            .and_then(|p| self.debug_info.text(p, Field::Opid));
-        match opid.map(op_type) {
-            Some("Call") => "Call".to_string(),
-            _ => String::new(),
-        }
+    fn popart_name(&self, named_by: u64) -> Option<&'a str> {
+        let debug_info = self.debug_info;
+        let chain = || debug_info.chain(named_by);
+        let of_popxl = || {
+            let popxl = chain().filter(|&p| debug_info.layer(p) == SoftwareLayer::Popxl);
+            popxl
+                .map(|p| debug_info.name(p))
+                .find(|name| !name.is_empty())
+        };
+        let call = || {
+            let opid = debug_info.text(chain().next()?, Field::Opid)?;
+            (op_type(opid) == "Call").then_some("Call")
+        };
+        self.first_text(named_by, (SoftwareLayer::Poptorch, Field::OpName))
+            .or_else(|| self.first_text(named_by, (SoftwareLayer::Onnx, Field::OpName)))
+            .or_else(of_popxl)
+            .or_else(call)
     }
 
     /// The first non-empty text of this field among the contexts of this layer in a chain.
-    fn first_text(&self, named_by: u64, layer: SoftwareLayer, field: Field) -> String {
-        self.debug_info
-            .chain(named_by)
-            .filter(|&p| self.debug_info.layer(p) == layer)
-            .filter_map(|p| self.debug_info.text(p, field))
-            .find(|text| !text.is_empty())
-            .unwrap_or("")
-            .to_string()
+    fn first_text(&self, named_by: u64, (layer, field): (SoftwareLayer, Field)) -> Option<&'a str> {
+        let debug_info = self.debug_info;
+        let chain = debug_info.chain(named_by);
+        let of_layer = chain.filter(|&p| debug_info.layer(p) == layer);
+        let mut texts = of_layer.filter_map(|p| debug_info.text(p, field));
+        texts.find(|text| !text.is_empty())
     }
 
-    fn poplar_name(&self, named_by: u64, operation: &UnnamedOperation) -> String {
-        let position = self.debug_info.chain(named_by).next();
-        let name = position.map_or("", |p| self.debug_info.name(p));
-        let api = || position.and_then(|p| self.debug_info.text(p, Field::Api));
+    fn poplar_name(&self, named_by: u64, operation: &UnnamedOperation) -> Option<&'a str> {
+        let (debug_info, programs) = (self.debug_info, self.programs);
+        let position = debug_info.chain(named_by).next();
+        let name = position.map(|p| debug_info.name(p));
+        let api = position.and_then(|p| debug_info.text(p, Field::Api));
         let compute_sets = operation.programs.iter().filter_map(|&program| {
-            match self.programs.all[program as usize].kind {
-                ProgramKind::OnTileExecute(set) => {
-                    Some(&*self.programs.compute_sets[set as usize].name)
-                }
+            match programs.all[program as usize].kind {
+                ProgramKind::OnTileExecute(set) => Some(&*programs.compute_sets[set as usize].name),
                 _ => None,
             }
         });
-        [name, api().unwrap_or("")]
-            .into_iter()
-            .chain(compute_sets)
-            .find(|name| !name.is_empty())
-            .unwrap_or("")
-            .to_string()
+        let mut names = name.into_iter().chain(api).chain(compute_sets);
+        names.find(|name| !name.is_empty())
     }
 
     /// The operation that the outlined operation `uid` replaced on this call path: the innermost

@@ -1,12 +1,144 @@
-//! Sorts programs into operations (docs/model.md, "Operations"), and finds which programs that own
-//! memory belong to none.
+//! Sorts programs into operations (docs/model.md, "Contexts and names" and "Operations"), and finds
+//! which programs that own memory belong to none.
 
 use super::ModelError;
-use super::contexts::{OperationContext, OperationContexts};
 use super::walk::{Path, Walk, walk};
+use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
 use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// An operation of the model at one place in the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Group of the operation, as a position in
+    /// [`Model::operation_groups`](super::Model::operation_groups).
+    pub group: u32,
+    /// Full name of the operation (docs/model.md, "Contexts and names").
+    pub name: Box<str>,
+    /// The inputs of its operation context, joined by `/`, every `.` read as `/`.
+    pub inputs: Box<str>,
+    /// Does the operation only make a tensor? Such an operation never has a layer.
+    pub is_tensor: bool,
+    /// Did the compiler create the operation, so that no context says its purpose (docs/model.md,
+    /// "Contexts and names")?
+    pub is_anonymous: bool,
+    /// Is the operation part of the backward pass (docs/model.md, "Passes")?
+    pub is_backward: bool,
+    /// Does the operation update weights? By its name or, if no operation has such a name, by what
+    /// it does.
+    pub is_update: bool,
+    /// The pass of the operation.
+    pub pass: Pass,
+    /// Is the operation in the body of a function?
+    pub is_nested: bool,
+    /// Index of its first and last step, both inclusive; `None` if no step runs it. A body that is
+    /// listed under another call only has the steps there.
+    pub window: Option<(u32, u32)>,
+    /// The call that the operation is part of, as a position in [`Model::calls`](super::Model::calls), or
+    /// [`NO_CALL`](super::NO_CALL).
+    pub call: u32,
+}
+
+/// The pass that an operation belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Pass {
+    /// Before the start of the backward pass; everything in inference.
+    #[default]
+    Forward,
+    /// From the start of the backward pass on.
+    Backward,
+    /// Update of weights.
+    Update,
+    /// Steps before and after the start of the backward pass: a body that is listed once for calls
+    /// in both passes, or an operation that is recomputed for the backward pass.
+    Both,
+}
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Pass::Forward => "forward",
+            Pass::Backward => "backward",
+            Pass::Update => "update",
+            Pass::Both => "both",
+        })
+    }
+}
+
+/// The operation context of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OperationContext {
+    /// The context whose id is the uid of the operation.
+    pub(super) position: Position,
+    /// Did the compiler make the operation? Then the chain has no context of the operation layer,
+    /// and the operation has no name of its own.
+    pub(super) is_anonymous: bool,
+}
+
+/// The software layer whose contexts distinguish operations; `None` for plain Poplar.
+pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
+    [
+        SoftwareLayer::Popart,
+        SoftwareLayer::XlaOp,
+        SoftwareLayer::HloInstruction,
+    ]
+    .into_iter()
+    .find(|&layer| debug_info.has_layer(layer))
+}
+
+/// Finds operation contexts by debug id, once for each id: many programs share one.
+pub(super) struct OperationContexts<'a> {
+    debug_info: &'a DebugInfo,
+    layer: Option<SoftwareLayer>,
+    found: FxHashMap<u64, Option<OperationContext>>,
+}
+
+impl<'a> OperationContexts<'a> {
+    pub(super) fn new(debug_info: &'a DebugInfo) -> Self {
+        Self {
+            debug_info,
+            layer: operation_layer(debug_info),
+            found: FxHashMap::default(),
+        }
+    }
+
+    /// The operation context of a program with this debug id; `None` for 0 and for ids that the
+    /// file lacks.
+    pub(super) fn of(&mut self, debug_id: u64) -> Option<OperationContext> {
+        if let Some(&known) = self.found.get(&debug_id) {
+            return known;
+        }
+        let context = self.find(debug_id);
+        self.found.insert(debug_id, context);
+        context
+    }
+
+    /// The id of a context.
+    pub(super) fn id(&self, context: OperationContext) -> u64 {
+        self.debug_info.id(context.position)
+    }
+
+    fn find(&self, debug_id: u64) -> Option<OperationContext> {
+        let chain = || self.debug_info.chain(debug_id);
+        let named = |position| OperationContext {
+            position,
+            is_anonymous: false,
+        };
+        let of_layer = |wanted| move |&p: &Position| self.debug_info.layer(p) == wanted;
+        let Some(layer) = self.layer else {
+            let outermost = chain().filter(of_layer(SoftwareLayer::Poplibs)).last();
+            return outermost.or_else(|| chain().next()).map(named);
+        };
+        chain().find(of_layer(layer)).map(named).or_else(|| {
+            Some(OperationContext {
+                position: chain().last()?,
+                is_anonymous: true,
+            })
+        })
+    }
+}
 
 /// The operations of a program tree, without names.
 pub(super) struct UnnamedOperations {
@@ -94,6 +226,10 @@ fn share_groups(
     }
     groups
 }
+
+/// A variable with fewer bytes on each tile is a number that several operations share, such as the
+/// scale of all gradients.
+pub(super) const NUMBER_BYTES: u64 = 16;
 
 /// A program that owns code or state, and the operation that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,37 +4,12 @@
 //! function but the steps of its calls do. If no name says so, operations that update weights are
 //! found by what they do.
 
-use super::{Label, Operation, OperationGroup, UseSets, VariableGroups};
+use super::code::OperationGroup;
+use super::operations::{NUMBER_BYTES, Operation, Pass};
+use super::recording::Label;
+use super::{UseSets, VariableGroups};
 use crate::limits;
 use crate::profile::LiveClasses;
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// The pass that an operation belongs to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Pass {
-    /// Before the start of the backward pass; everything in inference.
-    #[default]
-    Forward,
-    /// From the start of the backward pass on.
-    Backward,
-    /// Update of weights.
-    Update,
-    /// Steps before and after the start of the backward pass: a body that is listed once for calls
-    /// in both passes, or an operation that is recomputed for the backward pass.
-    Both,
-}
-
-impl fmt::Display for Pass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Pass::Forward => "forward",
-            Pass::Backward => "backward",
-            Pass::Update => "update",
-            Pass::Both => "both",
-        })
-    }
-}
 
 /// Gives each operation its pass. Returns the first step of the backward pass; `None` for
 /// inference.
@@ -59,10 +34,6 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
         None => Pass::Forward,
     }
 }
-
-/// A variable with fewer bytes on each tile is a number that several operations share, such as the
-/// scale of all gradients.
-pub(super) const NUMBER_BYTES: u64 = 16;
 
 /// Sets `is_update` of the operations that update weights, if no operation has a name of an update.
 /// An update is recognised by four facts. It runs after the start of the backward pass and uses a
@@ -160,9 +131,7 @@ impl Uses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Analysis;
-    use crate::model::{Model, testing};
-    use std::path::Path;
+    use crate::model::testing::{self, fixture};
 
     #[test]
     fn steps_tell_the_pass_where_no_update_is_named() {
@@ -185,12 +154,6 @@ mod tests {
         assert_eq!(pass(&operation(None), 5), Pass::Forward);
         assert_eq!(pass(&backward, 5), Pass::Backward);
         assert_eq!(pass(&update, 5), Pass::Update);
-    }
-
-    fn fixture(name: &str) -> Model {
-        let folder = Path::new("fixtures").join(name);
-        let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
-        read.unwrap().model
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Single variables and programs by name, after the model is built.
 
-use super::{NamedVariable, StepPrograms};
+use super::windows::StepPrograms;
 use crate::parallel;
 use crate::profile::{NEVER_LIVE, ProfileError, VariableNames, Variables};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -37,6 +38,19 @@ pub struct LiveVariables {
     pub categories: Vec<(Box<str>, u64)>,
     /// The largest variables, the largest first.
     pub largest: Vec<NamedVariable>,
+}
+
+/// A lowered variable with its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedVariable {
+    /// Name of the variable, such as `weights#0`.
+    pub name: Box<str>,
+    /// The name of its category, such as `variable`.
+    pub category: Box<str>,
+    /// Size of the variable in bytes.
+    pub bytes: u32,
+    /// The operation groups that use the variable, as a set of [`Model::use_sets`](super::Model).
+    pub set: u32,
 }
 
 /// A lowered variable on a tile, without its name.

@@ -1,14 +1,106 @@
-//! Properties of the recorded compilation that a pipeline depends on (docs/model.md, "Passes").
+//! What contexts say of tensors and of the recorded compilation: labels of variables, and properties
+//! that a pipeline depends on (docs/model.md, "Passes").
 
 use super::names::op_type;
-use super::operations::UnnamedOperations;
+use super::operations::{Operation, Pass, UnnamedOperations};
 use super::walk::EMPTY_PATH;
-use super::{Label, Operation, Pass};
 use crate::debug_info::{DebugInfo, Field, SoftwareLayer};
 use crate::message::Warning;
+use crate::profile::VariableLabel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// Marks of gradient accumulators in names of PopART and of TensorFlow.
+const POPART_ACCUMULATOR: &str = "Accum___";
+const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
+
+/// The kind of tensor that a variable holds, according to the contexts of the framework.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum TensorKind {
+    /// No context gives the kind.
+    #[default]
+    Unknown,
+    /// A weight, or other state that training changes.
+    Variable,
+    /// A constant.
+    Constant,
+    /// Anything else.
+    Other,
+}
+
+impl TensorKind {
+    /// All kinds, each at the index `kind as usize`.
+    pub const ALL: [TensorKind; 4] = [
+        TensorKind::Unknown,
+        TensorKind::Variable,
+        TensorKind::Constant,
+        TensorKind::Other,
+    ];
+}
+
+/// The label of the variables of one tensor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label {
+    /// The base name of the variables.
+    pub name: Box<str>,
+    /// The tensor's id in the framework; empty if no context gives it.
+    pub tensor: Box<str>,
+    /// The kind of tensor.
+    pub kind: TensorKind,
+    /// Bytes of one element; `None` if no context gives them.
+    pub element_bytes: Option<u8>,
+}
+
+impl Label {
+    /// The label of a profile, with what its contexts say about the tensor.
+    pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
+        let mut contexts = label.debug_ids.iter().flat_map(|&id| debug_info.chain(id));
+        let tensor = contexts.find(|&context| {
+            debug_info.layer(context) == SoftwareLayer::Popart
+                && debug_info.text(context, Field::TensorId).is_some()
+        });
+        let text = |field| debug_info.text(tensor?, field);
+        Self {
+            name: label.name.as_str().into(),
+            tensor: text(Field::TensorId).unwrap_or_default().into(),
+            kind: match text(Field::TensorType) {
+                None => TensorKind::Unknown,
+                Some("Variable") => TensorKind::Variable,
+                Some("Const") => TensorKind::Constant,
+                Some(_) => TensorKind::Other,
+            },
+            element_bytes: text(Field::ElementType).and_then(element_bytes),
+        }
+    }
+
+    /// Name of the tensor as a weight: the tensor's id, or else the name of its variables without
+    /// the mark of a part.
+    pub fn weight_name(&self) -> &str {
+        if self.tensor.is_empty() {
+            self.name.trim_end_matches('#')
+        } else {
+            &self.tensor
+        }
+    }
+
+    /// Is it the label of an accumulator of gradients?
+    pub fn is_accumulator(&self) -> bool {
+        let name = self.weight_name();
+        name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
+    }
+}
+
+/// Bytes of one element of a type, by its name in PopART.
+fn element_bytes(name: &str) -> Option<u8> {
+    match name {
+        "BOOL" | "INT8" | "UINT8" | "FLOAT8_143" | "FLOAT8_152" => Some(1),
+        "FLOAT16" | "BFLOAT16" | "INT16" | "UINT16" => Some(2),
+        "FLOAT" | "INT32" | "UINT32" => Some(4),
+        "DOUBLE" | "INT64" | "UINT64" => Some(8),
+        _ => None,
+    }
+}
 
 /// The software that the model was written with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,18 +133,17 @@ impl fmt::Display for Framework {
 
 impl Framework {
     fn of(debug_info: &DebugInfo) -> Self {
-        let has = |layer| debug_info.has_layer(layer);
-        if has(SoftwareLayer::Popxl) {
-            Framework::Popxl
-        } else if has(SoftwareLayer::Poptorch) {
-            Framework::Poptorch
-        } else if has(SoftwareLayer::Popart) {
-            Framework::Popart
-        } else if has(SoftwareLayer::XlaOp) || has(SoftwareLayer::HloInstruction) {
-            Framework::Tensorflow
-        } else {
-            Framework::Poplar
-        }
+        let by_layer = [
+            (SoftwareLayer::Popxl, Framework::Popxl),
+            (SoftwareLayer::Poptorch, Framework::Poptorch),
+            (SoftwareLayer::Popart, Framework::Popart),
+            (SoftwareLayer::XlaOp, Framework::Tensorflow),
+            (SoftwareLayer::HloInstruction, Framework::Tensorflow),
+        ];
+        let found = by_layer
+            .into_iter()
+            .find(|&(layer, _)| debug_info.has_layer(layer));
+        found.map_or(Framework::Poplar, |(_, framework)| framework)
     }
 }
 

@@ -2,9 +2,8 @@
 //! only then can a variable count where its name or its partner says.
 
 use super::operations::UnnamedGroup;
-use super::use_set_index::UseSetIndex;
+use super::use_set_index::{UseSetIndex, members};
 use super::use_sets::{NO_USERS, UseSets, Users};
-use super::variables::members;
 use crate::profile::{Profile, ProgramKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

@@ -1,7 +1,16 @@
 //! Parts of the models that tests make by hand.
 
 use super::{Label, Model, NO_CALL, Operation, Pass, UseSets, VariableGroups};
+use crate::analysis::Analysis;
 use crate::profile::{LiveClasses, Recorded, Target};
+use std::path::Path;
+
+/// The model of a fixture.
+pub(crate) fn fixture(name: &str) -> Model {
+    let folder = Path::new("fixtures").join(name);
+    let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
+    read.expect(name).model
+}
 
 /// An operation of an operation group, without anything from contexts.
 pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {

@@ -1,7 +1,6 @@
-//! Which use sets the variables of compute sets and regions have.
+//! Which variables programs use, and which use sets the variables of compute sets and regions have.
 
-use super::variables::lists_of;
-use crate::profile::{Profile, VariableLists};
+use crate::profile::{Profile, ProgramKind, Programs, VariableLists};
 use rayon::prelude::*;
 
 /// By compute set and by region: the use sets of its variables. There are some thousand times fewer
@@ -128,10 +127,52 @@ impl Seen {
     }
 }
 
+/// The lists of variables of all these programs, each list once.
+pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
+    members_of(profile, &lists_of(profile, programs))
+}
+
+/// The variables of lists at these positions.
+pub(super) fn members_of<'a>(
+    profile: &'a Profile,
+    (of_sets, of_regions): &(Vec<u32>, Vec<u32>),
+) -> Vec<&'a [u32]> {
+    let mut found = Vec::new();
+    for (lists, positions) in [
+        (&profile.compute_set_variables, of_sets),
+        (&profile.region_variables, of_regions),
+    ] {
+        for &position in positions {
+            found.extend(lists.members(position));
+        }
+    }
+    found
+}
+
+/// The distinct lists of compute sets and of regions that programs use, by position.
+pub(super) fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let Programs {
+        all, compute_sets, ..
+    } = &profile.programs;
+    let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
+    for program in programs.iter().map(|&program| &all[program as usize]) {
+        if let ProgramKind::OnTileExecute(set) = program.kind {
+            let id = compute_sets[set as usize].id;
+            of_sets.extend(profile.compute_set_variables.position(id));
+        }
+        let regions = program.regions.iter();
+        of_regions.extend(regions.filter_map(|&id| profile.region_variables.position(id)));
+    }
+    for positions in [&mut of_sets, &mut of_regions] {
+        positions.sort_unstable();
+        positions.dedup();
+    }
+    (of_sets, of_regions)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::variables::members;
     use std::collections::BTreeSet;
     use std::path::Path;
 

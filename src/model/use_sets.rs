@@ -2,7 +2,7 @@
 
 use super::ModelError;
 use super::operations::UnnamedGroup;
-use super::variables::{lists_of, members_of};
+use super::use_set_index::{lists_of, members_of};
 use crate::limits;
 use crate::parallel::{equal_parts, filled, split_by};
 use crate::profile::Profile;

@@ -277,8 +277,12 @@ fn by_tile(
     group: impl Fn(usize) -> Option<TileUse> + Sync,
 ) -> Vec<TileUse> {
     let mut sorted = filled(TileUse::default(), starts[starts.len() - 1] as usize);
-    let parts = parts_of_tiles(starts, &mut sorted);
-    parts.into_par_iter().for_each(|(tiles, part)| {
+    let tiles = equal_parts(starts.len() - 1, rayon::current_num_threads());
+    let lengths = tiles
+        .iter()
+        .map(|tiles| starts[tiles.end] - starts[tiles.start]);
+    let parts = split_by(&mut sorted, lengths.map(|length| length as usize));
+    tiles.into_par_iter().zip(parts).for_each(|(tiles, part)| {
         let first = starts[tiles.start];
         let mut next = starts[tiles.clone()].to_vec();
         for position in 0..count {
@@ -293,19 +297,6 @@ fn by_tile(
         }
     });
     sorted
-}
-
-/// A part of the tiles for each thread, with their groups; `starts` has, by tile, where they begin.
-fn parts_of_tiles<'a>(
-    starts: &[u32],
-    groups: &'a mut [TileUse],
-) -> Vec<(Range<usize>, &'a mut [TileUse])> {
-    let parts = equal_parts(starts.len() - 1, rayon::current_num_threads());
-    let lengths = parts
-        .iter()
-        .map(|part| starts[part.end] - starts[part.start]);
-    let groups = split_by(groups, lengths.map(|length| length as usize));
-    parts.into_iter().zip(groups).collect()
 }
 
 /// Sorts the groups of each tile and joins equal ones in place.
@@ -351,4 +342,59 @@ fn join_neighbours(tile: &mut [TileUse]) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn groups_and_uses_have_the_bytes_of_all_variables(
+            groups in prop::collection::vec((0u16..9, 0u32..4, 0u32..3, 1u32..1 << 20), 0..90),
+        ) {
+            let of = |&(tile, class, set, bytes): &(u16, u32, u32, u32)| {
+                (tile, VariableGroup { class, set, bytes })
+            };
+            let found = VariableGroups::new(9, groups.iter().map(of));
+            let mut all: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+            let mut by_tile: BTreeMap<(u32, u32, u32), u32> = BTreeMap::new();
+            for &(tile, class, set, bytes) in &groups {
+                *all.entry((class, set)).or_default() += u64::from(bytes);
+                *by_tile.entry((tile.into(), class, set)).or_default() += bytes;
+            }
+            let uses = found.uses().iter().map(|group| ((group.class, group.set), group.bytes));
+            prop_assert!(uses.eq(all));
+            let on_tiles = (0..9).flat_map(|tile| {
+                let group = found.on_tile(tile);
+                group.map(move |group| ((tile, group.class, group.set), group.bytes))
+            });
+            prop_assert!(on_tiles.eq(by_tile));
+            for (number, group) in (0u32..).zip(found.uses()) {
+                prop_assert_eq!(found.number(group.class, group.set), Some(number));
+            }
+            prop_assert_eq!(found.number(9, 0), None);
+            let counts: Vec<u32> = (0..9).map(|tile| found.on_tile(tile).count() as u32).collect();
+            let uses: Vec<_> = found.uses().iter().map(|used| (used.class, used.set)).collect();
+            let groups = found.groups.clone();
+            prop_assert_eq!(VariableGroups::from_numbered(&uses, &counts, groups), Some(found));
+        }
+    }
+
+    #[test]
+    fn what_would_pass_4_gib_stays_apart() {
+        let group = |bytes| VariableGroup {
+            class: 1,
+            set: 2,
+            bytes,
+        };
+        let groups = [u32::MAX, 1, 2].map(|bytes| (0, group(bytes)));
+        let found = VariableGroups::new(1, groups.into_iter());
+        let bytes: u64 = found.on_tile(0).map(|group| u64::from(group.bytes)).sum();
+        assert_eq!(
+            (found.on_tile(0).count(), bytes),
+            (2, u64::from(u32::MAX) + 3)
+        );
+        assert_eq!(found.uses().len(), 1);
+        assert_eq!(found.uses()[0].bytes, bytes);
+    }
+}

@@ -1,8 +1,12 @@
-//! The lowered variables of a profile: what they hold, and which programs use them.
+//! The lowered variables of a profile: what they hold, and where the whole model takes most memory.
 
-use super::{CodeKind, ModelError, VariableGroup, VariableGroups};
-use crate::profile::{NEVER_LIVE, Profile, ProgramKind, Programs, TileBytes};
+use super::code::CodeKind;
+use super::profile_lookup::{NamedVariable, ProfileLookup};
+use super::{ModelError, VariableGroup, VariableGroups};
+use crate::profile::{LiveClasses, NEVER_LIVE, Profile, ProfileError, TileBytes};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 
 /// The lowered variables of a profile, sorted by what they hold.
 pub(super) struct LoweredVariables {
@@ -86,45 +90,74 @@ fn recorded_code(
     Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
 
-/// The lists of variables of all these programs, each list once.
-pub(crate) fn members<'a>(profile: &'a Profile, programs: &[u32]) -> Vec<&'a [u32]> {
-    members_of(profile, &lists_of(profile, programs))
+/// Where execution takes most memory: no tile holds more at any step, counting the lowered
+/// variables of the profile (code included).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPeak {
+    /// The tile; the first of several.
+    pub tile: u32,
+    /// Index of the step; the first of several on this tile.
+    pub step: u32,
+    /// Bytes that are live on this tile at this step.
+    pub bytes: u64,
+    /// Every variable that is live there, from the largest on.
+    pub variables: Vec<NamedVariable>,
 }
 
-/// The variables of lists at these positions.
-pub(super) fn members_of<'a>(
-    profile: &'a Profile,
-    (of_sets, of_regions): &(Vec<u32>, Vec<u32>),
-) -> Vec<&'a [u32]> {
-    let mut found = Vec::new();
-    for (lists, positions) in [
-        (&profile.compute_set_variables, of_sets),
-        (&profile.region_variables, of_regions),
-    ] {
-        for &position in positions {
-            found.extend(lists.members(position));
+impl MemoryPeak {
+    /// Finds the tile and the step; `variables` stays empty until [`MemoryPeak::name`].
+    pub(super) fn find(variables: &LoweredVariables, classes: &LiveClasses) -> Self {
+        let tiles = (0..variables.data.tiles()).into_par_iter();
+        let peaks = tiles.map(|tile| {
+            let (bytes, step) = peak(variables.on_tile(tile), classes);
+            (bytes, Reverse(tile), step)
+        });
+        let (bytes, Reverse(tile), step) = peaks.max().unwrap_or_default();
+        Self {
+            tile,
+            step,
+            bytes,
+            variables: Vec::new(),
         }
     }
-    found
+
+    /// Names the variables that are live there.
+    pub(super) fn name(
+        &mut self,
+        lookup: &ProfileLookup,
+        classes: &LiveClasses,
+    ) -> Result<(), ProfileError> {
+        let lists = lookup.on_tiles(&[(self.tile, usize::MAX)]);
+        let live = lists.of(self.tile);
+        let live = live.filter(|variable| classes.is_live(variable.class, self.step));
+        let live: Vec<_> = live.collect();
+        let names = lookup.names(live.iter())?;
+        let named = live.iter().zip(names);
+        let named = named.map(|(variable, name)| lookup.named(variable, name));
+        self.variables = named.collect();
+        Ok(())
+    }
 }
 
-/// The distinct lists of compute sets and of regions that programs use, by position.
-pub(super) fn lists_of(profile: &Profile, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let Programs {
-        all, compute_sets, ..
-    } = &profile.programs;
-    let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
-    for program in programs.iter().map(|&program| &all[program as usize]) {
-        if let ProgramKind::OnTileExecute(set) = program.kind {
-            let id = compute_sets[set as usize].id;
-            of_sets.extend(profile.compute_set_variables.position(id));
+/// The highest sum of live bytes on one tile, and the first step that has it.
+pub(super) fn peak(
+    items: impl Iterator<Item = VariableGroup>,
+    classes: &LiveClasses,
+) -> (u64, u32) {
+    let mut changes = vec![0; classes.steps() as usize + 1];
+    for item in items {
+        for &(from, to) in classes.ranges(item.class) {
+            changes[from as usize] += i64::from(item.bytes);
+            changes[to as usize] -= i64::from(item.bytes);
         }
-        let regions = program.regions.iter();
-        of_regions.extend(regions.filter_map(|&id| profile.region_variables.position(id)));
     }
-    for positions in [&mut of_sets, &mut of_regions] {
-        positions.sort_unstable();
-        positions.dedup();
+    let mut live = 0;
+    let mut peak = (0, 0);
+    for (step, change) in (0u32..).zip(changes) {
+        live += change;
+        if live > peak.0 {
+            peak = (live, step);
+        }
     }
-    (of_sets, of_regions)
+    (peak.0 as u64, peak.1)
 }

@@ -1,10 +1,9 @@
 //! The walk over the program tree (docs/model.md, "The walk"), and calls of functions that have several
 //! call sites.
 
-use super::operations::UnnamedOperations;
-use super::{ModelError, Operation};
+use super::ModelError;
 use crate::limits;
-use crate::profile::{Profile, ProgramKind, Programs};
+use crate::profile::{ProgramKind, Programs};
 use rustc_hash::FxHashMap;
 
 /// A list of Call programs from the outermost to the innermost, as an index into [`CallPaths`].
@@ -241,67 +240,50 @@ fn next_child(
 /// Marks an operation that is part of no call.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// All call paths, with the function that each calls if it has several call sites.
+/// Calls of functions that have several call sites.
 pub(super) struct CallSites {
-    /// The path, the path without its innermost Call, and the body of the function if it has
-    /// several call sites.
-    all: Vec<(Path, Path, Option<u32>)>,
+    /// By call path: the outermost path on the way to it that ends with such a call.
+    pub(super) outermost: Vec<Option<Path>>,
+    /// By call path: the innermost such call that it is part of, where contexts do not say which
+    /// operation the call replaced; else [`NO_CALL`].
+    pub(super) call_of: Vec<u32>,
+    /// By call: its function, a number that all calls of the function share.
+    pub(super) functions: Vec<u32>,
 }
 
 impl CallSites {
-    pub(super) fn new(profile: &Profile, found: &UnnamedOperations) -> Self {
-        let function = |call: u32| match profile.programs.all[call as usize].kind {
+    /// Finds the calls; `has_pairs` says of a call path whether contexts say which operation the
+    /// call replaced.
+    pub(super) fn new(
+        programs: &Programs,
+        paths: &CallPaths,
+        has_pairs: impl Fn(Path) -> bool,
+    ) -> Self {
+        let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
             _ => call,
         };
-        let paths = || found.walk.paths.all();
         let mut callers: FxHashMap<u32, usize> = FxHashMap::default();
-        for (_, _, call) in paths() {
+        for (_, _, call) in paths.all() {
             *callers.entry(function(call)).or_default() += 1;
         }
-        let site = |(path, outer, call): (Path, Path, u32)| {
-            let function = function(call);
-            (path, outer, (callers[&function] > 1).then_some(function))
+        let mut sites = Self {
+            outermost: vec![None],
+            call_of: vec![NO_CALL],
+            functions: Vec::new(),
         };
-        Self {
-            all: paths().map(site).collect(),
-        }
-    }
-
-    /// By call path: the outermost path on the way to it that ends with a call of a function with
-    /// several call sites.
-    pub(super) fn outermost(&self) -> Vec<Option<Path>> {
-        let mut sites = vec![None];
-        for &(path, outer, function) in &self.all {
+        for (path, outer, call) in paths.all() {
+            let function = Some(function(call)).filter(|function| callers[function] > 1);
             let called = function.map(|_| path);
-            sites.push(sites[outer as usize].or(called));
+            let outermost = sites.outermost[outer as usize].or(called);
+            sites.outermost.push(outermost);
+            let mut call_of = sites.call_of[outer as usize];
+            if let Some(function) = function.filter(|_| !has_pairs(path)) {
+                call_of = sites.functions.len() as u32;
+                sites.functions.push(function);
+            }
+            sites.call_of.push(call_of);
         }
         sites
-    }
-
-    /// Gives each operation the innermost call that it is part of, where contexts do not say which
-    /// operation the call replaced; `has_pairs` says of a call path whether they do. Returns the
-    /// function by call: a number that all calls of it share.
-    pub(super) fn unnamed(
-        &self,
-        found: &UnnamedOperations,
-        has_pairs: impl Fn(Path) -> bool,
-        operations: &mut [Operation],
-    ) -> Vec<u32> {
-        let mut calls = Vec::new();
-        let mut call_of = vec![NO_CALL];
-        for &(path, outer, function) in &self.all {
-            call_of.push(match function {
-                Some(function) if !has_pairs(path) => {
-                    calls.push(function);
-                    calls.len() as u32 - 1
-                }
-                _ => call_of[outer as usize],
-            });
-        }
-        for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
-            operation.call = call_of[unnamed.path as usize];
-        }
-        calls
     }
 }

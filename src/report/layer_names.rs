@@ -187,11 +187,7 @@ mod tests {
     fn order(pseudo_layers: PseudoLayers) -> Positions {
         let names = ["", "0", "1"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());
-        match pseudo_layers {
-            PseudoLayers::NoneFirst => Positions::classic(&layering),
-            PseudoLayers::InAndOut => Positions::full(&layering, false),
-            PseudoLayers::OutWithIn => Positions::full(&layering, true),
-        }
+        Positions::new(&layering, pseudo_layers)
     }
 
     /// Returns the names of the whole layer order for programs and for people.

@@ -97,7 +97,7 @@ fn stage_times(
         cycles,
         &placement.positions,
         (memory.pipeline(), memory.is_training()),
-        memory.cut_bytes_by_pass()?,
+        memory.cut_bytes_by_pass(),
         request.step,
     );
     Ok(Some(match memory.is_training() {

@@ -241,7 +241,7 @@ fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Layering;
+    use crate::model::{Layering, PseudoLayers};
 
     #[test]
     fn numbers_of_ipus() {
@@ -278,7 +278,7 @@ mod tests {
     fn positions(out_is_first: bool) -> Positions {
         let names = ["", "a", "b", "c"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());
-        Positions::full(&layering, out_is_first)
+        Positions::new(&layering, PseudoLayers::full(out_is_first))
     }
 
     fn tie(places: &[u32]) -> WeightTie {

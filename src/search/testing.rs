@@ -54,7 +54,7 @@ impl Case {
             &self.cycles,
             &self.placement.positions,
             (memory.pipeline(), true),
-            memory.cut_bytes_by_pass().expect("few sets"),
+            memory.cut_bytes_by_pass(),
             StepOptions::default(),
         );
         times.streaming(&memory.streamed_state().expect("few sets"))

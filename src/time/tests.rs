@@ -1,6 +1,7 @@
 use super::slots::{Order, PassOrder};
 use super::*;
 use crate::memory::Schedule;
+use crate::model::{Layering, PseudoLayers};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -83,7 +84,7 @@ fn times_of(
         clock_hertz,
     };
     let names = vec![String::new(); stages];
-    let positions = Positions::classic(&crate::model::Layering::of(names, Vec::new()));
+    let positions = Positions::new(&Layering::of(names, Vec::new()), PseudoLayers::NoneFirst);
     let sent = match pipeline.1 {
         true => vec![[0, 0]; stages - 1],
         false => Vec::new(),

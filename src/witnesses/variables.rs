@@ -2,7 +2,6 @@
 //! bytes by category, tile and step, and that they have users, contexts and regions.
 
 use super::{Contradiction, Pair, Witness, worst};
-use crate::memory::of_one_stage;
 use crate::model::{Model, NO_USERS};
 use crate::parallel::by_parts;
 use crate::profile::{
@@ -231,7 +230,7 @@ fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u
 /// a tile.
 pub fn one_stage(model: &Model) -> Option<Contradiction> {
     let recorded = &model.recorded.tiles;
-    let taken = recorded.iter().zip(of_one_stage(model));
+    let taken = recorded.iter().zip(model.bytes_in_one_stage());
     let taken = taken.map(|(tile, taken)| taken.saturating_add(tile.beyond_variables()));
     recorded_variables(recorded, taken)
 }

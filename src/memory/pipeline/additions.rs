@@ -1,12 +1,86 @@
-//! Bytes that a pipeline adds to one stage on each of some tiles: the rules in their literal form.
+//! The bytes of flows on neighbouring tiles, and the bytes that a pipeline adds to one stage there: the
+//! rules in their literal form.
 
 use super::PlacedStage;
-use super::flows::{Flows, Part, QUANTITIES, Quantity, TileFlows};
+use super::flows::{Flows, Part, QUANTITIES, Quantity};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
+use crate::memory::MemoryModel;
+use crate::memory::lanes::{self, ByLane};
+use crate::memory::neighbours::NeighbourUses;
 use crate::memory::stage::meets;
-use crate::memory::{MemoryModel, lanes};
-use crate::model::EVERYWHERE;
+use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
+
+/// The bytes of flows on up to `N` neighbouring tiles, by lane; reused for the next tiles.
+#[derive(Debug, Clone, Default)]
+pub(in crate::memory) struct TileFlows<const N: usize> {
+    /// By flow.
+    bytes: Vec<FlowBytes<N>>,
+    /// Flows that any of the tiles has.
+    pub(super) met: Vec<u32>,
+    /// Bytes of accumulators, with the places whose stages count them.
+    pub(super) accumulators: Vec<(PlaceSet, [u64; N])>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct FlowBytes<const N: usize> {
+    is_met: bool,
+    all: ByLane<u64, N>,
+    /// Bytes of the largest variable.
+    largest: ByLane<u64, N>,
+}
+
+impl<const N: usize> TileFlows<N> {
+    /// Sums up the uses of some tiles. Parameters, constants, and variables that no operation with
+    /// a place uses have no flow.
+    pub(in crate::memory) fn load(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        flows: &Flows,
+        uses: &NeighbourUses<N>,
+    ) {
+        for &flow in &self.met {
+            self.bytes[flow as usize] = FlowBytes::default();
+        }
+        self.bytes.resize(flows.len(), FlowBytes::default());
+        self.met.clear();
+        self.accumulators.clear();
+        for (number, bytes) in uses.with_bytes() {
+            if let Some(flow) = flows.of(number) {
+                self.add(flow, &bytes.map(u64::from));
+            } else if let Some(of_weight) = flows.accumulators_of(number, bytes) {
+                self.accumulate(memory.uses.known(number).counted, of_weight);
+            }
+        }
+    }
+
+    fn accumulate(&mut self, places: PlaceSet, bytes: [u64; N]) {
+        match self.accumulators.last_mut() {
+            Some((last, sums)) if *last == places => lanes::add_up(sums, &bytes),
+            _ => self.accumulators.push((places, bytes)),
+        }
+    }
+
+    fn add(&mut self, flow: u32, bytes: &[u64; N]) {
+        let sums = &mut self.bytes[flow as usize];
+        if !sums.is_met {
+            sums.is_met = true;
+            self.met.push(flow);
+        }
+        lanes::add_up(&mut sums.all, bytes);
+        lanes::raise(&mut sums.largest, bytes);
+    }
+
+    /// The bytes of all variables of a flow, by lane.
+    pub(super) fn bytes(&self, flow: u32) -> [u64; N] {
+        *self.bytes[flow as usize].all
+    }
+
+    /// The bytes of a flow's largest variable, by lane.
+    pub(super) fn largest(&self, flow: u32) -> [u64; N] {
+        *self.bytes[flow as usize].largest
+    }
+}
 
 /// Bytes on one tile that a pipeline adds to the bytes of the layers themselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,29 +124,6 @@ pub(super) struct Area {
     parts: Vec<Part>,
 }
 
-/// Sums of bytes by the part that an area has in their flows, by lane.
-#[derive(Debug, Clone, Copy)]
-struct AreaBytes<const N: usize> {
-    /// By [`Quantity`].
-    sums: [[u64; N]; QUANTITIES],
-    largest_kept: [u64; N],
-    backward: BackwardPass,
-}
-
-impl<const N: usize> AreaBytes<N> {
-    fn sum(&self, quantity: Quantity, lane: usize) -> u64 {
-        self.sums[quantity as usize][lane]
-    }
-
-    /// The sums that determine the transfer buffers, by lane.
-    fn transfers(&self) -> [Transfers; N] {
-        std::array::from_fn(|lane| {
-            let sum = |quantity| self.sum(quantity, lane);
-            Transfers::new(sum, self.largest_kept[lane], self.backward)
-        })
-    }
-}
-
 /// A stage with its part in each flow.
 #[derive(Debug)]
 pub(in crate::memory) struct StageFlows {
@@ -111,16 +162,14 @@ impl Flows {
         let Some(after) = *after else {
             return std::array::from_fn(least);
         };
-        let sums = self.bytes_in(&stage.own, tiles);
-        let transfers = sums.transfers();
+        let transfers = self.transfers(&stage.own, tiles);
         let of_out = stage.out_beside.as_ref();
         let of_out = of_out.map(|out| self.transfers(out, tiles));
         let depth = self.depth(positions, after);
         std::array::from_fn(|lane| {
             let out = of_out.as_ref().map(|out| &out[lane]);
-            let sum = |quantity| sums.sum(quantity, lane);
             Additions {
-                stash: self.stash(depth, sum),
+                stash: self.stash(depth, |quantity| transfers[lane].of(quantity)),
                 transfer_buffers: self.transfer_buffers_with_out(&transfers[lane], out),
                 forwarded: self.forwarded(&transfers[lane]),
                 ..least(lane)
@@ -175,36 +224,30 @@ impl Flows {
         }
     }
 
-    /// Sums the bytes of `tiles` by the part that an area has in their flows.
-    fn bytes_in<const N: usize>(&self, area: &Area, tiles: &TileFlows<N>) -> AreaBytes<N> {
-        let mut found = AreaBytes {
-            sums: [[0; N]; QUANTITIES],
-            largest_kept: [0; N],
-            backward: area.backward,
-        };
-        for &flow in &tiles.met {
-            let part = area.parts[flow as usize];
-            if part == Part::default() {
-                continue;
-            }
-            let bytes = tiles.bytes(flow);
-            for (quantity, _) in part.counts().into_iter().filter(|counts| counts.1) {
-                lanes::add_up(&mut found.sums[quantity as usize], &bytes);
-            }
-            if part.kept {
-                lanes::raise(&mut found.largest_kept, &tiles.largest(flow));
-            }
-        }
-        found
-    }
-
-    /// The sums that determine the transfer buffers of an area, by lane of `tiles`.
+    /// The bytes of the flows that an area has a part in, by lane of `tiles`.
     pub(super) fn transfers<const N: usize>(
         &self,
         area: &Area,
         tiles: &TileFlows<N>,
     ) -> [Transfers; N] {
-        self.bytes_in(area, tiles).transfers()
+        let mut sums = [[0; N]; QUANTITIES];
+        let mut largest_kept = [0; N];
+        for &flow in &tiles.met {
+            let part = area.parts[flow as usize];
+            let bytes = tiles.bytes(flow);
+            let counting = sums.iter_mut().zip(part.counts);
+            for (sums, _) in counting.filter(|&(_, counts)| counts) {
+                lanes::add_up(sums, &bytes);
+            }
+            if part.kept {
+                lanes::raise(&mut largest_kept, &tiles.largest(flow));
+            }
+        }
+        std::array::from_fn(|lane| Transfers {
+            sums: sums.map(|sums| sums[lane]),
+            largest_kept: largest_kept[lane],
+            backward: area.backward,
+        })
     }
 
     /// Copies of tensors for micro-batches in flight, from the bytes of each quantity, in a stage
@@ -217,6 +260,23 @@ impl Flows {
     /// Does a stage with these positions (end exclusive) keep copies of the tensors of a flow?
     pub(in crate::memory) fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         let part = self.list[flow as usize].part_of(&self.places_of(positions), self);
-        part.stashed
+        part.counts[Quantity::Stash as usize]
+    }
+}
+
+#[cfg(test)]
+mod made {
+    use super::*;
+
+    impl TileFlows<1> {
+        /// A tile with these bytes of each flow.
+        pub(in crate::memory::pipeline) fn made(bytes: impl Iterator<Item = u64>) -> Self {
+            let mut made = Self::default();
+            for (flow, bytes) in (0u32..).zip(bytes) {
+                made.bytes.push(FlowBytes::default());
+                made.add(flow, &[bytes]);
+            }
+            made
+        }
     }
 }

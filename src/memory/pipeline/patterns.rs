@@ -4,15 +4,16 @@
 //! can change the result.
 
 use super::additions::{Area, StageFlows};
-use super::flows::{Flow, Flows, Quantity};
+use super::flows::{Flow, Flows, Part, QUANTITIES};
 use super::{PlacedStage, Recompute};
 use std::ops::Range;
 
-/// A flow counts for `quantity` in ranges with a start in `starts` and a last position in `lasts`
+/// A flow counts for a quantity in ranges with a start in `starts` and a last position in `lasts`
 /// (all ends inclusive).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowStretch {
-    pub(super) quantity: Quantity,
+    /// The number of a [`Quantity`].
+    pub(super) quantity: usize,
     pub(super) starts: (u32, u32),
     pub(super) lasts: (u32, u32),
 }
@@ -50,13 +51,12 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
         let first = starts.0;
         let lasts = pieces(first..positions, turns_from(flows, flow, first));
-        let parts = lasts.into_iter().map(|lasts| {
-            let part = flow.part_of(&(first..lasts.0 + 1), flows);
-            (lasts, part.counts())
-        });
+        let parts = lasts
+            .into_iter()
+            .map(|lasts| (lasts, flow.part_of(&(first..lasts.0 + 1), flows)));
         let parts: Vec<_> = parts.collect();
-        for (index, (quantity, _)) in parts[0].1.into_iter().enumerate() {
-            let counts = |(_, counts): &(_, [(_, bool); _])| counts[index].1;
+        for quantity in 0..QUANTITIES {
+            let counts = |(_, part): &(_, Part)| part.counts[quantity];
             for alike in parts.chunk_by(|a, b| counts(a) == counts(b)) {
                 if counts(&alike[0]) {
                     let lasts = (alike[0].0.0, alike[alike.len() - 1].0.1);

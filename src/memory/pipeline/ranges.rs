@@ -2,9 +2,10 @@
 //! after the range.
 //!
 //! Where a flow counts is the same on all tiles and computed once ([`Patterns`]); tiles bring the
-//! bytes, and go through the starts as the sweep does.
+//! bytes, and go through the starts as `memory::ranges` does.
 
-use super::flows::{Flows, Life, QUANTITIES, Quantity, TileFlows};
+use super::additions::TileFlows;
+use super::flows::{Flows, Life, QUANTITIES, Quantity};
 use super::patterns::{FlowStretch, Patterns};
 use super::transfer_buffers::{BackwardPass, PHASES, Transfers};
 use crate::memory::MemoryModel;
@@ -117,7 +118,7 @@ impl<const N: usize> RangeAdditions<N> {
             }
             let (first, after) = (stretch.lasts.0, stretch.lasts.1 + 1);
             let event = |(last, is_end)| Event {
-                quantity: stretch.quantity as usize,
+                quantity: stretch.quantity,
                 last,
                 is_end,
                 what,
@@ -141,7 +142,7 @@ impl<const N: usize> RangeAdditions<N> {
     /// position `first` on.
     fn accumulate(&mut self, starts: (u32, u32), first: u32, what: u32, positions: usize) {
         let stretch = FlowStretch {
-            quantity: Quantity::Accumulators,
+            quantity: Quantity::Accumulators as usize,
             starts,
             lasts: (first, positions as u32 - 1),
         };
@@ -213,8 +214,11 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     fn beside_on(&self, flows: &Flows, lane: usize) -> [u64; PHASES] {
-        let sum = |quantity| self.sum(quantity, lane);
-        let transfers = Transfers::new(sum, self.largest[lane], self.backward);
+        let transfers = Transfers {
+            sums: self.sums.map(|sums| sums[lane] as u64),
+            largest_kept: self.largest[lane],
+            backward: self.backward,
+        };
         let out = self.out.as_ref().filter(|_| self.start == 0);
         let buffers = flows.transfer_buffers_with_out(&transfers, out.map(|out| &out[lane]));
         let forwarded = flows.forwarded(&transfers);

@@ -1,4 +1,4 @@
-//! The sweep against single stages, and the rules on models small enough to count
+//! Ranges against single stages, and the rules on models small enough to count
 //! by hand.
 
 mod reruns;
@@ -7,7 +7,7 @@ use super::flows::Flow;
 use super::patterns::FlowStretch;
 use super::*;
 use crate::memory::tests::reference_model::{GROUPS, Plain, STEPS, full, memory, plain, ranges};
-use crate::memory::{MemoryModel, Parts};
+use crate::memory::{MemoryModel, Parts, StageMemory};
 use crate::model::{Layering, Model, OutOn, Pass, Placement, PlacementOptions, testing};
 use proptest::prelude::*;
 
@@ -35,9 +35,9 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     (schedule, recompute, elsewhere).prop_map(|(schedule, recompute, (state, replicas))| Pipeline {
         schedule,
         recompute,
-        accumulator: Accumulator::AsWeight,
         state,
         replicas,
+        ..Pipeline::default()
     })
 }
 
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(crate::memory::testing::cases(500))]
 
     #[test]
-    fn the_sweep_knows_what_every_stage_needs(case in in_passes(), pipeline in any_pipeline()) {
+    fn ranges_need_what_every_stage_needs(case in in_passes(), pipeline in any_pipeline()) {
         let (model, layering) = model(&case);
         for placement in placements(&model, &layering) {
             let memory = memory(&model, &placement).in_pipeline(pipeline).unwrap();
@@ -132,7 +132,9 @@ proptest! {
             let memory = memory(&model, &placement);
             let ranges = ranges(memory.layers());
             let stages = memory.stages(&ranges);
-            prop_assert!(stages.iter().all(|stage| stage.sums().of_pipeline() == 0));
+            for Parts { stash, accumulators, state, waiting, passing, .. } in stages.iter().map(StageMemory::sums) {
+                prop_assert_eq!([stash, accumulators, state, waiting, passing], [0; 5]);
+            }
             let placed = ranges.iter().map(|range| PlacedStage {
                 positions: range.clone(),
                 after: Some(3),
@@ -180,7 +182,8 @@ proptest! {
         let patterns = Patterns::new(&flows, positions);
         for range in ranges(positions as usize) {
             let (start, end) = (range.start as u32, range.end as u32);
-            for (quantity, counts) in flow.part_of(&(start..end), &flows).counts() {
+            let part = flow.part_of(&(start..end), &flows);
+            for (quantity, counts) in part.counts.into_iter().enumerate() {
                 let is_met = |stretch: &&FlowStretch| {
                     let (starts, lasts) = (stretch.starts, stretch.lasts);
                     stretch.quantity == quantity
@@ -239,7 +242,6 @@ fn published_configurations_stash_what_the_rules_say() {
     let pipeline = Pipeline {
         schedule: Schedule::Popart,
         recompute: Recompute::Layer,
-        accumulator: Accumulator::AsWeight,
         ..Pipeline::default()
     };
     // BERT-Large and BERT-base with embedding and head on the first IPU, in MiB.

@@ -1,8 +1,8 @@
 //! Transfer buffers of a stage: tensors for other stages or from them, by phase of the stage's work
 //! (docs/model.md, "Pipelines").
 
-use super::flows::{Flows, Quantity};
-use super::{Pipeline, Recompute, Schedule};
+use super::flows::{Flows, QUANTITIES, Quantity};
+use super::{Recompute, Schedule};
 
 /// Number of phases: the forward pass without its last step; this step, at which all kept tensors
 /// are live; the backward pass; and the steps after both passes, when no micro-batch is in flight.
@@ -13,21 +13,11 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
 
-/// Bytes that a stage may hold for other stages or forward to them.
-#[derive(Debug, Clone, Copy, Default)]
+/// Bytes of the flows that a stage has a part in.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Transfers {
-    /// From an earlier stage, and used in the forward pass of this one.
-    pub(super) enters: u64,
-    /// Used in the forward pass of this stage and of a later one.
-    pub(super) leaves: u64,
-    /// Gradients from later stages.
-    pub(super) gradient_in: u64,
-    /// Gradients for earlier stages.
-    pub(super) gradient_out: u64,
-    /// On its way to a later stage.
-    pub(super) passes_forward: u64,
-    /// On its way to an earlier stage.
-    pub(super) passes_backward: u64,
+    /// By [`Quantity`].
+    pub(super) sums: [u64; QUANTITIES],
     /// The largest variable that is kept for the backward pass.
     pub(super) largest_kept: u64,
     /// How the stage runs backward.
@@ -35,23 +25,9 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    /// Takes the bytes of each quantity, the bytes of the largest variable that is kept, and how
-    /// the stage runs backward.
-    pub(super) fn new(
-        sum: impl Fn(Quantity) -> u64,
-        largest_kept: u64,
-        backward: BackwardPass,
-    ) -> Self {
-        Self {
-            enters: sum(Quantity::Enters),
-            leaves: sum(Quantity::Leaves),
-            gradient_in: sum(Quantity::GradientIn),
-            gradient_out: sum(Quantity::GradientOut),
-            passes_forward: sum(Quantity::PassesForward),
-            passes_backward: sum(Quantity::PassesBackward),
-            largest_kept,
-            backward,
-        }
+    /// The bytes that count for a quantity.
+    pub(super) fn of(&self, quantity: Quantity) -> u64 {
+        self.sums[quantity as usize]
     }
 }
 
@@ -84,7 +60,7 @@ impl Flows {
     pub(super) fn backward_of(&self, place: u32) -> BackwardPass {
         match self.goes_back(place) {
             false => BackwardPass::None,
-            true if self.windows.is_in_functions(place) => BackwardPass::InFunctions,
+            true if self.windows.at(place).is_in_functions => BackwardPass::InFunctions,
             true => BackwardPass::Own,
         }
     }
@@ -92,50 +68,41 @@ impl Flows {
     /// By phase, bytes of the transfer buffers of a stage, besides those that its own steps have.
     /// The steps of the forward pass stand for both runs of a recomputed place.
     fn transfer_buffers(&self, moves: &Transfers) -> [u64; PHASES] {
-        let Transfers {
-            enters,
-            leaves,
-            gradient_in,
-            gradient_out,
-            largest_kept,
-            backward,
-            ..
-        } = *moves;
+        let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
+        let gradient_in = moves.of(Quantity::GradientIn);
+        let gradient_out = moves.of(Quantity::GradientOut);
+        let (largest_kept, backward) = (moves.largest_kept, moves.backward);
         // A tensor for layers after frozen ones is live at the last step of the frozen layers.
         if !self.has_phases() || backward == BackwardPass::None {
             return [0; PHASES];
         }
-        let Pipeline {
-            schedule,
-            recompute,
-            ..
-        } = self.pipeline;
-        let (forward, last_forward, in_backward) = match (schedule, recompute) {
-            (Schedule::None, _) => (0, 0, 0),
-            // Only a whole stage is recomputed after its gradients arrived.
-            (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
-            (Schedule::Sequential, _) => (0, 0, 0),
-            (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
-            (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
-            // Gradients of a layer are live on the steps at which it is recomputed.
-            (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
-            // FIFOs run at the end of the forward pass or before the backward pass.
-            (Schedule::TfGrouped, Recompute::None) => {
-                let last_forward = largest_kept + enters.max(leaves + gradient_out);
-                (gradient_out, last_forward, enters)
-            }
-            (Schedule::TfGrouped, Recompute::Stage) => {
-                (enters.max(leaves + gradient_out), 0, enters)
-            }
-            (Schedule::TfGrouped, Recompute::Layer) => {
-                let last_forward = enters.max(leaves + gradient_out);
-                (enters.max(gradient_out), last_forward, enters)
-            }
-            // Copies follow each half of a cycle.
-            (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
-            (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
-            (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
-        };
+        let (forward, last_forward, in_backward) =
+            match (self.pipeline.schedule, self.pipeline.recompute) {
+                (Schedule::None, _) => (0, 0, 0),
+                // Only a whole stage is recomputed after its gradients arrived.
+                (Schedule::Sequential, Recompute::Stage) => (gradient_in, 0, 0),
+                (Schedule::Sequential, _) => (0, 0, 0),
+                (Schedule::Popart, Recompute::None) => (gradient_in, 0, leaves),
+                (Schedule::Popart, Recompute::Stage) => (gradient_in + leaves, 0, leaves),
+                // Gradients of a layer are live on the steps at which it is recomputed.
+                (Schedule::Popart, Recompute::Layer) => (gradient_in.max(leaves), 0, leaves),
+                // FIFOs run at the end of the forward pass or before the backward pass.
+                (Schedule::TfGrouped, Recompute::None) => {
+                    let last_forward = largest_kept + enters.max(leaves + gradient_out);
+                    (gradient_out, last_forward, enters)
+                }
+                (Schedule::TfGrouped, Recompute::Stage) => {
+                    (enters.max(leaves + gradient_out), 0, enters)
+                }
+                (Schedule::TfGrouped, Recompute::Layer) => {
+                    let last_forward = enters.max(leaves + gradient_out);
+                    (enters.max(gradient_out), last_forward, enters)
+                }
+                // Copies follow each half of a cycle.
+                (Schedule::TfInterleaved, Recompute::None) => (0, largest_kept + leaves, 0),
+                (Schedule::TfInterleaved, Recompute::Stage) => (leaves, 0, 0),
+                (Schedule::TfInterleaved, Recompute::Layer) => (0, leaves, 0),
+            };
         let phases = [forward, last_forward.max(forward), in_backward, 0];
         match backward {
             BackwardPass::InFunctions => self.in_any_phase(moves, phases),
@@ -146,7 +113,8 @@ impl Flows {
     /// By phase, bytes that a stage forwards. If it runs one pass at a time, they leave it at the
     /// end of that pass.
     pub(super) fn forwarded(&self, moves: &Transfers) -> [u64; PHASES] {
-        let (forward, backward) = (moves.passes_forward, moves.passes_backward);
+        let forward = moves.of(Quantity::PassesForward);
+        let backward = moves.of(Quantity::PassesBackward);
         let one_at_a_time = [Schedule::TfInterleaved, Schedule::Sequential];
         if !one_at_a_time.contains(&self.pipeline.schedule) {
             return in_passes(forward + backward);
@@ -164,15 +132,15 @@ impl Flows {
     /// step is unknown: each phase of the passes has the most bytes of any phase. `phases` has the
     /// bytes by phase if phases were known.
     fn in_any_phase(&self, moves: &Transfers, phases: [u64; PHASES]) -> [u64; PHASES] {
-        let buffers = match self.pipeline.schedule {
+        let (enters, leaves) = (moves.of(Quantity::Enters), moves.of(Quantity::Leaves));
+        let gradient_in = moves.of(Quantity::GradientIn);
+        let buffers = match (self.pipeline.schedule, self.pipeline.recompute) {
             _ if !self.has_phases() => 0,
-            Schedule::Sequential if self.pipeline.recompute == Recompute::Stage => {
-                moves.gradient_in
-            }
-            Schedule::None | Schedule::Sequential => 0,
-            Schedule::Popart => moves.leaves.max(moves.gradient_in),
-            Schedule::TfGrouped | Schedule::TfInterleaved => {
-                moves.gradient_out + moves.largest_kept.max(moves.enters + moves.leaves)
+            (Schedule::Sequential, Recompute::Stage) => gradient_in,
+            (Schedule::None | Schedule::Sequential, _) => 0,
+            (Schedule::Popart, _) => leaves.max(gradient_in),
+            (Schedule::TfGrouped | Schedule::TfInterleaved, _) => {
+                moves.of(Quantity::GradientOut) + moves.largest_kept.max(enters + leaves)
             }
         };
         in_passes(phases.into_iter().fold(buffers, u64::max))

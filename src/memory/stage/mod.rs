@@ -1,8 +1,8 @@
 //! The memory of given stages, in full (docs/model.md, "The memory of a stage").
 //!
-//! Stages are not taken from the sweep. Of a range, the sweep yields only the highest bytes of any
+//! Stages are not taken from `ranges`. Of a range, that yields only the highest bytes of any
 //! tile, and it skips all tiles, blocks and places whose bounds are lower, while a stage needs the
-//! first peak step of each tile and its parts at that step. Without its bounds the sweep would be
+//! first peak step of each tile and its parts at that step. Without its bounds it would be
 //! the loop over steps that is here, and it would still have to keep the step of each place, the
 //! bytes of every stage apart, and stages of single layers or with late restores, where variables
 //! count otherwise. So both share only the preparation (uses of neighbours, lanes, flows, updates),
@@ -167,7 +167,7 @@ impl MemoryModel<'_> {
 
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles as usize;
-        let flows = self.flows.as_ref().map_or(0, |flows| flows.len());
+        let flows = self.flows.as_ref().map_or(0, Flows::len);
         let of_stage = (tiles * size_of::<StagePeak>()).max(flows * size_of::<u64>());
         let at_once = (AT_ONCE / of_stage.max(1)).max(1);
         let parts = stages.chunks(at_once);

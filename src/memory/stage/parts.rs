@@ -47,48 +47,32 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 impl Parts {
-    /// The names of the parts, in the order of [`Parts::bytes`].
-    pub const NAMES: [&'static str; 12] = [
-        "variables",
-        "vertex code",
-        "vertex state",
-        "exchange code",
-        "control code",
-        "overhead",
-        "fragmentation",
-        "stash",
-        "accumulators",
-        "transfer buffers",
-        "forwarded tensors",
-        "optimizer state",
-    ];
-
-    /// The bytes of each part, in the order of [`Parts::NAMES`].
-    pub fn bytes(&self) -> [u64; 12] {
+    /// Each part with its name, in the order of tables.
+    fn fields(&mut self) -> [(&'static str, &mut u64); 12] {
         [
-            self.variables,
-            self.vertex_code,
-            self.vertex_state,
-            self.exchange_code,
-            self.control_code,
-            self.overhead,
-            self.gaps,
-            self.stash,
-            self.accumulators,
-            self.waiting,
-            self.passing,
-            self.state,
+            ("variables", &mut self.variables),
+            ("vertex code", &mut self.vertex_code),
+            ("vertex state", &mut self.vertex_state),
+            ("exchange code", &mut self.exchange_code),
+            ("control code", &mut self.control_code),
+            ("overhead", &mut self.overhead),
+            ("fragmentation", &mut self.gaps),
+            ("stash", &mut self.stash),
+            ("accumulators", &mut self.accumulators),
+            ("transfer buffers", &mut self.waiting),
+            ("forwarded tensors", &mut self.passing),
+            ("optimizer state", &mut self.state),
         ]
+    }
+
+    /// The bytes of each part, with its name.
+    pub fn named(mut self) -> [(&'static str, u64); 12] {
+        self.fields().map(|(name, bytes)| (name, *bytes))
     }
 
     /// Bytes of all parts together.
     pub fn total(&self) -> u64 {
-        self.bytes().iter().sum()
-    }
-
-    /// The bytes that a pipeline adds to the layers themselves.
-    pub fn of_pipeline(&self) -> u64 {
-        self.stash + self.accumulators + self.state + self.waiting + self.passing
+        self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Parts with these bytes by [`CodeKind`](crate::model::CodeKind), without variables.
@@ -118,17 +102,8 @@ impl Parts {
 
     /// Adds each part of `other`.
     pub fn add(&mut self, other: &Parts) {
-        self.variables += other.variables;
-        self.vertex_code += other.vertex_code;
-        self.vertex_state += other.vertex_state;
-        self.exchange_code += other.exchange_code;
-        self.control_code += other.control_code;
-        self.overhead += other.overhead;
-        self.gaps += other.gaps;
-        self.stash += other.stash;
-        self.accumulators += other.accumulators;
-        self.state += other.state;
-        self.waiting += other.waiting;
-        self.passing += other.passing;
+        for ((_, bytes), (_, more)) in self.fields().into_iter().zip(other.named()) {
+            *bytes += more;
+        }
     }
 }

@@ -3,12 +3,12 @@
 
 use super::LiveChanges;
 use super::live_sums::LiveSums;
-use super::stages_to_compute::{StageRow, StagesToCompute, Wanted};
+use super::stages_to_compute::{StageRow, StagesToCompute};
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, Bytes, LANES, add_up};
 use crate::memory::neighbours::{self, LiveRanges, NeighbourUses, Widths};
 use crate::memory::pipeline::{Additions, PHASES, TileFlows};
-use crate::memory::update::{TileUpdates, UpdatePhase, Updating};
+use crate::memory::update::{TileUpdates, Updating};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -120,10 +120,10 @@ impl MemoryModel<'_> {
         if scratch.uses.most() > B::HIGHEST {
             return None;
         }
-        if let Some(flows) = self.flows_in(plan.wanted) {
+        if let Some((flows, _)) = &plan.flows {
             scratch.flows.load(self, flows, &scratch.uses);
         }
-        if let Some(phase) = self.update_in(plan.wanted) {
+        if let Some(phase) = plan.update {
             scratch.updates.load(self, phase, &scratch.uses);
         }
         self.look_up(plan, scratch);
@@ -144,12 +144,14 @@ impl MemoryModel<'_> {
         scratch: &StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let flows = self.flows_in(plan.wanted);
-        let additions =
-            flows.map(|flows| flows.additions(self, &plan.flows[stage], &scratch.flows));
+        let additions = plan
+            .flows
+            .as_ref()
+            .map(|(flows, of_stages)| flows.additions(self, &of_stages[stage], &scratch.flows));
         let positions = &plan.stages[stage].positions;
-        let phase = self.update_in(plan.wanted);
-        let updating = phase.map(|phase| scratch.updates.in_stage(self, phase, positions));
+        let updating = plan
+            .update
+            .map(|phase| scratch.updates.in_stage(self, phase, positions));
         for (lane, peaks) in peaks.iter_mut().enumerate() {
             let peak = &mut peaks[stage];
             if plan.has_steps(stage) {
@@ -163,11 +165,6 @@ impl MemoryModel<'_> {
             });
             peak.additions.state += updating.map_or(0, |updating| updating[lane].shares);
         }
-    }
-
-    fn update_in(&self, wanted: Wanted) -> Option<&UpdatePhase> {
-        let update = self.update.as_deref();
-        update.filter(|_| wanted != Wanted::Layers)
     }
 
     /// Looks up what depends only on the uses of variables.

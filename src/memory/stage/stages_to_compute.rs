@@ -2,6 +2,7 @@
 
 use super::meets;
 use crate::memory::pipeline::{Flows, PHASES, PlacedStage, Recompute, StageFlows};
+use crate::memory::update::UpdatePhase;
 use crate::memory::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
@@ -32,8 +33,10 @@ pub(super) struct StagesToCompute<'a> {
     /// First step and number of each stage that has steps, ascending by step.
     pub(super) starts: Vec<(u32, usize)>,
     pub(super) with_overhead: bool,
-    /// By stage; empty where no pipeline adds bytes.
-    pub(super) flows: Vec<StageFlows>,
+    /// The flows, if a pipeline adds bytes, and the part of each stage in them.
+    pub(super) flows: Option<(&'a Flows, Vec<StageFlows>)>,
+    /// The update, where it is a separate phase.
+    pub(super) update: Option<&'a UpdatePhase>,
 }
 
 /// How the variables of one use count, at some steps.
@@ -49,7 +52,11 @@ pub(super) struct StageRow {
 }
 
 impl<'a> StagesToCompute<'a> {
-    pub(super) fn new(memory: &MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
+    pub(super) fn new(
+        memory: &'a MemoryModel<'_>,
+        stages: &'a [PlacedStage],
+        wanted: Wanted,
+    ) -> Self {
         let ranges: Vec<_> = stages.iter().map(|stage| stage.positions.clone()).collect();
         let window = |positions: &Range<usize>| {
             let window = memory.window(positions.clone());
@@ -61,6 +68,15 @@ impl<'a> StagesToCompute<'a> {
         let starts = numbered.map(|(stage, window)| (window.start, stage));
         let mut starts: Vec<_> = starts.collect();
         starts.sort_unstable();
+        let is_whole = wanted != Wanted::Layers;
+        let flows = memory
+            .flows
+            .as_ref()
+            .filter(|_| is_whole && memory.rules == Rules::Full);
+        let in_flows = |flows: &'a Flows| {
+            let stages = stages.iter().cloned();
+            (flows, stages.map(|stage| flows.in_stage(stage)).collect())
+        };
         Self {
             stages,
             wanted,
@@ -69,8 +85,9 @@ impl<'a> StagesToCompute<'a> {
             phases: memory.phases.clone(),
             windows,
             starts,
-            flows: memory.stage_flows(stages, wanted),
-            with_overhead: wanted != Wanted::Layers && memory.rules == Rules::Full,
+            flows: flows.map(in_flows),
+            update: memory.update.as_deref().filter(|_| is_whole),
+            with_overhead: is_whole && memory.rules == Rules::Full,
         }
     }
 
@@ -102,15 +119,19 @@ impl<'a> StagesToCompute<'a> {
         }
         for &stage in &self.stages_of[row.counted.index()] {
             let stage = stage as usize;
-            let is_late = row
-                .kept_late
-                .is_some_and(|flow| self.flows[stage].keeps(flow));
+            let is_late = row.kept_late.is_some_and(|flow| self.keeps(stage, flow));
             let positions = &self.stages[stage].positions;
             let has = |position: u32| positions.contains(&(position as usize));
             if !is_late && row.with.is_none_or(has) {
                 visit(Some(stage));
             }
         }
+    }
+
+    /// Does a stage keep the tensors of a flow from its forward to its backward pass?
+    fn keeps(&self, stage: usize, flow: u32) -> bool {
+        let flows = self.flows.as_ref();
+        flows.is_some_and(|(_, of_stages)| of_stages[stage].keeps(flow))
     }
 
     /// Calls `visit` with how the variables of a use count and when they are live: several times
@@ -153,21 +174,6 @@ impl MemoryModel<'_> {
             met.map(|(number, _)| number).collect()
         };
         self.sets.iter().map(of_set).collect()
-    }
-
-    /// The part of each stage in each flow; empty where no pipeline adds bytes.
-    fn stage_flows(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageFlows> {
-        let in_stage = |flows: &Flows| {
-            let stages = stages.iter().cloned();
-            stages.map(|stage| flows.in_stage(stage)).collect()
-        };
-        self.flows_in(wanted).map_or(Vec::new(), in_stage)
-    }
-
-    /// The flows, if a pipeline adds bytes.
-    pub(super) fn flows_in(&self, wanted: Wanted) -> Option<&Flows> {
-        let flows = self.flows.as_ref();
-        flows.filter(|_| wanted != Wanted::Layers && self.rules == Rules::Full)
     }
 
     /// Does a stage keep copies of activations that it restores for the backward pass?

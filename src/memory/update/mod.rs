@@ -17,7 +17,7 @@ pub(super) use tile::{TileUpdates, Updating};
 use super::MemoryModel;
 use crate::limits;
 use crate::memory::{Pipeline, StatePlace};
-use crate::model::{Model, PassPlaces, Placement, TooManyPlaces};
+use crate::model::{Model, Placement, TooManyPlaces};
 use parts::{Part, Updates};
 use std::sync::Arc;
 
@@ -63,8 +63,7 @@ impl UpdatePhase {
         if model.backward_start.is_none() || pipeline.state == StatePlace::OnChip {
             return Ok(None);
         }
-        let by_pass = PassPlaces::new(model, placement)?;
-        let found = Updates::new(model, &by_pass, pipeline)?;
+        let found = Updates::new(model, &placement.by_pass, pipeline)?;
         let mut left = limits::ENTRIES;
         let mut of_uses = Vec::new();
         let mut is_shared_out = vec![false; found.steps.len()];
@@ -130,18 +129,8 @@ impl MemoryModel<'_> {
 
     /// Are the same variables absent from both passes in another pipeline?
     pub(in crate::memory) fn is_away_as(&self, other: &MemoryModel<'_>) -> bool {
-        let away = |memory: &MemoryModel<'_>| {
-            let phase = memory.update.clone();
-            phase.map(|phase| {
-                phase
-                    .of_uses
-                    .iter()
-                    .map(|in_update| in_update.is_away)
-                    .collect()
-            })
-        };
-        let away_in_both: [Option<Vec<bool>>; 2] = [away(self), away(other)];
-        away_in_both[0] == away_in_both[1]
+        let mut numbers = 0..self.model.variables.uses().len() as u32;
+        numbers.all(|number| self.is_away(number) == other.is_away(number))
     }
 
     /// The names of the weights of an update, or of its state if it has no weights.

@@ -3,7 +3,7 @@
 use crate::memory::tests::reference_model::{Plain, PlainVariable, STEPS, TILES, full, plain};
 use crate::memory::tests::reference_model::{memory, ranges};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
-use crate::model::{Model, Pass, PassPlaces};
+use crate::model::{Model, Pass};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -203,7 +203,7 @@ proptest! {
         let updates = model.operations.iter().filter(|operation| operation.is_update);
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
-        let by_pass = PassPlaces::new(&model, &placement).expect("few places");
+        let by_pass = &placement.by_pass;
         // Each variable has a use set: the last of the sets that its users were pushed to.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {

@@ -5,7 +5,7 @@ use super::parts::Part;
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane, add_up};
 use crate::memory::neighbours::NeighbourUses;
-use crate::memory::step_sums::StepSums;
+use crate::memory::steps::StepSums;
 use crate::model::{EVERYWHERE, PlaceSet};
 use std::ops::Range;
 

@@ -1,70 +1,22 @@
-//! Which modules are layers: the cover of the module tree that describes the program in the fewest
-//! words (docs/model.md, "Layers from modules").
+//! Which modules are layers (docs/model.md, "Layers from modules"): the cover of the module tree that
+//! describes the program in the fewest words, with small pieces joined to their neighbours; where
+//! names show no modules, runs of about equal bytes.
+//!
+//! Frameworks keep a weight on one IPU, and In and Out may share the first. So operations at the ends
+//! of a model that share a weight, such as an embedding and the head, are in In or Out; in layers,
+//! they would bind these layers to one IPU.
 
+use super::ModuleLayers;
+use super::evidence::Sums;
 use super::tree::{Node, Tree};
-use rustc_hash::FxHashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use crate::model::Model;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Cost of naming one layer, in operations: with less, parts of blocks become layers, with more,
 /// whole stages of blocks.
 pub(super) const WORD: f64 = 1.5;
-
-/// A module with more than 1/`LARGE` of all bytes is cut into its parts if no other module is like
-/// it.
-pub(super) const LARGE: u64 = 4;
-
-/// A hash of an operation type; sums of different types are different.
-fn hash(kind: &str) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(kind)
-}
-
-/// Sums over any run of operations.
-#[derive(Debug)]
-pub(super) struct Sums {
-    /// By operation: bytes of all operations before it.
-    bytes: Vec<u64>,
-    /// By operation: sum of the hashes of the types of all operations before it.
-    types: Vec<u64>,
-}
-
-impl Sums {
-    pub(super) fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
-        let mut sums = Self {
-            bytes: vec![0],
-            types: vec![0],
-        };
-        for (&bytes, kind) in bytes.iter().zip(types) {
-            let (before, types) = (
-                sums.bytes[sums.bytes.len() - 1],
-                sums.types[sums.types.len() - 1],
-            );
-            sums.bytes.push(before.saturating_add(bytes));
-            sums.types.push(types.wrapping_add(hash(kind)));
-        }
-        sums
-    }
-
-    /// Bytes of a run of operations.
-    pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
-        self.bytes[operations.end] - self.bytes[operations.start]
-    }
-
-    /// Bytes of all operations.
-    pub(super) fn all_bytes(&self) -> u64 {
-        self.bytes[self.bytes.len() - 1]
-    }
-
-    /// A number that is equal for runs with the same types of operations, each equally often.
-    fn likeness(&self, operations: &Range<usize>) -> u64 {
-        self.types[operations.end].wrapping_sub(self.types[operations.start])
-    }
-
-    /// Does a run have more than 1/[`LARGE`] of all bytes?
-    pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
-        self.bytes(operations) > self.all_bytes() / LARGE
-    }
-}
 
 /// Lengths of descriptions of runs: each costs a word, and the operations of runs that are alike
 /// are described once.
@@ -169,5 +121,162 @@ fn cut_alike(tree: &Tree, siblings: &[usize], is_cut: &mut [bool]) {
     for (sibling, parts) in undecided {
         let cut = parts.iter().filter(|part| votes[part] > 0).count();
         is_cut[sibling] = 2 * cut > parts.len();
+    }
+}
+
+/// A run is small if its operations are at most 1/`FEW_OPERATIONS` of those of a typical run.
+const FEW_OPERATIONS: usize = 6;
+
+/// A run is small if its bytes are at most 1/`FEW_BYTES` of those of a typical run.
+const FEW_BYTES: u64 = 4;
+
+/// Joins small runs, such as a cast or a shortcut, to the neighbouring run in the same module, or
+/// between two modules to the run that their data flows to. `is_used(run, next)` says whether data
+/// flows from the first to the second. Returns the nodes of each joined run.
+pub(super) fn attach(
+    tree: &Tree,
+    sums: &Sums,
+    chosen: &[usize],
+    is_used: impl Fn(&Range<usize>, &Range<usize>) -> bool,
+) -> Vec<Vec<usize>> {
+    let run = |at: usize| &tree.nodes[chosen[at]].operations;
+    let operations: Vec<u64> = (0..chosen.len()).map(|at| run(at).len() as u64).collect();
+    let bytes: Vec<u64> = (0..chosen.len()).map(|at| sums.bytes(run(at))).collect();
+    let (typical_operations, typical_bytes) = (typical(&operations), typical(&bytes));
+    let is_small = |at: usize| {
+        operations[at].saturating_mul(FEW_OPERATIONS as u64) <= typical_operations
+            && bytes[at].saturating_mul(FEW_BYTES) <= typical_bytes
+    };
+    let shared = |a: usize, b: usize| {
+        let pairs = tree.path(chosen[a]).iter().zip(tree.path(chosen[b]));
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    // By run: does it join the run before it?
+    let mut is_joined = vec![false; chosen.len()];
+    for at in (0..chosen.len()).filter(|&at| is_small(at)) {
+        let before = at.checked_sub(1).map(|before| shared(before, at));
+        let after = (at + 1 < chosen.len()).then(|| shared(at, at + 1));
+        let is_before = match (before, after) {
+            (Some(before), Some(after)) if before == after => !is_used(run(at), run(at + 1)),
+            (before, after) => before > after,
+        };
+        match (is_before, before, after) {
+            (true, Some(_), _) => is_joined[at] = true,
+            (false, _, Some(_)) => is_joined[at + 1] = true,
+            _ => {}
+        }
+    }
+    let mut joined: Vec<Vec<usize>> = Vec::new();
+    for (&node, is_joined) in chosen.iter().zip(is_joined) {
+        match joined.last_mut() {
+            Some(last) if is_joined => last.push(node),
+            _ => joined.push(vec![node]),
+        }
+    }
+    joined
+}
+
+/// The size for which half of the total is in runs of at most this size.
+fn typical(sizes: &[u64]) -> u64 {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable();
+    let all: u128 = sorted.iter().map(|&size| u128::from(size)).sum();
+    let mut seen = 0;
+    let typical = sorted.iter().find(|&&size| {
+        seen += u128::from(size);
+        2 * seen >= all
+    });
+    typical.copied().unwrap_or(0)
+}
+
+/// Number of layers if all runs had equal bytes.
+const RUNS: u64 = 32;
+
+/// The largest nodes with at most 1/`RUNS` of all bytes, in the order of the program.
+pub(super) fn by_flow(tree: &Tree, sums: &Sums) -> Vec<Vec<usize>> {
+    let mut layers = Vec::new();
+    let mut left = vec![0];
+    while let Some(number) = left.pop() {
+        let node = &tree.nodes[number];
+        if node.children.is_empty() || sums.bytes(&node.operations) <= sums.all_bytes() / RUNS {
+            layers.push(vec![number]);
+        } else {
+            left.extend(node.children.iter().rev());
+        }
+    }
+    layers
+}
+
+impl ModuleLayers {
+    /// The layers without operations that are in In or Out, so that the weights named `tied` do not
+    /// bind layers; `None` if there is no such operation.
+    pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
+        let (first, last) = self.blocks()?;
+        let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
+        let mut is_released = self.is_released.clone();
+        for operation in self.tied_operations(model, tied) {
+            let at = operation as usize;
+            let Some(layer) = self.layer_at(operation) else {
+                continue;
+            };
+            let run = self.modules.run(&self.layers[layer as usize]);
+            // Operations before the first block are In, and operations after the last are Out.
+            if (layer as usize) < first {
+                is_released[..run.end].fill(true);
+            } else if layer as usize > last {
+                is_released[run.start..].fill(true);
+            } else if !has_input.contains(&at) {
+                is_released[at] = true;
+            }
+        }
+        (is_released != self.is_released).then(|| self.released(is_released))
+    }
+
+    /// The layers that still have operations.
+    fn released(&self, is_released: Vec<bool>) -> Self {
+        let mut left = Self {
+            layers: Vec::new(),
+            names: Vec::new(),
+            paths: Vec::new(),
+            modules: Arc::clone(&self.modules),
+            is_released,
+        };
+        for (layer, nodes) in self.layers.iter().enumerate() {
+            let run = self.modules.run(nodes);
+            if !left.is_released[run].iter().all(|&is_released| is_released) {
+                left.layers.push(nodes.clone());
+                left.names.push(self.names[layer].clone());
+                left.paths.push(self.paths[layer].clone());
+            }
+        }
+        left
+    }
+
+    /// The operations of the forward pass that use one of the weights, ascending.
+    fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<u32> {
+        let tied: FxHashSet<&str> = tied.iter().copied().collect();
+        let mut is_user = vec![false; model.operation_groups.len()];
+        let sets = 0..model.use_sets.len() as u32;
+        for set in sets.filter(|&set| tied.contains(model.label_of(set).weight_name())) {
+            for group in model.use_sets.groups(set) {
+                is_user[group as usize] = true;
+            }
+        }
+        let uses = |number: u32| is_user[model.operations[number as usize].group as usize];
+        let forward = (0u32..).zip(&self.modules.forward);
+        let users = forward.filter(|&(_, &number)| uses(number));
+        users.map(|(operation, _)| operation).collect()
+    }
+
+    /// The first and the last layer that are like another layer.
+    fn blocks(&self) -> Option<(usize, usize)> {
+        let runs = self.layers.iter().map(|nodes| self.modules.run(nodes));
+        let runs: Vec<_> = runs.collect();
+        let described = Lengths::new(&self.modules.sums, runs.iter(), WORD);
+        let has_like = |run| !described.is_alone(run);
+        Some((
+            runs.iter().position(has_like)?,
+            runs.iter().rposition(has_like)?,
+        ))
     }
 }

@@ -2,7 +2,8 @@
 //! the layer of each operation of the model, from 1, or 0 for none.
 
 use super::ModuleLayers;
-use super::cover::{LARGE, Lengths, WORD};
+use super::cover::{Lengths, WORD};
+use super::evidence::LARGE;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 

@@ -2,8 +2,9 @@
 //! besides names.
 
 use super::unscoped;
-use crate::model::placement::bytes_of_sets;
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::ops::Range;
 
 /// Evidence by operation of the forward pass.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl<'a> Evidence<'a> {
             flow: flow(model, &position),
             ..Self::nothing(forward.len())
         };
-        let bytes = bytes_of_sets(model);
+        let bytes = model.bytes_of_sets();
         let mut first_of_set = vec![NONE; model.use_sets.len()];
         for (set, smaller, group) in model.use_sets.iter() {
             let first = first_of_set[smaller as usize].min(first_of_group[group as usize]);
@@ -107,4 +108,79 @@ fn flow(model: &Model, position: &[usize]) -> Vec<(usize, usize)> {
     pairs.sort_unstable();
     pairs.dedup();
     pairs
+}
+
+/// By operation: number of operations before it whose data flows to it or a later one. `flow` is
+/// ascending.
+pub(super) fn crossing(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
+    let mut change = vec![0i64; operations + 1];
+    for flows in flow.chunk_by(|a, b| a.0 == b.0) {
+        let (from, last) = flows[flows.len() - 1];
+        change[from + 1] += 1;
+        change[last + 1] -= 1;
+    }
+    let mut crossing = 0;
+    change
+        .iter()
+        .map(|change| {
+            crossing += change;
+            crossing
+        })
+        .collect()
+}
+
+/// A module with more than 1/`LARGE` of all bytes is cut into its parts if no other module is like
+/// it.
+pub(super) const LARGE: u64 = 4;
+
+/// A hash of an operation type; sums of different types are different.
+fn hash(kind: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(kind)
+}
+
+/// Sums over any run of operations.
+#[derive(Debug)]
+pub(super) struct Sums {
+    /// By operation: bytes of all operations before it.
+    bytes: Vec<u64>,
+    /// By operation: sum of the hashes of the types of all operations before it.
+    types: Vec<u64>,
+}
+
+impl Sums {
+    pub(super) fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
+        let mut sums = Self {
+            bytes: vec![0],
+            types: vec![0],
+        };
+        for (&bytes, kind) in bytes.iter().zip(types) {
+            let (before, types) = (
+                sums.bytes[sums.bytes.len() - 1],
+                sums.types[sums.types.len() - 1],
+            );
+            sums.bytes.push(before.saturating_add(bytes));
+            sums.types.push(types.wrapping_add(hash(kind)));
+        }
+        sums
+    }
+
+    /// Bytes of a run of operations.
+    pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
+        self.bytes[operations.end] - self.bytes[operations.start]
+    }
+
+    /// Bytes of all operations.
+    pub(super) fn all_bytes(&self) -> u64 {
+        self.bytes[self.bytes.len() - 1]
+    }
+
+    /// A number that is equal for runs with the same types of operations, each equally often.
+    pub(super) fn likeness(&self, operations: &Range<usize>) -> u64 {
+        self.types[operations.end].wrapping_sub(self.types[operations.start])
+    }
+
+    /// Does a run have more than 1/[`LARGE`] of all bytes?
+    pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
+        self.bytes(operations) > self.all_bytes() / LARGE
+    }
 }

@@ -2,23 +2,19 @@
 //!
 //! A layer is a run of consecutive operations of the forward pass that one module of the model
 //! calls. `paths` gives each operation its place in the module tree, `tree` builds the tree,
-//! `cover` chooses the modules that are layers by one measure, `attach` joins small pieces to their
-//! neighbours, and `names` gives short names. Where names show no modules, `by_flow` builds the
-//! tree from the flow of data.
+//! `cover` chooses the modules that are layers by one measure and joins small pieces to their
+//! neighbours, and `names` gives short names. Where names show no modules, the flow of data gives the
+//! tree.
 
-mod attach;
-mod by_flow;
 mod calls;
 mod cover;
 mod description;
 mod evidence;
-mod lookup;
 mod names;
 mod outline;
 mod paths;
 #[cfg(test)]
 mod tests;
-mod ties;
 mod tree;
 mod unscoped;
 
@@ -26,11 +22,10 @@ use super::{Model, Operation};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
-use cover::{Sums, WORD, cover};
-use evidence::{Evidence, forward};
-use lookup::Lookup;
+use cover::{WORD, attach, cover};
+use evidence::{Evidence, Sums, forward};
 pub(crate) use outline::ModuleRow;
-use paths::{Texts, components, full_paths, scope_and_type};
+use paths::{Lookup, Texts, components, full_paths, scope_and_type};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -126,7 +121,7 @@ impl Modules {
         let sums = Sums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
         Self {
-            tree: by_flow::tree(&sums, &evidence.flow, forward.len()),
+            tree: tree::by_flow(&sums, &evidence.flow, forward.len()),
             sums,
             texts: Vec::new(),
             calls: Calls::default(),
@@ -144,7 +139,7 @@ impl Modules {
             return Vec::new();
         }
         if self.steps.is_some() {
-            return by_flow::layers(&self.tree, &self.sums);
+            return cover::by_flow(&self.tree, &self.sums);
         }
         let chosen = self.cover(WORD);
         if chosen.len() <= MANY {
@@ -161,7 +156,7 @@ impl Modules {
     /// The layers if naming one costs `word`.
     fn cover(&self, word: f64) -> Vec<Vec<usize>> {
         let chosen = cover(&self.tree, &self.sums, word);
-        attach::attach(&self.tree, &self.sums, &chosen, |from, to| {
+        attach(&self.tree, &self.sums, &chosen, |from, to| {
             self.flows(from, to)
         })
     }
@@ -297,10 +292,10 @@ impl ModuleLayers {
         };
         let layer = self.names.iter().position(is_in)?;
         let refined = self.refined(layer)?;
-        let is_found = refined.names.iter().any(|layer| layer == name);
-        is_found
-            .then(|| refined.clone())
-            .or_else(|| refined.with_part(name))
+        match refined.names.iter().any(|layer| layer == name) {
+            true => Some(refined),
+            false => refined.with_part(name),
+        }
     }
 
     /// By operation of the model: its layer, from 0. Operations of the forward pass are in the

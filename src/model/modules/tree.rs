@@ -1,5 +1,7 @@
-//! The module tree: runs of forward operations whose paths begin alike.
+//! The module tree: runs of forward operations whose paths begin alike or, where names show no
+//! modules, between which little data flows.
 
+use super::evidence::{Sums, crossing};
 use std::ops::Range;
 
 /// Marks a node that does not belong to a component of a path, as the root.
@@ -168,4 +170,45 @@ fn period(runs: &[Run]) -> usize {
     } else {
         runs.len()
     }
+}
+
+/// A tree whose nodes are cut in two where least data flows, not far from half of their bytes.
+pub(super) fn by_flow(sums: &Sums, flow: &[(usize, usize)], operations: usize) -> Tree {
+    let crossing = crossing(flow, operations);
+    let mut tree = Tree {
+        nodes: vec![Node::new(0..operations)],
+        paths: vec![Vec::new(); operations],
+    };
+    let mut number = 0;
+    while number < tree.nodes.len() {
+        let run = tree.nodes[number].operations.clone();
+        if run.len() > 1 {
+            let cut = cut(sums, &crossing, &run);
+            let first = tree.nodes.len();
+            tree.nodes.push(Node::new(run.start..cut));
+            tree.nodes.push(Node::new(cut..run.end));
+            tree.nodes[number].children = vec![first, first + 1];
+        }
+        number += 1;
+    }
+    tree
+}
+
+/// Where to cut a run of two operations or more: within the middle half of its bytes, where data
+/// of the fewest operations crosses; the earliest of several such places.
+fn cut(sums: &Sums, crossing: &[i64], run: &Range<usize>) -> usize {
+    let all = sums.bytes(run);
+    let is_central = |&at: &usize| {
+        let before = sums.bytes(&(run.start..at));
+        before >= all / 4 && before <= all - all / 4
+    };
+    let places = run.start + 1..run.end;
+    let central = places
+        .clone()
+        .filter(is_central)
+        .min_by_key(|&at| crossing[at]);
+    let nearest = |&at: &usize| sums.bytes(&(run.start..at)).abs_diff(all / 2);
+    central
+        .or_else(|| places.min_by_key(nearest))
+        .unwrap_or(run.end - 1)
 }

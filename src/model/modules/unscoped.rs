@@ -1,7 +1,6 @@
 //! Scopes of operations in a program that was recorded without scopes, from its parameters.
 
-use super::by_flow::crossing;
-use super::evidence::{Evidence, NONE, parameter};
+use super::evidence::{Evidence, NONE, crossing, parameter};
 use super::paths::{is_number, modules, scope_and_type};
 use crate::model::Model;
 

@@ -1,56 +1,103 @@
-//! The rules of the full model, one after the other.
+//! Places of everything: by the rules of the full model, one after the other, and by layer only.
 
-use super::by_layer::{of_named, of_sets, places_of_groups};
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
-use super::used_places::{bytes_of_sets, isolated};
+use super::used_places::{isolated, of_named, of_sets, places_of_groups};
 use super::variables::{VariablePlaces, code_places};
 use super::{
-    OperationPlace, OutOn, Placement, PlacementOptions, Positions, Reason, Rules, WeightTie,
-    weights,
+    OperationPlace, OutOn, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers,
+    Reason, Rules, TooManyPlaces, WeightTie, weights,
 };
 use crate::model::flow::ascending;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Pass};
 
-/// Places all operations, variables and code.
-pub(super) fn assign(model: &Model, layering: &Layering, options: &PlacementOptions) -> Placement {
-    let out = layering.names.len() as u32;
-    let mut sets = PlaceSets::default();
-    let bytes = bytes_of_sets(model);
-    let found = FoundPlaces::new(model, layering);
-    let isolated = isolated(model);
-    let mut operations = found.operations(&isolated, &mut sets);
-    let tied = found.users_of_weights(&operations, &mut sets);
-    let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
-    let (of_group, of_cluster) = code_places(model, &operations, &variables, &bytes, &mut sets);
-    for (operation, place) in model.operations.iter().zip(&mut operations) {
-        if place.is_open() {
-            place.places = of_group[operation.group as usize];
+impl Placement {
+    /// Places of all operations, variables and code by the full rules.
+    ///
+    /// # Errors
+    /// When more distinct sets of layers share variables than in any real model.
+    pub fn full(
+        model: &Model,
+        layering: &Layering,
+        options: &PlacementOptions,
+    ) -> Result<Self, TooManyPlaces> {
+        let out = layering.names.len() as u32;
+        let mut sets = PlaceSets::default();
+        let bytes = model.bytes_of_sets();
+        let found = FoundPlaces::new(model, layering);
+        let isolated = isolated(model);
+        let mut operations = found.operations(&isolated, &mut sets);
+        let tied = found.users_of_weights(&operations, &mut sets);
+        let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
+        let (of_group, of_cluster) = code_places(model, &operations, &variables, &bytes, &mut sets);
+        for (operation, place) in model.operations.iter().zip(&mut operations) {
+            if place.is_open() {
+                place.places = of_group[operation.group as usize];
+            }
         }
+        let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
+        let out_is_first = out_is_first(options.out_on, &ties, out);
+        let named = of_named(model, layering, &mut sets);
+        let named_sets = of_sets(&model.use_sets, &named, &mut sets);
+        let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
+        Ok(Self {
+            rules: Rules::Full,
+            positions: Positions::new(layering, PseudoLayers::full(out_is_first)),
+            operations,
+            ties,
+            counted: variables.counted,
+            sharing: None,
+            of_group,
+            of_cluster,
+            named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
+            named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
+            by_touch: variables.by_touch,
+            // In these sets, the place of Out is that of In.
+            sets: match out_is_first {
+                true => sets.moved(out, IN),
+                false => sets,
+            },
+            by_pass,
+        })
     }
-    let ties = weights::ties(model, &bytes, (&sets, &tied), &options.untie);
-    let out_is_first = out_is_first(options.out_on, &ties, out);
-    let named = of_named(model, layering, &mut sets);
-    let named_sets = of_sets(&model.use_sets, &named, &mut sets);
-    Placement {
-        rules: Rules::Full,
-        positions: Positions::full(layering, out_is_first),
-        operations,
-        ties,
-        counted: variables.counted,
-        sharing: None,
-        of_group,
-        of_cluster,
-        named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
-        named_sets: named_sets.iter().map(|&set| set != NOWHERE).collect(),
-        by_touch: variables.by_touch,
-        // In these sets, the place of Out is that of In.
-        sets: if out_is_first {
-            sets.moved(out, IN)
-        } else {
-            sets.clone()
-        },
-        apart: out_is_first.then_some(sets),
+
+    /// Places by the classic rules: puts every operation into its layer, and every variable into the
+    /// layers of its users. Operations without a layer form a pseudo-layer, whose variables count
+    /// only if layers use them too.
+    ///
+    /// # Errors
+    /// As [`Placement::full`].
+    pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
+        let mut sets = PlaceSets::default();
+        let place = |&layer: &u32| OperationPlace {
+            places: sets.one(layer),
+            reason: match layer {
+                NO_LAYER => Reason::Pseudo,
+                _ => Reason::Layer,
+            },
+        };
+        let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
+        let places = operations.iter().map(|own| own.places);
+        let of_group = places_of_groups(model, places, &mut sets);
+        let named = of_named(model, layering, &mut sets);
+        let counted = of_sets(&model.use_sets, &named, &mut sets);
+        let sharing = of_sets(&model.use_sets, &of_group, &mut sets);
+        let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
+        Ok(Self {
+            rules: Rules::Classic,
+            positions: Positions::new(layering, PseudoLayers::NoneFirst),
+            operations,
+            ties: Vec::new(),
+            sharing: Some(sharing),
+            of_cluster: vec![Vec::new(); of_group.len()],
+            of_group,
+            named_groups: named.iter().map(|&set| set != NOWHERE).collect(),
+            named_sets: counted.iter().map(|&set| set != NOWHERE).collect(),
+            counted,
+            by_touch: vec![false; model.use_sets.len()],
+            sets,
+            by_pass,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where operations, variables and code count (docs/model.md, "Positions" and "What
 //! variables count in").
 //!
-//! A [`Layering`] gives a layer to the operations whose names contain one. All others must count
+//! A [`Layering`](super::Layering) gives a layer to the operations whose names contain one. All others must count
 //! somewhere too: embedding and head, optimiser, operations that the compiler makes. In the full
 //! model they get places by these rules:
 //!
@@ -24,9 +24,7 @@
 //! The classic model has only the layers and one pseudo-layer for everything else.
 
 mod assign;
-mod by_layer;
 mod levels;
-mod pass_places;
 mod place_sets;
 mod positions;
 #[cfg(test)]
@@ -35,13 +33,11 @@ mod used_places;
 mod variables;
 mod weights;
 
-pub use pass_places::PassPlaces;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{PositionName, Positions, PseudoLayers};
-pub(super) use used_places::bytes_of_sets;
+pub use used_places::PassPlaces;
 pub use weights::{Untied, WeightTie};
 
-use super::{Layering, Model};
 use clap::ValueEnum;
 use std::fmt;
 
@@ -174,8 +170,8 @@ pub struct Placement {
     pub ties: Vec<WeightTie>,
     /// The place sets that all other fields refer to.
     pub sets: PlaceSets,
-    /// The sets with Out as a separate place, if it is in one position with In.
-    pub(crate) apart: Option<PlaceSets>,
+    /// The places that use variables, by pass. In its sets, Out is always a separate place.
+    pub(crate) by_pass: PassPlaces,
     /// By operation group: where its code counts.
     pub(crate) of_group: Vec<PlaceSet>,
     /// By operation group: where the code of each of its clusters counts; empty if the code counts
@@ -196,30 +192,6 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Places of all operations, variables and code by the classic rules.
-    ///
-    /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
-    pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
-        by_layer::classic(model, layering).checked()
-    }
-
-    /// Places of all operations, variables and code by the full rules.
-    ///
-    /// # Errors
-    /// As [`Placement::classic`].
-    pub fn full(
-        model: &Model,
-        layering: &Layering,
-        options: &PlacementOptions,
-    ) -> Result<Self, TooManyPlaces> {
-        assign::assign(model, layering, options).checked()
-    }
-
-    fn checked(self) -> Result<Self, TooManyPlaces> {
-        self.sets.check().map(|()| self)
-    }
-
     /// The places of an operation, ascending; empty if it counts in every stage or in none.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
@@ -228,11 +200,11 @@ impl Placement {
     /// Of `places` that are in the first position (In and Out, at most 2): how many are Out (0 or
     /// 1), and how many there are.
     pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
-        let Some(apart) = &self.apart else {
+        if !self.positions.out_is_first() {
             return (0, 1);
-        };
+        }
         let out = self.positions.len() as u32;
-        let places = apart.places(places);
+        let places = self.by_pass.sets.places(places);
         let count = |wanted: u32| places.iter().filter(|&&place| place == wanted).count() as u64;
         (count(out), count(0) + count(out))
     }

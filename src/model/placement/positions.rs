@@ -35,6 +35,16 @@ pub enum PseudoLayers {
     OutWithIn,
 }
 
+impl PseudoLayers {
+    /// Those of the full model, with Out in a position of its own unless `out_is_first`.
+    pub fn full(out_is_first: bool) -> Self {
+        match out_is_first {
+            true => PseudoLayers::OutWithIn,
+            false => PseudoLayers::InAndOut,
+        }
+    }
+}
+
 /// The meaning of a position of the layer order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PositionName<'a> {
@@ -63,28 +73,12 @@ impl fmt::Display for PositionName<'_> {
 }
 
 impl Positions {
-    /// The order of the classic model.
-    pub fn classic(layering: &Layering) -> Self {
-        Self::new(layering, PseudoLayers::NoneFirst)
-    }
-
-    /// The order of the full model, with Out after the layers or, if `out_is_first`, in one
-    /// position with In.
-    pub fn full(layering: &Layering, out_is_first: bool) -> Self {
-        let pseudo_layers = if out_is_first {
-            PseudoLayers::OutWithIn
-        } else {
-            PseudoLayers::InAndOut
-        };
-        Self::new(layering, pseudo_layers)
-    }
-
-    fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
-        let layers = layering.names.get(1..).unwrap_or_default().to_vec();
+    /// The layers between these pseudo-layers.
+    pub fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         Self {
-            modules: layering.modules.clone(),
             pseudo_layers,
-            layers,
+            layers: layering.names.get(1..).unwrap_or_default().to_vec(),
+            modules: layering.modules.clone(),
         }
     }
 

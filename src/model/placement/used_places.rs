@@ -1,32 +1,47 @@
-//! The places of the variables that an operation uses.
+//! The places that use variables, by operation group, by use set and by pass, and the places of the
+//! variables that an operation uses.
 
-use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
+use super::OperationPlace;
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use crate::limits;
-use crate::model::passes::NUMBER_BYTES;
-use crate::model::{Model, TensorKind};
+use crate::model::operations::NUMBER_BYTES;
+use crate::model::{Layering, Model, NO_LAYER, Pass, SetBytes, UseSets};
 use rustc_hash::FxHashSet;
 
-/// Bytes of the variables of one use set, over all tiles.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::model) struct SetBytes {
-    pub(in crate::model) all: u64,
-    /// Bytes of parameters: live on the first and on the last step, or a variable of the framework
-    /// by its context (docs/model.md, "Variables").
-    pub(super) parameters: u64,
+/// By operation group: the layers that its operations have by their names.
+pub(super) fn of_named(model: &Model, layering: &Layering, sets: &mut PlaceSets) -> Vec<PlaceSet> {
+    let place = |&layer: &u32| match layer {
+        NO_LAYER => NOWHERE,
+        _ => sets.one(layer),
+    };
+    let places: Vec<PlaceSet> = layering.layers.iter().map(place).collect();
+    places_of_groups(model, places.into_iter(), sets)
 }
 
-pub(in crate::model) fn bytes_of_sets(model: &Model) -> Vec<SetBytes> {
-    let classes = &model.classes;
-    let is_weight = |set: u32| model.label_of(set).kind == TensorKind::Variable;
-    let mut sums = vec![SetBytes::default(); model.use_sets.len()];
-    for item in model.variables.uses() {
-        let sum = &mut sums[item.set as usize];
-        sum.all += item.bytes;
-        if is_weight(item.set) || classes.lasts(item.class) {
-            sum.parameters += item.bytes;
-        }
+/// By use set: the places of all its operation groups.
+pub(super) fn of_sets(
+    use_sets: &UseSets,
+    of_group: &[PlaceSet],
+    sets: &mut PlaceSets,
+) -> Vec<PlaceSet> {
+    let mut of_set = vec![NOWHERE; use_sets.len()];
+    for (set, smaller, group) in use_sets.iter() {
+        of_set[set as usize] = sets.union(of_set[smaller as usize], of_group[group as usize]);
     }
-    sums
+    of_set
+}
+
+/// By operation group: the union of the places of its operations; `places` has those of each.
+pub(super) fn places_of_groups(
+    model: &Model,
+    places: impl Iterator<Item = PlaceSet>,
+    sets: &mut PlaceSets,
+) -> Vec<PlaceSet> {
+    let mut of_group = vec![Vec::new(); model.operation_groups.len()];
+    for (operation, places) in model.operations.iter().zip(places) {
+        of_group[operation.group as usize].push(places);
+    }
+    of_group.into_iter().map(|all| sets.union_of(all)).collect()
 }
 
 /// By operation group: does it use no variable that another operation computes with? Then it is no
@@ -74,4 +89,64 @@ pub(super) fn used_places(
             places => places,
         })
         .collect()
+}
+
+/// By use set: the places that use its variables, by pass. Only operations with a place of their
+/// own count, and no copies from or to the host.
+#[derive(Debug, Clone)]
+pub struct PassPlaces {
+    /// The sets that the other fields refer to. Out is a separate place after the last layer, even
+    /// if it is in one position with In.
+    pub sets: PlaceSets,
+    /// By use set: places of the forward pass.
+    pub forward: Vec<PlaceSet>,
+    /// By use set: places of the backward pass and of updates.
+    pub backward: Vec<PlaceSet>,
+}
+
+impl PassPlaces {
+    /// Gathers the places of all operations of `model`, which `sets` has.
+    ///
+    /// # Errors
+    /// When more distinct sets of layers share variables than in any real model.
+    pub(super) fn new(
+        model: &Model,
+        operations: &[OperationPlace],
+        mut sets: PlaceSets,
+    ) -> Result<Self, TooManyPlaces> {
+        let none = || vec![NOWHERE; model.operation_groups.len()];
+        let (mut forward, mut backward) = (none(), none());
+        for (operation, place) in model.operations.iter().zip(operations) {
+            let group = operation.group as usize;
+            if !place.reason.is_own() || model.operation_groups[group].only_streams() {
+                continue;
+            }
+            let (is_forward, is_backward) = match operation.pass {
+                Pass::Forward => (true, false),
+                Pass::Backward | Pass::Update => (false, true),
+                Pass::Both => (true, true),
+            };
+            for (of_group, is_in_pass) in [(&mut forward, is_forward), (&mut backward, is_backward)]
+            {
+                if is_in_pass {
+                    of_group[group] = sets.union(of_group[group], place.places);
+                }
+            }
+        }
+        let forward = of_sets(&model.use_sets, &forward, &mut sets);
+        let backward = of_sets(&model.use_sets, &backward, &mut sets);
+        sets.check()?;
+        Ok(Self {
+            sets,
+            forward,
+            backward,
+        })
+    }
+
+    /// The places that use the variables of a set: (in the forward pass, in the backward pass or an
+    /// update), both ascending.
+    pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
+        let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
+        (places(&self.forward), places(&self.backward))
+    }
 }

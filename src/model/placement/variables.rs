@@ -1,10 +1,9 @@
 //! Where variables and code count.
 
 use super::OperationPlace;
-use super::by_layer::{of_sets, places_of_groups};
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
-use super::used_places::{SetBytes, used_places};
-use crate::model::{Label, Layering, Model};
+use super::used_places::{of_sets, places_of_groups, used_places};
+use crate::model::{Label, Layering, Model, SetBytes};
 use rustc_hash::FxHashMap;
 
 /// By use set: where its variables count.

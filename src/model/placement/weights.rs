@@ -2,9 +2,8 @@
 
 use super::Positions;
 use super::place_sets::{PlaceSet, PlaceSets};
-use super::used_places::SetBytes;
-use crate::model::passes::NUMBER_BYTES;
-use crate::model::{Model, TensorKind};
+use crate::model::operations::NUMBER_BYTES;
+use crate::model::{Model, SetBytes, TensorKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

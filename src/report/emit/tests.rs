@@ -10,11 +10,7 @@ use crate::report::{Split, Stage};
 fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
     let names = [""].iter().chain(layers).map(|name| name.to_string());
     let layering = Layering::of(names.collect(), Vec::new());
-    match pseudo_layers {
-        PseudoLayers::NoneFirst => Positions::classic(&layering),
-        PseudoLayers::InAndOut => Positions::full(&layering, false),
-        PseudoLayers::OutWithIn => Positions::full(&layering, true),
-    }
+    Positions::new(&layering, pseudo_layers)
 }
 
 /// Returns a report of a split that fits, with these layers in each stage. In is in the first

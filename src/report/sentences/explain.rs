@@ -131,7 +131,7 @@ fn accumulation(report: &Report) -> Option<Sentence> {
 
 /// Names the parts that take memory.
 fn parts(parts: &Parts) -> Sentence {
-    let named = Parts::NAMES.into_iter().zip(parts.bytes());
+    let named = parts.named().into_iter();
     let some = named.filter(|&(_, bytes)| bytes > 0);
     let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes));
     Sentence::join(some, ", ")

@@ -1,6 +1,6 @@
 use super::*;
 use crate::memory::{Pipeline, Recompute, Schedule};
-use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions};
+use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions, PseudoLayers};
 use crate::solve::testing::{Case, any_case, obedient};
 use crate::solve::{Goal, Problem, SolveError};
 use crate::time::StepOptions;
@@ -52,7 +52,10 @@ impl Timed {
         // The number of positions must equal the number of layers.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
-        let positions = Positions::full(&Layering::of(names, Vec::new()), self.out_is_first);
+        let positions = Positions::new(
+            &Layering::of(names, Vec::new()),
+            PseudoLayers::full(self.out_is_first),
+        );
         let options = StepOptions {
             micro_batches: self.micro_batches,
             link_bandwidth: 7000,

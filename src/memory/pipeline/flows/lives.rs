@@ -1,9 +1,9 @@
 //! When variables are live in a stage, where that differs from the profile.
 
 use super::reruns::{Held, Segments};
-use super::steps::{OfPosition, Steps, joined, together};
 use super::{Flow, Flows};
 use crate::limits;
+use crate::memory::steps::{OfPosition, Steps, joined, together};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 

@@ -1,30 +1,25 @@
 //! Which stages make, use, keep and forward a tensor.
 
-mod accumulators;
 mod lives;
 mod own_steps;
 mod reruns;
 mod stage_part;
-mod steps;
-mod tile;
 mod users;
 
 use lives::{PartOfLife, StageLives};
 pub(super) use stage_part::{Flow, Life, Part, QUANTITIES, Quantity};
-pub(in crate::memory) use tile::TileFlows;
 
-use super::{Pipeline, Recompute};
+use super::{Accumulator, Pipeline, Recompute};
+use crate::memory::steps::OfPosition;
 use crate::model::{
-    Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
+    Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
 };
-use accumulators::Summed;
-use own_steps::OwnSteps;
+use own_steps::{OwnSteps, Summed};
 use rayon::prelude::*;
 use reruns::Segments;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use steps::OfPosition;
 use users::KnownFlows;
 pub(super) use users::PassWindows;
 
@@ -35,7 +30,7 @@ pub(in crate::memory) struct Flows {
     /// Is there a backward pass?
     pub(super) is_training: bool,
     /// Number of places: In, each layer, and Out.
-    pub(super) places: u32,
+    pub(in crate::memory) places: u32,
     /// Is Out, the last place, in one position with In?
     pub(super) out_is_first: bool,
     /// The flows by number.
@@ -70,20 +65,16 @@ enum UseInPipeline {
 
 impl Flows {
     /// Finds the flows of `model` in `pipeline`; its passes end before the step `end`.
-    ///
-    /// # Errors
-    /// When more distinct sets of layers share variables than in any real model.
     pub(in crate::memory) fn new(
         (model, placement): (&Model, &Placement),
         pipeline: Pipeline,
         end: u32,
-    ) -> Result<Self, TooManyPlaces> {
-        let by_pass = PassPlaces::new(model, placement)?;
+    ) -> Self {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
-        let windows = PassWindows::new(model, placement, &by_pass);
-        let of_uses = of_uses(model, &windows, &by_pass, &mut known);
-        let own_steps = own_steps(model, placement, &by_pass, (&known.list, &of_uses));
+        let windows = PassWindows::new(model, placement);
+        let of_uses = of_uses((model, placement), &windows, &mut known);
+        let own_steps = own_steps(model, placement, (&known.list, &of_uses));
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
         let has_out = positions.out().is_some() || out_is_first;
@@ -92,7 +83,7 @@ impl Flows {
             true => Summed::new(model, end),
             false => Summed::default(),
         };
-        Ok(Self {
+        Self {
             pipeline,
             is_training: model.backward_start.is_some(),
             places,
@@ -104,7 +95,7 @@ impl Flows {
             own_steps: own_steps.into(),
             summed: summed.into(),
             lives: None,
-        })
+        }
     }
 
     /// The flows in another pipeline: only when tensors are live differs, by whether layers run
@@ -159,11 +150,6 @@ impl Flows {
             UseInPipeline::Flow(flow) => Some(flow),
             _ => None,
         }
-    }
-
-    /// Number of places.
-    pub(in crate::memory) fn places(&self) -> usize {
-        self.places as usize
     }
 
     /// The pass in which stages send the variables of a use (0 forward, 1 backward), and the first
@@ -226,9 +212,9 @@ impl Flows {
         }
     }
 
-    /// Does a place have a backward pass? Frozen layers at the start of a model have none.
+    /// Does a place have a backward pass?
     pub(super) fn goes_back(&self, place: u32) -> bool {
-        self.windows.goes_back(place)
+        self.windows.at(place).goes_back
     }
 
     /// Does a place run again in a stage with these places, where each layer runs again? In runs
@@ -251,17 +237,16 @@ impl Flows {
 
 /// By number of the use, the role of its variables in a pipeline; adds new flows to `known`.
 fn of_uses(
-    model: &Model,
+    (model, placement): (&Model, &Placement),
     windows: &PassWindows,
-    by_pass: &PassPlaces,
     known: &mut KnownFlows,
 ) -> Arc<[UseInPipeline]> {
-    let parameters = accumulators::by_set(model, by_pass);
+    let parameters = parameters_by_set(model, &placement.by_pass);
     let flow = |&VariableUse { class, set, .. }: &VariableUse| {
         let Some(life) = Life::of_class(model, class) else {
             return parameters[set as usize];
         };
-        let (forward, backward) = by_pass.places(set);
+        let (forward, backward) = placement.by_pass.places(set);
         let kind = model.label_of(set).kind;
         let first = match (forward.len(), backward.len()) {
             _ if [TensorKind::Variable, TensorKind::Constant].contains(&kind) => {
@@ -281,14 +266,64 @@ fn of_uses(
     model.variables.uses().iter().map(flow).collect()
 }
 
+/// By use set, the role of its parameters (docs/model.md, "Accumulators and updates"): no weights where the profile has accumulators or
+/// gradients are not summed up.
+fn parameters_by_set(model: &Model, by_pass: &PassPlaces) -> Vec<UseInPipeline> {
+    let sets = model.use_sets.len();
+    if model.backward_start.is_none() || model.recording.accumulates {
+        return vec![UseInPipeline::Other; sets];
+    }
+    let is_tensorflow = model.recording.framework == Framework::Tensorflow;
+    let has_kinds = !is_tensorflow && model.has_weight_labels();
+    let updates = model.updates_by_set();
+    let of_set = |set: u32| {
+        let label = model.label_of(set);
+        let (forward, _) = by_pass.places(set);
+        let may_be_weight = if has_kinds {
+            // Names of optimizer state have these marks before the name of the weight.
+            let is_state = ["Accum___", "Accl"]
+                .iter()
+                .any(|mark| label.tensor.starts_with(mark));
+            label.kind == TensorKind::Variable && !is_state
+        } else {
+            label.kind != TensorKind::Constant
+        };
+        match updates[set as usize] {
+            _ if !may_be_weight || forward.is_empty() => UseInPipeline::Other,
+            0 => UseInPipeline::NotUpdated,
+            // A variable that several updates use, such as a learning rate, is not a weight.
+            2.. if !has_kinds => UseInPipeline::Other,
+            _ => UseInPipeline::Accumulated(label.element_bytes),
+        }
+    };
+    (0..sets as u32).map(of_set).collect()
+}
+
+impl Accumulator {
+    /// Bytes of an accumulator for a weight of `bytes` bytes, whose elements take `element` bytes
+    /// each; `bytes` where the size of an element is unknown.
+    pub(in crate::memory) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
+        let width = match self {
+            Accumulator::AsWeight => None,
+            Accumulator::Float16 => Some(2),
+            Accumulator::Float32 => Some(4),
+        };
+        match (width, element) {
+            (Some(width), Some(element)) if element > 0 => {
+                bytes.saturating_mul(width).div_ceil(u64::from(element))
+            }
+            _ => bytes,
+        }
+    }
+}
+
 /// By number of the use, steps at which each position needs its variables, where these differ.
 fn own_steps(
     model: &Model,
     placement: &Placement,
-    by_pass: &PassPlaces,
     (list, of_uses): (&[Flow], &[UseInPipeline]),
 ) -> FxHashMap<u32, Vec<OfPosition>> {
-    let own = OwnSteps::new(model, placement, by_pass);
+    let own = OwnSteps::new(model, placement);
     let uses = model.variables.uses().par_iter().zip(of_uses).enumerate();
     let of_use = |(number, (variable, of_use)): (usize, (&VariableUse, &UseInPipeline))| {
         let &UseInPipeline::Flow(flow) = of_use else {
@@ -312,26 +347,30 @@ fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
 }
 
 #[cfg(test)]
-impl Flows {
-    /// Flows of a test, as of a training model.
-    pub(super) fn made(
-        list: Vec<Flow>,
-        pipeline: Pipeline,
-        places: u32,
-        out_is_first: bool,
-    ) -> Self {
-        Self {
-            pipeline,
-            is_training: true,
-            places,
-            out_is_first,
-            list: list.into(),
-            of_uses: Arc::default(),
-            windows: Arc::default(),
-            own_steps: Arc::default(),
-            segments: Arc::default(),
-            summed: Arc::default(),
-            lives: None,
+mod made {
+    use super::*;
+
+    impl Flows {
+        /// Flows of a test, as of a training model.
+        pub(in crate::memory::pipeline) fn made(
+            list: Vec<Flow>,
+            pipeline: Pipeline,
+            places: u32,
+            out_is_first: bool,
+        ) -> Self {
+            Self {
+                pipeline,
+                is_training: true,
+                places,
+                out_is_first,
+                list: list.into(),
+                of_uses: Arc::default(),
+                windows: Arc::default(),
+                own_steps: Arc::default(),
+                segments: Arc::default(),
+                summed: Arc::default(),
+                lives: None,
+            }
         }
     }
 }

@@ -4,10 +4,11 @@
 //! * Variables of a body are live at each call of it; in a stage, at the calls of the stage.
 //! * A tensor that is kept for the backward pass is live until the last operation of the stage that
 //!   uses it; if it leaves the stage, at least until the end of the forward pass.
+//! * A gradient that an accumulator takes ends with the passes ("Accumulators and updates").
 
-use super::steps::OfPosition;
 use super::{Flow, Life};
-use crate::model::{Model, PassPlaces, PlaceSet, Placement, VariableUse};
+use crate::memory::steps::OfPosition;
+use crate::model::{Model, PlaceSet, Placement, VariableUse};
 
 /// The half-open steps of an operation, and its places if they are its own.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
@@ -16,12 +17,11 @@ type OperationSteps = ((u32, u32), Option<PlaceSet>);
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
-    by_pass: &'a PassPlaces,
     of_groups: Vec<Vec<OperationSteps>>,
 }
 
 impl<'a> OwnSteps<'a> {
-    pub(super) fn new(model: &'a Model, placement: &'a Placement, by_pass: &'a PassPlaces) -> Self {
+    pub(super) fn new(model: &'a Model, placement: &'a Placement) -> Self {
         let mut of_groups = vec![Vec::new(); model.operation_groups.len()];
         for (operation, placed) in model.operations.iter().zip(&placement.operations) {
             let Some((first, last)) = operation.window else {
@@ -33,7 +33,6 @@ impl<'a> OwnSteps<'a> {
         Self {
             model,
             placement,
-            by_pass,
             of_groups,
         }
     }
@@ -87,7 +86,7 @@ impl<'a> OwnSteps<'a> {
 
     /// Indices in `positions` of the positions that `places` are in.
     fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
-        let places = self.by_pass.sets.places(places).iter();
+        let places = self.placement.by_pass.sets.places(places).iter();
         let found = places.map(move |&place| self.placement.positions.of_place(place) as u32);
         found.filter_map(move |position| positions.binary_search(&position).ok())
     }
@@ -113,5 +112,39 @@ impl<'a> OwnSteps<'a> {
             true => backward_start,
             false => end,
         }
+    }
+}
+
+/// Variables that the backward pass makes for operations after it, such as an update or a norm.
+#[derive(Debug, Default)]
+pub(super) struct Summed {
+    /// By use set: does an operation after both passes compute with it?
+    is_used_after: Vec<bool>,
+    /// The first step after both passes.
+    end: u32,
+}
+
+impl Summed {
+    /// Finds them for a model that gets accumulators which it was not recorded with.
+    pub(super) fn new(model: &Model, end: u32) -> Self {
+        let is_after = model.groups_with(|operation| {
+            let window = operation.window;
+            window.is_some_and(|(first, _)| first >= end)
+        });
+        let users =
+            model.users_by_set(|group| is_after[group] && model.operation_groups[group].computes());
+        Self {
+            is_used_after: users.into_iter().map(|users| users > 0).collect(),
+            end,
+        }
+    }
+
+    /// The step before which variables of a use set end that the profile has live on `ranges`;
+    /// `None` if no accumulator takes their values.
+    pub(super) fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
+        let is_gradient = flow.life == Life::Backward;
+        let is_gradient = is_gradient && self.is_used_after.get(set as usize) == Some(&true);
+        let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
+        (is_gradient && begin < self.end && self.end < last).then_some(self.end)
     }
 }

@@ -14,8 +14,8 @@
 //! Whether a tensor is a checkpoint depends on the stage, but only on which of its users the stage
 //! has: so each use is parted in two, which count in different places.
 
-use super::steps::{OfPosition, Steps, joined, together, without};
 use super::{Flow, Life, PassWindows};
+use crate::memory::steps::{OfPosition, Steps, joined, together, without};
 use rustc_hash::FxHashSet;
 
 /// A run of a forward pass right before the backward pass of `place`.
@@ -48,10 +48,10 @@ impl Segments {
     /// Finds the segments of a model with `places` places; the last one is Out if `has_out`.
     pub(super) fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
-        let known = |place: u32| Some((windows.forward(place)?, windows.backward(place)?));
+        let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
         // A place may have steps that the profile lists elsewhere: they last until the next place
         // starts.
-        let starts = |next: u32| windows.forward(next).map_or(0, |(first, _)| first);
+        let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
             let ((first, last), _) = known(place)?;
             let (_, (backward_start, _)) = known(with)?;
@@ -73,9 +73,10 @@ impl Segments {
             let last = found.iter().map(|((_, last), _)| last + 1).max()?;
             let first = found.iter().map(|(_, (first, _))| *first).min()?;
             let next = ends.unwrap_or(place) + 1;
-            let ends = windows.backward(next).map_or(first, |(_, last)| last + 1);
+            let ends = windows.at(next).backward;
+            let ends = ends.map_or(first, |(_, last)| last + 1);
             let gap = (starts(next).max(last), first.min(ends));
-            let bodies = places().flat_map(|place| windows.bodies(place));
+            let bodies = places().flat_map(|place| &windows.at(place).bodies);
             Some(without(&[gap], &joined(bodies.copied())))
         };
         let mut reruns: Vec<Rerun> = alone.chain(of_in).collect();

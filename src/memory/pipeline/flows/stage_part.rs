@@ -61,58 +61,50 @@ pub(in crate::memory::pipeline) struct Flow {
 pub(in crate::memory::pipeline) struct Part {
     /// The stage keeps the tensor from its forward to its backward pass.
     pub(in crate::memory::pipeline) kept: bool,
-    /// An earlier stage makes the tensor, and the forward pass of this stage uses it.
-    pub(in crate::memory::pipeline) enters: bool,
-    /// The stage keeps a copy of the tensor for each micro-batch in flight.
-    pub(in crate::memory::pipeline) stashed: bool,
-    /// The stage makes or receives the tensor, and a later stage uses it.
-    pub(in crate::memory::pipeline) leaves: bool,
-    /// The tensor is a gradient from a later stage.
-    pub(in crate::memory::pipeline) gradient_in: bool,
-    /// The tensor is a gradient for an earlier stage.
-    pub(in crate::memory::pipeline) gradient_out: bool,
-    /// The stage forwards the tensor, which it does not use, to a later stage.
-    pub(in crate::memory::pipeline) passes_forward: bool,
-    /// The stage forwards the gradient, which it does not use, to an earlier stage.
-    pub(in crate::memory::pipeline) passes_backward: bool,
-    /// Out, on the IPU of the stage, takes the tensor from it, and the stage does not stash it.
-    pub(in crate::memory::pipeline) for_out: bool,
+    /// By [`Quantity`]: do the bytes of the tensor count for it?
+    pub(in crate::memory::pipeline) counts: [bool; QUANTITIES],
 }
 
 /// A quantity that bytes of flows or of accumulators count for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::memory::pipeline) enum Quantity {
-    /// Multiplied by the number of copies.
+    /// The stage keeps a copy of the tensor for each micro-batch in flight: multiplied by the number
+    /// of copies.
     Stash,
-    /// Multiplied by the number of all pipeline stages.
+    /// Out, on the IPU of the stage, takes the tensor from it, and the stage does not stash it:
+    /// multiplied by the number of all pipeline stages.
     ForOut,
-    /// Transfer buffers and forwarded tensors (see `Transfers`).
+    /// The stage forwards the tensor, which it does not use, to a later stage.
     PassesForward,
+    /// The stage forwards the gradient, which it does not use, to an earlier stage.
     PassesBackward,
+    /// An earlier stage makes the tensor, and the forward pass of this stage uses it.
     Enters,
+    /// The stage makes or receives the tensor, and a later stage uses it.
     Leaves,
+    /// The tensor is a gradient from a later stage.
     GradientIn,
+    /// The tensor is a gradient for an earlier stage.
     GradientOut,
-    /// Once, whatever comes after the stage.
+    /// Accumulators of weights, once, whatever comes after the stage. No flow counts for them.
     Accumulators,
 }
 
 pub(in crate::memory::pipeline) const QUANTITIES: usize = 9;
 
-impl Part {
-    /// Does a flow with this part count for each quantity?
-    pub(in crate::memory::pipeline) fn counts(&self) -> [(Quantity, bool); QUANTITIES - 1] {
-        [
-            (Quantity::Stash, self.stashed),
-            (Quantity::ForOut, self.for_out),
-            (Quantity::PassesForward, self.passes_forward),
-            (Quantity::PassesBackward, self.passes_backward),
-            (Quantity::Enters, self.enters),
-            (Quantity::Leaves, self.leaves),
-            (Quantity::GradientIn, self.gradient_in),
-            (Quantity::GradientOut, self.gradient_out),
-        ]
-    }
+impl Quantity {
+    /// All quantities, each at the index `quantity as usize`.
+    const ALL: [Quantity; QUANTITIES] = [
+        Quantity::Stash,
+        Quantity::ForOut,
+        Quantity::PassesForward,
+        Quantity::PassesBackward,
+        Quantity::Enters,
+        Quantity::Leaves,
+        Quantity::GradientIn,
+        Quantity::GradientOut,
+        Quantity::Accumulators,
+    ];
 }
 
 impl Flow {
@@ -156,21 +148,29 @@ impl Flow {
             Recompute::Layer => self.is_checkpoint(places, flows, (kept, enters)),
         };
         let is_copied = flows.is_training && stashed;
+        let counts = |quantity| match quantity {
+            Quantity::Stash => stashed,
+            Quantity::ForOut => {
+                has_forward
+                    && !is_copied
+                    && flows.pipeline.schedule == Schedule::Popart
+                    && flows.is_beside_out(places)
+                    && forward.last() == Some(&flows.out().start)
+            }
+            Quantity::PassesForward => !is_gradient && passes(forward),
+            Quantity::PassesBackward => is_gradient && passes(backward),
+            Quantity::Enters => enters,
+            Quantity::Leaves => has_forward && comes_after(forward),
+            Quantity::GradientIn => is_gradient && met(backward) && comes_after(backward),
+            Quantity::GradientOut => {
+                let is_made = gradient_maker.is_some_and(|maker| places.contains(maker));
+                is_made && comes_before(backward)
+            }
+            Quantity::Accumulators => false,
+        };
         Part {
             kept,
-            enters,
-            stashed,
-            for_out: has_forward
-                && !is_copied
-                && flows.pipeline.schedule == Schedule::Popart
-                && flows.is_beside_out(places)
-                && forward.last() == Some(&flows.out().start),
-            leaves: has_forward && comes_after(forward),
-            gradient_in: is_gradient && met(backward) && comes_after(backward),
-            gradient_out: gradient_maker.is_some_and(|maker| places.contains(maker))
-                && comes_before(backward),
-            passes_forward: !is_gradient && passes(forward),
-            passes_backward: is_gradient && passes(backward),
+            counts: Quantity::ALL.map(counts),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Which places use a tensor in the forward pass and in the backward pass.
 
-use super::steps::{Steps, joined};
 use super::{Flow, Life};
 use crate::memory::join;
-use crate::model::{Model, Pass, PassPlaces, Placement, Positions};
+use crate::memory::steps::{Steps, joined};
+use crate::model::{Model, Pass, Placement, Positions};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -77,20 +77,29 @@ pub(in crate::memory::pipeline) struct PassWindows(Vec<PlaceSteps>);
 
 /// When the operations of one place run.
 #[derive(Debug, Clone, Default)]
-struct PlaceSteps {
+pub(in crate::memory::pipeline) struct PlaceSteps {
     /// The first and the last step (inclusive) of operations that run in this place alone.
-    forward: Option<(u32, u32)>,
-    backward: Option<(u32, u32)>,
-    /// Does the place have a backward operation?
-    goes_back: bool,
+    pub(in crate::memory::pipeline) forward: Option<(u32, u32)>,
+    pub(in crate::memory::pipeline) backward: Option<(u32, u32)>,
+    /// Does the place have a backward operation? Frozen layers at the start of a model have none.
+    pub(in crate::memory::pipeline) goes_back: bool,
     /// Does the place have an operation in a body that is listed for several calls?
-    is_in_functions: bool,
+    pub(in crate::memory::pipeline) is_in_functions: bool,
     /// Half-open steps in the backward pass of bodies that are listed for several calls.
-    bodies: Steps,
+    pub(super) bodies: Steps,
 }
 
+/// A place that is out of range counts as going back.
+static UNKNOWN: PlaceSteps = PlaceSteps {
+    forward: None,
+    backward: None,
+    goes_back: true,
+    is_in_functions: false,
+    bodies: Vec::new(),
+};
+
 impl PassWindows {
-    pub(super) fn new(model: &Model, placement: &Placement, by_pass: &PassPlaces) -> Self {
+    pub(super) fn new(model: &Model, placement: &Placement) -> Self {
         let mut calls: FxHashMap<(u32, Option<(u32, u32)>), u32> = FxHashMap::default();
         for operation in &model.operations {
             *calls
@@ -105,7 +114,7 @@ impl PassWindows {
             if !placed.reason.is_own() || group.only_streams() {
                 continue;
             }
-            let places = by_pass.sets.places(placed.places);
+            let places = placement.by_pass.sets.places(placed.places);
             let is_shared = calls[&(operation.group, operation.window)] > 1;
             for &place in places {
                 let steps = &mut found[place as usize];
@@ -134,33 +143,9 @@ impl PassWindows {
         Self(found)
     }
 
-    fn at(&self, place: u32) -> Option<&PlaceSteps> {
-        self.0.get(place as usize)
-    }
-
-    /// Does a place have a backward operation? A place that is out of range counts as having one.
-    pub(in crate::memory::pipeline) fn goes_back(&self, place: u32) -> bool {
-        self.at(place).is_none_or(|steps| steps.goes_back)
-    }
-
-    /// Half-open steps of bodies that the backward pass of a place shares with other calls.
-    pub(super) fn bodies(&self, place: u32) -> &[(u32, u32)] {
-        self.at(place).map_or(&[], |steps| &steps.bodies)
-    }
-
-    /// Does a place have an operation in a body that is listed for several calls?
-    pub(in crate::memory::pipeline) fn is_in_functions(&self, place: u32) -> bool {
-        self.at(place).is_some_and(|steps| steps.is_in_functions)
-    }
-
-    /// The first and the last step (inclusive) of a place in the forward pass, if they are known.
-    pub(in crate::memory::pipeline) fn forward(&self, place: u32) -> Option<(u32, u32)> {
-        self.at(place)?.forward
-    }
-
-    /// The first and the last step (inclusive) of a place in the backward pass, if they are known.
-    pub(in crate::memory::pipeline) fn backward(&self, place: u32) -> Option<(u32, u32)> {
-        self.at(place)?.backward
+    /// When the operations of a place run.
+    pub(in crate::memory::pipeline) fn at(&self, place: u32) -> &PlaceSteps {
+        self.0.get(place as usize).unwrap_or(&UNKNOWN)
     }
 
     /// The users of a variable, by pass, during one of its live ranges: the range that is live into
@@ -178,8 +163,8 @@ impl PassWindows {
         let both = |&range: &(u32, u32)| {
             let forward = forward.iter().copied();
             let backward = backward.iter().copied();
-            let forward = forward.filter(|&user| is_met(self.forward(user), range));
-            let backward = backward.filter(|&user| is_met(self.backward(user), range));
+            let forward = forward.filter(|&user| is_met(self.at(user).forward, range));
+            let backward = backward.filter(|&user| is_met(self.at(user).backward, range));
             (forward.collect::<Vec<_>>(), backward.collect::<Vec<_>>())
         };
         let spans_passes = |&(from, to): &(u32, u32)| {
@@ -200,13 +185,17 @@ impl PassWindows {
 }
 
 #[cfg(test)]
-impl PassWindows {
-    /// Places without known steps, some of which go back.
-    pub(in crate::memory::pipeline) fn made(go_back: Vec<bool>) -> Self {
-        let steps = |goes_back| PlaceSteps {
-            goes_back,
-            ..PlaceSteps::default()
-        };
-        Self(go_back.into_iter().map(steps).collect())
+mod made {
+    use super::*;
+
+    impl PassWindows {
+        /// Places without known steps, some of which go back.
+        pub(in crate::memory::pipeline) fn made(go_back: Vec<bool>) -> Self {
+            let steps = |goes_back| PlaceSteps {
+                goes_back,
+                ..PlaceSteps::default()
+            };
+            Self(go_back.into_iter().map(steps).collect())
+        }
     }
 }

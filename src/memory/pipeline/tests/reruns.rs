@@ -2,14 +2,12 @@
 //! one by one.
 
 use super::*;
-use crate::analysis::Analysis;
 use crate::memory::pipeline::flows::Life;
 use crate::memory::stage::meets;
 use crate::memory::testing::share;
-use crate::model::{EVERYWHERE, Pass, PassPlaces};
+use crate::model::{EVERYWHERE, Pass};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 
 /// The memory of a model whose layers run again.
@@ -19,7 +17,6 @@ struct Again<'a> {
     is_again: bool,
     /// Places that run again: all but Out whose steps are known.
     places: Vec<u32>,
-    by_pass: PassPlaces,
     /// The first step after both passes.
     end: u32,
     /// By use set, if accumulators are added: does an operation after `end` compute with it?
@@ -44,7 +41,6 @@ impl<'a> Again<'a> {
             memory,
             is_again: flows.recomputes_layers(),
             places: Vec::new(),
-            by_pass: PassPlaces::new(memory.model, memory.placement).expect("few places"),
             end: u32::MAX,
             is_used_after: vec![false; memory.model.use_sets.len()],
             known: RefCell::default(),
@@ -65,15 +61,15 @@ impl<'a> Again<'a> {
         if !uses.any(|number| self.flows().accumulators_of(number, &[4]).is_some()) {
             return;
         }
-        for operation in &model.operations {
-            let is_after = operation.window.is_some_and(|(first, _)| first >= self.end);
-            if is_after && model.operation_groups[operation.group as usize].computes() {
-                for (set, is_used) in (0..).zip(&mut self.is_used_after) {
-                    let mut users = model.use_sets.groups(set);
-                    *is_used |= users.any(|group| group == operation.group);
-                }
-            }
-        }
+        let starts_after = |&(first, _): &(u32, u32)| first >= self.end;
+        let is_after = |group: u32| {
+            let mut own = model.operations.iter().filter(|own| own.group == group);
+            model.operation_groups[group as usize].computes()
+                && own.any(|own| own.window.filter(starts_after).is_some())
+        };
+        let sets = 0..model.use_sets.len() as u32;
+        let is_used = |set| model.use_sets.groups(set).any(is_after);
+        self.is_used_after = sets.map(is_used).collect();
     }
 
     fn flows(&self) -> &'a Flows {
@@ -87,17 +83,17 @@ impl<'a> Again<'a> {
     /// Are the steps of a place known in both passes?
     fn is_known(&self, place: u32) -> bool {
         let windows = &self.flows().windows;
-        windows.forward(place).is_some() && windows.backward(place).is_some()
+        windows.at(place).forward.is_some() && windows.at(place).backward.is_some()
     }
 
     /// The steps of a place in the forward pass; empty if they are unknown.
     fn forward(&self, place: u32) -> Steps {
-        let known = self.flows().windows.forward(place);
+        let known = self.flows().windows.at(place).forward;
         known.map_or(0..0, |(first, last)| first..last + 1)
     }
 
     fn backward(&self, place: u32) -> Steps {
-        let known = self.flows().windows.backward(place);
+        let known = self.flows().windows.at(place).backward;
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
@@ -110,15 +106,9 @@ impl<'a> Again<'a> {
 
     /// The steps between both passes of a place; In goes with the first layer.
     fn gap(&self, place: u32) -> Steps {
-        let positions = &self.memory.placement.positions;
-        let has_layers = !positions.layers().is_empty();
-        let places = place..if place == 0 && has_layers {
-            2
-        } else {
-            place + 1
-        };
-        let next = places.end;
-        let places = places.filter(|&place| self.is_known(place));
+        let has_layers = !self.memory.placement.positions.layers().is_empty();
+        let next = place + 1 + u32::from(place == 0 && has_layers);
+        let places = (place..next).filter(|&place| self.is_known(place));
         let places: Vec<u32> = places.collect();
         let ends = places.iter().map(|&place| self.forward(place).end).max();
         let starts = places.iter().map(|&place| self.backward(place).start).min();
@@ -163,9 +153,9 @@ impl<'a> Again<'a> {
             let mut kept: Vec<(u32, u32)> = Vec::new();
             for &(from, to) in own {
                 match kept.last_mut() {
-                    None => kept.push((from, to.max(until))),
                     Some(last) if last.1 >= from => last.1 = last.1.max(to),
                     Some(_) => kept.push((from, to)),
+                    None => kept.push((from, to.max(until))),
                 }
             }
             (*position, self.lives(flow, set, (&kept, None), step))
@@ -209,7 +199,7 @@ impl<'a> Again<'a> {
             let operations = model.operations.iter().zip(&placement.operations);
             let own = operations.filter(|(operation, placed)| {
                 let mut users = model.use_sets.groups(set);
-                let places = self.by_pass.sets.places(placed.places).iter();
+                let places = placement.by_pass.sets.places(placed.places).iter();
                 let mut places = places.map(|&place| placement.positions.of_place(place));
                 users.any(|group| group == operation.group)
                     && (!placed.reason.is_own() || places.any(|at| at == position as usize))
@@ -295,8 +285,9 @@ impl<'a> Again<'a> {
         let backward = flow.backward.iter().filter(|_| !is_forward);
         let users = flow.forward.iter().chain(backward).copied();
         let users = users.filter(|&user| Some(user) != flow.maker());
-        let others = users.filter(|&user| !is_forward || self.knows(user));
-        others.collect()
+        users
+            .filter(|&user| !is_forward || self.knows(user))
+            .collect()
     }
 
     fn has_other(&self, stage: &Range<usize>, flow: &Flow) -> bool {
@@ -348,27 +339,23 @@ impl<'a> Again<'a> {
             let code = self.memory.code_of(stage, true);
             for (tile, parts) in found.tiles.iter().enumerate().step_by(every[1]) {
                 let found = parts.variables + parts.overhead - code[tile].overhead;
-                let what = (stage, tile);
-                assert_eq!(found, self.most(stage, tile as u32), "{what:?}");
+                assert_eq!(
+                    found,
+                    self.most(stage, tile as u32),
+                    "{stage:?}, tile {tile}"
+                );
             }
         }
     }
 }
 
-fn recomputing<'a>(
-    recompute: Recompute,
-    model: &'a Model,
-    placement: &'a Placement,
-) -> MemoryModel<'a> {
+fn recomputing<'a>(recompute: Recompute, memory: &MemoryModel<'a>) -> MemoryModel<'a> {
     let pipeline = Pipeline {
         schedule: Schedule::Sequential,
         recompute,
-        accumulator: Accumulator::AsWeight,
         ..Pipeline::default()
     };
-    memory(model, placement)
-        .in_pipeline(pipeline)
-        .expect("few places")
+    memory.in_pipeline(pipeline).unwrap()
 }
 
 proptest! {
@@ -379,8 +366,9 @@ proptest! {
         case.3 = case.3.or(Some(STEPS / 2));
         let (model, layering) = model(&case);
         for placement in placements(&model, &layering) {
+            let memory = memory(&model, &placement);
             for recompute in [Recompute::None, Recompute::Layer] {
-                Again::new(&recomputing(recompute, &model, &placement)).check([1, 1]);
+                Again::new(&recomputing(recompute, &memory)).check([1, 1]);
             }
         }
     }
@@ -391,21 +379,18 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
     let mut freed = 0;
     let fixtures = ["training-pipeline", "tied-weights", "tensorflow-cnn"];
     for name in fixtures.into_iter().step_by(share(3)) {
-        let folder = Path::new("fixtures").join(name);
-        let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
-        let model = read.expect(name).model;
+        let model = testing::fixture(name);
         let layering = Layering::original(&model.operations);
-        let placement = Placement::full(&model, &layering, &PlacementOptions::default());
-        let placement = placement.expect("few places");
+        let options = PlacementOptions::default();
+        let placement = Placement::full(&model, &layering, &options).unwrap();
         let [kept, again] = [Recompute::None, Recompute::Layer]
-            .map(|recompute| recomputing(recompute, &model, &placement));
+            .map(|recompute| recomputing(recompute, &memory(&model, &placement)));
         Again::new(&kept).check([share(5), 29]);
         Again::new(&again).check([share(3), 29]);
         // Some bytes are free while other layers run, where the peak is in the passes.
-        let whole = std::slice::from_ref(&(0..again.layers())).to_vec();
         let [kept, free] = [kept, again].map(|memory| {
-            let peak = memory.stages(&whole).remove(0);
-            peak.sums().variables
+            let whole = 0..memory.layers();
+            memory.stages(&[whole])[0].sums().variables
         });
         freed += kept as i64 - free as i64;
     }

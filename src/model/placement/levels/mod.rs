@@ -4,7 +4,6 @@
 mod gradients;
 mod parameters;
 mod phases;
-mod updates;
 
 use crate::model::flow::ascending;
 use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
@@ -269,7 +268,7 @@ impl<'a> Levels<'a> {
                 // Without a level before it, it is in the backward pass of Out or of a head between
                 // layers.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // The gradient of a weight leads only to an accumulator: `updates` places it.
+                // The gradient of a weight leads only to an accumulator: `Levels::updates` places it.
                 (_, None) => Reach::Unknown,
             };
         }

@@ -2,9 +2,9 @@
 
 use crate::model::placement::*;
 use crate::model::{
-    Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, LayerSource, NO_NODE,
-    NO_USERS, Operation, OperationGroup, ProgramCluster, TensorKind, UseSets, VariableGroup,
-    VariableGroups, testing,
+    Flow, FlowEdge, FlowNode, GroupCode, Label, LayerOptions, LayerOrder, LayerSource, Layering,
+    Model, NO_NODE, NO_USERS, Operation, OperationGroup, ProgramCluster, TensorKind, UseSets,
+    VariableGroup, VariableGroups, testing,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;

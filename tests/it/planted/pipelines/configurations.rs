@@ -128,7 +128,7 @@ fn times(
         ..StepOptions::default()
     };
     let positions = &read.placement.positions;
-    let sent = memory.cut_bytes_by_pass().expect("bytes");
+    let sent = memory.cut_bytes_by_pass();
     let times = StageTimes::new(&cycles, positions, (pipeline, true), sent, options);
     times.streaming(&memory.streamed_state().expect("state"))
 }

@@ -1,7 +1,164 @@
-//! The choice of a pipeline (docs/model.md, "Pipelines"), and alternatives that a user may try.
+//! The settings of a pipeline and their choice (docs/model.md, "Pipelines"), and alternatives that a
+//! user may try.
 
-use super::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Framework, Model};
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The order in which stages work on micro-batches.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// No pipeline: nothing is added to the one-IPU compilation.
+    #[default]
+    None,
+    /// The pipeline of PopART and PopTorch.
+    Popart,
+    /// TensorFlow's default: groups of forward passes and of backward passes.
+    TfGrouped,
+    /// TensorFlow's interleaved schedule: forward and backward passes alternate.
+    TfInterleaved,
+    /// One stage after the other.
+    Sequential,
+}
+
+impl Schedule {
+    /// Number of additional copies of a stashed tensor that a training pipeline keeps in a stage
+    /// with `depth` forward pipeline stages after it (docs/model.md, "Pipelines").
+    pub fn copies(self, depth: usize) -> u64 {
+        let depth = depth as u64;
+        match self {
+            _ if depth == 0 => 0,
+            Schedule::Popart => 2 * depth + 1,
+            Schedule::TfGrouped => 2 * depth,
+            Schedule::TfInterleaved => depth,
+            Schedule::None | Schedule::Sequential => 0,
+        }
+    }
+
+    /// The fewest micro-batches over which the schedule accumulates gradients, with `stages`
+    /// forward pipeline stages (docs/model.md, "Pipelines").
+    pub fn least_accumulation(self, stages: usize) -> usize {
+        match self {
+            Schedule::None => 1,
+            Schedule::Popart => (2 * stages).saturating_sub(1).max(1),
+            Schedule::TfGrouped => 2 * stages,
+            Schedule::TfInterleaved | Schedule::Sequential => stages,
+        }
+    }
+
+    /// Number of micro-batches in a step where the schedule needs `least` and the user wants
+    /// `wanted`: TensorFlow's pipelines take multiples of `least`.
+    pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
+        let least = least.max(1);
+        match self {
+            Schedule::TfGrouped | Schedule::TfInterleaved => {
+                wanted.div_ceil(least).saturating_mul(least)
+            }
+            Schedule::None | Schedule::Popart | Schedule::Sequential => wanted.max(least),
+        }
+    }
+}
+
+/// The activations that a training pipeline recomputes in the backward pass.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recompute {
+    /// Nothing: every tensor that the backward pass needs is kept.
+    #[default]
+    None,
+    /// Each stage, from its inputs.
+    Stage,
+    /// Each layer, from its inputs.
+    Layer,
+}
+
+/// The type of the elements of accumulators.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Accumulator {
+    /// The type of the weight's elements.
+    #[default]
+    AsWeight,
+    /// 16 bits for each element.
+    Float16,
+    /// 32 bits for each element.
+    Float32,
+}
+
+/// The place of optimizer state between two updates.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatePlace {
+    /// On the chip, beside the weights.
+    #[default]
+    OnChip,
+    /// In memory outside the IPUs.
+    OffChip,
+    /// Sharded: each replica keeps a share on the chip.
+    Sharded,
+    /// Sharded off the chip: each replica keeps a share outside the IPUs.
+    ShardedOffChip,
+}
+
+macro_rules! shown_as_option {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            /// As the option takes it.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self.to_possible_value() {
+                    Some(value) => f.write_str(value.get_name()),
+                    None => Ok(()),
+                }
+            }
+        }
+    )*};
+}
+shown_as_option!(Schedule, Recompute, Accumulator, StatePlace);
+
+/// The pipeline that stages are part of. The default is no pipeline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pipeline {
+    /// The order in which stages work on micro-batches.
+    pub schedule: Schedule,
+    /// The activations that are recomputed.
+    pub recompute: Recompute,
+    /// The type of the elements of accumulators.
+    pub accumulator: Accumulator,
+    /// The place of optimizer state.
+    pub state: StatePlace,
+    /// Number of replicas if state is not on the chip; otherwise 0.
+    pub replicas: u64,
+}
+
+impl Pipeline {
+    /// Is there a pipeline at all?
+    pub fn is_on(self) -> bool {
+        self.schedule != Schedule::None
+    }
+
+    /// The settings that take effect: without a pipeline, only the place of the state.
+    pub(in crate::memory) fn in_effect(self) -> Self {
+        match self.is_on() {
+            true => self,
+            false => Self {
+                state: self.state,
+                replicas: self.replicas,
+                ..Self::default()
+            },
+        }
+    }
+}
 
 /// Settings of a pipeline that the user requests; `None` leaves a setting to the framework of the
 /// model.
@@ -44,8 +201,7 @@ impl PipelineOptions {
             schedule,
             recompute,
             accumulator: self.accumulator,
-            state: StatePlace::OnChip,
-            replicas: 0,
+            ..Pipeline::default()
         }
         .with_state(self.state.unwrap_or_default(), self.replicas)
     }
@@ -96,17 +252,15 @@ impl Pipeline {
     /// Pipelines to try when this one does not fit, from the one that costs the least time: other
     /// recomputation, then other schedules of the same framework.
     pub fn alternatives(self) -> Vec<Self> {
-        let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
-        let recompute = recompute
-            .into_iter()
-            .filter(|&other| other != self.recompute);
         if self.schedule == Schedule::None {
             return Vec::new();
         }
-        let schedules = self.other_schedules().iter();
+        let recompute = [Recompute::Layer, Recompute::Stage, Recompute::None];
         let of_recompute = recompute.map(|recompute| Self { recompute, ..self });
+        let schedules = self.other_schedules().iter();
         let of_schedule = schedules.map(|&schedule| Self { schedule, ..self });
-        of_recompute.chain(of_schedule).collect()
+        let all = of_recompute.into_iter().chain(of_schedule);
+        all.filter(|&other| other != self).collect()
     }
 
     /// The other schedules of the framework that this schedule belongs to.
@@ -144,33 +298,30 @@ impl Pipeline {
             Some(_) => &[self.recompute],
             None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
         };
-        let schedules = [&[self.schedule], other_schedules].concat();
         let mut all = vec![self];
-        for (schedule, &recompute) in schedules
-            .into_iter()
-            .flat_map(|schedule| recomputations.iter().map(move |other| (schedule, other)))
-        {
-            let pipeline = Self {
+        for &schedule in [&[self.schedule], other_schedules].concat().iter() {
+            let others = recomputations.iter().map(|&recompute| Self {
                 schedule,
                 recompute,
                 ..self
-            };
-            all.extend((pipeline != self).then_some(pipeline));
+            });
+            all.extend(others.filter(|&other| other != self));
         }
         all
     }
 
     /// Command-line options that turn `other` into this pipeline.
     pub fn options_from(self, other: Self) -> String {
-        let schedule = format!("--schedule {}", self.schedule);
-        let recompute = format!("--recompute {}", self.recompute);
-        let state = format!("--optimizer-state {}", self.state);
-        let changed = [
-            (self.schedule != other.schedule).then_some(schedule),
-            (self.recompute != other.recompute).then_some(recompute),
-            (self.state != other.state).then_some(state),
-        ];
-        let changed: Vec<String> = changed.into_iter().flatten().collect();
+        let options = |pipeline: Self| {
+            [
+                format!("--schedule {}", pipeline.schedule),
+                format!("--recompute {}", pipeline.recompute),
+                format!("--optimizer-state {}", pipeline.state),
+            ]
+        };
+        let others = options(other);
+        let mut changed = Vec::from(options(self));
+        changed.retain(|option| !others.contains(option));
         changed.join(" ")
     }
 }
@@ -195,11 +346,8 @@ mod tests {
     #[test]
     fn the_framework_says_what_is_usual() {
         let choose = |framework, has_checkpoints, backward_start| {
-            let chosen = PipelineOptions::default().choose(&model(
-                framework,
-                has_checkpoints,
-                backward_start,
-            ));
+            let model = model(framework, has_checkpoints, backward_start);
+            let chosen = PipelineOptions::default().choose(&model);
             (chosen.schedule, chosen.recompute)
         };
         let training = Some(1);

@@ -1,6 +1,6 @@
-//! Code of neighbouring tiles, in the form that the sweep needs.
+//! Code of neighbouring tiles, in the form in which it enters ranges.
 
-use super::entries::Entries;
+use super::variables::Entries;
 use crate::limits;
 use crate::memory::MemoryModel;
 use crate::memory::code::{CodeItem, TileSum};
@@ -70,7 +70,7 @@ impl CodeByTiles {
 
 /// At which layers the code of some tiles enters ranges; reused for the next tiles.
 #[derive(Debug, Default)]
-pub(super) struct SweepCode<const N: usize> {
+pub(super) struct EnteringCode<const N: usize> {
     /// By kind, then by lane: bytes of code of every stage.
     pub(super) everywhere: [ByLane<u64, N>; 4],
     /// Entries with the kind of code and the index in `bytes`.
@@ -78,7 +78,7 @@ pub(super) struct SweepCode<const N: usize> {
     bytes: Vec<[u64; N]>,
 }
 
-impl<const N: usize> SweepCode<N> {
+impl<const N: usize> EnteringCode<N> {
     /// Loads the code of `tiles`, which are at most `N`.
     ///
     /// # Errors

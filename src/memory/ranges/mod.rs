@@ -1,7 +1,7 @@
 //! The peak of every range of layers that can fit.
 //!
 //! Rebuilding each range from its operations is hundreds of times too slow. Instead, neighbouring
-//! tiles are swept side by side:
+//! tiles are examined side by side:
 //!
 //! * A variable that the layers l1 < l2 < ... use enters a growing range once. For two consecutive
 //!   users (p, n) it enters at layer n of every range that starts after p; so entries are kept by
@@ -22,8 +22,6 @@
 
 mod blocks;
 mod code;
-mod entries;
-mod peaks;
 mod pipelines;
 mod tiles;
 mod variables;
@@ -35,20 +33,20 @@ use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::{Progress, Task, Unit};
-use code::{CodeByTiles, SweepCode};
-use pipelines::{PipelineScratch, PipelineSweep};
+use code::{CodeByTiles, EnteringCode};
+use pipelines::{PipelineRanges, PipelineScratch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use tiles::{Entered, OnTiles, sweep};
-use variables::SweepVariables;
+use tiles::{Entered, OnTiles, examine};
+use variables::EnteringVariables;
 
 /// One tile out of this many gives a rough estimate of the costs.
 const TILES_FOR_ONE: usize = 64;
 
-/// Maximum number of sums by layer and place of tiles that are swept together by one thread: with
-/// more, reading them takes as long as sweeping each tile by itself.
+/// Maximum number of sums by layer and place of tiles that are examined together by one thread: with
+/// more, reading them takes as long as examining each tile by itself.
 const MAX_CELLS: usize = 1 << 21;
 
 impl MemoryModel<'_> {
@@ -86,8 +84,8 @@ impl MemoryModel<'_> {
         };
         let tiles = model.model.variables.tiles();
         let task = progress.begin("computing ranges of layers", Unit::Tiles, tiles.into());
-        let sweep = |&pipeline| PipelineSweep::new(pipeline, stages, &|_| true);
-        let pipelines = pipelines.iter().map(sweep).collect();
+        let ranges = |&pipeline| PipelineRanges::new(pipeline, stages, &|_| true);
+        let pipelines = pipelines.iter().map(ranges).collect();
         Self::costs_on(model.in_groups(), pipelines, &task)
     }
 
@@ -104,9 +102,9 @@ impl MemoryModel<'_> {
     ) -> Result<RangeCosts, TooManyPlaces> {
         let tiles = self.model.variables.tiles();
         let task = progress.begin("computing other splits", Unit::Tiles, tiles.into());
-        let is_swept = |start| starts.contains(&start);
-        let sweep = PipelineSweep::new((self, u64::MAX), stages, &is_swept);
-        let costs = Self::costs_on(self.in_groups(), vec![sweep], &task)?;
+        let is_wanted = |start| starts.contains(&start);
+        let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
+        let costs = Self::costs_on(self.in_groups(), vec![ranges], &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
@@ -124,8 +122,8 @@ impl MemoryModel<'_> {
         let task = Progress::new().begin("computing some tiles", Unit::Tiles, 0);
         // One list of code for all tiles takes no time to make.
         let tiles = self.model.variables.tiles();
-        let sweep = PipelineSweep::new((self, limit), stages, &|_| true);
-        let costs = Self::costs_on((order, tiles), vec![sweep], &task)?;
+        let ranges = PipelineRanges::new((self, limit), stages, &|_| true);
+        let costs = Self::costs_on((order, tiles), vec![ranges], &task)?;
         Ok(costs.into_iter().next().unwrap_or_default())
     }
 
@@ -133,11 +131,11 @@ impl MemoryModel<'_> {
     /// neighbours.
     fn costs_on(
         (order, at_once): (Vec<Range<u32>>, u32),
-        pipelines: Vec<PipelineSweep<'_>>,
+        pipelines: Vec<PipelineRanges<'_>>,
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         let model = pipelines[0].model;
-        let sweep = RangeSweep {
+        let pass = RangePass {
             model,
             code: CodeByTiles::new(model, at_once),
             order,
@@ -147,11 +145,11 @@ impl MemoryModel<'_> {
             alike: alike(&pipelines),
             pipelines,
         };
-        rayon::broadcast(|_| sweep.work(task));
-        if sweep.failed.load(Ordering::Relaxed) {
+        rayon::broadcast(|_| pass.work(task));
+        if pass.failed.load(Ordering::Relaxed) {
             return Err(TooManyPlaces);
         }
-        let costs = sweep.pipelines.into_iter().map(PipelineSweep::into_costs);
+        let costs = pass.pipelines.into_iter().map(PipelineRanges::into_costs);
         Ok(costs.collect())
     }
 
@@ -175,8 +173,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// State of the sweep that all threads share.
-struct RangeSweep<'a> {
+/// State that all threads share.
+struct RangePass<'a> {
     /// The model in one of the pipelines.
     model: &'a MemoryModel<'a>,
     code: CodeByTiles,
@@ -184,17 +182,17 @@ struct RangeSweep<'a> {
     order: Vec<Range<u32>>,
     /// Number of groups that were taken.
     next: AtomicUsize,
-    /// Was a group too large to be swept together? Then most others are too.
+    /// Was a group too large to be examined together? Then most others are too.
     are_apart: AtomicBool,
     /// Did a tile have too many variables or too much code?
     failed: AtomicBool,
-    pipelines: Vec<PipelineSweep<'a>>,
-    /// Sets of pipelines that are swept together; each has a flag by pipeline.
+    pipelines: Vec<PipelineRanges<'a>>,
+    /// Sets of pipelines that are examined together; each has a flag by pipeline.
     alike: Vec<Vec<bool>>,
 }
 
-/// Sets of pipelines in which the same variables count, so that they are swept together.
-fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
+/// Sets of pipelines in which the same variables count, so that they are examined together.
+fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
     let mut found: Vec<Vec<bool>> = Vec::new();
     for (number, pipeline) in pipelines.iter().enumerate() {
         if !found.iter().any(|alike| alike[number]) {
@@ -205,24 +203,24 @@ fn alike(pipelines: &[PipelineSweep<'_>]) -> Vec<Vec<bool>> {
     found
 }
 
-type SweepScratches = Widths<SweepScratch<i32, LANES>, SweepScratch<i32, 1>, SweepScratch<i64, 1>>;
+type RangeScratches = Widths<RangeScratch<i32, LANES>, RangeScratch<i32, 1>, RangeScratch<i64, 1>>;
 
 /// Buffers for some tiles. Bytes are by lane.
 #[derive(Default)]
-struct SweepScratch<B, const N: usize> {
+struct RangeScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    variables: SweepVariables<N>,
-    code: SweepCode<N>,
+    variables: EnteringVariables<N>,
+    code: EnteringCode<N>,
     flows: TileFlows<N>,
     entered: Entered<B, N>,
     /// By pipeline.
     pipelines: Vec<PipelineScratch<N>>,
 }
 
-impl RangeSweep<'_> {
+impl RangePass<'_> {
     /// Takes groups of tiles until none is left.
     fn work(&self, task: &Task) {
-        let mut scratches = SweepScratches::default();
+        let mut scratches = RangeScratches::default();
         while let Some(tiles) = self.order.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if self.neighbours(tiles.clone(), &mut scratches).is_err() {
                 self.failed.store(true, Ordering::Relaxed);
@@ -234,11 +232,11 @@ impl RangeSweep<'_> {
         }
     }
 
-    /// Sweeps a group of neighbouring tiles: together if possible, else one by one.
+    /// Examines a group of neighbouring tiles: together if possible, else one by one.
     fn neighbours(
         &self,
         tiles: Range<u32>,
-        scratches: &mut SweepScratches,
+        scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
         let Widths {
             together,
@@ -260,16 +258,16 @@ impl RangeSweep<'_> {
         Ok(())
     }
 
-    /// Sweeps tiles in lanes: once for each set of pipelines in which the same variables count.
+    /// Examines tiles in lanes: once for each set of pipelines in which the same variables count.
     /// Returns whether it did: not if sums of `B` may overflow, or if `N` lanes have too many sums.
     fn tiles<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
-        scratch: &mut SweepScratch<B, N>,
+        scratch: &mut RangeScratch<B, N>,
     ) -> Result<bool, TooManyPlaces> {
         scratch.uses.gather(self.model, tiles.clone());
         self.load_additions(scratch);
-        let SweepScratch {
+        let RangeScratch {
             uses,
             variables,
             code,
@@ -296,14 +294,14 @@ impl RangeSweep<'_> {
                 variables,
                 code,
             };
-            sweep(&on_tiles, entered, &mut paired);
+            examine(&on_tiles, entered, &mut paired);
         }
         Ok(true)
     }
 
     /// Loads what each pipeline adds on some tiles.
-    fn load_additions<B: Bytes, const N: usize>(&self, scratch: &mut SweepScratch<B, N>) {
-        let SweepScratch {
+    fn load_additions<B: Bytes, const N: usize>(&self, scratch: &mut RangeScratch<B, N>) {
+        let RangeScratch {
             uses,
             flows: tile_flows,
             pipelines,

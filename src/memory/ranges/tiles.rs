@@ -1,9 +1,9 @@
 //! All ranges on some tiles, in all pipelines in which the same variables count.
 
 use super::blocks::Blocks;
-use super::code::SweepCode;
-use super::pipelines::{PipelineScratch, PipelineSweep};
-use super::variables::SweepVariables;
+use super::code::EnteringCode;
+use super::pipelines::{PipelineRanges, PipelineScratch};
+use super::variables::EnteringVariables;
 use crate::memory::lanes::{Bytes, add_up};
 use crate::memory::neighbours::NeighbourUses;
 use std::ops::Range;
@@ -23,17 +23,17 @@ pub(super) struct Entered<B, const N: usize> {
 pub(super) struct OnTiles<'a, const N: usize> {
     pub(super) tiles: Range<u32>,
     pub(super) uses: &'a NeighbourUses<N>,
-    pub(super) variables: &'a SweepVariables<N>,
-    pub(super) code: &'a SweepCode<N>,
+    pub(super) variables: &'a EnteringVariables<N>,
+    pub(super) code: &'a EnteringCode<N>,
 }
 
 /// Pipelines, each with the bytes that it adds.
 pub(super) type InPipelines<'a, 'b, const N: usize> =
-    [(&'a PipelineSweep<'b>, &'a mut PipelineScratch<N>)];
+    [(&'a PipelineRanges<'b>, &'a mut PipelineScratch<N>)];
 
 /// Goes through all starts, and from each as far as the range fits in any of the pipelines, which
 /// have the same bytes but for their additions.
-pub(super) fn sweep<B: Bytes, const N: usize>(
+pub(super) fn examine<B: Bytes, const N: usize>(
     on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
     pipelines: &mut InPipelines<'_, '_, N>,

@@ -1,13 +1,14 @@
-//! The variables that count, grouped by class and use set: each group is a use and has a number.
+//! The variables that count, and the steps at which they are live in a stage. They are grouped by
+//! class and use set: each group is a use and has a number.
 //!
 //! Tiles whose memory is computed side by side share most uses, so that facts which depend only on
 //! the use are looked up once.
 
-use super::Rules;
-use super::step_sums::ClassLife;
+use super::{MemoryModel, Rules};
 use crate::model::{
-    Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
+    EVERYWHERE, Model, PlaceSet, Placement, TileUse, VariableGroup, VariableGroups, VariableUse,
 };
+use crate::profile::LiveClasses;
 use std::sync::Arc;
 
 /// The uses that count. Uses of data have the first numbers, and uses of code follow.
@@ -22,11 +23,46 @@ pub(super) struct CountedUses<'a> {
     known: Arc<[KnownUse]>,
 }
 
+/// When the variables of a class are live. Reading it takes one access to memory, where the ranges
+/// of the class take three. Most classes have one half-open step range, or two, one for each pass.
+#[derive(Debug, Clone, Copy)]
+enum ClassLife {
+    /// On every step.
+    Always,
+    Once([(u32, u32); 1]),
+    Twice([(u32, u32); 2]),
+    /// On more than two ranges, or on none.
+    Otherwise,
+}
+
+impl ClassLife {
+    fn of(classes: &LiveClasses, class: u32) -> Self {
+        match *classes.ranges(class) {
+            _ if classes.is_always_live(class) => Self::Always,
+            [range] => Self::Once([range]),
+            [first, second] => Self::Twice([first, second]),
+            _ => Self::Otherwise,
+        }
+    }
+
+    /// The half-open step ranges of `class`, which `self` was made of; `None` if it is live on
+    /// every step.
+    #[inline]
+    fn ranges<'a>(&'a self, classes: &'a LiveClasses, class: u32) -> Option<&'a [(u32, u32)]> {
+        match self {
+            Self::Always => None,
+            Self::Once(range) => Some(range),
+            Self::Twice(ranges) => Some(ranges),
+            Self::Otherwise => Some(classes.ranges(class)),
+        }
+    }
+}
+
 /// Facts of a use that depend neither on tile nor on stage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownUse {
     pub(super) class: u32,
-    pub(super) life: ClassLife,
+    life: ClassLife,
     /// The places that count its variables.
     pub(super) counted: PlaceSet,
 }
@@ -103,5 +139,39 @@ impl<'a> CountedUses<'a> {
         let data = self.data();
         let first = data.uses().len() as u32;
         [(0, data.uses_on_tile(tile)), (first, code)]
+    }
+}
+
+impl MemoryModel<'_> {
+    /// Calls `visit` for each part of the life of a use's variables: with the places whose stages
+    /// count them, with a position that these stages must have too (if any), and with the half-open
+    /// step ranges at which they are live there (`None` for all steps).
+    #[inline]
+    pub(super) fn each_life<'b>(
+        &'b self,
+        number: u32,
+        mut visit: impl FnMut((PlaceSet, Option<u32>), Option<&'b [(u32, u32)]>),
+    ) {
+        if self.is_away(number) {
+            return;
+        }
+        let counted = self.uses.known(number).counted;
+        let flows = self.flows.as_ref();
+        let Some(parts) = flows.and_then(|flows| flows.lives(number)) else {
+            return visit((counted, None), self.live_ranges(number));
+        };
+        for part in parts.iter().filter(|part| !part.steps.is_empty()) {
+            let counted = part.places.unwrap_or(counted);
+            let with = part.with.filter(|_| counted != EVERYWHERE);
+            visit((counted, with), Some(&part.steps));
+        }
+    }
+
+    /// Half-open step ranges at which the variables of a use are live in the profile; `None` for
+    /// every step.
+    #[inline]
+    pub(super) fn live_ranges(&self, number: u32) -> Option<&[(u32, u32)]> {
+        let known = self.uses.known(number);
+        known.life.ranges(&self.model.classes, known.class)
     }
 }
