@@ -67,6 +67,7 @@ from ._options import REPEATED, FitOptions, RunOptions, SplitOptions
 from ._report import FitReport, Report, SplitReport
 from ._values import (
     Against,
+    BestSplit,
     Bytes,
     Cut,
     Estimate,
@@ -76,7 +77,6 @@ from ._values import (
     OverLimit,
     Parts,
     Plan,
-    PlanRow,
     RecordedTile,
     Refusal,
     Relaxation,
@@ -84,7 +84,6 @@ from ._values import (
     StageAgainst,
     Step,
     Sweep,
-    SweepRow,
     TileParts,
 )
 
@@ -93,6 +92,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Against",
+    "BestSplit",
     "Bytes",
     "Completed",
     "Cut",
@@ -107,7 +107,6 @@ __all__ = [
     "OverLimit",
     "Parts",
     "Plan",
-    "PlanRow",
     "REPEATED",
     "RecordedTile",
     "Refusal",
@@ -120,7 +119,6 @@ __all__ = [
     "StageAgainst",
     "Step",
     "Sweep",
-    "SweepRow",
     "TileParts",
     "__version__",
     "fit",

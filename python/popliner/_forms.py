@@ -15,18 +15,17 @@ from urllib.parse import quote
 
 from ._texts import layers, of_whole
 from ._values import (
+    BestSplit,
     Cut,
     FullestTile,
     IpuFit,
     LayerMemory,
     Layers,
     Plan,
-    PlanRow,
     RecordedTile,
     Stage,
     StageAgainst,
     Sweep,
-    SweepRow,
 )
 
 if TYPE_CHECKING:
@@ -47,13 +46,9 @@ USUAL = {
         "milliseconds"
     ),
     Cut: "after_stage layer_before layer_after bytes duplicated",
-    SweepRow: (
-        "ipus fits schedule recompute stages fullest_tile_bytes free cut_bytes step_cycles "
-        "micro_batches milliseconds hint"
-    ),
-    PlanRow: (
-        "ipus replicas schedule recompute state stages fullest_tile_bytes free micro_batches "
-        "milliseconds samples_per_second command"
+    BestSplit: (
+        "ipus replicas schedule recompute state fits stages fullest_tile_bytes free "
+        "step_milliseconds hint command"
     ),
     IpuFit: (
         "ipu layers fits fullest_tile fullest_tile_bytes fullest_tile_limit fullest_tile_free "
@@ -102,21 +97,21 @@ def sweep(found: Sweep, first: str) -> str:
     return _table(heads, [_sweep_row(row, first) for row in found.rows])
 
 
-def _sweep_row(row: SweepRow, first: str) -> List[str]:
+def _sweep_row(row: BestSplit, first: str) -> List[str]:
     fits = "yes" if row.fits else "no"
-    pipeline = [row.schedule or "", row.recompute or ""]
+    pipeline = [row.schedule, row.recompute]
     bytes_ = [f"{row.fullest_tile_bytes:,}", f"{row.free:,}"]
     return [f"{row.ipus}", fits, *pipeline, *bytes_, _of_micro_batch(row), _stages(row, first)]
 
 
-def _of_micro_batch(row: Union[SweepRow, PlanRow]) -> str:
+def _of_micro_batch(row: BestSplit) -> str:
     """The time of a micro-batch, in milliseconds."""
-    if row.milliseconds is None or not row.micro_batches:
+    if row.step is None or row.step.milliseconds is None:
         return ""
-    return _milliseconds(row.milliseconds / row.micro_batches)
+    return _milliseconds(row.step.milliseconds / max(row.step.micro_batches, 1))
 
 
-def _stages(row: Union[SweepRow, PlanRow], first: str) -> str:
+def _stages(row: BestSplit, first: str) -> str:
     return _split(row.stages, first)
 
 
@@ -132,7 +127,7 @@ def plan(found: Plan, first: str) -> str:
     return _table(heads, [_plan_row(row, first) for row in found.rows])
 
 
-def _plan_row(row: PlanRow, first: str) -> List[str]:
+def _plan_row(row: BestSplit, first: str) -> List[str]:
     pipeline = [f"{row.ipus}", f"{row.replicas}", row.schedule, row.recompute]
     return [*pipeline, f"{row.fullest_tile_bytes:,}", _of_micro_batch(row), _stages(row, first)]
 
@@ -231,15 +226,17 @@ def _columns(kind: Any, path: Tuple[str, ...], before: str) -> Iterator[Tuple[st
         # The number of the fullest tile is called that, and not fullest_tile_tile.
         is_said = before.endswith(f"{part.name}_")
         name = before[:-1] if is_said else before + part.name
-        if dataclasses.is_dataclass(hint):
-            yield from _columns(hint, (*path, part.name), f"{name}_")
+        inner = next(filter(dataclasses.is_dataclass, (hint, *typing.get_args(hint))), None)
+        if inner is not None and typing.get_origin(hint) is not tuple:
+            for column, way, one in _columns(inner, (*path, part.name), f"{name}_"):
+                yield column, way, one if inner is hint else Optional[one]
         else:
             yield name, (*path, part.name), hint
 
 
 def _at(row: Any, path: Sequence[str]) -> Any:
     for name in path:
-        row = getattr(row, name)
+        row = None if row is None else getattr(row, name)
     return row
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, 
 from . import _forms
 from ._texts import ipus, layers, of_limit
 from ._values import (
+    BestSplit,
     Against,
     Bytes,
     Cut,
@@ -18,13 +19,11 @@ from ._values import (
     LayerMemory,
     Layers,
     Plan,
-    PlanRow,
     Refusal,
     Stage,
     StageAgainst,
     Step,
     Sweep,
-    SweepRow,
 )
 
 if TYPE_CHECKING:
@@ -191,9 +190,8 @@ class SplitReport(Report):
         if found is None:
             raise ValueError(f"this report has no {rows}; call split() with {rows}=True")
         kinds = {"stages": Stage, "layers": LayerMemory, "cuts": Cut}
-        within = {"sweep": SweepRow, "plan": PlanRow}
-        if rows in within:
-            return _forms.dataframe(within[rows], found.rows, self._first(), all_columns)
+        if rows in ("sweep", "plan"):
+            return _forms.dataframe(BestSplit, found.rows, self._first(), all_columns)
         return _forms.dataframe(kinds[rows], found, self._first(), all_columns)
 
 

@@ -179,138 +179,6 @@ class LayerMemory:
 
 
 @dataclass(frozen=True)
-class SweepRow:
-    """The best split into at most this number of stages.
-
-    - ``ipus``: the number of IPUs
-    - ``fits``: whether it fits
-    - ``fullest_tile_bytes``: bytes on the fullest tile of any stage
-    - ``free``: bytes that are free there; below 0 where it does not fit
-    - ``cut_bytes``: bytes over all cuts together
-    - ``stages``: the layers of each stage
-    - ``slowest_stage_cycles``: cycles of the slowest stage, where they are known
-    - ``hint``: why this number of IPUs is a practical one, such as ``one machine``
-    - ``schedule``, ``recompute``: the pipeline, in the words of these options, where it was
-      chosen
-    - ``step_cycles``, ``micro_batches``: cycles of a step, where they are known, and how
-      many micro-batches it has
-    - ``milliseconds``: the time of the step, where the clock is known
-    """
-
-    ipus: int
-    fits: bool
-    fullest_tile_bytes: Bytes
-    free: Bytes
-    cut_bytes: Bytes
-    stages: Tuple[Layers, ...]
-    slowest_stage_cycles: Optional[int] = None
-    hint: Optional[str] = None
-    schedule: Optional[str] = None
-    recompute: Optional[str] = None
-    step_cycles: Optional[int] = None
-    micro_batches: Optional[int] = None
-    milliseconds: Optional[float] = None
-
-    def __repr__(self) -> str:
-        fits = "fits" if self.fits else "does not fit"
-        most = f"fullest tile {self.fullest_tile_bytes:,} bytes"
-        return f"<SweepRow {_texts.ipus(self.ipus)}: {fits}, {most}>"
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The best split for each number of IPUs.
-
-    - ``limit``: bytes that a stage may take on each tile
-    - ``rows``: one for each number of IPUs, ascending
-    """
-
-    limit: Bytes
-    rows: Tuple[SweepRow, ...]
-
-
-@dataclass(frozen=True)
-class PlanRow:
-    """A whole configuration that fits.
-
-    - ``ipus``: the IPUs of one replica, one for each stage
-    - ``replicas``: for how many replicas there are IPUs
-    - ``schedule``, ``recompute``: the pipeline, in the words of these options
-    - ``fullest_tile_bytes``: bytes on the fullest tile of any stage
-    - ``limit``: bytes that a stage may take on each tile: the lowest of its IPUs
-    - ``free``: bytes that are free there
-    - ``is_within``: whether a step takes no more than ``max_step_ms``
-    - ``is_shortest``: whether its step is shown to be the shortest with such memory
-    - ``stages``: the layers of each stage
-    - ``command``: the command that prints only this one
-    - ``cycles``: cycles of a step of one replica, where the profile has cycles
-    - ``micro_batches``: how many micro-batches that step has
-    - ``milliseconds``: the time of the step in milliseconds, where the clock is known
-    - ``efficiency``: the part of the step that a pipeline which is always full would
-      take, from 0 to 1
-    - ``samples_per_second``: samples of all replicas in a second, with ``micro_batch``
-    - ``state``: where the state of the optimizer is, in the words of ``optimizer_state``
-    - ``streamed_bytes``: bytes that a step of one replica loads from elsewhere and
-      stores there
-    - ``lacks_time``: whether the time for these, or for gathering state from replicas,
-      is missing
-    """
-
-    ipus: int
-    replicas: int
-    schedule: str
-    recompute: str
-    fullest_tile_bytes: Bytes
-    limit: Bytes
-    free: Bytes
-    is_within: bool
-    is_shortest: bool
-    stages: Tuple[Layers, ...]
-    command: str
-    cycles: Optional[int] = None
-    micro_batches: Optional[int] = None
-    milliseconds: Optional[float] = None
-    efficiency: Optional[float] = None
-    samples_per_second: Optional[float] = None
-    state: str = "on-chip"
-    streamed_bytes: Optional[Bytes] = None
-    lacks_time: bool = False
-
-    def __repr__(self) -> str:
-        pipeline = f"{_texts.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"
-        return f"<PlanRow {pipeline}: fullest tile {self.fullest_tile_bytes:,} bytes>"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The whole configurations that fit.
-
-    - ``max_ipus``: how many IPUs there are
-    - ``ipus_tried``: the numbers of IPUs that were tried
-    - ``rows``: the configurations, of which none is better than another in all of IPUs,
-      time and memory: the recommended one first; none where nothing fits
-    """
-
-    max_ipus: int
-    ipus_tried: Tuple[int, ...]
-    rows: Tuple[PlanRow, ...]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """For which micro-batch the bytes and cycles of a report are an estimate.
-
-    - ``recorded_micro_batch``: the samples of a micro-batch of the profile
-    - ``micro_batch``: the samples that all is estimated for
-    - ``largest_micro_batch``: the most samples that fit by the same estimate, if any do
-    """
-
-    recorded_micro_batch: int
-    micro_batch: int
-    largest_micro_batch: Optional[int] = None
-
-
-@dataclass(frozen=True)
 class Step:
     """One step: all micro-batches through all stages, and the update of the weights.
 
@@ -343,6 +211,94 @@ class Step:
     samples_per_second: Optional[float] = None
     streamed_bytes: Optional[Bytes] = None
     streaming_is_counted: Optional[bool] = None
+
+
+@dataclass(frozen=True)
+class BestSplit:
+    """The best split of one pipeline on a number of IPUs: a row of a sweep or a plan.
+
+    - ``ipus``: the IPUs of one replica
+    - ``replicas``: the number of replicas; in a plan, the replicas that the IPUs are enough for
+    - ``schedule``, ``recompute``, ``state``: the pipeline, and the place of the optimizer state, in
+      the words of ``schedule``, ``recompute`` and ``optimizer_state``
+    - ``fits``: whether the split fits; if none fits, the row has the one with the lowest peak
+    - ``limit``: bytes that a stage may take on each tile: the lowest of the IPUs
+    - ``fullest_tile_bytes``: bytes on the fullest tile of any stage
+    - ``free``: the fewest free bytes of any stage; below 0 if the split does not fit
+    - ``cut_bytes``: bytes over all cuts
+    - ``lacks_time``: whether the step lacks time that is unknown, for state that is loaded
+      or gathered
+    - ``is_shortest``: whether no split with at most as much memory has a shorter step
+    - ``stages``: the layers of each stage
+    - ``command``: the command that prints only this split, in a plan
+    - ``slowest_stage_cycles``: cycles of the slowest stage, if the profile has cycles
+    - ``step``: the time of a step and its number of micro-batches, if the profile has cycles
+    - ``hint``: why this number of IPUs is practical, such as ``one machine``
+    """
+
+    ipus: int
+    replicas: int
+    schedule: str
+    recompute: str
+    state: str
+    fits: bool
+    limit: Bytes
+    fullest_tile_bytes: Bytes
+    free: Bytes
+    cut_bytes: Bytes
+    lacks_time: bool
+    is_shortest: bool
+    stages: Tuple[Layers, ...]
+    command: str
+    slowest_stage_cycles: Optional[int] = None
+    step: Optional[Step] = None
+    hint: Optional[str] = None
+
+    def __repr__(self) -> str:
+        fits = "fits" if self.fits else "does not fit"
+        pipeline = f"{_texts.ipus(self.ipus)}, {self.schedule}, recompute {self.recompute}"
+        return f"<BestSplit {pipeline}: {fits}, fullest tile {self.fullest_tile_bytes:,} bytes>"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The best split for each number of IPUs.
+
+    - ``limit``: bytes that a stage may take on each tile
+    - ``rows``: one for each number of IPUs, ascending
+    """
+
+    limit: Bytes
+    rows: Tuple[BestSplit, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole configurations that fit.
+
+    - ``max_ipus``: how many IPUs there are
+    - ``ipus_tried``: the numbers of IPUs that were tried
+    - ``rows``: the configurations, of which none is better than another in all of IPUs,
+      time and memory: the recommended one first; none where nothing fits
+    """
+
+    max_ipus: int
+    ipus_tried: Tuple[int, ...]
+    rows: Tuple[BestSplit, ...]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """For which micro-batch the bytes and cycles of a report are an estimate.
+
+    - ``recorded_micro_batch``: the samples of a micro-batch of the profile
+    - ``micro_batch``: the samples that all is estimated for
+    - ``largest_micro_batch``: the most samples that fit by the same estimate, if any do
+    """
+
+    recorded_micro_batch: int
+    micro_batch: int
+    largest_micro_batch: Optional[int] = None
 
 
 @dataclass(frozen=True)

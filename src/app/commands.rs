@@ -5,7 +5,7 @@ use crate::escape::shell;
 use crate::memory::StatePlace;
 use crate::model::{PositionName, Positions};
 use crate::report::emit::Form;
-use crate::report::{PlanFacts, PlanRow, Report};
+use crate::report::{BestSplit, PlanFacts, Report};
 use crate::search::{IpuCount, Reserve, Solver};
 use std::fmt;
 
@@ -107,7 +107,7 @@ impl<'a> Commands<'a> {
     }
 
     /// Returns the command that gives a configuration.
-    fn of_row(&self, row: &PlanRow, positions: &Positions) -> Command {
+    fn of_row(&self, row: &BestSplit, positions: &Positions) -> Command {
         let is_on_chip = row.state == StatePlace::OnChip;
         let own = ["--objective", "--optimizer-state", "--replicas"];
         // State on the chip is not streamed.
@@ -132,7 +132,7 @@ impl<'a> Commands<'a> {
 
     /// Suggests commands after a plan: the configuration and page of the recommended row, and a
     /// plan for more IPUs.
-    pub(super) fn after_plan(&self, row: &PlanRow, report: &Report) -> Vec<String> {
+    pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = steps(&row.command, report);
         let exactly = self.exact_ipus().unwrap_or(0);
         let ipus = (row.ipus as usize).max(exactly).saturating_mul(2);
@@ -173,7 +173,6 @@ impl<'a> Commands<'a> {
         };
         let pipeline = report.pipeline.iter();
         let others = pipeline.flat_map(|pipeline| &pipeline.alternatives);
-        let others = others.map(|other| &other.split);
         let others = others.chain(&refusal.on_more_ipus);
         let others = others.filter(|other| other.fits);
         let others = others.map(|other| other.options.as_str());
@@ -225,7 +224,7 @@ fn steps(command: &str, report: &Report) -> Vec<String> {
 }
 
 /// Lists the last layer of each stage except the last stage, as `--check-splits` reads them.
-fn last_layers(row: &PlanRow, positions: &Positions) -> String {
+fn last_layers(row: &BestSplit, positions: &Positions) -> String {
     let inner = row.ends.split_last().map_or(&[][..], |(_, inner)| inner);
     let names = inner.iter().map(|&end| {
         let name = match positions.name(end as usize - 1) {

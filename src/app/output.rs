@@ -201,7 +201,7 @@ impl<'a> Outputs<'a> {
             Some(row) => self.commands.after_plan(row, &self.report),
             None => self.commands.after_split(&self.report),
         });
-        exit_of(first.is_some_and(|row| row.is_within) && self.report.has_verdict())
+        exit_of(first.is_some_and(|row| row.is_in_time()) && self.report.has_verdict())
     }
 
     /// Says whether the split fits, before anything else about it.

@@ -1,10 +1,13 @@
-//! The answer of a search or the reason why there is none, the comparison of a given split with the
-//! best one, and the best split for each number of IPUs.
+//! The answer of a search or the reason why there is none, and the comparison of a given split with
+//! the best one.
 
-use super::LiveVariable;
-use crate::memory::{Recompute, Schedule};
-use crate::search::Advice;
-use crate::solve::{BottleneckProof, Cause, ObjectiveProof};
+use super::build::{Inputs, NamedVariables};
+use super::{BestSplit, LiveVariable};
+use crate::search::{Advice, AdviceFor, Answer, SearchResult};
+use crate::solve::{
+    BottleneckProof, Cause, Constraint, Infeasible, Needed, ObjectiveProof, Plan, Relaxation,
+};
+use crate::time::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +58,7 @@ pub struct Refusal {
     pub fewest_ipus: Option<u32>,
     /// The best split on the fewest IPUs that are enough and that the framework accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_more_ipus: Option<OtherSplit>,
+    pub on_more_ipus: Option<BestSplit>,
     /// Constraints and tied weights that keep layers together that are too large as one stage.
     pub kept_together: Vec<String>,
     /// Splits that fit without some constraints or with some weights untied; empty if no such split
@@ -64,31 +67,6 @@ pub struct Refusal {
     /// The stage that lacks the most memory, and changes that would free memory there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<AdviceFacts>,
-}
-
-/// The best split with changed options.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OtherSplit {
-    /// The changed options, as typed.
-    pub options: String,
-    /// Does it fit?
-    pub fits: bool,
-    /// Bytes on the fullest tile of any stage of the best split with these options.
-    pub fullest_tile_bytes: u64,
-    /// The difference in bytes from the current options, below 0 for less.
-    pub change: i64,
-    /// The layers of each stage of that split.
-    pub stages: Vec<LayerNames>,
-    /// The time of a step of that split, in milliseconds; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub milliseconds: Option<f64>,
-    /// The micro-batches of that step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub micro_batches: Option<u64>,
-    /// Bytes that the step loads from outside the IPUs and stores there, whose time is not in
-    /// `milliseconds`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub streamed_bytes: Option<u64>,
 }
 
 /// Changes that would free memory, and the place that lacks the most.
@@ -139,19 +117,8 @@ pub struct OverLimit {
 pub struct GivenSplit {
     /// Broken constraints, as the user gave them, and broken ties of weights.
     pub broken_constraints: Vec<String>,
-    /// Does the best split fit?
-    pub best_fits: bool,
-    /// The layers of each stage of the best split.
-    pub best_stages: Vec<LayerNames>,
-    /// The best split's bytes on the fullest tile of any stage.
-    pub best_fullest_tile_bytes: u64,
-    /// The best split's bytes over all cuts.
-    pub best_cut_bytes: u64,
-    /// Cycles of the best split's slowest stage; `null` without cycles.
-    pub best_slowest_stage_cycles: Option<u64>,
-    /// The time of a step of the best split, in milliseconds; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best_milliseconds: Option<f64>,
+    /// The best split, or if none fits, the one with the lowest peak.
+    pub best: BestSplit,
 }
 
 /// A weight that several layers use.
@@ -180,50 +147,147 @@ pub struct SharedVariables {
     pub bytes: u64,
 }
 
-/// The best split for each number of IPUs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Sweep {
-    /// Bytes that a stage may take on each tile.
-    pub limit: u64,
-    /// One row for each number of IPUs, ascending.
-    pub rows: Vec<SweepRow>,
+/// Upper bound on the groups of layers that share variables in a report.
+const MAX_SHARED: usize = 100;
+
+/// Returns the proof that the split is the best. For a greedy search or a given split, it has only
+/// the name of the objective.
+pub(super) fn proof(found: &SearchResult<'_>) -> Proof {
+    let request = &found.costs.request();
+    let none = Proof {
+        objective: request.goal.key().to_string(),
+        ..Proof::default()
+    };
+    let (Answer::Best { solution, .. }, None) = (&found.answer, &request.given) else {
+        return none;
+    };
+    Proof {
+        optimal: solution.step.is_none_or(|step| step.is_optimal),
+        step_at_least: solution.step.map(|step| narrow(step.at_least)),
+        objectives: solution.proofs.clone(),
+        bottlenecks: solution.bottlenecks.clone(),
+        ..none
+    }
 }
 
-/// The best split into at most `ipus` stages.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SweepRow {
-    /// The number of IPUs.
-    pub ipus: u32,
-    /// The schedule; absent if it was not left open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
-    /// The activations that are recomputed; absent if the schedule was not left open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recompute: Option<Recompute>,
-    /// Does it fit?
-    pub fits: bool,
-    /// Bytes on the fullest tile of any stage.
-    pub fullest_tile_bytes: u64,
-    /// The limit less `fullest_tile_bytes`; below 0 if the split does not fit.
-    pub free: i64,
-    /// Bytes over all cuts.
-    pub cut_bytes: u64,
-    /// Cycles of the slowest stage for a micro-batch; `null` without cycles.
-    pub slowest_stage_cycles: Option<u64>,
-    /// Cycles of a step; absent without cycles, and in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step_cycles: Option<u64>,
-    /// The micro-batches of the step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub micro_batches: Option<u64>,
-    /// The time of the step, in milliseconds; absent if the clock is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub milliseconds: Option<f64>,
-    /// Bytes on the fullest tile of each stage; empty in reports of earlier versions.
-    #[serde(default)]
-    pub stage_bytes: Vec<u64>,
-    /// The layers of each stage.
-    pub stages: Vec<LayerNames>,
-    /// Why this number is practical, such as `one machine`, or how many IPUs stay empty.
-    pub hint: Option<String>,
+/// Returns the constraints on the split as options, without tied weights.
+pub(super) fn constraints(found: &SearchResult<'_>) -> Vec<String> {
+    found.costs.request().constraints.iter().map(text).collect()
+}
+
+impl Inputs<'_> {
+    fn stages_of(&self, plan: &Plan) -> Vec<LayerNames> {
+        let stages = plan.stages().iter().cloned();
+        stages.map(|stage| self.names(stage)).collect()
+    }
+
+    /// Returns the reason why nothing fits, and what would help; `None` if a split fits.
+    pub(super) fn refusal(
+        &self,
+        found: &SearchResult<'_>,
+        named: &NamedVariables,
+    ) -> Option<Refusal> {
+        let Answer::Refused(refused) = &found.answer else {
+            return None;
+        };
+        let Infeasible { certificate, .. } = &refused.infeasible;
+        let (request, infeasible) = (found.costs.request(), &refused.infeasible);
+        let ranges = refused.over_limit.iter().map(|(range, memory)| OverLimit {
+            layers: self.names(range.clone()),
+            tile: memory.max_tile() as u32,
+            step: memory.peak_step(),
+            bytes: memory.max_tile_bytes(),
+        });
+        let lowest = infeasible.lowest_peak.as_ref().map(|best| best.score.peak);
+        let relaxations = infeasible.relaxations.iter();
+        Some(Refusal {
+            reason: infeasible.cause,
+            limit: request.highest_limit(),
+            ranges: ranges.collect(),
+            cuts_after: (certificate.cuts_after.iter())
+                .map(|&position| self.name(position))
+                .collect(),
+            stages_needed: match certificate.needed {
+                Needed::Stages(stages) => Some(stages as u32),
+                Needed::Unsplittable => None,
+            },
+            smallest_limit: lowest,
+            smallest_tile_memory: lowest.map(|bytes| request.reserve.beside(bytes)),
+            fewest_ipus: infeasible.fewest.map(|ipus| ipus as u32),
+            on_more_ipus: refused.on_more_ipus.as_ref().map(|best| {
+                let options = format!("--num-ipus {}", best.ipus);
+                self.other_split(found, best, (options, lowest.unwrap_or(0)))
+            }),
+            kept_together: infeasible.kept_together.iter().map(kept_by).collect(),
+            relaxations: relaxations
+                .map(|relaxation| self.relaxation(relaxation))
+                .collect(),
+            advice: refused
+                .advice
+                .as_ref()
+                .map(|advice| self.advice(advice, named)),
+        })
+    }
+
+    fn advice(&self, advice: &AdviceFor, named: &NamedVariables) -> AdviceFacts {
+        AdviceFacts {
+            layers: self.names(advice.stage.positions.clone()),
+            tile: advice.fullest.max_tile() as u32,
+            bytes: advice.fullest.max_tile_bytes(),
+            largest: named.lacking(self),
+            changes: advice.advice.clone(),
+        }
+    }
+
+    fn relaxation(&self, relaxation: &Relaxation) -> RelaxationFacts {
+        let without = || relaxation.without.iter();
+        let options = without().filter(|constraint| constraint.weight().is_none());
+        let weights = without().filter_map(Constraint::weight);
+        RelaxationFacts {
+            constraints: options.map(text).collect(),
+            weights: weights.map(|weight| weight.name.clone()).collect(),
+            stages: self.stages_of(&relaxation.solution.plan),
+        }
+    }
+
+    /// Compares the given split with the best one; `None` if no split was given.
+    pub(super) fn given(&self, found: &SearchResult<'_>) -> Option<GivenSplit> {
+        found.costs.request().given.as_ref()?;
+        let replicas = found.costs.request().step.replicas;
+        Some(GivenSplit {
+            broken_constraints: found.shown.broken.iter().map(broken).collect(),
+            best: self.best_split(found, &found.best()?, replicas),
+        })
+    }
+
+    /// Returns the groups of layers that use the same always-live variables.
+    pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
+        let groups = shared.into_iter().take(MAX_SHARED);
+        let groups = groups.map(|(layers, bytes)| SharedVariables {
+            layers: self.names(layers.into_iter().map(|layer| layer as usize)),
+            bytes,
+        });
+        groups.collect()
+    }
+}
+
+fn text(constraint: &Constraint) -> String {
+    constraint.origin.to_string()
+}
+
+/// Names a constraint that the split breaks.
+pub(super) fn broken(constraint: &Constraint) -> String {
+    match constraint.weight() {
+        Some(weight) => format!("the tie of {weight}"),
+        None => text(constraint),
+    }
+}
+
+/// Names the constraint that keeps layers together; for a tied weight with the option that lifts
+/// it.
+fn kept_by(constraint: &Constraint) -> String {
+    match constraint.weight() {
+        Some(weight) => format!("{weight}; {}", weight.one_ipu()),
+        None => text(constraint),
+    }
 }

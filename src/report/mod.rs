@@ -16,6 +16,7 @@
 //! be added without a new version, so readers must ignore unknown fields.
 
 mod answer;
+mod best_split;
 mod breakdown;
 mod build;
 mod cell;
@@ -49,9 +50,10 @@ mod text;
 mod what_if;
 
 pub use answer::{
-    AdviceFacts, GivenSplit, LayerNames, OtherSplit, OverLimit, Proof, Refusal, RelaxationFacts,
-    SharedVariables, Sweep, SweepRow, TiedWeightFacts,
+    AdviceFacts, GivenSplit, LayerNames, OverLimit, Proof, Refusal, RelaxationFacts,
+    SharedVariables, TiedWeightFacts,
 };
+pub use best_split::{BestSplit, plan_table, sweep_table};
 pub use breakdown::{affinity, communication, layer_list, layers, operations, totals};
 pub use build::{Detail, Inputs, Peaks};
 pub use diagnosis::tables as diagnosis;
@@ -66,10 +68,8 @@ pub use liveness::{
     Peak, PeakVariables, TileAtSteps, VariableAtSteps,
 };
 pub use markdown::text as markdown;
-pub use pipeline::{
-    PipelineAlternative, PipelineFacts, StagePipeline, StageUpdate, StashedVariable,
-};
-pub use plan::{PlanFacts, PlanRow, table as plan_table};
+pub use pipeline::{PipelineFacts, StagePipeline, StageUpdate, StashedVariable};
+pub use plan::{PlanFacts, Sweep};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
     CategoryBytes, Execution, ExecutionSource, LayerCycles, LayerMemory, RecordedMemory,
@@ -80,9 +80,9 @@ pub use split::{Bucket, Cut, FullestTile, Fullness, Move, OverheadCode, Split, S
 pub use step::StepFacts;
 pub use table::{Form, Table};
 pub use table_forms::{Format, write_csv};
-pub use tables::{stages as stage_table, sweep as sweep_table};
+pub use tables::stages as stage_table;
 pub use text::{Units, printable};
-pub use what_if::{BestSplit, CheckedConstraint, WhatIf};
+pub use what_if::{CheckedConstraint, SplitEnds, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::search::{Advice, Change, Estimate};
@@ -261,13 +261,12 @@ impl Report {
             split.fits = false;
         }
         let sweep = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
-        sweep.for_each(|row| row.fits = false);
         let pipeline = self.pipeline.iter_mut();
         let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
-        let others = others.map(|other| &mut other.split);
         let on_more = self.refusal.iter_mut();
         let on_more = on_more.filter_map(|refusal| refusal.on_more_ipus.as_mut());
-        others.chain(on_more).for_each(|split| split.fits = false);
+        let others = sweep.chain(others).chain(on_more);
+        others.for_each(|split| split.fits = false);
         if let Some(fit) = &mut self.fit {
             fit.fits = false;
             fit.ipus.iter_mut().for_each(|ipu| ipu.fits = false);

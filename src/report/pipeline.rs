@@ -1,8 +1,12 @@
 //! The pipeline of the stages, and the memory that other pipelines would need.
 
-use super::{LayerNames, OtherSplit};
-use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
-use crate::model::Framework;
+use super::build::Inputs;
+use super::{BestSplit, LayerNames};
+use crate::memory::{
+    Accumulator, Pipeline, PlacedStage, Recompute, Schedule, StageMemory, StatePlace,
+};
+use crate::model::{Framework, Rules};
+use crate::search::{Candidate, SearchResult, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,15 +59,10 @@ pub struct PipelineFacts {
     /// The best splits in other pipelines, in the order in which a user would try them; empty if
     /// they were not searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<PipelineAlternative>,
+    pub alternatives: Vec<BestSplit>,
 }
 
 impl PipelineFacts {
-    /// Returns the best splits in other pipelines.
-    pub fn other_splits(&self) -> impl Iterator<Item = &OtherSplit> {
-        self.alternatives.iter().map(|other| &other.split)
-    }
-
     /// Returns the options that request the schedule and the recomputation, if the tool chose them.
     pub fn chosen_options(&self) -> Vec<String> {
         let schedule = self.schedule_by_default && self.schedule != Schedule::None;
@@ -77,22 +76,6 @@ impl PipelineFacts {
 /// Is the value a default, which JSON leaves out?
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// The best split in a pipeline with another schedule, recomputation or place of the optimizer
-/// state, for comparison.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PipelineAlternative {
-    /// The pipeline's schedule.
-    pub schedule: Schedule,
-    /// The pipeline's recomputation.
-    pub recompute: Recompute,
-    /// The place of optimizer state.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub state: StatePlace,
-    /// The best split in this pipeline.
-    #[serde(flatten)]
-    pub split: OtherSplit,
 }
 
 impl PipelineFacts {
@@ -163,4 +146,91 @@ pub struct StashedVariable {
     pub bytes: u64,
     /// The layers that use it.
     pub layers: LayerNames,
+}
+
+impl Inputs<'_> {
+    /// Returns the facts about the pipeline; `None` if the solver or the memory model has no
+    /// pipelines.
+    pub(super) fn pipeline(&self, found: &SearchResult<'_>) -> Option<PipelineFacts> {
+        let request = &found.costs.request();
+        let knows_pipelines = request.solver == Solver::Ilp && self.placement.rules == Rules::Full;
+        let pipeline = self.memory.pipeline();
+        let recording = self.model.recording;
+        let now = found
+            .shown
+            .memory
+            .iter()
+            .map(|stage| stage.max_tile_bytes())
+            .max();
+        let alternative = |other: &Candidate| {
+            let options = other.pipeline.options_from(pipeline);
+            self.other_split(found, other, (options, now.unwrap_or(0)))
+        };
+        let alternatives = found.alternatives.iter();
+        knows_pipelines.then(|| PipelineFacts {
+            schedule: pipeline.schedule,
+            recompute: pipeline.recompute,
+            accumulator: pipeline.accumulator,
+            state: pipeline.state,
+            replicas: pipeline.replicas,
+            state_is_first_fit: request.pipeline.tries_states && found.shown.fits,
+            state_bytes: self.state_bytes(),
+            recorded_state_off_chip: recording.loads_state,
+            recorded_state_sharded: recording.gathers_state,
+            schedule_by_default: request.pipeline.schedule.is_none(),
+            recompute_by_default: request.pipeline.recompute.is_none(),
+            framework: recording.framework,
+            is_training: self.model.backward_start.is_some(),
+            recorded_accumulation: recording.accumulates,
+            recorded_recomputation: recording.recomputes,
+            without_recomputation: found.without_recomputation,
+            alternatives: alternatives.map(alternative).collect(),
+        })
+    }
+
+    /// Returns the bytes of optimizer state kept off the chip; `None` if state is on the chip.
+    fn state_bytes(&self) -> Option<u64> {
+        if self.memory.pipeline().state == StatePlace::OnChip {
+            return None;
+        }
+        let state = self.memory.streamed_state().ok()?;
+        Some(state.into_iter().fold(0, u64::saturating_add))
+    }
+
+    /// Returns the memory of a stage during the weight update.
+    fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
+        let tiles = memory.updates.iter().enumerate().rev();
+        let (tile, fullest) = tiles.max_by_key(|(_, tile)| tile.bytes)?;
+        let in_passes = memory.updates.iter().map(|update| update.in_passes).max();
+        let in_passes = in_passes.unwrap_or(0);
+        let weights = fullest.update.into_iter();
+        let weights = weights.flat_map(|update| self.memory.weights_of_update(update));
+        Some(StageUpdate {
+            tile: tile as u32,
+            bytes: fullest.bytes,
+            at_least: fullest.at_least,
+            in_passes,
+            taken: fullest.taken,
+            weights: weights.map(str::to_string).collect(),
+            decides: fullest.bytes > in_passes,
+        })
+    }
+
+    /// Returns the depth, copies and update of a stage in the pipeline; `None` if it keeps nothing.
+    pub(super) fn stage_pipeline(
+        &self,
+        stage: &PlacedStage,
+        memory: &StageMemory,
+    ) -> Option<StagePipeline> {
+        let update = self.stage_update(memory);
+        let copies = self.memory.copies(stage);
+        let (copies, depth) = copies.or_else(|| update.as_ref().map(|_| (0, 0)))?;
+        Some(StagePipeline {
+            depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            copies,
+            late_restores: memory.late_restores,
+            stashed: Vec::new(),
+            update,
+        })
+    }
 }

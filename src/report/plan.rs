@@ -1,13 +1,13 @@
-//! Whole configurations: the number of IPUs, the pipeline, and the split.
+//! The best split for each number of IPUs, and whole configurations: the number of IPUs, the
+//! pipeline, and the split.
 
-use super::cell::Cell;
-use super::fields::{Field, fields, items};
+use super::build::Inputs;
 use super::sentences::{Sentence, nearly_full, say};
 use super::step::three_digits;
-use super::table::Table;
 use super::text::counted;
-use super::{LayerNames, Report};
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
+use super::{BestSplit, Report};
+use crate::memory::{Pipeline, Schedule};
+use crate::search::{Candidate, IpuCount, SearchResult};
 use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct PlanFacts {
     /// The configurations, the recommended one first, which is the best split of `--solve` with the
     /// same options. Next come the others with the requested place of optimizer state, the fastest
     /// first, and then the rest. Empty if nothing fits.
-    pub rows: Vec<PlanRow>,
+    pub rows: Vec<BestSplit>,
     /// Is the first row recommended? If nothing fits with the requested place of optimizer state,
     /// rows with another place are not recommended.
     #[serde(default)]
@@ -33,119 +33,55 @@ pub struct PlanFacts {
 
 impl PlanFacts {
     /// Returns the recommended configuration.
-    pub fn recommended(&self) -> Option<&PlanRow> {
+    pub fn recommended(&self) -> Option<&BestSplit> {
         self.rows.first().filter(|_| self.has_recommendation)
     }
 }
 
-/// A configuration that fits.
+/// The best split for each number of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanRow {
-    /// The IPUs of one replica: one for each stage.
-    pub ipus: u32,
-    /// Number of replicas that the IPUs are enough for.
-    pub replicas: u32,
-    /// The order in which stages work on micro-batches.
-    pub schedule: Schedule,
-    /// The activations that are recomputed.
-    pub recompute: Recompute,
-    /// The place of optimizer state. Sharded state is divided among all replicas.
-    pub state: StatePlace,
-    /// Bytes that a step of one replica loads from memory outside the IPUs and stores there; `null`
-    /// if all state is on the chip, or without cycles.
-    pub streamed_bytes: Option<u64>,
-    /// Is some time unknown and not in the cycles, such as state that is loaded without
-    /// `--streaming-bandwidth`, or gathered from replicas? Such rows come last and are not compared
-    /// with the others.
-    pub lacks_time: bool,
-    /// Bytes on the fullest tile of any stage.
-    pub fullest_tile_bytes: u64,
-    /// The stage with the fewest free bytes below its limit.
-    pub fullest_stage: u32,
-    /// Bytes on the fullest tile of each stage.
-    pub stage_bytes: Vec<u64>,
-    /// The stage that takes the most cycles for a micro-batch; `null` without cycles.
-    pub slowest_stage: Option<u32>,
-    /// The lowest limit of the configuration's IPUs.
+pub struct Sweep {
+    /// Bytes that a stage may take on each tile.
     pub limit: u64,
-    /// `limit` less `fullest_tile_bytes`.
-    pub free: i64,
-    /// Cycles of a step of one replica; `null` without cycles in the profile.
-    pub cycles: Option<u64>,
-    /// The micro-batches of the step.
-    pub micro_batches: Option<u64>,
-    /// The time of the step, in milliseconds; `null` if the clock is unknown.
-    pub milliseconds: Option<f64>,
-    /// The share of the step that an always full pipeline would take.
-    pub efficiency: Option<f64>,
-    /// Samples of all replicas per second; `null` if the samples of a micro-batch or the clock are
-    /// unknown.
-    pub samples_per_second: Option<f64>,
-    /// Does the step take no more than `--max-step-ms`?
-    pub is_within: bool,
-    /// Is the step proven to be the shortest of all splits in this pipeline with at most as much
-    /// memory?
-    pub is_shortest: bool,
-    /// The layers of each stage.
-    pub stages: Vec<LayerNames>,
-    /// The end of each stage in positions of the layer order, exclusive.
-    pub ends: Vec<u32>,
-    /// The command that gives only this configuration; empty without a command line.
-    pub command: String,
+    /// Is each row the best of several pipelines? Otherwise all rows are in one pipeline.
+    pub compares_pipelines: bool,
+    /// One row for each number of IPUs, ascending.
+    pub rows: Vec<BestSplit>,
 }
 
-const PLAN: [Field<PlanRow>; 19] = fields![PlanRow;
-    Always "IPUs" Count (.ipus),
-    Always "Replicas" Count (.replicas),
-    Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
-    Always "Recompute" Text (|row, _, _| row.recompute.to_string().into()),
-    Always "Peak memory" Bytes (.fullest_tile_bytes),
-    Always "Of the limit" Share (|row, _, _| Cell::Share(row.fullest_tile_bytes, row.limit)),
-    Always "Micro-batches" Count (.micro_batches),
-    Always "Cycles of a step" Count (.cycles),
-    Always "Step (ms)" Count (|row, _, _| decimals(row.milliseconds, 3)),
-    Always "Efficiency" Count (|row, _, _| decimals(row.efficiency, 3)),
-    Always "Samples a second" Count (|row, _, _| decimals(row.samples_per_second, 1)),
-    Always "In time" Text (.is_within),
-    Always "Layers of each stage" Layers (.stages),
-    Always "Command" Text (.command),
-    Always "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
-    Always "Streamed" Bytes (.streamed_bytes),
-    ForPeople "Micro-batch" Count (|row, _, _| row.time_of_micro_batch().into()),
-    ForPeople "State" Text (|row, _, _| elsewhere(row).into()),
-    Always "Micro-batch (ms)" Count (|row, _, _| decimals(row.milliseconds_of_micro_batch(), 3)),
-];
-
-impl PlanRow {
-    /// Returns the time of a step divided by its micro-batches, in milliseconds.
-    fn milliseconds_of_micro_batch(&self) -> Option<f64> {
-        let milliseconds = self.milliseconds?;
-        Some(milliseconds / self.micro_batches?.max(1) as f64)
+impl Inputs<'_> {
+    /// Returns the best split for each number of IPUs, when a sweep was requested.
+    pub(super) fn sweep(&self, found: &SearchResult<'_>) -> Option<Sweep> {
+        let request = found.costs.request();
+        let rows = found.sweep_of_all.as_ref().unwrap_or(&found.sweep).iter();
+        let rows = rows.filter(|row| match request.ipus {
+            IpuCount::Exactly(ipus) => row.ipus <= ipus,
+            IpuCount::UpTo(_) => true,
+        });
+        request.sweep.then(|| Sweep {
+            limit: request.highest_limit(),
+            compares_pipelines: found.sweep_of_all.is_some(),
+            rows: rows
+                .map(|row| self.best_split(found, row, request.step.replicas))
+                .collect(),
+        })
     }
 
-    fn time_of_micro_batch(&self) -> Option<String> {
-        let milliseconds = self.milliseconds_of_micro_batch()?;
-        Some(format!("{milliseconds:.3} ms"))
+    /// Returns the configurations, when a search for them was requested.
+    pub(super) fn plan(&self, found: &SearchResult<'_>) -> Option<PlanFacts> {
+        let front = found.plan.as_ref()?;
+        let row = |row: &Candidate| {
+            let replicas = (front.ipus / row.ipus).max(1);
+            self.best_split(found, row, replicas as u64)
+        };
+        Some(PlanFacts {
+            max_ipus: front.ipus as u32,
+            ipus_tried: front.numbers.iter().map(|&ipus| ipus as u32).collect(),
+            pipelines_tried: front.pipelines.clone(),
+            rows: front.configurations.iter().map(row).collect(),
+            has_recommendation: front.has_answer,
+        })
     }
-}
-
-/// Makes the table of configurations: a row each.
-pub fn table(report: &Report) -> Table {
-    Table {
-        for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \
-         the limit, (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
-         second), (In time), Layers of each stage, Streamed",
-        ..Table::of("plan", &PLAN, report, items!(report, plan?.rows))
-    }
-}
-
-/// Names the place of the optimizer state, unless it is on the chip.
-fn elsewhere(row: &PlanRow) -> Option<String> {
-    (row.state != StatePlace::OnChip).then(|| row.state.to_string())
-}
-
-fn decimals(number: Option<f64>, decimals: usize) -> Cell {
-    number.map(|number| format!("{number:.decimals$}")).into()
 }
 
 /// Says where the recommended configuration has the most memory and takes the most time, or that
@@ -164,7 +100,7 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
             counted(plan.max_ipus, "IPU")
         )));
     }
-    if plan.rows.iter().any(|row| row.cycles.is_none()) {
+    if plan.rows.iter().any(|row| row.step.is_none()) {
         lines.push(say(
             "the profile has no cycles, so popliner cannot compute times: record it with \
              \"profiler.includeCycleEstimates\":\"true\", or run the model",
@@ -179,7 +115,8 @@ fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
     let rows = || plan.rows.iter().filter(|row| row.lacks_time);
     let count = rows().count();
     let is_sharded = rows().any(|row| row.state.is_sharded());
-    let is_streamed = rows().any(|row| row.streamed_bytes.is_some());
+    let steps = || rows().flat_map(|row| &row.step);
+    let is_streamed = steps().any(|step| step.streamed_bytes.is_some());
     let mut why = Vec::new();
     if is_streamed {
         why.push("to load and store state (give --streaming-bandwidth)");
@@ -199,7 +136,7 @@ fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
 }
 
 /// Says which stage has the most memory, which is the slowest, and how long a step takes.
-fn bottlenecks(row: &PlanRow) -> Sentence {
+fn bottlenecks(row: &BestSplit) -> Sentence {
     let mut line = say(format!(
         "stage {} needs the most memory: ",
         row.fullest_stage
@@ -207,16 +144,16 @@ fn bottlenecks(row: &PlanRow) -> Sentence {
     .amount(row.fullest_tile_bytes)
     .text(" of ")
     .bytes(row.limit);
-    if let Some(stage) = row.slowest_stage.filter(|_| row.ipus > 1) {
-        line = line.text(format!("; stage {stage} is the slowest"));
-    }
-    let batches = match row.micro_batches {
-        Some(batches) => counted(batches, "micro-batch"),
-        None => return line,
+    let Some(step) = &row.step else {
+        return line;
     };
-    match row.milliseconds {
+    if row.ipus > 1 {
+        line = line.text(format!("; stage {} is the slowest", step.slowest_stage));
+    }
+    match step.milliseconds {
         Some(time) => line.text(format!(
-            "; a step of {batches} takes {} ms",
+            "; a step of {} takes {} ms",
+            counted(step.micro_batches, "micro-batch"),
             three_digits(time)
         )),
         None => line,
@@ -264,7 +201,7 @@ pub(super) fn recommended(report: &Report) -> Option<Sentence> {
         true => format!(", {}", counted(row.replicas, "replica")),
         false => String::new(),
     };
-    let why = match (row.cycles, plan.max_ipus) {
+    let why = match (&row.step, plan.max_ipus) {
         (None, _) => "the fewest IPUs".to_string(),
         (Some(_), 1) => "the fastest on 1 IPU".to_string(),
         (Some(_), ipus) => format!("the fastest on up to {}", counted(ipus, "IPU")),

@@ -3,7 +3,7 @@
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::sentences::{self, Sentence, say};
 use super::table::{Form, Table};
-use super::{Estimate, Report, plan, step, tables};
+use super::{Estimate, Report, plan, plan_table, step, sweep_table, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -184,7 +184,7 @@ pub(super) fn cuts(report: &Report, _: Form) -> Vec<Block> {
 }
 
 pub(super) fn sweep(report: &Report, _: Form) -> Vec<Block> {
-    vec![Block::Table(tables::sweep(report))]
+    vec![Block::Table(sweep_table(report))]
 }
 
 /// A terminal shows the recommendation as a verdict.
@@ -204,7 +204,7 @@ pub(super) fn tried(report: &Report, _: Form) -> Vec<Block> {
 
 /// A terminal has the table as a result on standard output.
 pub(super) fn plan_of(report: &Report, form: Form) -> Vec<Block> {
-    let table = table_if(form != Form::Terminal, || plan::table(report));
+    let table = table_if(form != Form::Terminal, || plan_table(report));
     let lines = lines(plan::sentences(report)).into_iter();
     lines.chain(table).collect()
 }

@@ -3,7 +3,8 @@
 use super::Report;
 use super::sentences::{Sentence, say};
 use super::text::grouped;
-use crate::search::{PipelineCosts, SearchResult};
+use crate::search::{Candidate, PipelineCosts, SearchResult};
+use crate::solve::StepProof;
 use crate::time::{StageTimes, StepTime, narrow};
 use crate::wording::counted;
 use schemars::JsonSchema;
@@ -62,28 +63,52 @@ impl StepFacts {
     /// Returns the step of the split; `None` without cycles, or if a layer is in no stage.
     pub(super) fn new(found: &SearchResult<'_>) -> Option<Self> {
         let costs = &found.costs;
-        let times = costs.times.as_ref()?;
-        let stages = &found.shown.stages;
+        let (times, stages) = (costs.times.as_ref()?, &found.shown.stages);
         if stages.last()?.end != times.positions() {
             return None;
         }
-        let step = times.step(stages)?;
-        let options = costs.request().step;
-        let nanoseconds = nanoseconds_of(Some(step), costs);
-        let seconds = nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e9);
-        let samples = options
-            .micro_batch
-            .map(|samples| samples as f64 * step.micro_batches as f64 * options.replicas as f64);
         let proof = match (&costs.request().given, found.answer.best()) {
             (None, Some(best)) => best.step,
             _ => None,
         };
+        let replicas = costs.request().step.replicas;
+        let step = times.step(stages)?;
+        Some(Self::of(costs, step, (times, stages), (replicas, proof)))
+    }
+
+    /// Returns the step of another split, on this number of replicas; `None` without cycles.
+    pub(super) fn of_candidate(
+        costs: &PipelineCosts<'_>,
+        candidate: &Candidate,
+        replicas: u64,
+    ) -> Option<Self> {
+        let solution = &candidate.solution;
+        let times = costs.times.as_ref()?.in_pipeline(candidate.pipeline);
+        let stages = (&times, solution.plan.stages());
+        let step = solution.score.step?;
+        Some(Self::of(costs, step, stages, (replicas, solution.step)))
+    }
+
+    fn of(
+        costs: &PipelineCosts<'_>,
+        step: StepTime,
+        (times, stages): (&StageTimes, &[Range<usize>]),
+        (replicas, proof): (u64, Option<StepProof>),
+    ) -> Self {
+        let options = costs.request().step;
+        let clock = times.clock_hertz();
+        let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock));
+        let samples = options
+            .micro_batch
+            .map(|samples| samples as f64 * step.micro_batches as f64 * replicas as f64);
+        let seconds = nanoseconds.map(|nanoseconds| nanoseconds as f64 / 1e9);
+        let seconds = seconds.filter(|&seconds| seconds > 0.0);
         let streamed = Some(narrow(step.streamed)).filter(|&bytes| bytes > 0);
-        Some(Self {
+        Self {
             micro_batches: step.micro_batches,
             micro_batches_by_default: options.micro_batches.is_none(),
             micro_batch: options.micro_batch,
-            replicas: options.replicas,
+            replicas,
             cycles: narrow(step.cycles),
             steady_cycles: narrow(step.steady),
             ramp_cycles: narrow(step.ramps),
@@ -91,22 +116,25 @@ impl StepFacts {
             copy_cycles: step.copies.map(narrow),
             streamed_bytes: streamed,
             streaming_is_counted: streamed
-                .map(|_| options.streaming_bandwidth.is_some() && nanoseconds.is_some()),
+                .map(|_| options.streaming_bandwidth.is_some() && clock.is_some()),
             slowest_stage: slowest(times, stages) as u32,
             efficiency: step.efficiency(),
             milliseconds: nanoseconds.map(|time| time as f64 / 1e6),
-            samples_per_second: samples
-                .zip(seconds.filter(|&seconds| seconds > 0.0))
-                .map(|(a, b)| a / b),
+            samples_per_second: samples.zip(seconds).map(|(a, b)| a / b),
             max_milliseconds: options.max_nanoseconds.map(|limit| limit as f64 / 1e6),
             is_within: is_within(nanoseconds, options.max_nanoseconds),
             at_least_cycles: proof.map(|proof| narrow(proof.at_least)),
-        })
+        }
+    }
+
+    /// Returns the time of the step divided by its micro-batches, in milliseconds.
+    pub(super) fn milliseconds_of_micro_batch(&self) -> Option<f64> {
+        Some(self.milliseconds? / self.micro_batches.max(1) as f64)
     }
 }
 
 /// Does a step take at most `limit` nanoseconds? True if the time or the limit is unknown.
-pub(super) fn is_within(nanoseconds: Option<u128>, limit: Option<u64>) -> bool {
+fn is_within(nanoseconds: Option<u128>, limit: Option<u64>) -> bool {
     nanoseconds
         .zip(limit)
         .is_none_or(|(nanoseconds, limit)| nanoseconds <= u128::from(limit))
@@ -120,29 +148,13 @@ pub(super) fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
 }
 
 /// Returns the stage with the most cycles for a micro-batch; the first one of a tie.
-pub(super) fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
+fn slowest(times: &StageTimes, stages: &[Range<usize>]) -> usize {
     let cycles = stages.iter().enumerate().map(|(stage, range)| {
         let after = stages.len() - 1 - stage;
         (times.cycles(range, after), stage)
     });
     let slowest = cycles.rev().max_by_key(|&(cycles, _)| cycles);
     slowest.map_or(0, |(_, stage)| stage)
-}
-
-/// Returns the nanoseconds of a step; `None` if the step or the clock is unknown.
-pub(super) fn nanoseconds_of(step: Option<StepTime>, costs: &PipelineCosts<'_>) -> Option<u128> {
-    let clock = costs.times.as_ref()?.clock_hertz()?;
-    Some(nanoseconds(step?.cycles, clock))
-}
-
-/// Returns the milliseconds of a step; `None` if the step or the clock is unknown.
-pub(super) fn milliseconds(step: Option<StepTime>, costs: &PipelineCosts<'_>) -> Option<f64> {
-    nanoseconds_of(step, costs).map(|time| time as f64 / 1e6)
-}
-
-/// Returns the cycles of a step, for a table that compares splits.
-pub(super) fn cycles(step: Option<StepTime>) -> Option<u64> {
-    step.map(|step| narrow(step.cycles))
 }
 
 /// Gives the time of a step and its parts; empty if the split does not fit.

@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::fields::{Field, fields, items};
 use super::table::Table;
 use super::text::grouped;
-use super::{Cut, LayerMemory, Report, Stage, SweepRow, step};
+use super::{Cut, LayerMemory, Report, Stage, step};
 
 const STAGES: [Field<Stage>; 32] = fields![Stage;
     Always "Stage" Count (.stage),
@@ -67,7 +67,7 @@ fn stage_cycles(stage: &Stage, report: &Report) -> Option<u64> {
 }
 
 /// Returns the time of cycles in milliseconds, or the cycles if the clock is unknown.
-fn time(cycles: u64, report: &Report) -> String {
+pub(super) fn time(cycles: u64, report: &Report) -> String {
     match report.provenance.target.clock_hz {
         Some(clock) => {
             let nanoseconds = step::nanoseconds(cycles.into(), clock);
@@ -120,41 +120,6 @@ pub(super) fn largest_layers(report: &Report) -> Table {
 fn layer_cycles(report: &Report, place: usize) -> Option<u64> {
     let layers = report.execution.as_ref().map(|execution| &execution.layers);
     Some(layers?.get(place)?.cycles)
-}
-
-const SWEEP: [Field<SweepRow>; 16] = fields![SweepRow;
-    Always "IPUs" Count (.ipus),
-    Always "Fits" Text (.fits),
-    Always "Peak memory" Bytes (.fullest_tile_bytes),
-    Always "Free" Free (.free),
-    Always "Over all cuts" Bytes (.cut_bytes),
-    Always "Cycles of the slowest stage" Count (.slowest_stage_cycles),
-    Always "Stages" Count (|row, _, _| row.stages.len().into()),
-    Always "Layers of each stage" Layers (.stages),
-    Always "Note" Text (.hint),
-    ForPeople "Of the limit" Share (|row, report, _| Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
-    Always "Cycles of a step" Count (.step_cycles),
-    ForPeople "Step" Count (|row, report, _| row.step_cycles.map(|cycles| time(cycles, report)).into()),
-    NotZeroAnywhere "Schedule" Text (|row, _, _| row.schedule.map(|schedule| schedule.to_string()).into()),
-    NotZeroAnywhere "Recompute" Text (|row, _, _| row.recompute.map(|recompute| recompute.to_string()).into()),
-    NotZeroAnywhere "Micro-batches" Count (.micro_batches),
-    ForPeople "Micro-batch" Count (|row, report, _| a_micro_batch(row, report).into()),
-];
-
-/// Returns the time of a step divided by its micro-batches.
-fn a_micro_batch(row: &SweepRow, report: &Report) -> Option<String> {
-    let cycles = row.step_cycles?.div_ceil(row.micro_batches?.max(1));
-    Some(time(cycles, report))
-}
-
-/// Makes the table of a sweep: one row for each number of IPUs. If no split fits, the row has the
-/// split that needs the least memory.
-pub fn sweep(report: &Report) -> Table {
-    Table {
-        for_people: "IPUs, Fits, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
-         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
-        ..Table::of("sweep", &SWEEP, report, items!(report, sweep?.rows))
-    }
 }
 
 const CUTS: [Field<Cut>; 4] = fields![Cut;

@@ -1,12 +1,15 @@
 //! Memory of every other split, for readers who move cuts: the page of `--export-html` adds these
 //! numbers.
 
-use crate::solve::Rule;
-use crate::time::PositionCycles;
+use super::answer::broken;
+use super::build::Inputs;
+use crate::search::SearchResult;
+use crate::solve::{Constraint, Rule};
+use crate::time::{PositionCycles, StageTimes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The exact numbers of every split that a reader can try, and the best split for each number of
 /// IPUs.
@@ -33,7 +36,7 @@ pub struct WhatIf {
     /// The best split for each number of IPUs, ascending, within the limits of the run; if none
     /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
     /// and the neighbours of the number of the run.
-    pub best: Vec<BestSplit>,
+    pub best: Vec<SplitEnds>,
     /// The constraints on a split other than the limits, with ties of weights.
     pub constraints: Vec<CheckedConstraint>,
     /// Bytes of memory of a tile, from the command line or the profile: one number for all IPUs, or
@@ -50,7 +53,7 @@ pub struct WhatIf {
 
 /// The best split for a number of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BestSplit {
+pub struct SplitEnds {
     /// The number of IPUs.
     pub ipus: u32,
     /// Does it fit?
@@ -220,6 +223,78 @@ fn chosen(
     within(&kept).or_else(|| within(&of_split))
 }
 
+/// Upper bound on numbers of bytes of ranges in a report: some 1.2 MB of JSON.
+const MAX_NUMBERS: usize = 150_000;
+
+impl Inputs<'_> {
+    /// Returns the memory of other splits, if it was requested and there is a split to begin with.
+    /// `None` if the bytes of any range are missing, since some splits would then be wrong.
+    pub(super) fn what_if(&self, found: &SearchResult<'_>) -> Option<WhatIf> {
+        let question = &found.costs.question;
+        let costs = found.near.as_ref().unwrap_or(&found.costs.ranges);
+        let split = ends(&found.shown.stages);
+        let positions = costs.layers() as u32;
+        if !question.request.what_if
+            || split.last() != Some(&positions)
+            || split.len() > costs.stages()
+        {
+            return None;
+        }
+        let best = best(found);
+        let highest = best.iter().map(|best| best.ipus as usize).max();
+        let max_stages = highest
+            .unwrap_or(found.costs.ipus)
+            .max(split.len())
+            .min(costs.stages());
+        let without_numbers = WhatIf {
+            max_stages: max_stages as u32,
+            by_stages_after: costs.is_by_depth(),
+            best,
+            constraints: question.constraints.iter().map(checked).collect(),
+            cycles: found.costs.times.as_ref().map(StageTimes::by_position),
+            ..WhatIf::default()
+        };
+        let cut_bytes_of = |at: u32| {
+            let place = (at as usize).checked_sub(1)?;
+            question.cut_bytes.get(place).copied()
+        };
+        let has_all_from = |&at: &u32| costs.reach(at as usize) == costs.layers();
+        let starts = (0..positions).filter(has_all_from);
+        let all: Vec<u32> = starts.chain([positions]).collect();
+        without_numbers.between(
+            &all,
+            &split,
+            MAX_NUMBERS,
+            |start, end, after| costs.peak(start as usize..end as usize, after),
+            cut_bytes_of,
+        )
+    }
+}
+
+/// Returns the end position of each stage, exclusive.
+fn ends(stages: &[Range<usize>]) -> Vec<u32> {
+    stages.iter().map(|stage| stage.end as u32).collect()
+}
+
+/// Returns the best splits for other numbers of IPUs, or else the best one of the run.
+fn best(found: &SearchResult<'_>) -> Vec<SplitEnds> {
+    let is_best = found.sweep.is_empty() && found.costs.request().given.is_none();
+    let of_run = found.best().filter(|_| is_best);
+    let best = found.sweep.iter().chain(&of_run).map(|best| SplitEnds {
+        ipus: best.ipus as u32,
+        fits: best.fits,
+        ends: ends(best.solution.plan.stages()),
+    });
+    best.collect()
+}
+
+fn checked(constraint: &Constraint) -> CheckedConstraint {
+    CheckedConstraint {
+        name: broken(constraint),
+        rule: constraint.rule,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,7 +307,7 @@ mod tests {
             max_stages,
             by_stages_after,
             cut_bytes: (1..positions).map(u64::from).collect(),
-            best: vec![BestSplit {
+            best: vec![SplitEnds {
                 ipus: 2,
                 fits: true,
                 ends: vec![positions / 2, positions],

@@ -173,6 +173,13 @@ impl ShownSplit {
 }
 
 impl SearchResult<'_> {
+    /// The best split, or the split with the lowest peak if none fits; `None` for a greedy search.
+    pub(crate) fn best(&self) -> Option<Candidate> {
+        let fits = matches!(self.answer, Answer::Best { .. });
+        let best = self.answer.best()?.clone();
+        Some(Candidate::new(&self.costs, self.costs.ipus, fits, best))
+    }
+
     /// Positions for which other cuts do not help, ascending: they exceed the limit as stages of
     /// their own, or, if an IPU is left, are a stage of the best split that exceeds its limit.
     pub(crate) fn positions_over_limit(&self) -> Vec<usize> {

@@ -21,7 +21,7 @@ auto = popliner.split("report", num_ipus="auto", compare=report)
 peak: int = max(stage.fullest_tile.bytes for stage in report.stages)
 alone: int = report.layers[0].fullest_tile_bytes
 ipus = [row.ipus for row in report.sweep.rows] if report.sweep else []
-times = [row.milliseconds for row in report.plan.rows] if report.plan else []
+times = [row.step.milliseconds for row in report.plan.rows if row.step] if report.plan else []
 over: int = popliner.fit("profile.pop", against=report).ipus[0].tiles_over
 path: str = str(report.save_html("page.html"))
 text: str = popliner.run("profile.pop", emit="layers-per-ipu", num_ipus=4).output

@@ -1,20 +1,15 @@
 //! Builds a report from the model and the result of a search.
 
-mod answer;
 mod live_steps;
 mod named;
 mod peaks;
-mod pipeline;
-mod plan;
-mod recorded;
 mod split;
 mod tile_map;
-mod what_if;
 
+pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
-use peaks::StageSections;
 
-use super::{LayerNames, Provenance, Report, TiedWeightFacts};
+use super::{LayerNames, Provenance, Report, TiedWeightFacts, answer};
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::{Layering, Model, Placement, PositionName, ProfileLookup, WeightTie};
@@ -66,42 +61,26 @@ impl Report {
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since.
-    pub fn new(
-        mut inputs: Inputs<'_>,
-        lookup: Option<&ProfileLookup>,
-    ) -> Result<Self, ProfileError> {
+    pub fn new(inputs: Inputs<'_>, lookup: Option<&ProfileLookup>) -> Result<Self, ProfileError> {
         // Looking up names waits for the file, while layers are computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
-        let named = named?;
-        let peaks = std::mem::take(&mut inputs.peaks);
-        let lacking = named.lacking(&inputs);
-        let (liveness, stages) = peaks.into_sections(&inputs, &named);
-        let warnings = inputs.warnings.iter().map(Warning::to_string).collect();
-        let search = inputs.search;
-        // Layers that share variables matter only for a search.
-        let shared = match search {
-            Some(_) if inputs.is_full() => inputs.memory.ties(),
-            _ => Vec::new(),
-        };
+        let mut named = named?;
+        let of_tiles = named.of_tiles.take();
         let report = Self {
             pseudo_layers: inputs.placement.positions.pseudo_layers(),
             layers,
             tied_weights: inputs.tied_weights(),
-            liveness,
-            live_steps: named.live_steps,
+            liveness: inputs.peaks.liveness(&inputs, &named),
+            live_steps: named.live_steps.take(),
             execution: inputs.execution(),
-            warnings,
+            warnings: inputs.warnings.iter().map(Warning::to_string).collect(),
             contradictions: inputs.model.contradictions.clone(),
-            ..Self::of_memory(inputs.recorded(named.of_tiles), inputs.provenance.clone())
+            ..Self::of_memory(inputs.recorded(of_tiles), inputs.provenance.clone())
         };
-        let mut report = match search {
-            Some(found) => report.with_search(&inputs, found, stages, shared),
+        let report = match inputs.search {
+            Some(found) => report.with_search(&inputs, found, &named),
             None => report,
         };
-        let refusal = report.refusal.as_mut();
-        if let Some(advice) = refusal.and_then(|refusal| refusal.advice.as_mut()) {
-            advice.largest = lacking;
-        }
         Ok(report.without_unearned_verdict())
     }
 
@@ -110,17 +89,20 @@ impl Report {
         self,
         inputs: &Inputs<'_>,
         found: &SearchResult<'_>,
-        stages: Vec<StageSections>,
-        shared: Vec<(Vec<u32>, u64)>,
+        named: &NamedVariables,
     ) -> Self {
         let split = Some(found).filter(|found| found.costs.request().split);
+        let shared = match inputs.is_full() {
+            true => inputs.memory.ties(),
+            false => Vec::new(),
+        };
         Self {
             cuts: split.map_or(Vec::new(), |found| inputs.cuts(found, &shared)),
             pipeline: inputs.pipeline(found),
             estimate: found.estimate,
             proof: split.map(answer::proof),
-            split: split.map(|found| inputs.split(found, stages)),
-            refusal: inputs.refusal(found),
+            split: split.map(|found| inputs.split(found, named)),
+            refusal: inputs.refusal(found, named),
             given: inputs.given(found),
             constraints: answer::constraints(found),
             shared_variables: inputs.shared_variables(shared),
@@ -134,20 +116,20 @@ impl Report {
 }
 
 impl Inputs<'_> {
-    fn name(&self, position: usize) -> Option<String> {
+    pub(super) fn name(&self, position: usize) -> Option<String> {
         super::layer_names::layer_name(&self.placement.positions, position)
     }
 
-    fn names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
+    pub(super) fn names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
         super::layer_names::layer_names(&self.placement.positions, positions)
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.detail >= Detail::Full
     }
 
     /// Returns the half-open range of positions of each stage of the split.
-    fn stages(&self) -> &[Range<usize>] {
+    pub(super) fn stages(&self) -> &[Range<usize>] {
         self.search.map_or(&[], |found| &found.shown.stages)
     }
 

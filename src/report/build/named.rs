@@ -29,7 +29,7 @@ type LiveAt = (LivePlace, LiveVariables);
 
 /// Variables with their names, for all parts of a report.
 #[derive(Debug, Default)]
-pub(super) struct NamedVariables {
+pub(in crate::report) struct NamedVariables {
     /// Variables that are live at the peak of the whole model; `None` if the peak is unknown.
     live: Option<LiveAt>,
     /// For each stage, the variables that are live at its peak.
@@ -276,7 +276,7 @@ impl NamedVariables {
     }
 
     /// If nothing fits, returns the largest variables where the most memory is lacking.
-    pub(super) fn lacking(&self, inputs: &Inputs<'_>) -> Vec<LiveVariable> {
+    pub(in crate::report) fn lacking(&self, inputs: &Inputs<'_>) -> Vec<LiveVariable> {
         let found = self
             .lacking
             .as_ref()

@@ -2,12 +2,12 @@
 
 use super::live_steps::FullestTileOfModel;
 use super::named::NamedVariables;
-use super::recorded::first_highest;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel};
 use crate::model::{LivePlace, Model, Positions};
 use crate::report::liveness::thin;
-use crate::report::{Curve, Liveness, Peak, PeakVariables, StashedVariable};
+use crate::report::recorded::first_highest;
+use crate::report::{Curve, Liveness, Peak};
 use crate::search::SearchResult;
 
 /// Approximate upper bound on points in each curve of the whole model.
@@ -24,15 +24,6 @@ pub struct Peaks {
     stages: Vec<Option<LiveCurves>>,
     /// The fullest tile of each stage.
     tiles_of_stages: Vec<u32>,
-}
-
-/// Curves and variables of a stage, as the report has them.
-#[derive(Default)]
-pub(super) struct StageSections {
-    pub(super) all_tiles_curve: Option<Curve>,
-    pub(super) fullest_tile_curve: Option<Curve>,
-    pub(super) peak_variables: Option<PeakVariables>,
-    pub(super) stashed: Vec<StashedVariable>,
 }
 
 impl Peaks {
@@ -89,12 +80,10 @@ impl Peaks {
         })
     }
 
-    pub(super) fn into_sections(
-        self,
-        inputs: &Inputs<'_>,
-        named: &NamedVariables,
-    ) -> (Option<Liveness>, Vec<StageSections>) {
-        let whole = self.whole.as_ref().map(|(tile, curves)| Liveness {
+    /// Returns the live bytes of the whole model; `None` without steps.
+    pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
+        let (tile, curves) = self.whole.as_ref()?;
+        Some(Liveness {
             steps: inputs.model.steps(),
             turn: inputs.model.backward_start,
             all_tiles: Curve::new(&curves.all_tiles, MAX_POINTS),
@@ -102,19 +91,15 @@ impl Peaks {
             fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
             bands: inputs.bands(),
             peak_variables: named.at_peak(inputs),
-        });
-        let count = inputs.stages().len();
-        let points = (MAX_STAGE_POINTS / (2 * count.max(1))).clamp(4, MAX_POINTS);
-        let stage = |number: usize| {
-            let curves = self.stages.get(number).and_then(Option::as_ref);
-            StageSections {
-                all_tiles_curve: curves.map(|in_stage| Curve::new(&in_stage.all_tiles, points)),
-                fullest_tile_curve: curves.map(|in_stage| Curve::new(&in_stage.on_tile, points)),
-                peak_variables: named.at_peak_of(number, inputs),
-                stashed: named.stashed_in(number, inputs),
-            }
-        };
-        (whole, (0..count).map(stage).collect())
+        })
+    }
+
+    /// Returns the curves of a stage: over all tiles, and on its fullest tile; `None` without
+    /// steps.
+    pub(super) fn of_stage(&self, stage: usize) -> Option<[Curve; 2]> {
+        let curves = self.stages.get(stage)?.as_ref()?;
+        let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);
+        Some([&curves.all_tiles, &curves.on_tile].map(|curve| Curve::new(curve, points)))
     }
 }
 

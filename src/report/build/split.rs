@@ -1,7 +1,7 @@
 //! The split, its stages, and the bytes that flow between them.
 
 use super::Inputs;
-use super::peaks::StageSections;
+use super::named::NamedVariables;
 use crate::memory::{PlacedStage, StageMemory};
 use crate::report::fit::{GLOBAL_EXCHANGE, HOST_EXCHANGE};
 use crate::report::split::histogram;
@@ -13,20 +13,14 @@ use crate::solve::Limits;
 use std::ops::Range;
 
 impl Inputs<'_> {
-    pub(super) fn split(&self, found: &SearchResult<'_>, sections: Vec<StageSections>) -> Split {
+    pub(super) fn split(&self, found: &SearchResult<'_>, named: &NamedVariables) -> Split {
         let request = &found.costs.request();
         let placed = found.shown.stages.last().map_or(0, |last| last.end);
-        let placed_stages = PlacedStage::of_split(&found.shown.stages).into_iter();
-        let stages = placed_stages.zip(&found.shown.memory).zip(sections);
-        let stages = stages.enumerate();
-        let stages = stages.map(|(number, ((placed, memory), sections))| {
-            self.stage(
-                number,
-                &placed,
-                memory,
-                found.costs.limit_of(number),
-                sections,
-            )
+        let stages = PlacedStage::of_split(&found.shown.stages).into_iter();
+        let stages = stages.zip(&found.shown.memory).enumerate();
+        let stages = stages.map(|(number, (placed, memory))| {
+            let limit = found.costs.limit_of(number);
+            self.stage(number, (&placed, memory), limit, named)
         });
         let too_large = found.shown.too_large.iter();
         Split {
@@ -51,13 +45,14 @@ impl Inputs<'_> {
     fn stage(
         &self,
         number: usize,
-        placed: &PlacedStage,
-        memory: &StageMemory,
+        (placed, memory): (&PlacedStage, &StageMemory),
         limit: u64,
-        sections: StageSections,
+        named: &NamedVariables,
     ) -> Stage {
         let range = &placed.positions;
         let pipeline = self.stage_pipeline(placed, memory);
+        let (all_tiles_curve, fullest_tile_curve) =
+            self.peaks.of_stage(number).map(Into::into).unzip();
         let positions = &self.placement.positions;
         let parts = memory.sums();
         Stage {
@@ -74,13 +69,13 @@ impl Inputs<'_> {
             parts,
             fullest_tile: self.fullest_tile(memory, limit),
             tiles: Fullness::new(memory, limit),
-            all_tiles_curve: sections.all_tiles_curve,
-            fullest_tile_curve: sections.fullest_tile_curve,
+            all_tiles_curve,
+            fullest_tile_curve,
             pipeline: pipeline.map(|pipeline| StagePipeline {
-                stashed: sections.stashed,
+                stashed: named.stashed_in(number, self),
                 ..pipeline
             }),
-            peak_variables: sections.peak_variables,
+            peak_variables: named.at_peak_of(number, self),
         }
     }
 
@@ -117,7 +112,7 @@ impl Inputs<'_> {
     }
 
     /// Returns the memory of a position as a stage of its own.
-    pub(super) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
+    pub(in crate::report) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
         let parts = memory.sums();
         LayerMemory {
             name: self.name(position),

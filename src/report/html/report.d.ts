@@ -6,7 +6,7 @@ declare namespace Json {
   type AdviceFacts = { bytes: number; changes: Advice[]; largest?: LiveVariable[]; layers: (string | null)[]; tile: number; };
   type Against = { cut_elsewhere?: CutElsewhere | null; matched_by: MatchedBy; predicted_fits: boolean; predicted_stages: number; profile: string; reserve?: number | null; stages: StageAgainst[]; };
   type Band = { from: number; layer?: string | null; to: number; };
-  type BestSplit = { ends: number[]; fits: boolean; ipus: number; };
+  type BestSplit = { change: number; command: string; cut_bytes: number; ends: number[]; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; is_shortest: boolean; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
   type Block = { verdict: [boolean | null, Sentence | null]; } | { line: Sentence; } | { under: Sentence; } | { paragraph: Sentence; } | { label: string; } | { table: Table; };
   type Bucket = { from: number; tiles: number; to: number; };
   type BuildOption = { name: string; of: string; value: string; };
@@ -32,7 +32,7 @@ declare namespace Json {
   type Framework = "popart" | "poptorch" | "popxl" | "tensorflow" | "poplar";
   type FullestTile = { bytes: number; free: number; limit: number; overhead_code?: OverheadCode | null; parts: Parts; peak_step?: number | null; tile: number; };
   type Fullness = { histogram: Bucket[]; median: number; percentile_95: number; };
-  type GivenSplit = { best_cut_bytes: number; best_fits: boolean; best_fullest_tile_bytes: number; best_milliseconds?: number | null; best_slowest_stage_cycles?: number | null; best_stages: ((string | null)[])[]; broken_constraints: string[]; };
+  type GivenSplit = { best: BestSplit; broken_constraints: string[]; };
   type IpuFit = { categories: CategoryBytes[]; curve?: Curve | null; cycles?: number | null; fits: boolean; fullest_tile: RecordedTileFacts; ipu: number; layers?: (string | null)[] | null; named?: NamedBytes | null; overflowed: number; tiles: Fullness; tiles_over: number; total: number; };
   type Kind = "text" | "name" | "layers" | "count" | "bytes" | "free" | "change" | "share";
   type LayerAtSteps = { bytes: number[]; name?: string | null; };
@@ -47,7 +47,6 @@ declare namespace Json {
   type Move = { change: [number, number]; fullest_tile_bytes: [number, number]; layers: (string | null)[]; to_stage: number; };
   type NamedBytes = { accumulators: number; received: number; restored: number; stashed: number; };
   type Objective = "peak" | "stages" | "squares" | "cut_bytes" | "cycles" | "earliest_cuts";
-  type OtherSplit = { change: number; fits: boolean; fullest_tile_bytes: number; micro_batches?: number | null; milliseconds?: number | null; options: string; stages: ((string | null)[])[]; streamed_bytes?: number | null; };
   type OverLimit = { bytes: number; layers: (string | null)[]; step?: number | null; tile: number; };
   type OverheadCode = { control_code: number; exchange_code: number; global_exchange_code: number; host_exchange_code: number; vertex_code: number; vertex_state: number; };
   type Parts = { accumulators?: number; control_code: number; exchange_code: number; gaps: number; overhead: number; passing?: number; stash?: number; state?: number; variables: number; vertex_code: number; vertex_state: number; waiting?: number; };
@@ -56,10 +55,8 @@ declare namespace Json {
   type PeakVariables = { bytes: number; categories: CategorySum[]; count: number; largest: LiveVariable[]; step: number; tile: number; };
   type Phrase = { text: string; } | { amount: number; } | { bytes: number; } | { count: number; } | { name: string; } | { list: string; } | { code: string; } | { layers: (string | null)[]; } | { stages: ((string | null)[])[]; };
   type Pipeline = { accumulator: Accumulator; recompute: Recompute; replicas: number; schedule: Schedule; state: StatePlace; };
-  type PipelineAlternative = { change: number; fits: boolean; fullest_tile_bytes: number; micro_batches?: number | null; milliseconds?: number | null; options: string; recompute: Recompute; schedule: Schedule; stages: ((string | null)[])[]; state?: StatePlace; streamed_bytes?: number | null; };
-  type PipelineFacts = { accumulator: Accumulator; alternatives?: PipelineAlternative[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip?: boolean; recorded_state_sharded?: boolean; replicas?: number; schedule: Schedule; schedule_by_default: boolean; state?: StatePlace; state_bytes?: number | null; state_is_first_fit?: boolean; without_recomputation?: number | null; };
-  type PlanFacts = { has_recommendation?: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: PlanRow[]; };
-  type PlanRow = { command: string; cycles?: number | null; efficiency?: number | null; ends: number[]; free: number; fullest_stage: number; fullest_tile_bytes: number; ipus: number; is_shortest: boolean; is_within: boolean; lacks_time: boolean; limit: number; micro_batches?: number | null; milliseconds?: number | null; recompute: Recompute; replicas: number; samples_per_second?: number | null; schedule: Schedule; slowest_stage?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; streamed_bytes?: number | null; };
+  type PipelineFacts = { accumulator: Accumulator; alternatives?: BestSplit[]; framework: Framework; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recorded_accumulation: boolean; recorded_recomputation: boolean; recorded_state_off_chip?: boolean; recorded_state_sharded?: boolean; replicas?: number; schedule: Schedule; schedule_by_default: boolean; state?: StatePlace; state_bytes?: number | null; state_is_first_fit?: boolean; without_recomputation?: number | null; };
+  type PlanFacts = { has_recommendation?: boolean; ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
   type Proof = { bottlenecks: ProvenBottleneck[]; objective: string; objectives: ProvenObjective[]; optimal: boolean; step_at_least?: number | null; };
   type ProvenBottleneck = { below: string; objective: Objective; stages_needed?: number | null; };
@@ -70,7 +67,7 @@ declare namespace Json {
   type Recompute = "none" | "stage" | "layer";
   type RecordedMemory = { categories: CategoryBytes[]; coverage?: CoverageFacts | null; limit: number; tile_map?: TileMap | null; tiles?: TileTotals | null; };
   type RecordedTileFacts = { always_live: number; bytes: number; free: number; limit: number; not_always_live: number; overflowed: number; parts: TileParts; peak_step?: number | null; tile: number; tile_of_ipu: number; with_gaps?: number | null; };
-  type Refusal = { advice?: AdviceFacts | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; on_more_ipus?: OtherSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
+  type Refusal = { advice?: AdviceFacts | null; cuts_after: (string | null)[]; fewest_ipus?: number | null; kept_together: string[]; limit: number; on_more_ipus?: BestSplit | null; ranges: OverLimit[]; reason: RefusalReason; relaxations: RelaxationFacts[]; smallest_limit?: number | null; smallest_tile_memory?: number | null; stages_needed?: number | null; };
   type RefusalReason = "too-large" | "too-few-ipus" | "pins-or-limits" | "pipeline";
   type RelaxationFacts = { constraints: string[]; stages: ((string | null)[])[]; weights: string[]; };
   type Row = { at: string; cells: Cell[]; };
@@ -79,6 +76,7 @@ declare namespace Json {
   type Sentence = Phrase[];
   type SharedVariables = { bytes: number; layers: (string | null)[]; };
   type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules?: ModuleCalls[]; stages: Stage[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
+  type SplitEnds = { ends: number[]; fits: boolean; ipus: number; };
   type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
   type StageAgainst = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
   type StageCycles = { cycles: number; exchange: number; micro_batch_cycles?: number | null; micro_batch_milliseconds?: number | null; passes?: PassCycles | null; stage: number; };
@@ -88,8 +86,7 @@ declare namespace Json {
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
   type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
   type StepNumbers = { backward: number[]; cut_bytes: ([number, number])[]; link_bandwidth: number; micro_batches: number[]; update: number[]; updates_side_by_side: boolean; };
-  type Sweep = { limit: number; rows: SweepRow[]; };
-  type SweepRow = { cut_bytes: number; fits: boolean; free: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; micro_batches?: number | null; milliseconds?: number | null; recompute?: Recompute | null; schedule?: Schedule | null; slowest_stage_cycles?: number | null; stage_bytes?: number[]; stages: ((string | null)[])[]; step_cycles?: number | null; };
+  type Sweep = { compares_pipelines: boolean; limit: number; rows: BestSplit[]; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };
   type TargetFacts = { architecture: string; bytes_per_tile: number; clock_hz?: number | null; tiles: number; };
   type TiedWeightFacts = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
@@ -101,6 +98,6 @@ declare namespace Json {
   type TileVariables = { kinds: VariableKind[]; largest: (([number, number])[])[]; most: number; tiles: number[]; };
   type VariableAtSteps = { bytes: number; category: string; is_always_live: boolean; layers: (string | null)[]; live: ([number, number])[]; name: string; };
   type VariableKind = { always_live: boolean; category: string; name: string; };
-  type WhatIf = { arguments: string[]; best: BestSplit[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories?: number[]; reserves?: number[]; };
+  type WhatIf = { arguments: string[]; best: SplitEnds[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories?: number[]; reserves?: number[]; };
   type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts";
 }

@@ -5,7 +5,7 @@ use super::{Sentence, say};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::step::three_digits;
-use crate::report::{OtherSplit, PipelineFacts, Report, StageUpdate};
+use crate::report::{BestSplit, PipelineFacts, Report, StageUpdate};
 use crate::wording::counted;
 
 /// Says which pipeline was chosen and why, and how the profile was recorded.
@@ -179,15 +179,15 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
 
 /// Returns a line for each other pipeline, if the split fits in the chosen one.
 pub(in crate::report) fn beside_what_fits(facts: &PipelineFacts) -> Vec<Sentence> {
-    let line = |other: &OtherSplit| match other.fits {
+    let line = |other: &BestSplit| match other.fits {
         true => needing(other, " the best split "),
         false => other_split(other),
     };
-    facts.other_splits().map(line).collect()
+    facts.alternatives.iter().map(line).collect()
 }
 
 /// Says whether the best split with changed options fits, its memory, and the time of a step.
-pub(in crate::report) fn other_split(alternative: &OtherSplit) -> Sentence {
+pub(in crate::report) fn other_split(alternative: &BestSplit) -> Sentence {
     match alternative.fits {
         true => needing(alternative, " it fits: the best split "),
         false => needing(alternative, " it does not fit: the best split "),
@@ -195,7 +195,7 @@ pub(in crate::report) fn other_split(alternative: &OtherSplit) -> Sentence {
 }
 
 /// Gives the memory that the best split needs with other options, and the time of its step.
-fn needing(alternative: &OtherSplit, verdict: &str) -> Sentence {
+fn needing(alternative: &BestSplit, verdict: &str) -> Sentence {
     let sign = if alternative.change < 0 { "-" } else { "+" };
     let line = say("with ")
         .code(&*alternative.options)
@@ -210,21 +210,21 @@ fn needing(alternative: &OtherSplit, verdict: &str) -> Sentence {
 }
 
 /// Adds the time of a step, if the split fits.
-fn with_time(line: Sentence, alternative: &OtherSplit) -> Sentence {
-    let time = alternative.milliseconds.zip(alternative.micro_batches);
-    let Some((milliseconds, batches)) = time.filter(|_| alternative.fits) else {
+fn with_time(line: Sentence, alternative: &BestSplit) -> Sentence {
+    let step = alternative.step.as_ref().filter(|_| alternative.fits);
+    let Some((step, milliseconds)) = step.and_then(|step| Some((step, step.milliseconds?))) else {
         return line;
     };
     let line = line.text(format!(
         ", and a step of {} takes {} ms",
-        counted(batches, "micro-batch"),
+        counted(step.micro_batches, "micro-batch"),
         three_digits(milliseconds)
     ));
-    match alternative.streamed_bytes {
-        Some(bytes) => line
+    match step.streamed_bytes {
+        Some(bytes) if step.streaming_is_counted == Some(false) => line
             .text(" and the time to load and store ")
             .amount(bytes)
             .text(" outside the IPUs"),
-        None => line,
+        _ => line,
     }
 }

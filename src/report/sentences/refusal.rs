@@ -4,8 +4,7 @@ use super::{Sentence, other_split, say};
 use crate::report::step::three_digits;
 use crate::report::text::counted;
 use crate::report::{
-    Advice, AdviceFacts, Change, GivenSplit, OverLimit, PipelineFacts, Refusal, RelaxationFacts,
-    Report,
+    Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report,
 };
 use crate::solve::Cause;
 
@@ -79,7 +78,7 @@ fn over_limit(range: &OverLimit) -> Sentence {
 /// Returns ways out, each with the option to type.
 pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentence> {
     let mut lines = Vec::new();
-    let others = || report.pipeline.iter().flat_map(PipelineFacts::other_splits);
+    let others = || report.pipeline.iter().flat_map(|own| &own.alternatives);
     lines.extend(others().filter(|other| other.fits).map(other_split));
     let split = report.split.as_ref();
     match &refusal.on_more_ipus {
@@ -147,7 +146,7 @@ pub(in crate::report) fn advice(report: &Report) -> Vec<Sentence> {
         .refusal
         .as_ref()
         .and_then(|refusal| refusal.advice.as_ref());
-    let tried = report.pipeline.iter().flat_map(PipelineFacts::other_splits);
+    let tried = report.pipeline.iter().flat_map(|own| &own.alternatives);
     let tried: Vec<&str> = tried.map(|other| &*other.options).collect();
     let is_news = |change: &&Advice| {
         let option = match change.change {
@@ -232,7 +231,7 @@ fn without(relaxation: &RelaxationFacts) -> Sentence {
 /// Compares a given split with the best one.
 pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
-    let begin = if given.best_fits {
+    let begin = if given.best.fits {
         "the best split is "
     } else {
         "the best split, which does not fit either, is "
@@ -240,9 +239,9 @@ pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
     let bytes = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
     Some(
         say(begin)
-            .stages(&given.best_stages)
+            .stages(&given.best.stages)
             .text(" with ")
-            .amount(given.best_fullest_tile_bytes)
+            .amount(given.best.fullest_tile_bytes)
             .text(" on the fullest tile; yours has ")
             .amount(bytes)
             .text(times_of_both(report, given)),
@@ -252,7 +251,8 @@ pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
 /// Gives the times of a step of the best split and of the given one, if both are known.
 fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let own = report.step.as_ref().and_then(|step| step.milliseconds);
-    let times = given.best_milliseconds.zip(own);
+    let best = given.best.step.as_ref();
+    let times = best.and_then(|step| step.milliseconds).zip(own);
     times.map_or(String::new(), |(best, own)| {
         let [best, own] = [best, own].map(three_digits);
         format!("; a step takes {best} ms, and {own} ms with yours")

@@ -41,13 +41,13 @@ pub(super) fn refusal(limit: u64) -> Refusal {
         smallest_limit: Some(700_024),
         smallest_tile_memory: Some(701_024),
         fewest_ipus: Some(3),
-        on_more_ipus: Some(OtherSplit {
+        on_more_ipus: Some(BestSplit {
             options: "--num-ipus 3".into(),
             fits: true,
             fullest_tile_bytes: 600_000,
             change: -100_024,
             stages: vec![vec![None], vec![Some("0".into())], vec![Some("1".into())]],
-            ..OtherSplit::default()
+            ..BestSplit::default()
         }),
         kept_together: vec!["weight wte (64 bytes) of 0 and 1".into()],
         relaxations: vec![RelaxationFacts {
@@ -64,38 +64,39 @@ pub(super) fn refusal(limit: u64) -> Refusal {
 
 pub(super) fn given() -> GivenSplit {
     GivenSplit {
-        best_milliseconds: None,
         broken_constraints: vec!["--pin 1=0".into()],
-        best_fits: false,
-        best_stages: vec![
-            vec![None, Some("0".into()), Some("1".into())],
-            vec![Some("2".into()), Some("Out".into())],
-        ],
-        best_fullest_tile_bytes: 700_024,
-        best_cut_bytes: 1024,
-        best_slowest_stage_cycles: Some(590),
+        best: BestSplit {
+            stages: vec![
+                vec![None, Some("0".into()), Some("1".into())],
+                vec![Some("2".into()), Some("Out".into())],
+            ],
+            fullest_tile_bytes: 700_024,
+            cut_bytes: 1024,
+            slowest_stage_cycles: Some(590),
+            ..BestSplit::default()
+        },
     }
 }
 
 pub(super) fn sweep(limit: u64) -> Sweep {
-    let row = |ipus: u32, bytes: u64| SweepRow {
-        stage_bytes: Vec::new(),
-        schedule: None,
-        recompute: None,
-        micro_batches: None,
-        milliseconds: None,
+    let row = |ipus: u32, bytes: u64| BestSplit {
         ipus,
         fits: bytes <= limit,
         fullest_tile_bytes: bytes,
         free: limit as i64 - bytes as i64,
         cut_bytes: 4096 * u64::from(ipus - 1),
         slowest_stage_cycles: Some(1000 / u64::from(ipus)),
-        step_cycles: Some(5000 / u64::from(ipus)),
+        step: Some(StepFacts {
+            cycles: 5000 / u64::from(ipus),
+            ..StepFacts::default()
+        }),
         stages: vec![vec![None, Some("0".into())]],
         hint: (ipus == 4).then(|| "one machine".into()),
+        ..BestSplit::default()
     };
     Sweep {
         limit,
+        compares_pipelines: false,
         rows: vec![
             row(1, 1_300_000),
             row(2, 700_024),
@@ -111,7 +112,7 @@ pub(super) fn what_if() -> WhatIf {
     let bytes_of = |start: u32, end: u32, after: usize| {
         Some(100_000 * u64::from(end - start) + 1000 * after as u64)
     };
-    let best = |ipus, ends: &[u32]| BestSplit {
+    let best = |ipus, ends: &[u32]| SplitEnds {
         ipus,
         fits: ipus > 1,
         ends: ends.to_vec(),
@@ -137,30 +138,30 @@ pub(super) fn what_if() -> WhatIf {
 }
 
 pub(super) fn plan() -> PlanFacts {
-    let row = |ipus: u32, cycles| PlanRow {
-        fullest_stage: 0,
-        stage_bytes: vec![400_000 / u64::from(ipus); 2],
-        slowest_stage: Some(1),
+    let row = |ipus: u32, cycles| BestSplit {
         ipus,
-        replicas: 4 / ipus,
+        replicas: 4 / u64::from(ipus),
         schedule: Schedule::Popart,
         recompute: Recompute::Stage,
-        state: StatePlace::OnChip,
-        streamed_bytes: None,
-        lacks_time: false,
-        fullest_tile_bytes: 400_000 / u64::from(ipus),
+        fits: true,
         limit: 638_976,
+        fullest_tile_bytes: 400_000 / u64::from(ipus),
         free: 38_976,
-        cycles: Some(cycles),
-        micro_batches: Some(7),
-        milliseconds: Some(1.5),
-        efficiency: Some(0.75),
-        samples_per_second: None,
-        is_within: true,
+        stage_bytes: vec![400_000 / u64::from(ipus); 2],
+        step: Some(StepFacts {
+            cycles,
+            micro_batches: 7,
+            milliseconds: Some(1.5),
+            efficiency: 0.75,
+            slowest_stage: 1,
+            is_within: true,
+            ..StepFacts::default()
+        }),
         is_shortest: true,
         stages: vec![vec![None, Some("0".into())], vec![Some("Out".into())]],
         ends: vec![2, 5],
         command: "popliner profile.pop --num-ipus=2".into(),
+        ..BestSplit::default()
     };
     PlanFacts {
         has_recommendation: true,

@@ -7,7 +7,7 @@ mod stages;
 pub(crate) use compiled::compiled;
 
 use super::*;
-use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule, StatePlace};
+use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule};
 use crate::model::{Framework, PassCycles};
 use answers::*;
 use stages::*;
@@ -26,18 +26,15 @@ fn pipeline() -> PipelineFacts {
         recorded_accumulation: false,
         recorded_recomputation: true,
         without_recomputation: Some(1_500_000),
-        alternatives: vec![PipelineAlternative {
+        alternatives: vec![BestSplit {
             schedule: Schedule::Popart,
             recompute: Recompute::Layer,
-            split: OtherSplit {
-                options: "--recompute layer".into(),
-                fits: true,
-                fullest_tile_bytes: 500_000,
-                change: -800_024,
-                stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
-                ..OtherSplit::default()
-            },
-            ..PipelineAlternative::default()
+            options: "--recompute layer".into(),
+            fits: true,
+            fullest_tile_bytes: 500_000,
+            change: -800_024,
+            stages: vec![vec![None, Some("0".into())], vec![Some("1".into())]],
+            ..BestSplit::default()
         }],
         ..PipelineFacts::default()
     }

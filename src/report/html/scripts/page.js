@@ -14,20 +14,13 @@ const VIEWS = [
   ['details', 'Details', () => true, (parent) => buildDetails(parent)],
 ];
 
-/** Where the stages of a row of the plan or of the sweep end. @param {Row} row @returns {number[]} */
-const endsOf = (row) => {
-  let end = 0;
-  return at(row.at).stages.map((/** @type {(?string)[]} */ layers) => end += layers.length);
-};
-
-/** Draws the stages of such a row below their names. @param {Element} own @param {Column} column @param {Row} row */
+/** Draws the stages of a row of the plan or the sweep below their names. @param {Element} own @param {Column} column @param {Row} row */
 const drawStages = (own, column, row) => {
   if (column.kind !== 'layers' || isHuge) return;
-  const { stage_bytes: bytes, limit, ipus } = at(row.at);
-  const ends = endsOf(row);
+  const { stage_bytes: bytes, limit, ipus, ends } = at(row.at);
   const cuts = known?.cutsOf(ends);
   if (bytes?.length) {
-    addStrip(own, ends.map((end, stage) => ({ range: [ends[stage - 1] ?? 0, end], bytes: bytes[stage], limit: report.split?.limits?.[stage] ?? limit ?? report.sweep?.limit })));
+    addStrip(own, ends.map((/** @type {number} */ end, /** @type {number} */ stage) => ({ range: [ends[stage - 1] ?? 0, end], bytes: bytes[stage], limit: report.split?.limits?.[stage] ?? limit })));
   } else if (known && cuts && !cuts.includes(-1) && cuts.length < known.data.max_stages) {
     addStrip(own, known.computed({ ...known.start, ipus, cuts }).stages);
   }
@@ -50,7 +43,7 @@ const buildPlan = (parent) => {
     const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
     add(sweep, 'p', 'The best split for each number of IPUs; if none fits, the one that needs the least memory.', 'soft');
     addTablesOf(sweep, 'sweep', FIRST, known ? {
-      drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: row.cells[0], cuts: endsOf(row).slice(0, -1).join(',') || 'none' }),
+      drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: row.cells[0], cuts: at(row.at).ends.slice(0, -1).join(',') || 'none' }),
     } : {});
     if (known) add(sweep, 'p', 'Press a number of IPUs to see that split, and to move its cuts.', 'soft');
   }

@@ -326,9 +326,9 @@ const addTriedBest = (tool, own) => {
     row.dataset.fits = String(fits);
     const rank = isLowest || (isSame && !best.fits) ? 'with the lowest peak'
       : isSame ? 'that is the best' : 'that is the best within the limits of the run';
-    write(row, [`The split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `, [peak, '/given/best_fullest_tile_bytes'],
-      ` bytes on its fullest tile and ${fits ? 'fits' : 'does not fit'}; over all cuts `, [cutBytes, '/given/best_cut_bytes'], ' bytes',
-      slowest !== null && '; its slowest stage takes ', slowest !== null && [slowest, '/given/best_slowest_stage_cycles'], slowest !== null && ' cycles',
+    write(row, [`The split for at most ${counted(now.ipus, 'IPU')} ${rank} needs `, [peak, '/given/best/fullest_tile_bytes'],
+      ` bytes on its fullest tile and ${fits ? 'fits' : 'does not fit'}; over all cuts `, [cutBytes, '/given/best/cut_bytes'], ' bytes',
+      slowest !== null && '; its slowest stage takes ', slowest !== null && [slowest, '/given/best/slowest_stage_cycles'], slowest !== null && ' cycles',
       isSame || isLowest ? '.' : '. With other limits another split may be better: run the command.'], 'now');
   });
 };

@@ -107,7 +107,7 @@ fn check_verdict(shown: &Shown, judged: &Value) {
         command, verdict, ..
     } = shown;
     let fits = [shown.fits, shown.looks_good, shown.best_fits].map(Value::from);
-    let (split, best) = (&judged["split"]["fits"], &judged["given"]["best_fits"]);
+    let (split, best) = (&judged["split"]["fits"], &judged["given"]["best"]["fits"]);
     assert_eq!(fits.each_ref(), [split, split, best], "{command}");
     let broken: Vec<&Value> = list(&judged["given"]["broken_constraints"]).collect();
     assert_eq!(

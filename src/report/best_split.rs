@@ -1,0 +1,240 @@
+//! The best split of one pipeline on a number of IPUs: a row of a sweep or a plan, or another split
+//! that is compared with the shown one.
+
+use super::build::Inputs;
+use super::cell::Cell;
+use super::fields::{Field, fields, items};
+use super::table::Table;
+use super::tables::time;
+use super::{LayerNames, Report, StepFacts};
+use crate::memory::{Recompute, Schedule, StatePlace};
+use crate::search::{Candidate, SearchResult, free_bytes};
+use crate::time::narrow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The best split of one pipeline on a number of IPUs; if none fits there, the one with the lowest
+/// peak.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BestSplit {
+    /// The IPUs of one replica. There are fewer stages if some IPUs stay empty.
+    pub ipus: u32,
+    /// Number of replicas; in a plan, the replicas that the IPUs are enough for.
+    pub replicas: u64,
+    /// The order in which stages work on micro-batches.
+    pub schedule: Schedule,
+    /// The activations that are recomputed.
+    pub recompute: Recompute,
+    /// The place of optimizer state. Sharded state is divided among all replicas.
+    pub state: StatePlace,
+    /// Does it fit?
+    pub fits: bool,
+    /// The lowest limit of the IPUs, in bytes on each tile.
+    pub limit: u64,
+    /// Bytes on the fullest tile of any stage.
+    pub fullest_tile_bytes: u64,
+    /// The stage with the fewest free bytes below its limit.
+    pub fullest_stage: u32,
+    /// The free bytes of `fullest_stage`; below 0 if the split does not fit.
+    pub free: i64,
+    /// Bytes on the fullest tile of each stage.
+    pub stage_bytes: Vec<u64>,
+    /// Bytes over all cuts.
+    pub cut_bytes: u64,
+    /// Cycles of the slowest stage for a micro-batch; `null` without cycles.
+    pub slowest_stage_cycles: Option<u64>,
+    /// The time of a step; `null` without cycles.
+    pub step: Option<StepFacts>,
+    /// Is some time unknown and not in the cycles of the step, such as state that is loaded without
+    /// `--streaming-bandwidth`, or gathered from replicas?
+    pub lacks_time: bool,
+    /// Is the step proven to be the shortest of all splits in this pipeline with at most as much
+    /// memory?
+    pub is_shortest: bool,
+    /// The layers of each stage.
+    pub stages: Vec<LayerNames>,
+    /// The end of each stage in positions of the layer order, exclusive.
+    pub ends: Vec<u32>,
+    /// Why this number of IPUs is practical, such as `one machine`, or how many IPUs stay empty.
+    pub hint: Option<String>,
+    /// The options that are changed for the split, as typed; empty in a sweep and in a plan.
+    pub options: String,
+    /// The difference of `fullest_tile_bytes` from the split without `options`, below 0 for less.
+    pub change: i64,
+    /// The command that gives only this split; empty except in a plan with a command line.
+    pub command: String,
+}
+
+impl BestSplit {
+    /// Does a step take no more than `--max-step-ms`? True if the time or the limit is unknown.
+    pub fn is_in_time(&self) -> bool {
+        self.step.as_ref().is_none_or(|step| step.is_within)
+    }
+
+    /// Returns the cycles of a step divided by its micro-batches, rounded up.
+    fn cycles_of_micro_batch(&self) -> Option<u64> {
+        let step = self.step.as_ref()?;
+        Some(step.cycles.div_ceil(step.micro_batches.max(1)))
+    }
+
+    fn number(&self, number: fn(&StepFacts) -> Option<f64>, decimals: usize) -> Cell {
+        let number = self.step.as_ref().and_then(number);
+        number.map(|number| format!("{number:.decimals$}")).into()
+    }
+}
+
+impl Inputs<'_> {
+    /// Describes a split for this number of replicas.
+    pub(super) fn best_split(
+        &self,
+        found: &SearchResult<'_>,
+        best: &Candidate,
+        replicas: u64,
+    ) -> BestSplit {
+        let costs = &found.costs;
+        let (stages, score) = (best.solution.plan.stages(), &best.solution.score);
+        let limits = (0..stages.len()).map(|ipu| costs.limit_of(ipu));
+        let peaks = limits.clone().zip(&best.peaks);
+        let free = peaks.map(|(limit, &peak)| free_bytes(limit, peak));
+        let fullest = (0..).zip(free).min_by_key(|&(_, free)| free);
+        let (fullest_stage, free) = fullest.unwrap_or((0, 0));
+        BestSplit {
+            ipus: best.ipus as u32,
+            replicas,
+            schedule: best.pipeline.schedule,
+            recompute: best.pipeline.recompute,
+            state: best.pipeline.state,
+            fits: best.fits,
+            limit: limits.min().unwrap_or(0),
+            fullest_tile_bytes: score.peak,
+            fullest_stage,
+            free,
+            stage_bytes: best.peaks.clone(),
+            cut_bytes: narrow(score.cut_bytes),
+            slowest_stage_cycles: score.slowest_cycles.map(narrow),
+            step: StepFacts::of_candidate(costs, best, replicas),
+            lacks_time: best.lacks_time(costs.request().step.streaming_bandwidth),
+            is_shortest: best.solution.step.is_some_and(|proof| proof.is_optimal),
+            stages: stages
+                .iter()
+                .map(|stage| self.names(stage.clone()))
+                .collect(),
+            ends: stages.iter().map(|stage| stage.end as u32).collect(),
+            hint: hint(best.ipus, score.stages),
+            ..BestSplit::default()
+        }
+    }
+
+    /// Describes a split with changed `options`. `now` is the peak in bytes without them.
+    pub(super) fn other_split(
+        &self,
+        found: &SearchResult<'_>,
+        other: &Candidate,
+        (options, now): (String, u64),
+    ) -> BestSplit {
+        BestSplit {
+            options,
+            change: free_bytes(other.solution.score.peak, now),
+            ..self.best_split(found, other, found.costs.request().step.replicas)
+        }
+    }
+}
+
+/// Says why a number of IPUs is practical (a machine or pod, or a power of two, which the IPUs of a
+/// replica must be), and how many IPUs stay empty.
+fn hint(ipus: usize, stages: usize) -> Option<String> {
+    let size = match ipus {
+        1 => Some("one IPU"),
+        4 => Some("one machine, a POD4"),
+        16 => Some("a POD16"),
+        64 => Some("a POD64"),
+        _ if ipus.is_power_of_two() => Some("a power of two"),
+        _ => None,
+    };
+    let idle = ipus - stages.min(ipus);
+    let empty = match idle {
+        0 => None,
+        1 => Some("1 stays empty".to_string()),
+        idle => Some(format!("{idle} stay empty")),
+    };
+    let both: Vec<String> = size.map(str::to_string).into_iter().chain(empty).collect();
+    (!both.is_empty()).then(|| both.join("; "))
+}
+
+const SWEEP: [Field<BestSplit>; 16] = fields![BestSplit;
+    Always "IPUs" Count (.ipus),
+    Always "Fits" Text (.fits),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
+    Always "Free" Free (.free),
+    Always "Over all cuts" Bytes (.cut_bytes),
+    Always "Cycles of the slowest stage" Count (.slowest_stage_cycles),
+    Always "Stages" Count (|row, _, _| row.stages.len().into()),
+    Always "Layers of each stage" Layers (.stages),
+    Always "Note" Text (.hint),
+    ForPeople "Of the limit" Share (|row, report, _| Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
+    Always "Cycles of a step" Count (.step?.cycles),
+    ForPeople "Step" Count (|row, report, _| row.step.as_ref().map(|step| time(step.cycles, report)).into()),
+    NotZeroAnywhere "Schedule" Text (|row, report, _| if_open(report, &row.schedule)),
+    NotZeroAnywhere "Recompute" Text (|row, report, _| if_open(report, &row.recompute)),
+    NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
+    ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report)).into()),
+];
+
+/// Makes the table of a sweep: one row for each number of IPUs. If no split fits, the row has the
+/// split that needs the least memory.
+pub fn sweep_table(report: &Report) -> Table {
+    Table {
+        for_people: "IPUs, Fits, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
+         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
+        ..Table::of("sweep", &SWEEP, report, items!(report, sweep?.rows))
+    }
+}
+
+/// Makes the cell of a part of the pipeline, which is only shown if the sweep compares pipelines.
+fn if_open(report: &Report, part: &impl ToString) -> Cell {
+    let sweep = report.sweep.as_ref();
+    let is_open = sweep.is_some_and(|sweep| sweep.compares_pipelines);
+    is_open.then(|| part.to_string()).into()
+}
+
+const PLAN: [Field<BestSplit>; 19] = fields![BestSplit;
+    Always "IPUs" Count (.ipus),
+    Always "Replicas" Count (.replicas),
+    Always "Schedule" Text (|row, _, _| row.schedule.to_string().into()),
+    Always "Recompute" Text (|row, _, _| row.recompute.to_string().into()),
+    Always "Peak memory" Bytes (.fullest_tile_bytes),
+    Always "Of the limit" Share (|row, _, _| Cell::Share(row.fullest_tile_bytes, row.limit)),
+    Always "Micro-batches" Count (.step?.micro_batches),
+    Always "Cycles of a step" Count (.step?.cycles),
+    Always "Step (ms)" Count (|row, _, _| row.number(|step| step.milliseconds, 3)),
+    Always "Efficiency" Count (|row, _, _| row.number(|step| Some(step.efficiency), 3)),
+    Always "Samples a second" Count (|row, _, _| row.number(|step| step.samples_per_second, 1)),
+    Always "In time" Text (|row, _, _| row.is_in_time().into()),
+    Always "Layers of each stage" Layers (.stages),
+    Always "Command" Text (.command),
+    Always "Optimizer state" Text (|row, _, _| row.state.to_string().into()),
+    Always "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes).into()),
+    ForPeople "Micro-batch" Count (|row, _, _| time_of_micro_batch(row).into()),
+    ForPeople "State" Text (|row, _, _| elsewhere(row).into()),
+    Always "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
+];
+
+/// Makes the table of configurations: a row each.
+pub fn plan_table(report: &Report) -> Table {
+    Table {
+        for_people: "IPUs, (Replicas), Schedule, Recompute, Peak memory, Micro-batch, State, Of \
+         the limit, (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
+         second), (In time), Layers of each stage, Streamed",
+        ..Table::of("plan", &PLAN, report, items!(report, plan?.rows))
+    }
+}
+
+fn time_of_micro_batch(row: &BestSplit) -> Option<String> {
+    let milliseconds = row.step.as_ref()?.milliseconds_of_micro_batch()?;
+    Some(format!("{milliseconds:.3} ms"))
+}
+
+/// Names the place of the optimizer state, unless it is on the chip.
+fn elsewhere(row: &BestSplit) -> Option<String> {
+    (row.state != StatePlace::OnChip).then(|| row.state.to_string())
+}
