@@ -23,7 +23,6 @@ mod cell;
 pub mod compare;
 mod diagnosis;
 pub mod emit;
-mod estimate;
 mod fields;
 mod fit;
 mod html;

@@ -2,7 +2,7 @@
 //! pipeline, and the split.
 
 use super::build::Inputs;
-use super::sentences::{Sentence, nearly_full, say};
+use super::sentences::{Amount, Bytes, Sentence, fill, nearly_full, say, stages, text};
 use super::step::three_digits;
 use super::text::counted;
 use super::{BestSplit, Report};
@@ -137,13 +137,14 @@ fn not_compared(plan: &PlanFacts) -> Option<Sentence> {
 
 /// Says which stage has the most memory, which is the slowest, and how long a step takes.
 fn bottlenecks(row: &BestSplit) -> Sentence {
-    let mut line = say(format!(
-        "stage {} needs the most memory: ",
-        row.fullest_stage
-    ))
-    .amount(row.fullest_tile_bytes)
-    .text(" of ")
-    .bytes(row.limit);
+    let mut line = fill(
+        "stage {} needs the most memory: {} of {}",
+        [
+            text(row.fullest_stage),
+            Amount(row.fullest_tile_bytes),
+            Bytes(row.limit),
+        ],
+    );
     let Some(step) = &row.step else {
         return line;
     };
@@ -192,7 +193,6 @@ pub(super) fn tried(report: &Report) -> Option<Sentence> {
 pub(super) fn recommended(report: &Report) -> Option<Sentence> {
     let plan = report.plan.as_ref()?;
     let row = plan.recommended()?;
-    let line = Sentence::default().stages(&row.stages);
     let pipeline = match (row.schedule, row.recompute) {
         (Schedule::None, _) => String::new(),
         (schedule, recompute) => format!(" with --schedule {schedule} --recompute {recompute}"),
@@ -206,8 +206,9 @@ pub(super) fn recommended(report: &Report) -> Option<Sentence> {
         (Some(_), 1) => "the fastest on 1 IPU".to_string(),
         (Some(_), ipus) => format!("the fastest on up to {}", counted(ipus, "IPU")),
     };
-    Some(line.text(format!(
+    let fits = format!(
         " fits on {}{pipeline}{replicas}: {why}",
         counted(row.ipus, "IPU"),
-    )))
+    );
+    Some(Sentence::from(stages(&row.stages)).text(fits))
 }

@@ -193,7 +193,7 @@ pub(super) fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let found = plan::recommended(report).into_iter();
     let block = |sentence: Sentence| match form {
         Form::Terminal => Block::Verdict(fits, Some(sentence)),
-        _ => Block::Line(Sentence::join([say("recommended: "), sentence], "")),
+        _ => Block::Line(say("recommended: ").and(sentence)),
     };
     found.map(block).collect()
 }

@@ -7,32 +7,32 @@
 mod explain;
 mod pipeline;
 mod refusal;
-mod tied_weights;
 
-pub(super) use explain::explain;
+pub(super) use explain::{explain, tied_weights};
 pub(super) use pipeline::{beside_what_fits, named, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, in_the_way, refusal};
-pub(super) use tied_weights::tied_weights;
 
 use super::text::{self, counted, grouped, share};
-use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, Units};
+use super::{CoverageFacts, Estimate, LayerMemory, LayerNames, Proof, Report, Split, Units};
 use crate::model::{Framework, PseudoLayers};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+pub(super) use Phrase::{Amount, Bytes, Count};
 
 /// Returns `text` followed by `names` with commas between; `None` without names.
 pub(super) fn names<'a>(
     text: &str,
     names: impl IntoIterator<Item = &'a String>,
 ) -> Option<Sentence> {
-    let names = names.into_iter().map(|name| Sentence::default().code(name));
+    let names = names.into_iter().map(|name| Sentence::from(code(name)));
     let names = Sentence::join(names, ", ");
-    (!names.phrases.is_empty()).then(|| Sentence::join([say(text), names], ""))
+    (!names.phrases.is_empty()).then(|| say(text).and(names))
 }
 
 /// Wraps text that is shown unchanged, such as a warning.
 pub(super) fn whole(text: String) -> Sentence {
-    Sentence::default().phrase(Phrase::List(text))
+    Phrase::List(text).into()
 }
 
 /// A sentence in phrases.
@@ -40,6 +40,12 @@ pub(super) fn whole(text: String) -> Sentence {
 #[serde(transparent)]
 pub(super) struct Sentence {
     pub(super) phrases: Vec<Phrase>,
+}
+
+impl From<Phrase> for Sentence {
+    fn from(phrase: Phrase) -> Self {
+        Self::default().phrase(phrase)
+    }
 }
 
 /// A phrase of a sentence.
@@ -66,14 +72,54 @@ pub(super) enum Phrase {
     Stages(Vec<LayerNames>),
 }
 
-/// Begins a sentence with `text`.
+/// Makes a sentence of text.
 pub(super) fn say(text: impl Into<String>) -> Sentence {
     Sentence::default().text(text)
 }
 
+/// Puts `phrases` into `text`, one in place of each `{}`.
+pub(super) fn fill<const N: usize>(text: &str, phrases: [Phrase; N]) -> Sentence {
+    let mut pieces = text.split("{}");
+    let begin = say(pieces.next().unwrap_or_default());
+    let pairs = phrases.into_iter().zip(pieces);
+    pairs.fold(begin, |sentence, (phrase, text)| {
+        sentence.phrase(phrase).text(text)
+    })
+}
+
+/// A number, or other text of this program.
+pub(super) fn text(text: impl ToString) -> Phrase {
+    Phrase::Text(text.to_string())
+}
+
+/// A name that may come from a file.
+pub(super) fn name(name: impl Into<String>) -> Phrase {
+    Phrase::Name(name.into())
+}
+
+/// Text that can be typed, such as an option.
+pub(super) fn code(code: impl Into<String>) -> Phrase {
+    Phrase::Code(code.into())
+}
+
+/// The layers of a stage.
+pub(super) fn layers(layers: &LayerNames) -> Phrase {
+    Phrase::Layers(layers.clone())
+}
+
+/// The layers of all stages.
+pub(super) fn stages(stages: &[LayerNames]) -> Phrase {
+    Phrase::Stages(stages.to_vec())
+}
+
 impl Sentence {
+    /// Adds a phrase. Text continues text before it.
     fn phrase(mut self, phrase: Phrase) -> Self {
-        self.phrases.push(phrase);
+        match (self.phrases.last_mut(), phrase) {
+            (_, Phrase::Text(more)) if more.is_empty() => {}
+            (Some(Phrase::Text(text)), Phrase::Text(more)) => text.push_str(&more),
+            (_, phrase) => self.phrases.push(phrase),
+        }
         self
     }
 
@@ -81,44 +127,14 @@ impl Sentence {
         self.phrase(Phrase::Text(text.into()))
     }
 
-    pub(super) fn amount(self, bytes: u64) -> Self {
-        self.phrase(Phrase::Amount(bytes))
-    }
-
-    pub(super) fn bytes(self, bytes: u64) -> Self {
-        self.phrase(Phrase::Bytes(bytes))
-    }
-
-    pub(super) fn count(self, count: impl Into<u64>) -> Self {
-        self.phrase(Phrase::Count(count.into()))
-    }
-
-    pub(super) fn name(self, name: impl Into<String>) -> Self {
-        self.phrase(Phrase::Name(name.into()))
-    }
-
-    /// Adds names with commas between.
-    fn names(self, names: &[String]) -> Self {
-        let names: Vec<String> = names.iter().map(|name| text::displayed(name)).collect();
-        self.phrase(Phrase::List(names.join(", ")))
-    }
-
-    pub(super) fn code(self, code: impl Into<String>) -> Self {
-        self.phrase(Phrase::Code(code.into()))
-    }
-
-    pub(super) fn layers(self, layers: &LayerNames) -> Self {
-        self.phrase(Phrase::Layers(layers.clone()))
-    }
-
-    pub(super) fn stages(self, stages: &[LayerNames]) -> Self {
-        self.phrase(Phrase::Stages(stages.to_vec()))
-    }
-
     /// Adds the phrases of another sentence.
-    fn and(mut self, other: Sentence) -> Self {
-        self.phrases.extend(other.phrases);
-        self
+    pub(super) fn and(self, other: Sentence) -> Self {
+        other.phrases.into_iter().fold(self, Self::phrase)
+    }
+
+    /// Adds the phrases of another sentence if there is one.
+    pub(super) fn and_if(self, other: Option<Sentence>) -> Self {
+        self.and(other.unwrap_or_default())
     }
 
     /// Joins sentences into one, with `between` between them.
@@ -150,10 +166,9 @@ pub(super) fn verdict(report: &Report) -> String {
     let stages = split.stages.len() as u64;
     let max_ipus = counted(split.max_stages, "IPU");
     if split.fits {
-        let late = if report.is_in_time() {
-            ""
-        } else {
-            ", but a step takes too long"
+        let late = match report.is_in_time() {
+            true => "",
+            false => ", but a step takes too long",
         };
         format!("The model fits on {}{late}", counted(stages, "IPU"))
     } else if !split.unplaced.is_empty() {
@@ -169,25 +184,25 @@ pub(super) fn verdict(report: &Report) -> String {
 
 /// Gives the layers of each stage, and either how many IPUs they fit on or why they do not fit.
 pub(super) fn split(report: &Report, split: &Split, fits: Option<bool>) -> Sentence {
-    let stages = Sentence::default().stages(&split.layers());
+    let line = Sentence::from(stages(&split.layers()));
     match fits {
-        Some(false) => Sentence::join([stages, shortfall(report, split)], " "),
-        Some(true) => Sentence::join([stages, fits_on(report, split)], " "),
-        None => stages,
+        Some(false) => line.text(" ").and(shortfall(report, split)),
+        Some(true) => line.text(" ").text(fits_on(report, split)),
+        None => line,
     }
 }
 
 /// Says on how many IPUs a split fits.
-fn fits_on(report: &Report, split: &Split) -> Sentence {
-    let stages = split.stages.len();
-    let line = say(format!("fits on {}", counted(stages, "IPU")));
+fn fits_on(report: &Report, split: &Split) -> String {
+    let count = split.stages.len();
+    let line = format!("fits on {}", counted(count, "IPU"));
     let framework = report.pipeline.as_ref().map(|pipeline| pipeline.framework);
     match framework {
-        _ if stages == 1 => line.text(": a pipeline is not needed"),
-        Some(Framework::Poptorch) if !stages.is_power_of_two() => line.text(format!(
-            "; PopTorch needs a power of 2: use {}",
-            stages.next_power_of_two()
-        )),
+        _ if count == 1 => line + ": a pipeline is not needed",
+        Some(Framework::Poptorch) if !count.is_power_of_two() => {
+            let needed = count.next_power_of_two();
+            format!("{line}; PopTorch needs a power of 2: use {needed}")
+        }
         _ => line,
     }
 }
@@ -197,27 +212,24 @@ pub(super) fn most_memory(report: &Report) -> Option<Sentence> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let stage = split.nearest_to_limit()?;
     let tile = &stage.fullest_tile;
-    Some(
-        say(format!("stage {} needs the most memory: ", stage.stage))
-            .amount(tile.bytes)
-            .text(" of ")
-            .bytes(tile.limit)
-            .text(format!(" on tile {}", tile.tile)),
-    )
+    Some(fill(
+        "stage {} needs the most memory: {} of {} on tile {}",
+        [
+            text(stage.stage),
+            Amount(tile.bytes),
+            Bytes(tile.limit),
+            text(tile.tile),
+        ],
+    ))
 }
 
 /// Warns if more than 98 % of the limit is taken: exchange code between IPUs, which a profile of
 /// one IPU lacks, may not fit.
 pub(super) fn nearly_full(bytes: u64, limit: u64) -> Option<Sentence> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
-    (is_close && bytes <= limit).then(|| {
-        say(
-            "more than 98 % of the limit is taken, and a profile of one IPU has no code for \
-             exchange between IPUs: ",
-        )
-        .code("--reserve")
-        .text(" keeps room for it")
-    })
+    let line = "more than 98 % of the limit is taken, and a profile of one IPU has no code for \
+                exchange between IPUs: {} keeps room for it";
+    (is_close && bytes <= limit).then(|| fill(line, [code("--reserve")]))
 }
 
 /// Says that fewer IPUs than the split uses are enough.
@@ -225,50 +237,51 @@ pub(super) fn fewer_ipus(report: &Report) -> Option<Sentence> {
     let split = report.split.as_ref().filter(|split| split.fits)?;
     let fewest = split.fewest_ipus?;
     let are = if fewest == 1 { "is" } else { "are" };
-    (usize::try_from(fewest).ok()? < split.stages.len()).then(|| {
-        say(format!("{} {are} enough (", counted(fewest, "IPU")))
-            .code(format!("--num-ipus {fewest}"))
-            .text(")")
-    })
+    let ipus = format!("{} {are}", counted(fewest, "IPU"));
+    let option = code(format!("--num-ipus {fewest}"));
+    (usize::try_from(fewest).ok()? < split.stages.len())
+        .then(|| fill("{} enough ({})", [text(ipus), option]))
 }
 
 /// Says why a split does not fit, as the end of a sentence that begins with "the split".
 pub(super) fn shortfall(report: &Report, split: &Split) -> Sentence {
     if !split.unplaced.is_empty() {
-        return say("is as far as the search got; in no stage: ").layers(&split.unplaced);
+        let line = "is as far as the search got; in no stage: {}";
+        return fill(line, [layers(&split.unplaced)]);
     }
-    let stages = split.stages.len();
-    if stages > split.max_stages as usize {
+    let count = split.stages.len();
+    if count > split.max_stages as usize {
         let max_ipus = counted(split.max_stages, "IPU");
-        return say(format!("has {} for {max_ipus}", counted(stages, "stage")));
+        return say(format!("has {} for {max_ipus}", counted(count, "stage")));
     }
     let broken = report.given.as_ref().map(|given| &given.broken_constraints);
     if let Some(broken) = broken.filter(|broken| !broken.is_empty()) {
-        return say("breaks ").name(broken.join(", "));
+        return fill("breaks {}", [name(broken.join(", "))]);
     }
-    let begin = if split.is_given {
-        "does not fit: tile "
-    } else {
-        "is the best, but tile "
+    let begin = match split.is_given {
+        true => "does not fit: tile",
+        false => "is the best, but tile",
     };
-    match split.nearest_to_limit() {
-        Some(stage) => {
-            let tile = &stage.fullest_tile;
-            say(begin)
-                .count(tile.tile)
-                .text(format!(" of stage {} is ", stage.stage))
-                .amount(tile.bytes.saturating_sub(tile.limit))
-                .text(" over the limit of ")
-                .bytes(tile.limit)
-        }
-        None => say(""),
-    }
+    let Some(stage) = split.nearest_to_limit() else {
+        return Sentence::default();
+    };
+    let tile = &stage.fullest_tile;
+    let over = Amount(tile.bytes.saturating_sub(tile.limit));
+    let of_stage = [
+        text(begin),
+        Count(tile.tile.into()),
+        text(stage.stage),
+        over,
+        Bytes(tile.limit),
+    ];
+    fill("{} {} of stage {} is {} over the limit of {}", of_stage)
 }
 
 /// Says for each position that it is too large for any number of IPUs.
 pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let split = report.split.iter();
-    let layers = split.flat_map(|split| split.too_large.iter().zip(std::iter::repeat(split.limit)));
+    let too_large =
+        split.flat_map(|split| split.too_large.iter().map(|layer| (layer, split.limit)));
     let is_by_regex = report.provenance.layer_name_regex.is_some();
     let help = match &*report.provenance.memory_model {
         "full" if is_by_regex => {
@@ -279,15 +292,20 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     let sentence = |(layer, limit): (&LayerMemory, u64)| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
         let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
-        Sentence::default()
-            .name(text::capital(&report.pseudo_layers.named(&layer.name)))
-            .text(format!("{meaning} by itself needs "))
-            .amount(layer.fullest_tile_bytes)
-            .text(format!(" on tile {}, ", layer.fullest_tile))
-            .bytes(layer.fullest_tile_bytes.saturating_sub(limit))
-            .text(format!(" over the limit: {help}"))
+        let bytes = layer.fullest_tile_bytes;
+        fill(
+            "{}{} by itself needs {} on tile {}, {} over the limit: {}",
+            [
+                name(text::capital(&report.pseudo_layers.named(&layer.name))),
+                text(meaning),
+                Amount(bytes),
+                text(layer.fullest_tile),
+                Bytes(bytes.saturating_sub(limit)),
+                text(help),
+            ],
+        )
     };
-    layers.map(sentence).collect()
+    too_large.map(sentence).collect()
 }
 
 /// Says how much of the fullest tile is explained, and by what, and how much of it is assigned to
@@ -297,25 +315,26 @@ pub(super) fn coverage(coverage: &CoverageFacts) -> Sentence {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
         format!("{:.2} %", hundredths as f64 / 100.0)
     };
-    let by_touch = if coverage.by_touch > 0 {
-        let by_touch = share(coverage.by_touch.into());
-        format!(" ({by_touch} in every place that uses it)")
-    } else {
-        String::new()
+    let by_touch = match coverage.by_touch {
+        0 => String::new(),
+        bytes => format!(" ({} in every place that uses it)", share(bytes.into())),
     };
     let explained = i128::from(coverage.recorded) - i128::from(coverage.rest);
-    say(format!(
-        "{} of the fullest tile of the whole model, tile {} with ",
-        share(explained),
-        coverage.tile
-    ))
-    .amount(coverage.recorded)
-    .text(format!(
-        ", is attributed: {} to layers, {} to other operations{by_touch}, {} to every stage",
-        share(coverage.layers.into()),
-        share(coverage.assigned.into()),
-        share(coverage.overhead.into()),
-    ))
+    let [in_layers, assigned, overhead] =
+        [coverage.layers, coverage.assigned, coverage.overhead].map(|bytes| share(bytes.into()));
+    let rest = format!(
+        ", is attributed: {in_layers} to layers, {assigned} to other operations{by_touch}, {overhead} to \
+         every stage",
+    );
+    fill(
+        "{} of the fullest tile of the whole model, tile {} with {}{}",
+        [
+            text(share(explained)),
+            text(coverage.tile),
+            Amount(coverage.recorded),
+            text(rest),
+        ],
+    )
 }
 
 /// Says whether the split is proven to be the best, by which numbers, and what lower numbers would
@@ -335,23 +354,18 @@ pub(super) fn proof(proof: &Proof) -> Option<Sentence> {
             "not all splits could be tried; in every split the slowest stage takes at least "
         }
     };
-    let optimal = say(agree).name(numbers.join(", "));
-    let optimal = match proof.step_at_least {
-        Some(step) => optimal.text(", and every step at least ").count(step),
-        None => optimal,
-    };
+    let least = proof.step_at_least;
+    let least = least.map(|step| fill(", and every step at least {}", [Count(step)]));
+    let optimal = say(agree)
+        .and(name(numbers.join(", ")).into())
+        .and_if(least);
     let lower = proof.bottlenecks.iter().map(|bottleneck| {
         let needs = match bottleneck.stages_needed {
             Some(stages) => format!(" needs {}", counted(stages, "stage")),
             None => " is too little for any split".to_string(),
         };
-        Sentence::default()
-            .name(format!(
-                "{} {}",
-                bottleneck.objective.key(),
-                bottleneck.below
-            ))
-            .text(needs)
+        let number = format!("{} {}", bottleneck.objective.key(), bottleneck.below);
+        fill("{}{}", [name(number), text(needs)])
     });
     let all = [optimal].into_iter().chain(lower);
     let is_proven = proof.optimal || proof.step_at_least.is_some();
@@ -373,6 +387,37 @@ impl Sentence {
         };
         self.phrases.iter().map(phrase).collect()
     }
+}
+
+impl Estimate {
+    /// Adds to a heading that the numbers are an estimate.
+    pub(super) fn of_heading(self, heading: &str) -> String {
+        format!(
+            "{heading}, by an estimate for micro-batches of {}",
+            grouped(self.micro_batch)
+        )
+    }
+
+    /// Says that the numbers are an estimate, and gives the largest micro-batch that fits.
+    pub(super) fn sentences(&self) -> [Sentence; 2] {
+        let numbers = [Count(self.micro_batch), Count(self.recorded_micro_batch)];
+        let largest = match self.largest_micro_batch {
+            Some(largest) => fill(
+                "the largest micro-batch that fits, by the same estimate, is {}",
+                [Count(largest)],
+            ),
+            None => say("not even a micro-batch of 1 fits, by the same estimate"),
+        };
+        let what = "this is an estimate for micro-batches of {}, and the profile was recorded with \
+                    {}: compile it to be sure";
+        [fill(what, numbers), largest]
+    }
+}
+
+/// Gives a difference in bytes with its sign, in parentheses.
+fn in_parentheses(change: i64) -> Sentence {
+    let sign = if change < 0 { "-" } else { "+" };
+    fill("({}{})", [text(sign), Bytes(change.unsigned_abs())])
 }
 
 /// Gives bytes as a share of the limit. More than the limit is never shown as 100 %.

@@ -1,7 +1,7 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
 use super::Report;
-use super::sentences::{Sentence, say};
+use super::sentences::{Amount, Count, Sentence, code, fill, text};
 use super::text::grouped;
 use crate::search::{Candidate, PipelineCosts, SearchResult};
 use crate::solve::StepProof;
@@ -167,16 +167,14 @@ pub(super) fn sentences(report: &Report) -> Vec<Sentence> {
     let stages = report.split.as_ref().map_or(0, |split| split.stages.len());
     lines.extend((stages > 1).then(|| made_up_of(step)));
     lines.extend(streaming(step));
-    if let Some(least) = step.at_least_cycles.filter(|&least| least < step.cycles) {
-        lines.push(
-            say("not all splits could be tried: no step takes fewer than ")
-                .count(least)
-                .text(" cycles"),
-        );
-    }
+    let least = step.at_least_cycles;
+    let least = least.filter(|&least| least < step.cycles).map(Count);
+    let line = "not all splits could be tried: no step takes fewer than {} cycles";
+    lines.extend(least.map(|least| fill(line, [least])));
     if let Some(limit) = step.max_milliseconds {
         let verdict = if step.is_within { "within" } else { "over" };
-        lines.push(say(format!("a step is {verdict} the {limit} ms of ")).code("--max-step-ms"));
+        let line = format!("a step is {verdict} the {limit} ms of {{}}");
+        lines.push(fill(&line, [code("--max-step-ms")]));
     }
     lines
 }
@@ -187,9 +185,8 @@ fn time(step: &StepFacts) -> Sentence {
         true => " (assumed; give your number with --micro-batches)",
         false => "",
     };
-    let mut line = say(format!("a step of {batches}{why} takes "))
-        .count(step.cycles)
-        .text(" cycles");
+    let head = [text(batches), text(why), Count(step.cycles)];
+    let mut line = fill("a step of {}{} takes {} cycles", head);
     if let Some(milliseconds) = step.milliseconds {
         line = line.text(format!(", {} ms", three_digits(milliseconds)));
     }
@@ -208,12 +205,15 @@ fn made_up_of(step: &StepFacts) -> Sentence {
         let share = cycles as f64 * 100.0 / step.cycles.max(1) as f64;
         format!("{share:.1} %")
     };
-    let mut line = say("stage ").count(step.slowest_stage).text(format!(
-        " is the slowest; a pipeline that is always full would take {:.1} % of the step, filling \
-         and draining take {}",
-        step.efficiency * 100.0,
-        share(step.ramp_cycles)
-    ));
+    let mut line = fill(
+        "stage {} is the slowest; a pipeline that is always full would take {} % of the step, \
+         filling and draining take {}",
+        [
+            Count(step.slowest_stage.into()),
+            text(format!("{:.1}", step.efficiency * 100.0)),
+            text(share(step.ramp_cycles)),
+        ],
+    );
     line = match step.copy_cycles {
         Some(0) => line,
         Some(copies) if copies.saturating_mul(1000) < step.cycles => line,
@@ -228,15 +228,16 @@ fn made_up_of(step: &StepFacts) -> Sentence {
 
 /// Says how many bytes are loaded and stored outside the IPUs, and whether their time is counted.
 fn streaming(step: &StepFacts) -> Option<Sentence> {
-    let bytes = step.streamed_bytes?;
-    let line = match step.streaming_is_counted {
-        Some(true) => say("this includes the time to load and store "),
-        _ => say("this does not include the time to load and store "),
-    };
-    let line = line.amount(bytes).text(" outside the IPUs");
+    let bytes = Amount(step.streamed_bytes?);
     Some(match step.streaming_is_counted {
-        Some(true) => line,
-        _ => line.text(": give ").code("--streaming-bandwidth"),
+        Some(true) => fill(
+            "this includes the time to load and store {} outside the IPUs",
+            [bytes],
+        ),
+        _ => fill(
+            "this does not include the time to load and store {} outside the IPUs: give {}",
+            [bytes, code("--streaming-bandwidth")],
+        ),
     })
 }
 

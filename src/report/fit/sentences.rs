@@ -1,7 +1,9 @@
 //! Sentences about a compilation, and about the prediction for it.
 
 use super::facts::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
-use crate::report::sentences::{Sentence, say};
+use crate::report::sentences::{
+    Amount, Bytes, Count, Phrase, Sentence, code, fill, say, stages, text,
+};
 use crate::report::text::{counted, signed_share};
 use crate::wording::listed;
 
@@ -35,47 +37,48 @@ pub(in crate::report) fn lines(fit: &Fit) -> Vec<Sentence> {
     }
     if fit.variables.is_none() {
         let lost = "the profile has no lowered variables, so popliner cannot show what a pipeline \
-                    keeps, and at which step a tile is fullest; record it with ";
-        lines.push(say(lost).code("autoReport.outputLoweredVars"));
+                    keeps, and at which step a tile is fullest; record it with {}";
+        lines.push(fill(lost, [code("autoReport.outputLoweredVars")]));
     }
     lines
 }
 
 fn over(ipu: &IpuFit) -> Sentence {
     let tile = &ipu.fullest_tile;
-    let line = say(format!("IPU {} does not fit: tile ", ipu.ipu))
-        .count(tile.tile)
-        .text(" has ")
-        .amount(tile.bytes);
-    let line = match tile.bytes.checked_sub(tile.limit) {
-        Some(over @ 1..) => line.text(", ").bytes(over).text(" over the limit of "),
-        _ => line.text(" of "),
+    let over = tile.bytes.checked_sub(tile.limit).filter(|&over| over > 0);
+    let over = over.map(|over| fill(", {} over the limit", [Bytes(over)]));
+    let are = if ipu.tiles_over == 1 {
+        "tile is"
+    } else {
+        "tiles are"
     };
-    let line = line
-        .bytes(tile.limit)
-        .text("; ")
-        .count(ipu.tiles_over)
-        .text(if ipu.tiles_over == 1 {
-            " tile is over"
-        } else {
-            " tiles are over"
-        });
-    if ipu.overflowed == 0 {
-        return line;
-    }
-    let line = line.text(", with ");
-    let line = line.amount(ipu.overflowed);
-    line.text(" beyond the memory of their tiles")
+    let overflowed = Some(ipu.overflowed).filter(|&bytes| bytes > 0);
+    let beyond = ", with {} beyond the memory of their tiles";
+    fill(
+        "IPU {} does not fit: tile {} has {}",
+        [text(ipu.ipu), Count(tile.tile.into()), Amount(tile.bytes)],
+    )
+    .and_if(over)
+    .and(fill(
+        " of {}; {} {} over",
+        [Bytes(tile.limit), Count(ipu.tiles_over.into()), text(are)],
+    ))
+    .and_if(overflowed.map(|bytes| fill(beyond, [Amount(bytes)])))
 }
 
 fn nearest(ipu: &IpuFit) -> Sentence {
     let tile = &ipu.fullest_tile;
-    say(format!("IPU {} is nearest to the limit: tile ", ipu.ipu))
-        .count(tile.tile)
-        .text(" has ")
-        .amount(tile.bytes)
-        .text(" of ")
-        .bytes(tile.limit)
+    let line = "IPU {} is nearest to the limit: tile {} has {} of {}";
+    let (tile, bytes, limit) = (tile.tile, tile.bytes, tile.limit);
+    fill(
+        line,
+        [
+            text(ipu.ipu),
+            Count(tile.into()),
+            Amount(bytes),
+            Bytes(limit),
+        ],
+    )
 }
 
 /// Says how the prediction compares: how stages and IPUs were matched, where the cuts differ, the
@@ -94,16 +97,18 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
         return lines;
     }
     lines.extend(against.stages.iter().map(stage));
-    if let Some(nearest) = against.nearest_to_limit() {
-        let line = say(format!("stage {} is nearest to its limit: ", nearest.stage));
-        let bytes = nearest.free.unsigned_abs();
-        let line = line.amount(bytes);
-        lines.push(line.text(if nearest.free < 0 {
-            " over it"
+    lines.extend(against.nearest_to_limit().map(|nearest| {
+        let are = if nearest.free < 0 {
+            "over it"
         } else {
-            " are free"
-        }));
-    }
+            "are free"
+        };
+        let bytes = Amount(nearest.free.unsigned_abs());
+        fill(
+            "stage {} is nearest to its limit: {} {}",
+            [text(nearest.stage), bytes, text(are)],
+        )
+    }));
     lines.extend(against.reserve.map(reserve));
     lines
 }
@@ -111,61 +116,62 @@ pub(in crate::report) fn against(against: &Against) -> Vec<Sentence> {
 /// Gives the `--reserve` that every stage would have needed.
 fn reserve(bytes: u64) -> Sentence {
     match bytes {
-        0 => say("the prediction was enough for every stage: no ")
-            .code("--reserve")
-            .text(" was needed"),
-        _ => say("with ")
-            .code(format!("--reserve {bytes}"))
-            .text(" the prediction would have been enough for every stage"),
+        0 => fill(
+            "the prediction was enough for every stage: no {} was needed",
+            [code("--reserve")],
+        ),
+        _ => fill(
+            "with {} the prediction would have been enough for every stage",
+            [code(format!("--reserve {bytes}"))],
+        ),
     }
 }
 
 /// Gives the differences of a stage.
 fn stage(stage: &StageAgainst) -> Sentence {
-    let line = say(format!("stage {} on IPU {}: ", stage.stage, stage.ipu));
-    let line = match stage.difference {
-        0 => return line.text("as predicted"),
-        difference => more_or_less(line, difference),
-    };
-    let line = line.text(format!(
-        " than predicted ({})",
-        signed_share(stage.difference, stage.predicted)
-    ));
-    match stage.worst_part() {
-        Some((part, difference)) => {
-            more_or_less(line.text(format!(", most of all {part}: ")), difference)
-        }
-        None => line,
+    let on = format!("stage {} on IPU {}", stage.stage, stage.ipu);
+    if stage.difference == 0 {
+        return say(on + ": as predicted");
     }
+    let share = signed_share(stage.difference, stage.predicted);
+    let [bytes, more] = more_or_less(stage.difference);
+    let worst = stage.worst_part().map(|(part, difference)| {
+        let [bytes, more] = more_or_less(difference);
+        fill(", most of all {}: {} {}", [text(part), bytes, more])
+    });
+    fill(
+        "{}: {} {} than predicted ({})",
+        [text(on), bytes, more, text(share)],
+    )
+    .and_if(worst)
 }
 
-fn more_or_less(line: Sentence, difference: i64) -> Sentence {
-    let line = line.amount(difference.unsigned_abs());
-    line.text(if difference < 0 { " less" } else { " more" })
+/// Returns the bytes of a difference, and its direction.
+fn more_or_less(difference: i64) -> [Phrase; 2] {
+    let more = if difference < 0 { "less" } else { "more" };
+    [Amount(difference.unsigned_abs()), text(more)]
 }
 
 /// Says that the pipeline was cut elsewhere than predicted.
 fn elsewhere(cut: &CutElsewhere, against: &Against) -> Sentence {
-    let line = say("the pipeline was cut elsewhere than predicted: ");
-    let stages: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
-    let line = match (cut.ipus, stages.len()) {
-        (Some(count), _) => line.text(format!(
+    let numbers: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
+    let other = match (cut.ipus, numbers.len()) {
+        (Some(count), _) => format!(
             "it has {} and the prediction {}",
             counted(count, "IPU"),
             counted(against.predicted_stages, "stage")
-        )),
-        (None, 1) => line.text(format!("stage {} has other layers", stages[0])),
-        (None, _) => line.text(format!("stages {} have other layers", listed(&stages))),
+        ),
+        (None, 1) => format!("stage {} has other layers", numbers[0]),
+        (None, _) => format!("stages {} have other layers", listed(&numbers)),
     };
-    let line = match cut.recorded.is_empty() {
-        true => line,
-        false => line
-            .text("; the IPUs have the layers ")
-            .stages(&cut.recorded),
-    };
-    line.text(" (predict the split that was compiled, with ")
-        .code("--layers-per-ipu")
-        .text(" or ")
-        .code("--check-splits")
-        .text(", and compare with that)")
+    let recorded = Some(&cut.recorded).filter(|recorded| !recorded.is_empty());
+    let recorded = recorded.map(|own| fill("; the IPUs have the layers {}", [stages(own)]));
+    say(format!(
+        "the pipeline was cut elsewhere than predicted: {other}"
+    ))
+    .and_if(recorded)
+    .and(fill(
+        " (predict the split that was compiled, with {} or {}, and compare with that)",
+        ["--layers-per-ipu", "--check-splits"].map(code),
+    ))
 }

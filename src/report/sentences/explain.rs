@@ -1,10 +1,17 @@
-//! How each stage uses its memory, and the effect of moving a cut (`--explain`).
+//! How each stage uses its memory, the effect of moving a cut (`--explain`), and the weights that
+//! several layers share.
 
-use super::{Sentence, beside_what_fits, of_limit, say};
+use super::{
+    Amount, Bytes, Count, Phrase, Sentence, beside_what_fits, fill, in_parentheses, layers, name,
+    of_limit, say, text,
+};
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
-use crate::report::{Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage};
-use crate::wording::counted;
+use crate::report::text::displayed;
+use crate::report::{
+    Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, TiedWeightFacts,
+};
+use crate::wording::{counted, listed};
 
 /// Upper bound on variables named at a peak.
 const VARIABLES: usize = 5;
@@ -34,32 +41,33 @@ pub(in crate::report) fn explain(report: &Report) -> Vec<Sentence> {
 
 fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let full = &stage.fullest_tile;
-    let step = full
-        .peak_step
-        .map_or(String::new(), |step| format!(" at step {step}"));
-    let layers = if stage.layers.len() == 1 {
-        "layer"
-    } else {
-        "layers"
-    };
+    let step = full.peak_step.map(|step| format!(" at step {step}"));
+    let plural = if stage.layers.len() == 1 { "" } else { "s" };
+    let begin = format!("stage {}, layer{plural}", stage.stage);
+    let tile = format!("tile {}{}", full.tile, step.unwrap_or_default());
+    let share = of_limit(full.bytes, full.limit);
     let mut lines = vec![
-        say(format!("stage {}, {layers} ", stage.stage))
-            .layers(&stage.layers)
-            .text(format!(": tile {}{step} is fullest with ", full.tile))
-            .amount(full.bytes)
-            .text(format!(", {}", of_limit(full.bytes, full.limit))),
+        fill(
+            "{} {}: {} is fullest with {}, {}",
+            [
+                text(begin),
+                layers(&stage.layers),
+                text(tile),
+                Amount(full.bytes),
+                text(share),
+            ],
+        ),
         say("  there: ").and(parts(&full.parts)),
     ];
     lines.extend(of_pipeline(stage, pseudo_layers));
     if let Some(live) = &stage.peak_variables {
         lines.extend(variables(live, pseudo_layers));
     }
-    lines.push(
-        say("  half of the tiles have at most ")
-            .amount(stage.tiles.median)
-            .text(", 95 % at most ")
-            .amount(stage.tiles.percentile_95),
-    );
+    let tiles = &stage.tiles;
+    lines.push(fill(
+        "  half of the tiles have at most {}, 95 % at most {}",
+        [Amount(tiles.median), Amount(tiles.percentile_95)],
+    ));
     lines
 }
 
@@ -69,16 +77,15 @@ fn of_pipeline(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let pipeline = stage.pipeline.as_ref();
     let update = pipeline.and_then(|pipeline| pipeline.update.as_ref());
     lines.extend(update.map(|update| {
-        let line =
-            say(format!("  in the update tile {} has at most ", update.tile)).amount(update.bytes);
-        let line = match update.at_least < update.bytes {
-            true => line
-                .text(", and with a landing pad for one tensor of state at a time ")
-                .amount(update.at_least),
-            false => line,
-        };
-        line.text("; in the passes the fullest tile has ")
-            .amount(update.in_passes)
+        let with_one_pad = (update.at_least < update.bytes).then(|| {
+            let line = ", and with a landing pad for one tensor of state at a time {}";
+            fill(line, [Amount(update.at_least)])
+        });
+        let line = "  in the update tile {} has at most {}";
+        let passes = "; in the passes the fullest tile has {}";
+        fill(line, [text(update.tile), Amount(update.bytes)])
+            .and_if(with_one_pad)
+            .and(fill(passes, [Amount(update.in_passes)]))
     }));
     lines
 }
@@ -88,29 +95,30 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
         return Vec::new();
     };
+    let late = pipeline.late_restores;
+    let late = late.map(|bytes| {
+        fill(
+            "; with late restores its fullest tile has {}",
+            [Amount(bytes)],
+        )
+    });
     let head = say(format!(
         "  with {} after it, it keeps {} of what it stashes",
         counted(pipeline.depth, "pipeline stage"),
         counted(pipeline.copies, "more copy")
     ));
-    let head = match pipeline.late_restores {
-        Some(bytes) => head
-            .text("; with late restores its fullest tile has ")
-            .amount(bytes),
-        None => head,
-    };
     let stashed = pipeline.stashed.iter().map(|tensor| {
-        let line = say("    stashed: ")
-            .amount(tensor.bytes)
-            .text(" ")
-            .name(&*tensor.name);
+        let line = fill(
+            "    stashed: {} {}",
+            [Amount(tensor.bytes), name(&*tensor.name)],
+        );
         match tensor.layers.as_slice() {
             [] => line,
-            [one] => line.text(" (").name(pseudo_layers.named(one)).text(")"),
-            _ => line.text(" (layers ").layers(&tensor.layers).text(")"),
+            [one] => line.and(fill(" ({})", [name(pseudo_layers.named(one))])),
+            _ => line.and(fill(" (layers {})", [layers(&tensor.layers)])),
         }
     });
-    [head].into_iter().chain(stashed).collect()
+    [head.and_if(late)].into_iter().chain(stashed).collect()
 }
 
 /// Says how many bytes are added for accumulators, which recording with gradient accumulation would
@@ -119,21 +127,18 @@ fn accumulation(report: &Report) -> Option<Sentence> {
     let stages = report.split.iter().flat_map(|split| &split.stages);
     let accumulators = stages.map(|stage| (stage.fullest_tile.parts.accumulators, stage.stage));
     let (bytes, stage) = accumulators.max().filter(|&(bytes, _)| bytes > 0)?;
-    Some(
-        say("the profile has no gradient accumulators: ")
-            .amount(bytes)
-            .text(format!(
-                " are added for them on the fullest tile of stage {stage}; record with gradient \
-                 accumulation for the exact bytes"
-            )),
-    )
+    Some(fill(
+        "the profile has no gradient accumulators: {} are added for them on the fullest tile of \
+         stage {}; record with gradient accumulation for the exact bytes",
+        [Amount(bytes), text(stage)],
+    ))
 }
 
 /// Names the parts that take memory.
 fn parts(parts: &Parts) -> Sentence {
     let named = parts.named().into_iter();
     let some = named.filter(|&(_, bytes)| bytes > 0);
-    let some = some.map(|(name, bytes)| say(format!("{name} ")).bytes(bytes));
+    let some = some.map(|(part, bytes)| fill("{} {}", [text(part), Bytes(bytes)]));
     Sentence::join(some, ", ")
 }
 
@@ -141,58 +146,51 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<Sentence>
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
         let categories = live.categories.iter();
-        let categories = categories.map(|category| {
-            let name = Sentence::default().name(&category.name);
-            name.text(" ").bytes(category.bytes)
-        });
+        let categories =
+            categories.map(|category| fill("{} {}", [name(&category.name), Bytes(category.bytes)]));
         lines.push(say("  live then by category: ").and(Sentence::join(categories, ", ")));
     }
     let variable = |variable: &LiveVariable| {
-        let line = say("    ")
-            .amount(variable.bytes)
-            .text(" ")
-            .name(&variable.name)
-            .text(" (")
-            .name(&variable.category);
-        let line = match variable.layers.as_slice() {
-            [] => line.text(", no layer"),
-            [one] => line.text(", ").name(pseudo_layers.named(one)),
-            _ => line.text(", layers ").layers(&variable.layers),
+        let of = match variable.layers.as_slice() {
+            [] => say("no layer"),
+            [one] => name(pseudo_layers.named(one)).into(),
+            _ => fill("layers {}", [layers(&variable.layers)]),
         };
-        line.text(")")
+        let own = [
+            Amount(variable.bytes),
+            name(&variable.name),
+            name(&variable.category),
+        ];
+        fill("    {} {} ({}, ", own).and(of).text(")")
     };
     lines.extend(live.largest.iter().take(VARIABLES).map(variable));
     lines
 }
 
 fn of_cut(cut: &Cut) -> Sentence {
-    let flows = say(format!("cut after stage {}: ", cut.after_stage))
-        .amount(cut.bytes)
-        .text(" flow over it");
-    if cut.duplicated == 0 {
-        return flows;
-    }
-    flows
-        .text(", ")
-        .amount(cut.duplicated)
-        .text(" that are always live are needed on both sides")
+    let doubled = (cut.duplicated > 0).then(|| {
+        let line = ", {} that are always live are needed on both sides";
+        fill(line, [Amount(cut.duplicated)])
+    });
+    let flows = [text(cut.after_stage), Amount(cut.bytes)];
+    fill("cut after stage {}: {} flow over it", flows).and_if(doubled)
 }
 
 fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> Sentence {
     let side = |number: usize| {
         let change = layer_move.change[number];
-        let sign = if change < 0 { "-" } else { "+" };
-        say(format!("stage {} ", cut.after_stage as usize + number))
-            .amount(layer_move.fullest_tile_bytes[number])
-            .text(format!(" ({sign}"))
-            .bytes(change.unsigned_abs())
-            .text(")")
+        let bytes = layer_move.fullest_tile_bytes[number];
+        let stage = text(cut.after_stage as usize + number);
+        fill("stage {} {} ", [stage, Amount(bytes)]).and(in_parentheses(change))
     };
     let moved = match layer_move.layers.as_slice() {
-        [one] => say("  with ").name(pseudo_layers.named(one)),
-        _ => say("  with ").layers(&layer_move.layers),
+        [one] => name(pseudo_layers.named(one)),
+        _ => layers(&layer_move.layers),
     };
-    let moved = moved.text(format!(" in stage {}: ", layer_move.to_stage));
+    let moved = fill(
+        "  with {} in stage {}: ",
+        [moved, text(layer_move.to_stage)],
+    );
     moved.and(Sentence::join([side(0), side(1)], ", "))
 }
 
@@ -201,19 +199,65 @@ fn shared(groups: &[SharedVariables]) -> Vec<Sentence> {
         return Vec::new();
     }
     let share = match groups.len() {
-        1 => " group of layers shares",
-        _ => " groups of layers share",
+        1 => "group of layers shares",
+        _ => "groups of layers share",
     };
-    let head = Sentence::default()
-        .count(groups.len() as u64)
-        .text(share)
-        .text(" variables that are always live; a cut between them doubles these:");
-    let group = |variables: &SharedVariables| {
-        say("  ")
-            .amount(variables.bytes)
-            .text(" of layers ")
-            .layers(&variables.layers)
+    let head = fill(
+        "{} {} variables that are always live; a cut between them doubles these:",
+        [Count(groups.len() as u64), text(share)],
+    );
+    let group = |group: &SharedVariables| {
+        fill(
+            "  {} of layers {}",
+            [Amount(group.bytes), layers(&group.layers)],
+        )
     };
     let groups = groups.iter().take(GROUPS).map(group);
     [head].into_iter().chain(groups).collect()
+}
+
+/// Upper bound on tied weights with names.
+const MAX_TIED: usize = 5;
+
+/// Lists the weights that several layers use, most bytes first.
+pub(in crate::report) fn tied_weights(report: &Report) -> Vec<Sentence> {
+    let all = &report.tied_weights;
+    let named = all.iter().take(MAX_TIED);
+    let mut lines: Vec<_> = named
+        .map(|weight| tied_weight(weight, report.pseudo_layers))
+        .collect();
+    if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {
+        lines.push(say(format!("and {} more", counted(more, "tied weight"))));
+    }
+    lines
+}
+
+/// Says which layers use a tied weight, and which IPUs have it.
+fn tied_weight(tied: &TiedWeightFacts, pseudo_layers: PseudoLayers) -> Sentence {
+    let names = pseudo_layers.names_of(&tied.layers);
+    let names: Vec<String> = names.into_iter().map(displayed).collect();
+    let of = match tied.layers.iter().all(Option::is_some) {
+        true => "of layers",
+        false => "of",
+    };
+    let stages: Vec<String> = tied.stages.iter().map(u32::to_string).collect();
+    let stages = stages.join(", ");
+    let place = match (tied.stages.as_slice(), tied.untied) {
+        ([], false) => "on one IPU in every split".to_string(),
+        ([], true) => "untied".to_string(),
+        ([one], _) => format!("on IPU {one}"),
+        (_, true) => {
+            format!("untied, with a copy on each of IPUs {stages}; untie it in the model too")
+        }
+        (_, false) => format!("on IPUs {stages}, which no framework runs"),
+    };
+    let names = Phrase::List(listed(&names));
+    let weight = [
+        name(&tied.weight),
+        Amount(tied.bytes),
+        text(of),
+        names,
+        text(place),
+    ];
+    fill("tied weight {} ({}) {} {}: {}", weight)
 }

@@ -1,7 +1,7 @@
 //! Sentences about the pipeline of the stages, and about the memory that other pipelines would
 //! need.
 
-use super::{Sentence, say};
+use super::{Amount, Sentence, code, fill, in_parentheses, name, say, stages, text};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::step::three_digits;
@@ -51,24 +51,26 @@ fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
 
 /// Says that the update of weights decides the peak, so that moving state gains nothing.
 fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
-    let line = say(format!("stage {stage} needs the most memory in the update"));
-    let line = match update.weights.as_slice() {
-        [] => line,
-        [one] => line.text(" of ").name(one),
-        [first, ..] => line
-            .text(format!(
-                " of {} weights at once, such as ",
-                update.weights.len()
-            ))
-            .name(first),
+    let of = match update.weights.as_slice() {
+        [] => Sentence::default(),
+        [one] => fill(" of {}", [name(one)]),
+        [first, ..] => {
+            let count = text(update.weights.len());
+            fill(" of {} weights at once, such as {}", [count, name(first)])
+        }
     };
-    line.text(": ")
-        .amount(update.bytes)
-        .text(format!(" on tile {}, ", update.tile))
-        .amount(update.taken)
-        .text(" of them for the update; the passes need ")
-        .amount(update.in_passes)
-        .text(". Split into N parts (serialised), the update would need an Nth of that")
+    say(format!("stage {stage} needs the most memory in the update"))
+        .and(of)
+        .and(fill(
+            ": {} on tile {}, {} of them for the update; the passes need {}. Split into N parts \
+             (serialised), the update would need an Nth of that",
+            [
+                Amount(update.bytes),
+                text(update.tile),
+                Amount(update.taken),
+                Amount(update.in_passes),
+            ],
+        ))
 }
 
 /// Names the pipeline, and says whether the tool chose it.
@@ -104,7 +106,7 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
         let elsewhere = elsewhere(facts);
         let line = say(format!("pipeline: schedule none{elsewhere},{why}"));
         return match facts.schedule_by_default && facts.is_training {
-            true => line.text("; see ").code("--schedule"),
+            true => line.and(fill("; see {}", [code("--schedule")])),
             false => line,
         };
     }
@@ -169,12 +171,10 @@ fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
         Framework::Poptorch => "PopTorch recomputes by itself",
         _ => "turn recomputation on, as the configuration of --emit does",
     };
-    let line = say(format!("{head}; without it this split needs ")).amount(bytes);
-    Some(
-        line.text(" on its fullest tile (")
-            .code("--recompute none")
-            .text(")"),
-    )
+    Some(fill(
+        "{}; without it this split needs {} on its fullest tile ({})",
+        [text(head), Amount(bytes), code("--recompute none")],
+    ))
 }
 
 /// Returns a line for each other pipeline, if the split fits in the chosen one.
@@ -196,35 +196,29 @@ pub(in crate::report) fn other_split(alternative: &BestSplit) -> Sentence {
 
 /// Gives the memory that the best split needs with other options, and the time of its step.
 fn needing(alternative: &BestSplit, verdict: &str) -> Sentence {
-    let sign = if alternative.change < 0 { "-" } else { "+" };
-    let line = say("with ")
-        .code(&*alternative.options)
-        .text(verdict)
-        .stages(&alternative.stages)
-        .text(" needs ")
-        .amount(alternative.fullest_tile_bytes)
-        .text(format!(" ({sign}"))
-        .bytes(alternative.change.unsigned_abs())
-        .text(") on its fullest tile");
-    with_time(line, alternative)
+    let bytes = Amount(alternative.fullest_tile_bytes);
+    let split = [
+        code(&*alternative.options),
+        text(verdict),
+        stages(&alternative.stages),
+        bytes,
+    ];
+    fill("with {}{}{} needs {} ", split)
+        .and(in_parentheses(alternative.change))
+        .text(" on its fullest tile")
+        .and_if(time(alternative))
 }
 
-/// Adds the time of a step, if the split fits.
-fn with_time(line: Sentence, alternative: &BestSplit) -> Sentence {
-    let step = alternative.step.as_ref().filter(|_| alternative.fits);
-    let Some((step, milliseconds)) = step.and_then(|step| Some((step, step.milliseconds?))) else {
-        return line;
-    };
-    let line = line.text(format!(
+/// Gives the time of a step, if the split fits.
+fn time(alternative: &BestSplit) -> Option<Sentence> {
+    let step = alternative.step.as_ref().filter(|_| alternative.fits)?;
+    let time = say(format!(
         ", and a step of {} takes {} ms",
         counted(step.micro_batches, "micro-batch"),
-        three_digits(milliseconds)
+        three_digits(step.milliseconds?)
     ));
-    match step.streamed_bytes {
-        Some(bytes) if step.streaming_is_counted == Some(false) => line
-            .text(" and the time to load and store ")
-            .amount(bytes)
-            .text(" outside the IPUs"),
-        _ => line,
-    }
+    let bytes = step.streamed_bytes;
+    let streamed = bytes.filter(|_| step.streaming_is_counted == Some(false));
+    let more = " and the time to load and store {} outside the IPUs";
+    Some(time.and_if(streamed.map(|bytes| fill(more, [Amount(bytes)]))))
 }

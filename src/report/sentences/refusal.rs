@@ -1,8 +1,11 @@
 //! Why nothing fits and what would help, and how a given split compares.
 
-use super::{Sentence, other_split, say};
+use super::{
+    Amount, Bytes, Count, Phrase, Sentence, code, fill, layers, name, other_split, say, stages,
+    text,
+};
 use crate::report::step::three_digits;
-use crate::report::text::counted;
+use crate::report::text::{counted, displayed};
 use crate::report::{
     Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report,
 };
@@ -22,9 +25,10 @@ pub(in crate::report) struct Obstacles {
 pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let proves = match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
-        (Cause::PinsOrLimits, Some(needed)) => Sentence::default().count(needed).text(
-            " IPUs would be enough with the highest limit and without pins: the pins, or the lower \
-             limits of some IPUs, prevent it",
+        (Cause::PinsOrLimits, Some(needed)) => fill(
+            "{} IPUs would be enough with the highest limit and without pins: the pins, or the \
+             lower limits of some IPUs, prevent it",
+            [Count(needed.into())],
         ),
         (Cause::Pipeline, _) => say(
             "the layers by themselves would fit, but not with what the pipeline keeps for the \
@@ -35,16 +39,13 @@ pub(in crate::report) fn refusal(refusal: &Refusal) -> Obstacles {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
     let kept = refusal.kept_together.iter();
-    let mut others: Vec<Sentence> = kept
-        .map(|what| say("kept together by ").name(what))
-        .collect();
-    if !refusal.cuts_after.is_empty() {
-        others.push(say("a cut is required after each of ").layers(&refusal.cuts_after));
-    }
+    let kept = kept.map(|what| fill("kept together by {}", [name(what)]));
+    let cuts = Some(&refusal.cuts_after).filter(|cuts| !cuts.is_empty());
+    let cuts = cuts.map(|cuts| fill("a cut is required after each of {}", [layers(cuts)]));
     Obstacles {
         proves,
         ranges: ranges.map(over_limit).collect(),
-        others,
+        others: kept.chain(cuts).collect(),
     }
 }
 
@@ -54,25 +55,28 @@ fn too_few(refusal: &Refusal, needed: u32) -> Sentence {
         1 => ("is", ""),
         _ => ("are", ", each by itself, and meet only at their ends"),
     };
-    say(format!(
-        "at least {} are needed: {} of layers {are} over the limit of ",
-        counted(needed, "IPU"),
-        counted(refusal.ranges.len(), "range")
-    ))
-    .amount(refusal.limit)
-    .text(end)
+    fill(
+        "at least {} are needed: {} of layers {} over the limit of {}{}",
+        [
+            text(counted(needed, "IPU")),
+            text(counted(refusal.ranges.len(), "range")),
+            text(are),
+            Amount(refusal.limit),
+            text(end),
+        ],
+    )
 }
 
 fn over_limit(range: &OverLimit) -> Sentence {
-    let sentence = Sentence::default()
-        .layers(&range.layers)
-        .text(": ")
-        .amount(range.bytes)
-        .text(format!(" on tile {}", range.tile));
-    match range.step {
-        Some(step) => sentence.text(format!(" at step {step}")),
-        None => sentence,
-    }
+    let step = range.step.map(|step| format!(" at step {step}"));
+    let step = text(step.unwrap_or_default());
+    let own = [
+        layers(&range.layers),
+        Amount(range.bytes),
+        text(range.tile),
+        step,
+    ];
+    fill("{}: {} on tile {}{}", own)
 }
 
 /// Returns ways out, each with the option to type.
@@ -91,11 +95,9 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
     let advice = refusal.advice.iter();
     let enough = advice.flat_map(|advice| &advice.changes);
     lines.extend(enough.filter(|change| change.is_enough).map(|change| {
-        say("with half the micro-batch it fits, by an estimate: this frees ")
-            .amount(change.frees)
-            .text(" (")
-            .code("--micro-batch 2 --at-micro-batch 1")
-            .text(")")
+        let option = code("--micro-batch 2 --at-micro-batch 1");
+        let line = "with half the micro-batch it fits, by an estimate: this frees {} ({})";
+        fill(line, [Amount(change.frees), option])
     }));
     // A tile cannot have more memory than the target. Beyond that, the bytes over the limit say
     // enough.
@@ -104,23 +106,18 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
         .smallest_tile_memory
         .filter(|&bytes| bytes <= target);
     if let (Some(memory), Some(split)) = (memory, split) {
-        lines.push(
-            say("with ")
-                .amount(memory)
-                .text(format!(
-                    " on each tile it would fit on {} (",
-                    counted(split.stages.len(), "IPU")
-                ))
-                .code(format!("--mem-per-tile {memory}"))
-                .text(")"),
-        );
+        let ipus = text(counted(split.stages.len(), "IPU"));
+        lines.push(fill(
+            "with {} on each tile it would fit on {} ({})",
+            [
+                Amount(memory),
+                ipus,
+                code(format!("--mem-per-tile {memory}")),
+            ],
+        ));
     }
     let relaxed = refusal.relaxations.iter();
-    lines.extend(relaxed.map(|relaxation| {
-        without(relaxation)
-            .text(" it fits: ")
-            .stages(&relaxation.stages)
-    }));
+    lines.extend(relaxed.map(|own| without(own).and(fill(" it fits: {}", [stages(&own.stages)]))));
     lines.extend(others().filter(|other| !other.fits).map(other_split));
     lines
 }
@@ -128,16 +125,17 @@ pub(in crate::report) fn help(report: &Report, refusal: &Refusal) -> Vec<Sentenc
 /// Says where the most memory is lacking, and which variables take the most of it.
 pub(in crate::report) fn in_the_way(report: &Report) -> Option<Sentence> {
     let advice = report.refusal.as_ref()?.advice.as_ref()?;
-    let head = say("the most memory is missing in ")
-        .layers(&advice.layers)
-        .text(": ")
-        .amount(advice.bytes)
-        .text(format!(" on tile {}", advice.tile));
-    let head = match report.split.as_ref() {
-        Some(split) => head.text(" of ").bytes(split.limit),
-        None => head,
-    };
-    Some(head.and(largest(report, advice)))
+    let head = fill(
+        "the most memory is missing in {}: {} on tile {}",
+        [
+            layers(&advice.layers),
+            Amount(advice.bytes),
+            text(advice.tile),
+        ],
+    );
+    let split = report.split.as_ref();
+    let limit = split.map(|split| fill(" of {}", [Bytes(split.limit)]));
+    Some(head.and_if(limit).and(largest(report, advice)))
 }
 
 /// Lists changes that free memory there, and that were not tried or are not enough by themselves.
@@ -159,18 +157,14 @@ pub(in crate::report) fn advice(report: &Report) -> Vec<Sentence> {
     };
     let changes = advice.into_iter().flat_map(|advice| &advice.changes);
     let changes = changes.filter(is_news);
-    changes
-        .map(|change| frees(change).amount(change.frees))
-        .collect()
+    changes.map(frees).collect()
 }
 
 /// Lists the largest variables where the most memory is lacking, or says in parentheses how to see
 /// them.
 fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
-    let all = advice.largest.iter().map(|variable| {
-        let name = Sentence::default().name(&variable.name);
-        name.text(" ").amount(variable.bytes)
-    });
+    let all = advice.largest.iter();
+    let all = all.map(|variable| fill("{} {}", [name(&variable.name), Amount(variable.bytes)]));
     let all = Sentence::join(all, ", ");
     match (advice.largest.is_empty(), report.liveness.is_some()) {
         (true, true) => all,
@@ -179,73 +173,84 @@ fn largest(report: &Report, advice: &AdviceFacts) -> Sentence {
     }
 }
 
-/// Describes a change up to the bytes that it frees.
+/// Describes a change, and the bytes that it frees.
 fn frees(advice: &Advice) -> Sentence {
+    let bytes = Amount(advice.frees);
+    let by = |change: &str, option| fill(change, [code(option), bytes.clone()]);
     match advice.change {
-        Change::StateOffChip => say("optimizer state outside the IPUs (")
-            .code("--optimizer-state off-chip")
-            .text(") frees "),
-        Change::Checkpoints => say("a checkpoint for each layer (")
-            .code("--recompute layer")
-            .text(") frees "),
-        Change::Interleaved => say("the interleaved schedule (")
-            .code("--schedule tf-interleaved")
-            .text(") frees "),
-        Change::SerializedWeight => say("the operations of ")
-            .name(advice.weight.as_deref().unwrap_or_default())
-            .text(" in two parts (")
-            .code("poptorch.serializedMatMul")
-            .text(", ")
-            .code("embedding_serialization_factor")
-            .text("; over IPUs ")
-            .code("serialized_embedding_splits_per_ipu")
-            .text(") free at most "),
-        Change::MemoryProportion => say("a lower ")
-            .code("availableMemoryProportion")
-            .text(" (0.6 by default, not below 0.05) frees at most "),
-        Change::HalfMicroBatch => say("half the micro-batch frees, by an estimate, "),
-        Change::HalfPrecision => say("16 bits instead of 32 for weights and state free at most "),
+        Change::StateOffChip => by(
+            "optimizer state outside the IPUs ({}) frees {}",
+            "--optimizer-state off-chip",
+        ),
+        Change::Checkpoints => by(
+            "a checkpoint for each layer ({}) frees {}",
+            "--recompute layer",
+        ),
+        Change::Interleaved => by(
+            "the interleaved schedule ({}) frees {}",
+            "--schedule tf-interleaved",
+        ),
+        Change::SerializedWeight => fill(
+            "the operations of {} in two parts ({}, {}; over IPUs {}) free at most {}",
+            [
+                name(advice.weight.as_deref().unwrap_or_default()),
+                code("poptorch.serializedMatMul"),
+                code("embedding_serialization_factor"),
+                code("serialized_embedding_splits_per_ipu"),
+                bytes,
+            ],
+        ),
+        Change::MemoryProportion => by(
+            "a lower {} (0.6 by default, not below 0.05) frees at most {}",
+            "availableMemoryProportion",
+        ),
+        Change::HalfMicroBatch => fill("half the micro-batch frees, by an estimate, {}", [bytes]),
+        Change::HalfPrecision => fill(
+            "16 bits instead of 32 for weights and state free at most {}",
+            [bytes],
+        ),
     }
 }
 
 /// Names the constraints that prevent a split: `without --pin 1=0 and with wte untied`.
 fn without(relaxation: &RelaxationFacts) -> Sentence {
-    let constraints = || say("without ").names(&relaxation.constraints);
-    let weights = || {
-        say("with ")
-            .names(&relaxation.weights)
-            .text(" untied (")
-            .code("--untie")
-            .text(")")
+    let list = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| displayed(name)).collect();
+        Phrase::List(names.join(", "))
     };
+    let constraints = fill("without {}", [list(&relaxation.constraints)]);
+    let weights = fill(
+        "with {} untied ({})",
+        [list(&relaxation.weights), code("--untie")],
+    );
     match (
         relaxation.constraints.is_empty(),
         relaxation.weights.is_empty(),
     ) {
-        (_, true) => constraints(),
-        (true, false) => weights(),
-        (false, false) => Sentence::join([constraints(), weights()], " and "),
+        (_, true) => constraints,
+        (true, false) => weights,
+        (false, false) => constraints.text(" and ").and(weights),
     }
 }
 
 /// Compares a given split with the best one.
 pub(in crate::report) fn given(report: &Report) -> Option<Sentence> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
-    let begin = if given.best.fits {
-        "the best split is "
-    } else {
-        "the best split, which does not fit either, is "
+    let begin = match given.best.fits {
+        true => "the best split is",
+        false => "the best split, which does not fit either, is",
     };
     let bytes = split.fullest().map_or(0, |stage| stage.fullest_tile.bytes);
-    Some(
-        say(begin)
-            .stages(&given.best.stages)
-            .text(" with ")
-            .amount(given.best.fullest_tile_bytes)
-            .text(" on the fullest tile; yours has ")
-            .amount(bytes)
-            .text(times_of_both(report, given)),
-    )
+    Some(fill(
+        "{} {} with {} on the fullest tile; yours has {}{}",
+        [
+            text(begin),
+            stages(&given.best.stages),
+            Amount(given.best.fullest_tile_bytes),
+            Amount(bytes),
+            text(times_of_both(report, given)),
+        ],
+    ))
 }
 
 /// Gives the times of a step of the best split and of the given one, if both are known.
