@@ -1,4 +1,7 @@
-//! Numbers and lists in sentences.
+//! Numbers, amounts of bytes, names and lists in text for people.
+
+use crate::escape::printable;
+use clap::ValueEnum;
 
 /// A number with its digits in groups of three: `638,976`.
 pub fn grouped(number: u64) -> String {
@@ -63,6 +66,94 @@ pub fn share(bytes: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
+/// Groups digits like [`grouped`], with a sign: `-1,024`. Beyond 64 bits digits are not grouped.
+pub fn grouped_signed(number: impl Into<i128>) -> String {
+    let number = number.into();
+    let sign = if number < 0 { "-" } else { "" };
+    let digits = u64::try_from(number.unsigned_abs());
+    digits.map_or_else(
+        |_| number.to_string(),
+        |digits| format!("{sign}{}", grouped(digits)),
+    )
+}
+
+/// Gives a difference in per cent of `whole`, rounded to two decimals, with its sign.
+pub fn signed_share(difference: i64, whole: u64) -> String {
+    let scaled = u128::from(difference.unsigned_abs()) * 10_000;
+    let whole = u128::from(whole.max(1));
+    let hundredths = (scaled + whole / 2) / whole;
+    let sign = match difference.signum() {
+        1 => "+",
+        -1 => "-",
+        _ => "",
+    };
+    format!("{sign}{}.{:02} %", hundredths / 100, hundredths % 100)
+}
+
+/// Returns a name from a file as a report shows it: [`printable`], and cut to a readable length.
+pub fn displayed(name: &str) -> String {
+    const MAX_CHARACTERS: usize = 160;
+    match name.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}\u{2026}", printable(&name[..end])),
+        None => printable(name),
+    }
+}
+
+/// Units of bytes in text for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Units {
+    /// Bytes, which are exact.
+    #[default]
+    Bytes,
+    /// 1,024 bytes.
+    #[value(name = "KiB", alias = "kib")]
+    KiB,
+    /// 1,048,576 bytes.
+    #[value(name = "MiB", alias = "mib")]
+    MiB,
+    /// The largest unit that suits the amount.
+    Auto,
+}
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+impl Units {
+    /// Returns the unit for `bytes`, which is never [`Units::Auto`].
+    pub fn for_bytes(self, bytes: u64) -> Units {
+        match self {
+            Units::Auto if bytes >= MIB => Units::MiB,
+            Units::Auto if bytes >= KIB => Units::KiB,
+            Units::Auto => Units::Bytes,
+            units => units,
+        }
+    }
+
+    /// Writes an amount with its unit. It is rounded up to a tenth, so that an amount over a limit
+    /// never looks like the limit.
+    pub fn amount(self, bytes: u64) -> String {
+        match self.for_bytes(bytes) {
+            Units::KiB => tenths(bytes, KIB) + " KiB",
+            Units::MiB => tenths(bytes, MIB) + " MiB",
+            _ => grouped(bytes) + " bytes",
+        }
+    }
+
+    /// Writes an amount, without a unit for bytes.
+    pub fn short(self, bytes: u64) -> String {
+        match self.for_bytes(bytes) {
+            Units::Bytes => grouped(bytes),
+            units => units.amount(bytes),
+        }
+    }
+}
+
+fn tenths(bytes: u64, unit: u64) -> String {
+    let tenths = (u128::from(bytes) * 10).div_ceil(u128::from(unit));
+    let whole = u64::try_from(tenths / 10).unwrap_or(u64::MAX);
+    format!("{}.{}", grouped(whole), tenths % 10)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +180,61 @@ mod tests {
         assert_eq!(listed(&names(3)), "0, 1 and 2");
         assert_eq!(joined(&names(2), "or"), "0 or 1");
         assert_eq!(listed(&names(10)), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+    }
+
+    #[test]
+    fn digits_stand_in_groups() {
+        let cases = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1234567, "1,234,567"),
+        ];
+        for (number, text) in cases {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_short() {
+        assert_eq!(displayed("layer"), "layer");
+        let long = displayed(&"\u{e9}".repeat(1000));
+        assert_eq!(long, "\u{e9}".repeat(160) + "\u{2026}");
+    }
+
+    #[test]
+    fn shares_are_rounded_up_and_signs_stay() {
+        assert_eq!(share(638_977, 638_976), "100.1 %");
+        assert_eq!(share(638_976, 638_976), "100.0 %");
+        assert_eq!(share(1, 0), "100.0 %");
+        assert_eq!(grouped_signed(-1024i64), "-1,024");
+        assert_eq!(grouped_signed(1024u32), "1,024");
+    }
+
+    #[test]
+    fn amounts_are_never_less_than_they_are() {
+        let cases = [
+            (Units::Bytes, 638_976, "638,976 bytes", "638,976"),
+            (Units::KiB, 638_976, "624.0 KiB", "624.0 KiB"),
+            (Units::KiB, 638_977, "624.1 KiB", "624.1 KiB"),
+            (Units::KiB, 1, "0.1 KiB", "0.1 KiB"),
+            (Units::MiB, 2_000_000, "2.0 MiB", "2.0 MiB"),
+            (Units::MiB, 2_097_153, "2.1 MiB", "2.1 MiB"),
+            (Units::KiB, 10 * MIB, "10,240.0 KiB", "10,240.0 KiB"),
+            (Units::Auto, 0, "0 bytes", "0"),
+            (Units::Auto, 1023, "1,023 bytes", "1,023"),
+            (Units::Auto, 1024, "1.0 KiB", "1.0 KiB"),
+            (Units::Auto, MIB, "1.0 MiB", "1.0 MiB"),
+            (
+                Units::MiB,
+                u64::MAX,
+                "17,592,186,044,416.0 MiB",
+                "17,592,186,044,416.0 MiB",
+            ),
+        ];
+        for (units, bytes, amount, short) in cases {
+            assert_eq!(units.amount(bytes), amount);
+            assert_eq!(units.short(bytes), short);
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! A split that the user wants judged, beside the best one.
 
-use super::Request;
 use super::named_layers::{layer_names, position};
 use crate::message::{BadValue, usage};
 use crate::model::Positions;
@@ -62,12 +61,17 @@ impl JudgedSplit {
     /// Returns the split, and its number of IPUs with idle ones.
     ///
     /// # Errors
-    /// If the model has no such split, or `request` excludes its idle IPUs.
-    pub(super) fn plan(&self, request: &Request, positions: &Positions) -> Result<(Plan, usize)> {
+    /// If the model has no such split, or its idle IPUs are excluded by the number of IPUs or by
+    /// several amounts of memory of a tile (`limits`).
+    pub(super) fn plan(
+        &self,
+        positions: &Positions,
+        limits: (Option<IpuCount>, usize),
+    ) -> Result<(Plan, usize)> {
         let mut ends = self.ends(positions)?;
         let ipus = ends.len();
         if let Self::LayersPerIpu(_) = self {
-            check_idle(request, &ends)?;
+            check_idle(limits, &ends)?;
             ends.dedup();
         }
         let mut start = 0;
@@ -159,17 +163,17 @@ fn idle(ends: &[usize]) -> Vec<usize> {
 
 /// Refuses idle IPUs if there are too few IPUs, or limits for each IPU: idle IPUs count as IPUs,
 /// and later stages run on IPUs with higher numbers.
-fn check_idle(request: &Request, ends: &[usize]) -> Result<()> {
+fn check_idle((ipus, amounts): (Option<IpuCount>, usize), ends: &[usize]) -> Result<()> {
     let Some(ipu) = idle(ends).first().copied() else {
         return Ok(());
     };
-    if request.memory_per_tile.len() > 1 {
+    if amounts > 1 {
         return Err(usage(format!(
             "--layers-per-ipu: IPU {ipu} would run nothing, which is only possible with one \
              --mem-per-tile for all IPUs; give one amount, or leave the 0 out"
         )));
     }
-    match request.ipus {
+    match ipus {
         Some(IpuCount::Exactly(ipus)) if ipus < ends.len() => Err(usage(format!(
             "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs \
              nothing, but still counts as an IPU; set --num-ipus to the number of counts",

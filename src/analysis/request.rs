@@ -5,13 +5,13 @@
 //! layers, the objective, and the pipeline. The result is the
 //! [`SearchRequest`](crate::search::SearchRequest) of the solver.
 
-use super::Layers;
 use super::judged::JudgedSplit;
-use super::layers::no_layers;
 use super::named_layers::LayerConstraint;
 use crate::memory::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, StatePlace};
 use crate::message::{refused, usage};
-use crate::model::{CyclesByLayer, LayerOptions, NoClock, NoCycles, PlacementOptions, Rules};
+use crate::model::{
+    CyclesByLayer, LayerOptions, Model, NoClock, NoCycles, Placement, PlacementOptions, Rules,
+};
 use crate::report::Detail;
 use crate::search::{IpuCount, Reserve, SearchRequest, Solver};
 use crate::solve::Goal;
@@ -54,7 +54,7 @@ pub struct Request {
     pub constraints: Vec<LayerConstraint>,
     /// A split to judge besides the best one.
     pub judged: Option<JudgedSplit>,
-    /// Is a split requested? [`Layers::split`] always finds one.
+    /// Is a split requested? [`Layers::split`](super::Layers::split) always finds one.
     pub split: bool,
     /// Is the best split for each number of IPUs requested?
     pub sweep: bool,
@@ -116,23 +116,24 @@ impl Request {
         self.split || self.sweep
     }
 
-    /// Returns the search in a model with these layers; `None` if none is requested.
+    /// Returns the search in a model with layers placed like this; `None` if none is requested.
     ///
     /// # Errors
     /// If options contradict each other, the layers, or the profile.
-    pub(super) fn search(&self, layers: &Layers<'_>) -> Result<Option<SearchRequest>> {
+    pub(super) fn search(
+        &self,
+        model: &Model,
+        placement: &Placement,
+    ) -> Result<Option<SearchRequest>> {
         if !self.has_search() {
             return Ok(None);
         }
-        let model = layers.model();
-        if layers.layering.is_empty() {
-            return Err(no_layers(model, &layers.layering));
-        }
-        let positions = &layers.placement.positions;
+        let positions = &placement.positions;
         let limits = self.limits(model.target.bytes_per_tile)?;
+        let ipus_and_amounts = (self.ipus, self.memory_per_tile.len());
         let judged = self.judged.as_ref();
         let judged = judged
-            .map(|judged| judged.plan(self, positions))
+            .map(|judged| judged.plan(positions, ipus_and_amounts))
             .transpose()?;
         let ipus = self.ipus(limits.len(), judged.as_ref().map(|judged| judged.1))?;
         if self.solver == Solver::Greedy {
@@ -142,7 +143,7 @@ impl Request {
         let constraints = constraints
             .map(|own| own.at(positions))
             .collect::<Result<_>>()?;
-        let cycles = model.layer_cycles(&layers.placement);
+        let cycles = model.layer_cycles(placement);
         Ok(Some(SearchRequest {
             ipus,
             limits,
@@ -222,7 +223,7 @@ impl Request {
     /// # Errors
     /// If a pipeline is requested together with the solver or the rules of the original tool, or
     /// no framework can run it.
-    pub(super) fn pipeline(&self, layers: &Layers<'_>) -> Result<Pipeline> {
+    pub(super) fn pipeline(&self, model: &Model) -> Result<Pipeline> {
         let PipelineOptions {
             schedule,
             recompute,
@@ -250,7 +251,7 @@ impl Request {
         if !self.has_search() {
             return Ok(Pipeline::default());
         }
-        let pipeline = self.pipeline.choose(layers.model());
+        let pipeline = self.pipeline.choose(model);
         let state = pipeline.state;
         // A plan chooses the number of replicas itself, from the number of IPUs.
         if self.plan && state.is_sharded() {

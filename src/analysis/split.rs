@@ -1,5 +1,6 @@
 //! From layers to the best split: memory, search and report.
 
+use super::layers::no_layers;
 use super::{Analysis, Layers, Request};
 use crate::memory::MemoryModel;
 use crate::message::{Warning, refused};
@@ -56,8 +57,12 @@ impl<'a> Layers<'a> {
         request: &Request,
         progress: &Progress,
     ) -> Result<SearchedLayers<'l>> {
-        let search = request.search(self)?;
-        let memory = memory.in_pipeline(request.pipeline(self)?);
+        let model = self.model();
+        if request.has_search() && self.layering.is_empty() {
+            return Err(no_layers(model, &self.layering));
+        }
+        let search = request.search(model, &self.placement)?;
+        let memory = memory.in_pipeline(request.pipeline(model)?);
         let memory = memory.with_context(|| self.analysis.displayed())?;
         let (memory, result) = match search {
             None => (memory, None),

@@ -1,6 +1,6 @@
 //! Suggested commands, as lines that can be copied.
 
-use super::Options;
+use super::options::Options;
 use crate::escape::shell;
 use crate::memory::StatePlace;
 use crate::model::{PositionName, Positions};

@@ -1,8 +1,8 @@
 //! Writes the report in the requested forms.
 
-use super::Options;
 use super::input::{BESIDE, beside, debug_path};
 use super::messages::Messages;
+use super::options::Options;
 use super::stdout::{self, Sections};
 use crate::atomic::{self, target};
 use crate::message::{displayed, usage};

@@ -1,8 +1,10 @@
 //! `--fit`: whether a recorded compilation fits, and how far it is from the prediction.
 
+use super::commands::Commands;
 use super::input::{debug_path, read_beside};
+use super::options::Options;
 use super::output::{Outputs, read_report_at};
-use super::{Commands, Exit, Options, Run};
+use super::run::{Exit, Run};
 use crate::analysis::{Compilation, ContextsOf, displayed};
 use crate::report::{Against, Form, Format, Report, Table, tables_of};
 use anyhow::{Context, Result};

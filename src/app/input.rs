@@ -1,7 +1,7 @@
 //! Reads the files that the options name, and the files beside them.
 
-use super::Options;
 use super::messages::Messages;
+use super::options::Options;
 use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
 use crate::limits;
 use crate::message::{Unreadable, Warning, usage};

@@ -3,70 +3,39 @@
 mod commands;
 mod export;
 mod fit;
-mod generate;
 mod input;
 mod messages;
 mod one_ipu;
 mod options;
 mod output;
 mod profile_path;
-mod request;
+mod run;
 mod stdout;
 mod tables;
 
 pub use options::{Effect, NoEffect, Options};
+pub use run::Exit;
 
-use crate::analysis::{Layers, Request, SearchedLayers, displayed};
+use crate::analysis::{Layers, SearchedLayers};
 use crate::interrupt;
-use crate::message::{UsageError, Warning, refused};
+use crate::message::{Warning, refused};
 use crate::parallel;
 use crate::progress::{Progress, Unit};
 use crate::report::{PipelineFacts, Report};
-use crate::search::{Answer, SearchError, SearchResult};
+use crate::search::{Answer, SearchResult};
 use crate::solve::Greedy;
-use crate::witnesses::judge;
 use crate::wording::counted;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use commands::Commands;
 use messages::Messages;
 use options::CommandLine;
 use output::Outputs;
+use run::Run;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::Results;
-
-/// The exit codes of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Exit {
-    /// Done; with `--solve`, the model fits.
-    Done = 0,
-    /// The model does not fit.
-    DoesNotFit = 1,
-    /// The command line requests something impossible.
-    Usage = 2,
-    /// A file could not be read or understood.
-    Unreadable = 3,
-    /// An error in this program: two computations of the same number disagree.
-    Internal = 4,
-}
-
-impl Exit {
-    /// Returns the exit code for an error. The types of errors distinguish wrong usage and errors
-    /// in this program from unreadable files.
-    fn of(error: &anyhow::Error) -> Self {
-        let of_search = error.downcast_ref::<SearchError>();
-        if error.is::<UsageError>() {
-            Exit::Usage
-        } else if of_search.is_some_and(SearchError::is_internal) {
-            Exit::Internal
-        } else {
-            Exit::Unreadable
-        }
-    }
-}
 
 /// Runs the command with these arguments, which begin with its name. Results go to standard output,
 /// everything else to standard error.
@@ -102,12 +71,6 @@ fn failed(error: &anyhow::Error) -> Exit {
     Exit::of(error)
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
-    }
-}
-
 /// Does what a command line requests. Results go to `out`.
 fn answer(line: CommandLine, out: &mut impl Write) -> Result<Exit> {
     match line {
@@ -116,7 +79,7 @@ fn answer(line: CommandLine, out: &mut impl Write) -> Result<Exit> {
             run(&options, out)
         }
         CommandLine::Generate(what) => {
-            out.write_all(&generate::text(what)?)?;
+            out.write_all(&what.text()?)?;
             Ok(Exit::Done)
         }
     }
@@ -152,16 +115,6 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     run.describe(&layers);
     let outputs = run.outputs(&layers)?;
     Outputs { earlier, ..outputs }.print(out)
-}
-
-/// A run of the command on a model.
-struct Run {
-    /// The options, with the path of the file to read.
-    options: Options,
-    /// The layers, split and pipeline that the options ask for.
-    request: Request,
-    /// Writes messages.
-    messages: Messages,
 }
 
 impl Run {
@@ -249,14 +202,6 @@ impl Run {
         }
         Ok(report)
     }
-
-    /// Refuses a verdict that missing or contradictory data could change, unless that is allowed.
-    fn check_verdict(&self, report: &Report) -> Result<()> {
-        let is_allowed = self.options.results.allow_incomplete;
-        let judged = judge(&report.contradictions, is_allowed);
-        judged.with_context(|| displayed(&self.options.input.profile))?;
-        Ok(())
-    }
 }
 
 /// Returns the answer of the original tool's search.
@@ -282,27 +227,4 @@ fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
     ));
     messages.warning(None, &warning);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::usage;
-    use crate::solve::SolveError;
-
-    #[test]
-    fn each_kind_of_error_has_its_exit_code() {
-        let code = |error: anyhow::Error| Exit::of(&error.context("some.profile.pop"));
-        let of_solver = |error: SolveError| code(SearchError::from(error).into());
-        assert_eq!(code(usage("--reserve")), Exit::Usage);
-        assert_eq!(
-            code(std::io::Error::other("no disk").into()),
-            Exit::Unreadable
-        );
-        let internal = SolveError::Internal(String::new());
-        assert_eq!(of_solver(internal), Exit::Internal);
-        let too_large = SolveError::TooLarge(0..2, u64::MAX);
-        assert_eq!(of_solver(too_large), Exit::Unreadable);
-        assert_eq!(Exit::Internal as u8, 4);
-    }
 }

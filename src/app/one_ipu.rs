@@ -1,8 +1,10 @@
 //! A command line with only a profile: is it a compiled pipeline, and does the model fit on one
 //! IPU?
 
+use super::commands::Commands;
 use super::messages::Messages;
-use super::{Commands, Options, Run};
+use super::options::Options;
+use super::run::Run;
 use crate::message::Warning;
 use crate::model::Model;
 use crate::profile::{Outline, RecordedTile};

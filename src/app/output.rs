@@ -1,8 +1,11 @@
 //! Prints all results of a run, in a fixed order.
 
+use super::commands::Commands;
+use super::export;
 use super::messages::Messages;
+use super::options::Options;
+use super::run::{Exit, Run};
 use super::stdout::Sections;
-use super::{Commands, Exit, Options, Run, export};
 use crate::limits;
 use crate::message::{Warning, displayed, refused};
 use crate::report::compare::{Comparison, read as read_report};

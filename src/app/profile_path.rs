@@ -1,9 +1,9 @@
 //! The path of the profile that a run reads, from the path that the user gave: a profile, a report
 //! folder of Poplar, or a saved model.
 
-use super::Options;
 use super::input::ReadError;
 use super::messages::Messages;
+use super::options::Options;
 use crate::escape::shell;
 use crate::message::{GIVE_PROFILE, displayed, usage};
 use crate::profile::Outline;

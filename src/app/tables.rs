@@ -1,6 +1,6 @@
 //! Tables of the model.
 
-use super::Options;
+use super::options::Options;
 use crate::analysis::Layers;
 use crate::memory::MemoryModel;
 use crate::message::usage;

@@ -234,7 +234,7 @@ impl Inputs<'_> {
             layers: self.names(advice.stage.positions.clone()),
             tile: advice.fullest.max_tile() as u32,
             bytes: advice.fullest.max_tile_bytes(),
-            largest: named.lacking(self),
+            largest: named.lacking.clone(),
             changes: advice.advice.clone(),
         }
     }

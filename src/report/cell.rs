@@ -1,8 +1,8 @@
 //! A cell of a table, as people and as programs read it.
 
 use super::LayerNames;
-use super::text::{displayed, grouped_signed, share};
 use crate::model::PseudoLayers;
+use crate::wording::{displayed, grouped_signed, share};
 use schemars::JsonSchema;
 use serde::Serialize;
 

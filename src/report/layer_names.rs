@@ -6,8 +6,9 @@
 //! [`PseudoLayers`].
 
 use super::LayerNames;
-use super::text::{displayed, printable};
+use crate::escape::printable;
 use crate::model::{Positions, PseudoLayers};
+use crate::wording::displayed;
 
 /// The last name of a list of layers that contains Out.
 const OUT: &str = "Out";

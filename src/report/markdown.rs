@@ -6,8 +6,8 @@ use super::section_blocks::Block;
 use super::sections::blocks;
 use super::sentences::{Phrase, Sentence};
 use super::table::{Form, Table};
-use super::text::{displayed, grouped};
 use crate::escape::markdown;
+use crate::wording::{displayed, grouped};
 
 /// Writes the heading, then all sections that the Markdown form has.
 pub fn text(report: &Report) -> String {

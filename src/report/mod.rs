@@ -45,9 +45,10 @@ mod tables;
 pub mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;
-mod text;
 mod what_if;
 
+pub use crate::escape::printable;
+pub use crate::wording::Units;
 pub use answer::{
     AdviceFacts, GivenSplit, LayerNames, OverLimit, Proof, Refusal, RelaxationFacts,
     SharedVariables, TiedWeightFacts,
@@ -67,7 +68,7 @@ pub use liveness::{
     Peak, PeakVariables, TileAtSteps, VariableAtSteps,
 };
 pub use markdown::text as markdown;
-pub use pipeline::{PipelineFacts, StagePipeline, StageUpdate, StashedVariable};
+pub use pipeline::{PipelineFacts, StagePipeline, StageUpdate};
 pub use plan::{PlanFacts, Sweep};
 pub use provenance::{BuildOption, Files, Provenance, TargetFacts};
 pub use recorded::{
@@ -80,7 +81,6 @@ pub use step::StepFacts;
 pub use table::{Form, Table};
 pub use table_forms::{Format, write_csv};
 pub use tables::stages as stage_table;
-pub use text::{Units, printable};
 pub use what_if::{CheckedConstraint, SplitEnds, WhatIf};
 
 pub use crate::memory::Coverage as CoverageFacts;
@@ -220,7 +220,7 @@ impl Report {
         let judged = judge(&self.contradictions, true).unwrap_or_default();
         let judged: Vec<String> = judged.iter().map(Warning::to_string).collect();
         let others = self.warnings.iter().filter(|text| !judged.contains(text));
-        let others = others.map(|warning| text::displayed(warning));
+        let others = others.map(|warning| crate::wording::displayed(warning));
         judged
             .iter()
             .map(|text| printable(text))

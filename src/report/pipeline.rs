@@ -1,7 +1,7 @@
 //! The pipeline of the stages, and the memory that other pipelines would need.
 
 use super::build::Inputs;
-use super::{BestSplit, LayerNames};
+use super::{BestSplit, LiveVariable};
 use crate::memory::{
     Accumulator, Pipeline, PlacedStage, Recompute, Schedule, StageMemory, StatePlace,
 };
@@ -108,7 +108,7 @@ pub struct StagePipeline {
     pub late_restores: Option<u64>,
     /// The largest variables that the stage stashes on its fullest tile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stashed: Vec<StashedVariable>,
+    pub stashed: Vec<LiveVariable>,
     /// The weight update, if optimizer state is not on the chip between updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<StageUpdate>,
@@ -135,17 +135,6 @@ pub struct StageUpdate {
     /// Does the update of the weights need more bytes on the fullest tile than the passes? The
     /// stage's peak is then in the update.
     pub decides: bool,
-}
-
-/// A variable that a stage copies.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StashedVariable {
-    /// Its name.
-    pub name: String,
-    /// Bytes of one copy.
-    pub bytes: u64,
-    /// The layers that use it.
-    pub layers: LayerNames,
 }
 
 impl Inputs<'_> {

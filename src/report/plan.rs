@@ -4,10 +4,10 @@
 use super::build::Inputs;
 use super::sentences::{Amount, Bytes, Sentence, fill, nearly_full, say, stages, text};
 use super::step::three_digits;
-use super::text::counted;
 use super::{BestSplit, Report};
 use crate::memory::{Pipeline, Schedule};
 use crate::search::{Candidate, IpuCount, SearchResult};
+use crate::wording::counted;
 use crate::wording::listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -12,9 +12,10 @@ pub(super) use explain::{explain, tied_weights};
 pub(super) use pipeline::{beside_what_fits, named, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, in_the_way, refusal};
 
-use super::text::{self, counted, grouped, share};
 use super::{CoverageFacts, Estimate, LayerMemory, LayerNames, Proof, Report, Split, Units};
+use crate::escape::printable;
 use crate::model::{Framework, PseudoLayers};
+use crate::wording::{capital, counted, grouped, share};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -152,7 +153,7 @@ impl Sentence {
     /// Returns the sentence with a capital letter at its start.
     pub(super) fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
-            *text = text::capital(text);
+            *text = capital(text);
         }
         self
     }
@@ -296,7 +297,7 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
         fill(
             "{}{} by itself needs {} on tile {}, {} over the limit: {}",
             [
-                name(text::capital(&report.pseudo_layers.named(&layer.name))),
+                name(capital(&report.pseudo_layers.named(&layer.name))),
                 text(meaning),
                 Amount(bytes),
                 text(layer.fullest_tile),
@@ -380,7 +381,7 @@ impl Sentence {
             Phrase::Amount(bytes) => units.amount(*bytes),
             Phrase::Bytes(bytes) => units.short(*bytes),
             Phrase::Count(count) => grouped(*count),
-            Phrase::Name(name) | Phrase::Code(name) => text::printable(name),
+            Phrase::Name(name) | Phrase::Code(name) => printable(name),
             Phrase::List(list) => list.clone(),
             Phrase::Layers(layers) => pseudo_layers.few(layers),
             Phrase::Stages(stages) => pseudo_layers.all(stages),

@@ -2,11 +2,11 @@
 
 use super::Report;
 use super::sentences::{Amount, Count, Sentence, code, fill, text};
-use super::text::grouped;
 use crate::search::{Candidate, PipelineCosts, SearchResult};
 use crate::solve::StepProof;
 use crate::time::{StageTimes, StepTime, narrow};
 use crate::wording::counted;
+use crate::wording::grouped;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

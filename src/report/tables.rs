@@ -4,8 +4,8 @@
 use super::cell::Cell;
 use super::fields::{Field, fields, items};
 use super::table::Table;
-use super::text::grouped;
 use super::{Cut, LayerMemory, Report, Stage, step};
+use crate::wording::grouped;
 
 const STAGES: [Field<Stage>; 32] = fields![Stage;
     Always "Stage" Count (.stage),

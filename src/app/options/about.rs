@@ -1,8 +1,11 @@
-//! The options of messages, and of the command itself.
+//! The options of messages, and of the command itself: a manual page, completions, and a viewer of
+//! reports.
 
-use super::Generate;
-use crate::report::Units;
-use clap::{ArgAction, Args};
+use super::Options;
+use crate::report::{Units, viewer};
+use clap::{ArgAction, Args, ValueEnum};
+use clap_complete::Shell;
+use std::io;
 
 /// Messages and progress.
 #[derive(Debug, Clone, Args)]
@@ -38,4 +41,42 @@ pub struct About {
     /// Print the version
     #[arg(short = 'V', long, action = ArgAction::Version)]
     pub version: Option<bool>,
+}
+
+/// Values of `--generate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generate {
+    /// A manual page.
+    Man,
+    /// Completions for bash.
+    CompleteBash,
+    /// Completions for zsh.
+    CompleteZsh,
+    /// Completions for fish.
+    CompleteFish,
+    /// A page that opens reports of --export-json.
+    Viewer,
+}
+
+impl Generate {
+    /// Returns the whole text of the requested file.
+    ///
+    /// # Errors
+    /// None in practice, since memory is written to, but the libraries return a result.
+    pub fn text(self) -> io::Result<Vec<u8>> {
+        let mut command = Options::described();
+        let mut text = Vec::new();
+        let shell = match self {
+            Generate::Man => {
+                clap_mangen::Man::new(command).render(&mut text)?;
+                return Ok(text);
+            }
+            Generate::Viewer => return Ok(viewer().into_bytes()),
+            Generate::CompleteBash => Shell::Bash,
+            Generate::CompleteZsh => Shell::Zsh,
+            Generate::CompleteFish => Shell::Fish,
+        };
+        clap_complete::generate(shell, &mut command, "popliner", &mut text);
+        Ok(text)
+    }
 }

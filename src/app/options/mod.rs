@@ -2,7 +2,7 @@
 //!
 //! An option is one field in one of these groups. Its comment is its text in `--help`, `short_help`
 //! its text in `-h`, and `group` the results that it affects, if it does not affect all
-//! ([`effects`]). [`Options`] and the files that they name become a request in `app/request.rs`.
+//! ([`effects`]). [`Options::request`] makes a request of them.
 
 mod about;
 mod command_line;
@@ -14,15 +14,17 @@ mod results;
 mod search;
 mod values;
 
-pub use about::{About, MessageOptions};
+pub use about::{About, Generate, MessageOptions};
 pub use command_line::CommandLine;
 pub use effects::{Effect, NoEffect};
 pub use layers::{Input, Layers, SavedModel};
 pub use pipeline::{Pipeline, Time};
 pub use results::{Compiled, Exports, ModelTables, Modules, Results};
 pub use search::{Limits, Search};
-pub use values::{Generate, OrAuto};
+pub use values::OrAuto;
 
+use crate::analysis::Request;
+use crate::report::Detail;
 use crate::search::Solver;
 use clap::Parser;
 
@@ -133,6 +135,47 @@ impl Options {
     pub fn tries_splits(&self) -> bool {
         let has_tools = self.exports.export_html.is_some() || self.exports.export_json.is_some();
         has_tools && self.wants_split() && self.search.solver == Solver::Ilp
+    }
+
+    /// Returns the request of these options, which does not depend on the model. What it means for
+    /// the model, `analysis/request.rs` resolves.
+    pub(crate) fn request(&self) -> Request {
+        let rules = self.limits.memory_model;
+        Request {
+            rules,
+            layers: self.layers.options(rules),
+            // A template for module names is written for the layers of the regex.
+            keeps_layers: self.modules.module.is_some(),
+            placement: self.layers.placement(),
+            memory_per_tile: self.limits.mem_per_tile.clone().unwrap_or_default(),
+            reserve: self.limits.reserve,
+            ipus: self.limits.num_ipus,
+            solver: self.search.solver,
+            pipeline: self.pipeline.options(self.time.replicas),
+            step: self.time.options(),
+            at_micro_batch: self.time.at_micro_batch,
+            goal: self.search.objective,
+            constraints: self.search.constraints(),
+            judged: self.results.judged().cloned(),
+            split: self.wants_split(),
+            sweep: self.results.sweep,
+            plan: self.results.plan,
+            moves: self.results.explain,
+            what_if: self.tries_splits(),
+            detail: self.detail(),
+            arguments: self.arguments.clone(),
+        }
+    }
+
+    /// Returns the detail that the requested results need.
+    fn detail(&self) -> Detail {
+        if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
+            Detail::Page
+        } else if self.wants_report() {
+            Detail::Full
+        } else {
+            Detail::Split
+        }
     }
 }
 

@@ -5,21 +5,6 @@ use crate::message::BadValue;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// Values of `--generate`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Generate {
-    /// A manual page.
-    Man,
-    /// Completions for bash.
-    CompleteBash,
-    /// Completions for zsh.
-    CompleteZsh,
-    /// Completions for fish.
-    CompleteFish,
-    /// A page that opens reports of --export-json.
-    Viewer,
-}
-
 /// Several numbers in the value of one option. By this name, clap does not expect an option for
 /// each.
 pub type List<T> = Vec<T>;

@@ -10,9 +10,7 @@ use crate::model::{
     TileVariable,
 };
 use crate::profile::ProfileError;
-use crate::report::{
-    CategorySum, LayerNames, LiveSteps, LiveVariable, PeakVariables, StashedVariable, TileVariables,
-};
+use crate::report::{CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables};
 use crate::search::{AdviceFor, Answer};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -24,20 +22,17 @@ const MAX_LACKING: usize = 3;
 /// Upper bound on variables named in the stash of a stage.
 const MAX_STASHED: usize = 5;
 
-/// A tile and step, and the variables that are live there.
-type LiveAt = (LivePlace, LiveVariables);
-
 /// Variables with their names, for all parts of a report.
 #[derive(Debug, Default)]
 pub(in crate::report) struct NamedVariables {
     /// Variables that are live at the peak of the whole model; `None` if the peak is unknown.
-    live: Option<LiveAt>,
+    pub(super) at_peak: Option<PeakVariables>,
     /// For each stage, the variables that are live at its peak.
-    live_in_stages: Vec<Option<LiveAt>>,
+    pub(super) at_peaks_of_stages: Vec<Option<PeakVariables>>,
     /// For each stage, the largest variables that it stashes on its fullest tile.
-    stashed: Vec<Vec<NamedVariable>>,
-    /// If nothing fits, the variables that are live where the most memory is lacking.
-    lacking: Option<LiveAt>,
+    pub(super) stashed: Vec<Vec<LiveVariable>>,
+    /// If nothing fits, the largest variables where the most memory is lacking.
+    pub(in crate::report) lacking: Vec<LiveVariable>,
     /// Variables that are live at chosen steps, for a page; `None` without steps.
     pub(super) live_steps: Option<LiveSteps>,
     /// Largest variables of tiles, for a page; `None` if no tile was recorded.
@@ -66,7 +61,9 @@ impl Inputs<'_> {
     fn saved_variables(&self) -> NamedVariables {
         let found = self.model.memory_peak.as_ref();
         NamedVariables {
-            live: found.filter(|_| self.is_full()).map(at_memory_peak),
+            at_peak: found
+                .filter(|_| self.is_full())
+                .map(|found| self.at_memory_peak(found)),
             ..NamedVariables::default()
         }
     }
@@ -104,20 +101,16 @@ impl Inputs<'_> {
 
         // Names come in the order in which the variables were listed above.
         let mut names = names.into_iter();
-        let mut named = |variables: Vec<TileVariable>| -> Vec<NamedVariable> {
-            let named = variables.into_iter().zip(names.by_ref());
+        let mut named = |variables: Vec<TileVariable>| -> Vec<LiveVariable> {
+            let named = variables.iter().zip(names.by_ref());
             named
-                .map(|(variable, name)| lookup.named(&variable, name))
+                .map(|(variable, name)| self.live_variable(&lookup.named(variable, name)))
                 .collect()
         };
-        let live = places
-            .iter()
-            .zip(live)
-            .map(|(&(place, _), (sums, listed))| {
-                let largest = named(listed);
-                (place, LiveVariables { largest, ..sums })
-            });
-        let live: Vec<LiveAt> = live.collect();
+        let live = places.iter().zip(live);
+        let live: Vec<PeakVariables> = live
+            .map(|(&(place, _), (sums, listed))| peak_variables(place, &sums, named(listed)))
+            .collect();
         let stashed = stashed.into_iter().map(named).collect();
         let live_steps =
             at_steps.map(|(chosen, whole)| whole.live_steps(lookup, &chosen, &mut names));
@@ -207,83 +200,63 @@ impl Inputs<'_> {
     }
 
     /// Adds the variables that are live at the places of [`places`](Self::places), in that order.
-    fn with_live(&self, named: NamedVariables, live: Vec<LiveAt>) -> NamedVariables {
+    fn with_live(&self, named: NamedVariables, live: Vec<PeakVariables>) -> NamedVariables {
         let mut live = live.into_iter();
-        let advice = self.advice_for();
-        let lacking = advice.and_then(|_| live.next());
-        let of_whole = self.peaks.place_of_whole().and_then(|_| live.next());
+        let lacking = self.advice_for().and_then(|_| live.next());
+        let lacking = lacking.into_iter().flat_map(|live| live.largest);
+        let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
         let of_stages = live.zip(self.stages_with_steps());
         let of_stages = of_stages.map(|(live, (_, stage))| stage.peak_step().map(|_| live));
         NamedVariables {
-            live_in_stages: of_stages.collect(),
-            live: of_whole.or(named.live),
-            lacking,
+            lacking: lacking.take(MAX_LACKING).collect(),
+            at_peaks_of_stages: of_stages.collect(),
+            at_peak: at_peak.or(named.at_peak),
             ..named
         }
     }
 
-    fn stashed(&self, variable: &NamedVariable) -> StashedVariable {
-        StashedVariable {
-            name: variable.name.to_string(),
-            bytes: u64::from(variable.bytes),
-            layers: self.layers_of(variable.set),
-        }
-    }
-
-    /// Returns the layers that use the variables of a use set.
-    fn layers_of(&self, set: u32) -> LayerNames {
-        let layers = self.memory.layers_of(set).iter();
-        self.names(layers.map(|&layer| layer as usize))
-    }
-
-    fn peak_variables(&self, (place, live): &LiveAt) -> PeakVariables {
-        let categories = live.categories.iter().map(|(name, bytes)| CategorySum {
-            name: name.to_string(),
-            bytes: *bytes,
-        });
-        let largest = live.largest.iter().map(|variable| LiveVariable {
+    fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {
+        let layers = self.memory.layers_of(variable.set).iter();
+        LiveVariable {
             name: variable.name.to_string(),
             category: variable.category.to_string(),
             bytes: u64::from(variable.bytes),
-            layers: self.layers_of(variable.set),
-        });
+            layers: self.names(layers.map(|&layer| layer as usize)),
+        }
+    }
+
+    /// Returns the variables at the peak that a saved model contains.
+    fn at_memory_peak(&self, found: &MemoryPeak) -> PeakVariables {
+        let largest = found.variables.iter().take(MAX_VARIABLES);
         PeakVariables {
-            tile: place.tile,
-            step: place.step,
-            count: live.count,
-            bytes: live.bytes,
-            categories: categories.collect(),
-            largest: largest.collect(),
+            tile: found.tile,
+            step: found.step,
+            count: found.variables.len() as u64,
+            bytes: found.bytes,
+            categories: Vec::new(),
+            largest: largest
+                .map(|variable| self.live_variable(variable))
+                .collect(),
         }
     }
 }
 
-impl NamedVariables {
-    /// Returns the variables that are live at the peak of the whole model.
-    pub(super) fn at_peak(&self, inputs: &Inputs<'_>) -> Option<PeakVariables> {
-        Some(inputs.peak_variables(self.live.as_ref()?))
-    }
-
-    /// Returns the variables that are live at the peak of a stage.
-    pub(super) fn at_peak_of(&self, stage: usize, inputs: &Inputs<'_>) -> Option<PeakVariables> {
-        Some(inputs.peak_variables(self.live_in_stages.get(stage)?.as_ref()?))
-    }
-
-    /// Returns the largest variables that a stage stashes.
-    pub(super) fn stashed_in(&self, stage: usize, inputs: &Inputs<'_>) -> Vec<StashedVariable> {
-        let stashed = self.stashed.get(stage).into_iter().flatten();
-        stashed.map(|variable| inputs.stashed(variable)).collect()
-    }
-
-    /// If nothing fits, returns the largest variables where the most memory is lacking.
-    pub(in crate::report) fn lacking(&self, inputs: &Inputs<'_>) -> Vec<LiveVariable> {
-        let found = self
-            .lacking
-            .as_ref()
-            .map(|live| inputs.peak_variables(live).largest);
-        let mut largest = found.unwrap_or_default();
-        largest.truncate(MAX_LACKING);
-        largest
+fn peak_variables(
+    place: LivePlace,
+    live: &LiveVariables,
+    largest: Vec<LiveVariable>,
+) -> PeakVariables {
+    let categories = live.categories.iter().map(|(name, bytes)| CategorySum {
+        name: name.to_string(),
+        bytes: *bytes,
+    });
+    PeakVariables {
+        tile: place.tile,
+        step: place.step,
+        count: live.count,
+        bytes: live.bytes,
+        categories: categories.collect(),
+        largest,
     }
 }
 
@@ -293,20 +266,4 @@ fn place_of_peak(stage: &StageMemory) -> LivePlace {
         tile: stage.max_tile() as u32,
         step: stage.peak_step().unwrap_or(0),
     }
-}
-
-/// Returns the variables at the peak that a saved model contains.
-fn at_memory_peak(found: &MemoryPeak) -> LiveAt {
-    let largest = found.variables.iter().take(MAX_VARIABLES);
-    let live = LiveVariables {
-        count: found.variables.len() as u64,
-        bytes: found.bytes,
-        categories: Vec::new(),
-        largest: largest.cloned().collect(),
-    };
-    let place = LivePlace {
-        tile: found.tile,
-        step: found.step,
-    };
-    (place, live)
 }

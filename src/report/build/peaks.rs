@@ -90,7 +90,7 @@ impl Peaks {
             fullest_tile: *tile,
             fullest_tile_curve: Curve::new(&curves.on_tile, MAX_POINTS),
             bands: inputs.bands(),
-            peak_variables: named.at_peak(inputs),
+            peak_variables: named.at_peak.clone(),
         })
     }
 

@@ -72,10 +72,10 @@ impl Inputs<'_> {
             all_tiles_curve,
             fullest_tile_curve,
             pipeline: pipeline.map(|pipeline| StagePipeline {
-                stashed: named.stashed_in(number, self),
+                stashed: named.stashed.get(number).cloned().unwrap_or_default(),
                 ..pipeline
             }),
-            peak_variables: named.at_peak_of(number, self),
+            peak_variables: named.at_peaks_of_stages.get(number).cloned().flatten(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Layers as a number for each IPU, as `layers_per_ipu` has them. Blocks are counted, such as the
 //! blocks of a transformer; the model's code places operations before and after them.
-//! `--layers-per-ipu` reads the same numbers.
+//! `--layers-per-ipu` reads the same numbers. The forms `examples` and `optimum` are made of them.
 
-use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
+use super::lines::{COUNTS, FREE, LAST_STAGE, Lines, NUMBERS, STAGE, STAGES};
 use super::pipeline::Pipeline;
 use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
@@ -182,6 +182,117 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
         None => short(first),
     };
     firsts.iter().map(unique).collect()
+}
+
+/// Writes the configurations of Graphcore's examples for PopTorch. BERT and ViT read them as YAML,
+/// GPT-2 as options of its command.
+pub(super) fn examples(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    let items = items(pipeline, "1", notes);
+    notes.listed(&items, |notes| {
+        notes.add(format!(
+            "BERT and ViT take these keys in a configuration, GPT-2 as options, such as \
+             --layers-per-ipu {NUMBERS}. ViT calls replicated_tensor_sharding enable_rts."
+        ));
+    });
+    if pipeline.report.pseudo_layers == PseudoLayers::InAndOut {
+        notes.add(
+            "BERT and GPT-2 run Out on IPU 0: compute that with --out-on first. ViT runs it on IPU \
+             3.",
+        );
+    }
+    limits(pipeline, notes, "ipu_options.py");
+    text.listed(&items, |text| {
+        text.add(format!("layers_per_ipu: [{COUNTS}]"))
+    });
+    text.add(format!("ipus_per_replica: {STAGES}"));
+    if pipeline.is_inference() {
+        text.by_stages(|stages| {
+            let stages = pipeline.forward_stages(stages);
+            Some(format!("device_iterations: {stages}  # or more"))
+        });
+    }
+    let is_vit = |module: &str| module.split(['.', '/']).any(|part| part == "vit");
+    let mut modules = pipeline.split.modules.iter();
+    let is_vit = modules.any(|calls| calls.begin.as_deref().is_some_and(is_vit));
+    let keys = [
+        "gradient_accumulation",
+        "replication_factor",
+        "recompute_checkpoint_every_layer",
+        "optimizer_state_offchip",
+        if is_vit {
+            "enable_rts"
+        } else {
+            "replicated_tensor_sharding"
+        },
+    ];
+    write_settings(pipeline, keys, text, |key, value| format!("{key}: {value}"));
+}
+
+/// The keys of the training settings in Optimum.
+const OPTIMUM: Keys = [
+    "gradient_accumulation_steps",
+    "replication_factor",
+    "recompute_checkpoint_every_layer",
+    "optimizer_state_offchip",
+    "replicated_tensor_sharding",
+];
+
+/// Writes `ipu_config.json` of Optimum for IPUs. `--ipu_config_overrides` sets the same keys.
+pub(super) fn optimum(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
+    let items = items(pipeline, "1", notes);
+    limits(pipeline, notes, "IPUConfig.to_options");
+    generation(pipeline, notes);
+    if pipeline.is_inference() {
+        notes.add("Optimum runs inference stage by stage, not as a pipeline.");
+    }
+    notes.add("Save the lines as ipu_config.json, or change the configuration of a model with");
+    notes.listed(&items, |notes| {
+        notes.by_stages(|stages| {
+            // Lists have spaces, since commas separate keys.
+            let settings = settings(pipeline, OPTIMUM, stages).into_iter();
+            let settings = settings.map(|(key, value)| format!("{key}={value},"));
+            Some(format!(
+                "--ipu_config_overrides \"ipus_per_replica={STAGES},{}layers_per_ipu=[{NUMBERS}]\"",
+                settings.collect::<String>()
+            ))
+        });
+    });
+    text.add("{");
+    text.add(format!("  \"ipus_per_replica\": {STAGES},"));
+    let line = |key: &str, value: &str| format!("  \"{key}\": {value},");
+    write_settings(pipeline, OPTIMUM, text, line);
+    text.listed(&items, |text| {
+        text.add(format!("  \"layers_per_ipu\": [{COUNTS}]"))
+    });
+    text.add("}");
+}
+
+/// Notes the constraint of generation, which compiles the encoder and the decoder separately.
+fn generation(pipeline: Pipeline<'_>, notes: &mut Lines<'_>) {
+    let is_of = |part: &str, name: &str| name.split(['.', '/']).any(|one| one == part);
+    let layers: Vec<(u32, &str)> = pipeline.layers().collect();
+    let encoder = layers.iter().rfind(|(_, name)| is_of("encoder", name));
+    let decoder = layers.iter().find(|(_, name)| is_of("decoder", name));
+    let (Some(&(last, name)), Some(&(first, _))) = (encoder, decoder) else {
+        return;
+    };
+    if first < last {
+        return;
+    }
+    notes.at(
+        last,
+        &format!(
+            "Generation needs the encoder on 1, 2, 4, 8, ... IPUs without layers of the decoder; its last \
+             layer is on IPU {STAGE}."
+        ),
+    );
+    notes.begin(
+        (first, false),
+        &format!(
+            "WARNING: generation needs a stage that ends with the encoder. Give --cut-after {}.",
+            printable(name)
+        ),
+    );
 }
 
 #[cfg(test)]

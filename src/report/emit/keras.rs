@@ -4,8 +4,7 @@
 
 use super::lines::{Lines, STAGE};
 use super::module::ModuleName;
-use super::notes as comments;
-use super::pipeline::Pipeline;
+use super::pipeline::{self as comments, Pipeline};
 use crate::escape::{printable, quoted};
 use crate::memory::{Recompute, Schedule};
 use crate::model::{Framework, PseudoLayers};

@@ -4,8 +4,8 @@
 use super::pipeline::Pipeline;
 use crate::escape::printable;
 use crate::report::sentences;
-use crate::report::text::grouped;
 use crate::report::{Split, Units};
+use crate::wording::grouped;
 use schemars::JsonSchema;
 use serde::Serialize;
 

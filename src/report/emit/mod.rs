@@ -12,12 +12,9 @@
 //! not written: the result is only notes.
 
 mod counts;
-mod examples;
 mod keras;
 mod lines;
 mod module;
-mod notes;
-mod optimum;
 mod pipeline;
 mod pipeline_splits;
 mod popart;
@@ -143,12 +140,12 @@ fn written(form: Form, pipeline: Pipeline<'_>) -> Result<Vec<Line>, EmitError> {
     let has_comments = !matches!(form, Form::Optimum | Form::TfStages);
     let mut notes = Lines::new(pipeline, Some(if has_comments { "# " } else { "" }));
     let mut text = Lines::new(pipeline, None);
-    notes::begin(pipeline, &mut notes);
+    pipeline::begin(pipeline, &mut notes);
     if pipeline.split.unplaced.is_empty() {
         let (notes, text) = (&mut notes, &mut text);
         match form {
-            Form::Examples => examples::write(pipeline, notes, text),
-            Form::Optimum => optimum::write(pipeline, notes, text),
+            Form::Examples => counts::examples(pipeline, notes, text),
+            Form::Optimum => counts::optimum(pipeline, notes, text),
             Form::Poptorch => poptorch::write(pipeline, notes, text)?,
             Form::Popart => popart::write(pipeline, notes, text),
             Form::Keras => keras::write(pipeline, notes, text),

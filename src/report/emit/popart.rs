@@ -4,8 +4,7 @@
 
 use super::lines::{LAST_STAGE, Lines, STAGE};
 use super::module::ModuleName;
-use super::notes as comments;
-use super::pipeline::{Checkpoints, Pipeline};
+use super::pipeline::{self as comments, Checkpoints, Pipeline};
 use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;

@@ -3,8 +3,7 @@
 
 use super::lines::{Lines, STAGE};
 use super::module::{self, EmitError, ModuleName};
-use super::notes as comments;
-use super::pipeline::{Checkpoints, Pipeline};
+use super::pipeline::{self as comments, Checkpoints, Pipeline};
 use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls};

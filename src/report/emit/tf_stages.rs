@@ -3,8 +3,7 @@
 
 use super::counts;
 use super::lines::{LISTS, Lines};
-use super::notes as comments;
-use super::pipeline::Pipeline;
+use super::pipeline::{self as comments, Pipeline};
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 

@@ -1,6 +1,6 @@
 //! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
-use super::facts::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst, TileParts};
+use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst, TileParts};
 use crate::report::{Report, Split, Stage};
 use crate::search::free_bytes;
 use thiserror::Error;

@@ -1,6 +1,6 @@
 //! Builds the facts about whether a recorded compilation fits.
 
-use super::facts::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
+use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;

@@ -1,11 +1,11 @@
 //! Sentences about a compilation, and about the prediction for it.
 
-use super::facts::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
+use super::{Against, CutElsewhere, Fit, IpuFit, MatchedBy, StageAgainst};
 use crate::report::sentences::{
     Amount, Bytes, Count, Phrase, Sentence, code, fill, say, stages, text,
 };
-use crate::report::text::{counted, signed_share};
 use crate::wording::listed;
+use crate::wording::{counted, signed_share};
 
 /// Returns the heading of a report on a compilation.
 pub(in crate::report) fn verdict(fit: &Fit) -> String {

@@ -1,12 +1,12 @@
 //! Tables of a compilation, and of the prediction for it.
 
-use super::facts::{IpuFit, StageAgainst, TileParts};
+use super::{IpuFit, StageAgainst, TileParts};
 use crate::report::Report;
 use crate::report::cell::Cell;
 use crate::report::fields::{Field, fields, items, placed, table};
 use crate::report::table::Table;
-use crate::report::text::signed_share;
 use crate::search::free_bytes;
+use crate::wording::signed_share;
 
 const IPUS: [Field<IpuFit>; 33] = fields![IpuFit;
     Always "IPU" Count (.ipu),

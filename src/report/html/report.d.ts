@@ -80,9 +80,8 @@ declare namespace Json {
   type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
   type StageAgainst = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
   type StageCycles = { cycles: number; exchange: number; micro_batch_cycles?: number | null; micro_batch_milliseconds?: number | null; passes?: PassCycles | null; stage: number; };
-  type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed?: StashedVariable[]; update?: StageUpdate | null; };
+  type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed?: LiveVariable[]; update?: StageUpdate | null; };
   type StageUpdate = { at_least: number; bytes: number; decides: boolean; in_passes: number; taken: number; tile: number; weights: string[]; };
-  type StashedVariable = { bytes: number; layers: (string | null)[]; name: string; };
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
   type StepFacts = { at_least_cycles?: number | null; copy_cycles?: number | null; cycles: number; efficiency: number; is_within: boolean; max_milliseconds?: number | null; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
   type StepNumbers = { backward: number[]; cut_bytes: ([number, number])[]; link_bandwidth: number; micro_batches: number[]; update: number[]; updates_side_by_side: boolean; };

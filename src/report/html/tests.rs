@@ -184,7 +184,7 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     assert_eq!(data(&page), json(&report));
     // With less room, the data for drawings shrinks and the rest of the report stays.
     for most in [250_000, 100_000, 0] {
-        let page = super::data::within(&report, most);
+        let page = super::within(&report, most);
         assert!(page.len() <= most.max(100_000), "{most}: {}", page.len());
         let found = data(&page);
         assert_eq!(found["split"], json(&report)["split"]);

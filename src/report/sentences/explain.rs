@@ -7,10 +7,10 @@ use super::{
 };
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
-use crate::report::text::displayed;
 use crate::report::{
     Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, TiedWeightFacts,
 };
+use crate::wording::displayed;
 use crate::wording::{counted, listed};
 
 /// Upper bound on variables named at a peak.

@@ -5,11 +5,11 @@ use super::{
     text,
 };
 use crate::report::step::three_digits;
-use crate::report::text::{counted, displayed};
 use crate::report::{
     Advice, AdviceFacts, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report,
 };
 use crate::solve::Cause;
+use crate::wording::{counted, displayed};
 
 /// The reasons why there is no split.
 pub(in crate::report) struct Obstacles {

@@ -1,10 +1,10 @@
 //! Tables for people: aligned columns, with a bar beside each row if there is room.
 
-use super::text_style::{Severity, TextStyle};
+use super::{Severity, TextStyle};
 use crate::report::cell::Cell;
 use crate::report::table::{Form, Kind, RowBar, Table as Rows};
-use crate::report::text::{Units, displayed};
 use crate::wording::listed;
+use crate::wording::{Units, displayed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 

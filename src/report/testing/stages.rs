@@ -64,8 +64,9 @@ pub(super) fn stage(
             depth: 1 - stage,
             copies: u64::from(3 * (1 - stage)),
             late_restores: Some(bytes).filter(|_| stage == 0),
-            stashed: vec![StashedVariable {
+            stashed: vec![LiveVariable {
                 name: "activation#0".into(),
+                category: "variable".into(),
                 bytes: 100,
                 layers: vec![Some("0".into()), Some("1".into())],
             }],

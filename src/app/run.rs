@@ -1,0 +1,91 @@
+//! A run of the command, and its exit codes.
+
+use super::messages::Messages;
+use super::options::Options;
+use crate::analysis::{Request, displayed};
+use crate::message::UsageError;
+use crate::report::Report;
+use crate::search::SearchError;
+use crate::witnesses::judge;
+use anyhow::{Context, Result};
+use std::process::ExitCode;
+
+/// The exit codes of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done; with `--solve`, the model fits.
+    Done = 0,
+    /// The model does not fit.
+    DoesNotFit = 1,
+    /// The command line requests something impossible.
+    Usage = 2,
+    /// A file could not be read or understood.
+    Unreadable = 3,
+    /// An error in this program: two computations of the same number disagree.
+    Internal = 4,
+}
+
+impl Exit {
+    /// Returns the exit code for an error. The types of errors distinguish wrong usage and errors
+    /// in this program from unreadable files.
+    pub(super) fn of(error: &anyhow::Error) -> Self {
+        let of_search = error.downcast_ref::<SearchError>();
+        if error.is::<UsageError>() {
+            Exit::Usage
+        } else if of_search.is_some_and(SearchError::is_internal) {
+            Exit::Internal
+        } else {
+            Exit::Unreadable
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// A run of the command.
+pub(super) struct Run {
+    /// The options, with the path of the file to read.
+    pub(super) options: Options,
+    /// The layers, split and pipeline that the options ask for.
+    pub(super) request: Request,
+    /// Writes messages.
+    pub(super) messages: Messages,
+}
+
+impl Run {
+    /// Refuses a verdict that missing or contradictory data could change, unless that is allowed.
+    pub(super) fn check_verdict(&self, report: &Report) -> Result<()> {
+        let is_allowed = self.options.results.allow_incomplete;
+        let judged = judge(&report.contradictions, is_allowed);
+        judged.with_context(|| displayed(&self.options.input.profile))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::usage;
+    use crate::solve::SolveError;
+
+    #[test]
+    fn each_kind_of_error_has_its_exit_code() {
+        let code = |error: anyhow::Error| Exit::of(&error.context("some.profile.pop"));
+        let of_solver = |error: SolveError| code(SearchError::from(error).into());
+        assert_eq!(code(usage("--reserve")), Exit::Usage);
+        assert_eq!(
+            code(std::io::Error::other("no disk").into()),
+            Exit::Unreadable
+        );
+        let internal = SolveError::Internal(String::new());
+        assert_eq!(of_solver(internal), Exit::Internal);
+        let too_large = SolveError::TooLarge(0..2, u64::MAX);
+        assert_eq!(of_solver(too_large), Exit::Unreadable);
+        assert_eq!(Exit::Internal as u8, 4);
+    }
+}
