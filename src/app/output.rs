@@ -58,10 +58,10 @@ fn exit_of(fits: bool) -> Exit {
 /// Returns the names that the options give to modules in the model's code.
 fn modules(options: &Options) -> Modules<'_> {
     Modules {
-        root: options.modules.module_root.as_ref(),
+        root: options.modules.module_root.as_deref(),
         layer: options.modules.module.as_ref(),
-        before: options.modules.module_in.as_ref(),
-        after: options.modules.module_out.as_ref(),
+        before: options.modules.module_in.as_deref(),
+        after: options.modules.module_out.as_deref(),
     }
 }
 

@@ -95,8 +95,9 @@ pub struct LiveVariable {
     pub category: String,
     /// The variable's size.
     pub bytes: u64,
-    /// The layers that the variable is assigned to, in order; empty if no layer uses it.
-    pub layers: Vec<Option<String>>,
+    /// The layers that the variable is assigned to, in order; empty if no layer uses it, and it counts
+    /// in every stage.
+    pub layers: LayerNames,
 }
 
 /// The bytes of one category of lowered variables.
@@ -174,17 +175,12 @@ pub struct LayerAtSteps {
     pub bytes: Vec<u64>,
 }
 
-/// One lowered variable.
+/// A lowered variable, and the chosen steps at which it is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableAtSteps {
-    /// The variable's name, such as `weights#0`.
-    pub name: String,
-    /// The name of the variable's category.
-    pub category: String,
-    /// The variable's size.
-    pub bytes: u64,
-    /// The layers that the variable is assigned to, in order; empty if it counts in every stage.
-    pub layers: LayerNames,
+    /// The variable.
+    #[serde(flatten)]
+    pub variable: LiveVariable,
     /// Is it live on every step of the program?
     pub is_always_live: bool,
     /// Ranges of chosen steps at which it is live, both ends inclusive, ascending. Between chosen

@@ -2,9 +2,7 @@
 
 use super::build::Inputs;
 use super::{BestSplit, LiveVariable};
-use crate::memory::{
-    Accumulator, Pipeline, PlacedStage, Recompute, Schedule, StageMemory, StatePlace,
-};
+use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Framework, Rules};
 use crate::search::{Candidate, SearchResult, Solver};
 use schemars::JsonSchema;
@@ -13,19 +11,9 @@ use serde::{Deserialize, Serialize};
 /// The pipeline, why it was chosen, and the splits that other pipelines would need.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineFacts {
-    /// The order in which stages work on micro-batches. With `none`, stages are parts of the
-    /// one-IPU compilation.
-    pub schedule: Schedule,
-    /// The activations that are recomputed in the backward pass.
-    pub recompute: Recompute,
-    /// The type of the elements of accumulators.
-    pub accumulator: Accumulator,
-    /// The place of optimizer state between two updates.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub state: StatePlace,
-    /// Number of replicas if the state is not on the chip; otherwise absent.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub replicas: u64,
+    /// The pipeline. With the schedule `none`, stages are parts of the one-IPU compilation.
+    #[serde(flatten)]
+    pub pipeline: Pipeline,
     /// Is the place of the state the first one in which the model fits?
     #[serde(default, skip_serializing_if = "is_default")]
     pub state_is_first_fit: bool,
@@ -65,10 +53,15 @@ pub struct PipelineFacts {
 impl PipelineFacts {
     /// Returns the options that request the schedule and the recomputation, if the tool chose them.
     pub fn chosen_options(&self) -> Vec<String> {
-        let schedule = self.schedule_by_default && self.schedule != Schedule::None;
-        let recompute = self.recompute_by_default && self.schedule != Schedule::None;
-        let schedule = schedule.then(|| format!("--schedule={}", self.schedule));
-        let recompute = recompute.then(|| format!("--recompute={}", self.recompute));
+        let Pipeline {
+            schedule,
+            recompute,
+            ..
+        } = self.pipeline;
+        let chosen = |by_default: bool| by_default && self.pipeline.is_on();
+        let schedule = chosen(self.schedule_by_default).then(|| format!("--schedule={schedule}"));
+        let recompute =
+            chosen(self.recompute_by_default).then(|| format!("--recompute={recompute}"));
         schedule.into_iter().chain(recompute).collect()
     }
 }
@@ -79,20 +72,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl PipelineFacts {
-    /// Returns the pipeline itself.
-    pub(super) fn pipeline(&self) -> Pipeline {
-        Pipeline {
-            schedule: self.schedule,
-            recompute: self.recompute,
-            accumulator: self.accumulator,
-            state: self.state,
-            replicas: self.replicas,
-        }
-    }
-
     /// Does the pipeline train the model?
     pub(super) fn trains(&self) -> bool {
-        self.is_training && self.pipeline().is_on()
+        self.is_training && self.pipeline.is_on()
     }
 }
 
@@ -157,11 +139,7 @@ impl Inputs<'_> {
         };
         let alternatives = found.alternatives.iter();
         knows_pipelines.then(|| PipelineFacts {
-            schedule: pipeline.schedule,
-            recompute: pipeline.recompute,
-            accumulator: pipeline.accumulator,
-            state: pipeline.state,
-            replicas: pipeline.replicas,
+            pipeline,
             state_is_first_fit: request.pipeline.tries_states && found.shown.fits,
             state_bytes: self.state_bytes(),
             recorded_state_off_chip: recording.loads_state,

@@ -19,9 +19,8 @@ pub fn sections<'a>(
     look: &'a TextStyle,
     is_wanted: impl Fn(&Section) -> bool,
 ) -> Vec<(&'static Section, String)> {
-    let words = Words::new(report, look);
     let blocks = blocks(report, Form::Terminal, is_wanted);
-    let lines = blocks.filter_map(|(section, block)| Some((section, words.block(block)?)));
+    let lines = blocks.filter_map(|(section, own)| Some((section, block(report, look, own)?)));
     lines.collect()
 }
 
@@ -32,57 +31,33 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[Part]) -> String {
     lines.join("\n")
 }
 
-/// Writes amounts and layers: all amounts have the unit of the limit.
-struct Words<'a> {
-    report: &'a Report,
-    look: &'a TextStyle,
-    units: Units,
+/// Writes a block as one or more lines; `None` for a block that only documents show. All amounts have
+/// the unit of the limit.
+fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
+    let limit = report.memory.limit;
+    let units = look.units.for_bytes(limit);
+    let part = |sentence: Sentence| sentence.plain(units, report.pseudo_layers);
+    match block {
+        Block::Verdict(fits, sentence) => Some(verdict(look, fits, sentence.map(part))),
+        Block::Line(sentence) | Block::Paragraph(sentence) => Some(part(sentence.capital())),
+        Block::Under(sentence) => Some(format!("  {}", part(sentence.capital()))),
+        Block::Table(table) => Some(with_bars(&table, look, limit)),
+        Block::Label(_) => None,
+    }
 }
 
-impl<'a> Words<'a> {
-    fn new(report: &'a Report, look: &'a TextStyle) -> Self {
-        let units = look.units.for_bytes(report.memory.limit);
-        Self {
-            report,
-            look,
-            units,
-        }
-    }
-
-    /// Writes a sentence as a line of its own.
-    fn say(&self, sentence: Sentence) -> String {
-        self.part(&sentence.capital())
-    }
-
-    /// Writes a sentence that continues another.
-    fn part(&self, sentence: &Sentence) -> String {
-        sentence.plain(self.units, self.report.pseudo_layers)
-    }
-
-    /// Writes a block as one or more lines; `None` for a block that only documents show.
-    fn block(&self, block: Block) -> Option<String> {
-        match block {
-            Block::Verdict(fits, sentence) => Some(self.verdict(fits, sentence)),
-            Block::Line(sentence) | Block::Paragraph(sentence) => Some(self.say(sentence)),
-            Block::Under(sentence) => Some(format!("  {}", self.say(sentence))),
-            Block::Table(table) => Some(with_bars(&table, self.look, self.report.memory.limit)),
-            Block::Label(_) => None,
-        }
-    }
-
-    /// Writes `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason.
-    fn verdict(&self, fits: Option<bool>, sentence: Option<Sentence>) -> String {
-        let (tone, word) = match fits {
-            Some(true) => (Severity::Good, "SUCCESS:"),
-            Some(false) => (Severity::Bad, "FAILURE:"),
-            None => (Severity::Bad, NO_VERDICT),
-        };
-        let word = self.look.toned(tone, word);
-        let colon = if fits.is_none() { ":" } else { "" };
-        match sentence {
-            Some(sentence) => format!("{word}{colon} {}", self.part(&sentence)),
-            None => word,
-        }
+/// Writes `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason.
+fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> String {
+    let (tone, word) = match fits {
+        Some(true) => (Severity::Good, "SUCCESS:"),
+        Some(false) => (Severity::Bad, "FAILURE:"),
+        None => (Severity::Bad, NO_VERDICT),
+    };
+    let word = look.toned(tone, word);
+    let colon = if fits.is_none() { ":" } else { "" };
+    match sentence {
+        Some(sentence) => format!("{word}{colon} {sentence}"),
+        None => word,
     }
 }
 

@@ -5,7 +5,7 @@ use super::help::ShortHelp;
 use super::values::{List, tiles};
 use crate::analysis::JudgedSplit;
 use crate::report::Format;
-use crate::report::emit::{Form, ModuleName, ModuleTemplate};
+use crate::report::emit::{Form, ModuleTemplate, module_name};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -107,8 +107,8 @@ impl Results {
 pub struct Modules {
     /// Name of the model in your code, which the names of modules in the profile are below (model
     /// by default)
-    #[arg(long, value_name = "NAME", group = ON_EMIT)]
-    pub module_root: Option<ModuleName>,
+    #[arg(long, value_name = "NAME", value_parser = module_name, group = ON_EMIT)]
+    pub module_root: Option<String>,
 
     /// Name in your code of the module of a layer, with {} in place of the layer, such as
     /// 'model.bert.encoder.layer[{}]'. You need it if the profile names no modules, or names them
@@ -118,13 +118,13 @@ pub struct Modules {
 
     /// Name in your code of the first module that runs before the layers, such as
     /// model.bert.embeddings: if a stage begins with In, --emit begins a block there
-    #[arg(long, value_name = "NAME", group = ON_EMIT)]
-    pub module_in: Option<ModuleName>,
+    #[arg(long, value_name = "NAME", value_parser = module_name, group = ON_EMIT)]
+    pub module_in: Option<String>,
 
     /// Name in your code of the first module that runs after the layers, such as model.cls: if a
     /// stage begins with Out, or Out runs on the first IPU, --emit begins a block there
-    #[arg(long, value_name = "NAME", group = ON_EMIT)]
-    pub module_out: Option<ModuleName>,
+    #[arg(long, value_name = "NAME", value_parser = module_name, group = ON_EMIT)]
+    pub module_out: Option<String>,
 }
 
 /// Files to write, and an earlier one to compare with.

@@ -71,10 +71,7 @@ impl Inputs<'_> {
     fn find_variables(&self, lookup: &ProfileLookup) -> Result<NamedVariables, ProfileError> {
         let places = self.places();
         let is_page = self.detail >= Detail::Page;
-        let whole = self
-            .peaks
-            .whole(self.model, self.memory, &self.placement.positions);
-        let whole = whole.filter(|_| is_page);
+        let whole = self.peaks.whole(self).filter(|_| is_page);
         let tiles = is_page.then(|| TileVariables::tiles(self.model));
         let tiles = tiles.unwrap_or_default();
         let stages = self.peaks.tiles_of_stages();
@@ -215,7 +212,7 @@ impl Inputs<'_> {
         }
     }
 
-    fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {
+    pub(super) fn live_variable(&self, variable: &NamedVariable) -> LiveVariable {
         let layers = self.memory.layers_of(variable.set).iter();
         LiveVariable {
             name: variable.name.to_string(),

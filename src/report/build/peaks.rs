@@ -4,7 +4,7 @@ use super::live_steps::FullestTileOfModel;
 use super::named::NamedVariables;
 use super::{Detail, Inputs};
 use crate::memory::{self, LiveCurves, MemoryModel};
-use crate::model::{LivePlace, Model, Positions};
+use crate::model::{LivePlace, Model};
 use crate::report::liveness::thin;
 use crate::report::recorded::first_highest;
 use crate::report::{Curve, Liveness, Peak};
@@ -63,17 +63,10 @@ impl Peaks {
     }
 
     /// Returns the whole model on its fullest tile; `None` without steps.
-    pub(super) fn whole<'a>(
-        &'a self,
-        model: &'a Model,
-        memory: &'a MemoryModel<'a>,
-        positions: &'a Positions,
-    ) -> Option<FullestTileOfModel<'a>> {
+    pub(super) fn whole<'a>(&'a self, inputs: &'a Inputs<'a>) -> Option<FullestTileOfModel<'a>> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(FullestTileOfModel {
-            model,
-            memory,
-            positions,
+            inputs,
             tile: *tile,
             curves,
             stages: &self.stages,

@@ -3,7 +3,6 @@
 //! lists its calls in the order in which they run.
 
 use super::lines::{Lines, STAGE};
-use super::module::ModuleName;
 use super::pipeline::{self as comments, Pipeline};
 use crate::escape::{printable, quoted};
 use crate::memory::{Recompute, Schedule};
@@ -95,14 +94,13 @@ fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: 
             &[]
         }
     };
-    let given = |name: Option<&ModuleName>| name.map(|name| name.text().to_string());
     let entry = |name: &str, stage: &str| format!("    {}: {stage},", quoted(name));
     let unknown = |place: &str, option: &str| {
         format!(
             "WARNING: the Keras layers of {place} are unknown. Name the first one with {option}."
         )
     };
-    let before = names(known(0), given(modules.before), None);
+    let before = names(known(0), modules.before.map(str::to_string), None);
     if let (Some((first, _)), []) = (pipeline.layers().next(), before.as_slice()) {
         notes.begin((first, true), &unknown("In", "--module-in"));
     }
@@ -112,7 +110,7 @@ fn stages(pipeline: Pipeline<'_>, has_names: bool, notes: &mut Lines<'_>, text: 
         places.push((position, names(known(position), given, Some(layer))));
     }
     let place_of_out = pipeline.place_of_out();
-    let after = names(known(place_of_out), given(modules.after), None);
+    let after = names(known(place_of_out), modules.after.map(str::to_string), None);
     match (pipeline.out(), after.is_empty()) {
         (Some(out), true) => notes.begin((out, true), &unknown("Out", "--module-out")),
         (Some(out), false) => places.push((out, after.clone())),

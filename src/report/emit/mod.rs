@@ -25,7 +25,7 @@ mod tf_stages;
 
 pub(crate) use counts::blocks;
 pub use lines::Line;
-pub use module::{EmitError, ModuleName, ModuleTemplate, Modules};
+pub use module::{EmitError, ModuleTemplate, Modules, module_name};
 
 use super::Report;
 use crate::model::{Framework, PseudoLayers};

@@ -88,7 +88,7 @@ impl<'a> Pipeline<'a> {
         let facts = self.report.pipeline.as_ref();
         facts
             .filter(|facts| facts.trains())
-            .map(|facts| facts.pipeline())
+            .map(|facts| facts.pipeline)
     }
 
     /// Returns the number of micro-batches over which a training pipeline of this many stages
@@ -98,7 +98,7 @@ impl<'a> Pipeline<'a> {
     pub(super) fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
-        let schedule = match facts.schedule {
+        let schedule = match facts.pipeline.schedule {
             Schedule::None => Schedule::Popart,
             schedule => schedule,
         };

@@ -35,7 +35,7 @@ pub(super) fn write(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Li
         text.begin((position, true), &entry(module, layer));
     }
     if let Some(out) = pipeline.out() {
-        let given = pipeline.modules.after.map(|name| name.text().to_string());
+        let given = pipeline.modules.after.map(str::to_string);
         let module = given.or_else(|| module(pipeline, out));
         text.begin((out, true), &entry(module, "Out"));
     }

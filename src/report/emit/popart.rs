@@ -3,7 +3,6 @@
 //! hand. Pipelining on one IPU is an error there.
 
 use super::lines::{LAST_STAGE, Lines, STAGE};
-use super::module::ModuleName;
 use super::pipeline::{self as comments, Checkpoints, Pipeline};
 use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
@@ -97,9 +96,9 @@ fn training(pipeline: Pipeline<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>)
 }
 
 /// Describes the part to build, with the name of its first module.
-fn named(what: &str, module: Option<&ModuleName>) -> String {
+fn named(what: &str, module: Option<&str>) -> String {
     match module {
-        Some(module) => format!("{what}, starting with {}", module.text()),
+        Some(module) => format!("{what}, starting with {module}"),
         None => what.to_string(),
     }
 }

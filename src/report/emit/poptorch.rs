@@ -2,7 +2,7 @@
 //! one begins. Operations before the first block are on IPU 0. A module can begin only one block.
 
 use super::lines::{Lines, STAGE};
-use super::module::{self, EmitError, ModuleName};
+use super::module::{self, EmitError};
 use super::pipeline::{self as comments, Checkpoints, Pipeline};
 use crate::escape::printable;
 use crate::memory::{Recompute, Schedule};
@@ -47,7 +47,7 @@ pub(super) fn write(
 impl<'a> Pipeline<'a> {
     /// Returns the name of the model in the user's code.
     fn root(self) -> &'a str {
-        self.modules.root.map_or("model", |root| root.text())
+        self.modules.root.unwrap_or("model")
     }
 
     fn expression(self, path: &str) -> String {
@@ -77,7 +77,6 @@ fn blocks(
     text: &mut Lines<'_>,
 ) -> Result<(), EmitError> {
     let modules = pipeline.modules;
-    let given = |name: Option<&ModuleName>| name.map(|name| name.text().to_string());
     let known = |position| {
         let begin = pipeline.torch_calls(position)?.begin.as_deref();
         begin.map(|path| pipeline.expression(path))
@@ -93,7 +92,7 @@ fn blocks(
     // In needs no block if it has a stage of its own: operations before the first block are on IPU
     // 0.
     match (
-        given(modules.before).or_else(|| known(0)),
+        modules.before.map(str::to_string).or_else(|| known(0)),
         pipeline.layers().next(),
     ) {
         (Some(before), _) => text.add(block(Some(before), "", "0")),
@@ -112,7 +111,10 @@ fn blocks(
         }
     }
     let what = "the first module of Out, such as the head (--module-out)";
-    let after = given(modules.after).or_else(|| known(pipeline.place_of_out()));
+    let after = modules
+        .after
+        .map(str::to_string)
+        .or_else(|| known(pipeline.place_of_out()));
     if let Some(out) = pipeline.out() {
         if modules.after.is_none() {
             functional(pipeline, out, notes);

@@ -72,10 +72,6 @@ fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} in {text}");
 }
 
-fn name(text: &str) -> ModuleName {
-    text.parse().unwrap()
-}
-
 /// Gives layers this module, and nothing else a name.
 fn of_layers(template: &ModuleTemplate) -> Modules<'_> {
     Modules {
@@ -149,10 +145,9 @@ fn returning(stages: &[&[&str]]) -> Report {
 /// Returns a form with the modules of layers, and (`named`) with the modules of In and Out.
 fn written(form: Form, split: &Report, named: bool) -> String {
     let layer = template("model.layer[{}]");
-    let (before, after) = (name("model.embedding"), name("model.head"));
     let modules = Modules {
-        before: Some(&before).filter(|_| named),
-        after: Some(&after).filter(|_| named),
+        before: named.then_some("model.embedding"),
+        after: named.then_some("model.head"),
         ..of_layers(&layer)
     };
     emit(form, split, &modules).unwrap()
@@ -263,9 +258,9 @@ fn the_classic_model_knows_no_out() {
         let text = written(form, &split, false);
         assert!(!text.contains("None") && !text.contains("Out"), "{text}");
     }
-    let (layer, after) = (template("layer{}"), name("head"));
+    let layer = template("layer{}");
     let modules = Modules {
-        after: Some(&after),
+        after: Some("head"),
         ..of_layers(&layer)
     };
     for &form in Form::value_variants() {
@@ -355,9 +350,8 @@ fn modules_of_the_profile_begin_blocks() {
     ] {
         has(&text, part);
     }
-    let root = name("bert");
     let modules = Modules {
-        root: Some(&root),
+        root: Some("bert"),
         ..Modules::default()
     };
     let text = emit(Form::Poptorch, &report, &modules).unwrap();

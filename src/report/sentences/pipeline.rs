@@ -28,11 +28,11 @@ pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
 /// Names the place of optimizer state, unless it is on the chip and not sharded.
 fn elsewhere(facts: &PipelineFacts) -> String {
     let mut text = String::new();
-    if facts.state != StatePlace::OnChip {
-        text += &format!(", optimizer state {}", facts.state);
+    if facts.pipeline.state != StatePlace::OnChip {
+        text += &format!(", optimizer state {}", facts.pipeline.state);
     }
-    if facts.state.is_sharded() {
-        text += &format!(" over {} replicas", facts.replicas);
+    if facts.pipeline.state.is_sharded() {
+        text += &format!(" over {} replicas", facts.pipeline.replicas);
     }
     text
 }
@@ -44,7 +44,7 @@ fn no_state(facts: &PipelineFacts) -> Option<Sentence> {
         say(format!(
             "the profile has no optimizer state, so {} only makes updates and passes count \
              separately",
-            facts.state
+            facts.pipeline.state
         ))
     })
 }
@@ -76,7 +76,7 @@ fn deciding(stage: u32, update: &StageUpdate) -> Sentence {
 /// Names the pipeline, and says whether the tool chose it.
 fn chosen(facts: &PipelineFacts) -> Sentence {
     let why = match (facts.schedule_by_default, facts.recompute_by_default) {
-        _ if facts.schedule == Schedule::None => return named(facts),
+        _ if facts.pipeline.schedule == Schedule::None => return named(facts),
         (false, false) => "as requested",
         (true, true) => "chosen automatically",
         (true, false) => "the schedule chosen automatically",
@@ -92,7 +92,7 @@ fn chosen(facts: &PipelineFacts) -> Sentence {
 /// Names the pipeline; if there is none, says why.
 pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
     let framework = facts.framework;
-    if facts.schedule == Schedule::None {
+    if facts.pipeline.schedule == Schedule::None {
         let why = match (facts.schedule_by_default, facts.is_training) {
             (false, _) => {
                 " as requested: it adds no pipeline costs to the one-IPU compilation".to_string()
@@ -111,11 +111,11 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
         };
     }
     let what = match facts.is_training {
-        true => format!(", recompute {}", facts.recompute),
+        true => format!(", recompute {}", facts.pipeline.recompute),
         false => String::new(),
     };
     let adds_accumulators = facts.trains() && !facts.recorded_accumulation;
-    let accumulators = match (adds_accumulators, facts.accumulator) {
+    let accumulators = match (adds_accumulators, facts.pipeline.accumulator) {
         (false, _) => "",
         (true, Accumulator::AsWeight) => ", accumulators like their weights",
         (true, Accumulator::Float16) => ", 16-bit accumulators",
@@ -123,7 +123,7 @@ pub(in crate::report) fn named(facts: &PipelineFacts) -> Sentence {
     };
     say(format!(
         "pipeline: schedule {}{what}{accumulators}{}",
-        facts.schedule,
+        facts.pipeline.schedule,
         elsewhere(facts)
     ))
 }
@@ -165,7 +165,7 @@ fn recorded(facts: &PipelineFacts) -> Option<Sentence> {
 /// Says how to turn on recomputation if the tool chose it, and what the split needs without it.
 fn by_default(facts: &PipelineFacts) -> Option<Sentence> {
     let bytes = facts.without_recomputation?;
-    let is_ours = facts.recompute_by_default && facts.recompute != Recompute::None;
+    let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
     let head = match facts.framework {
         _ if !is_ours => return None,
         Framework::Poptorch => "PopTorch recomputes by itself",

@@ -7,7 +7,7 @@ mod stages;
 pub(crate) use compiled::compiled;
 
 use super::*;
-use crate::memory::{Accumulator, Parts, Pipeline, Recompute, Schedule};
+use crate::memory::{Parts, Pipeline, Recompute, Schedule};
 use crate::model::{Framework, PassCycles};
 use answers::*;
 use stages::*;
@@ -16,9 +16,11 @@ use std::ops::Range;
 /// Returns a training pipeline whose schedule is the framework's default.
 fn pipeline() -> PipelineFacts {
     PipelineFacts {
-        schedule: Schedule::Popart,
-        recompute: Recompute::Stage,
-        accumulator: Accumulator::AsWeight,
+        pipeline: Pipeline {
+            schedule: Schedule::Popart,
+            recompute: Recompute::Stage,
+            ..Pipeline::default()
+        },
         schedule_by_default: true,
         recompute_by_default: true,
         framework: Framework::Popart,
@@ -226,10 +228,12 @@ fn live_steps() -> LiveSteps {
         bytes,
     };
     let variable = |name: &str, category: &str, layers: &[&str], live| VariableAtSteps {
-        name: name.into(),
-        category: category.into(),
-        bytes: always,
-        layers: layers.iter().map(|name| named(name)).collect(),
+        variable: LiveVariable {
+            name: name.into(),
+            category: category.into(),
+            bytes: always,
+            layers: layers.iter().map(|name| named(name)).collect(),
+        },
         is_always_live: live == (0, 5),
         live: vec![live],
     };

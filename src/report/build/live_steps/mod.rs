@@ -2,9 +2,9 @@
 
 mod spans;
 
-use crate::memory::{LiveCurve, LiveCurves, MemoryModel};
-use crate::model::{Model, Positions, ProfileLookup, StepProgram, TileLists, TileVariable};
-use crate::report::layer_names::{layer_name, layer_names};
+use super::Inputs;
+use crate::memory::{LiveCurve, LiveCurves};
+use crate::model::{ProfileLookup, StepProgram, TileLists, TileVariable};
 use crate::report::liveness::thin;
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps};
 use spans::{BytesBySteps, Spans};
@@ -33,9 +33,7 @@ const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
 /// The live variables of the whole model on its fullest tile, where steps are chosen.
 pub(super) struct FullestTileOfModel<'a> {
-    pub(super) model: &'a Model,
-    pub(super) memory: &'a MemoryModel<'a>,
-    pub(super) positions: &'a Positions,
+    pub(super) inputs: &'a Inputs<'a>,
     pub(super) tile: u32,
     pub(super) curves: &'a LiveCurves,
     /// Live curves of each stage; `None` for a stage without steps.
@@ -116,13 +114,13 @@ impl FullestTileOfModel<'_> {
         let none = || BytesBySteps::new(chosen.spans.steps);
         let [mut counts, mut bytes, mut everywhere] = [(); 3].map(|()| none());
         let mut categories = vec![none(); lookup.category_names().len()];
-        let mut layers = vec![none(); self.positions.len()];
+        let mut layers = vec![none(); self.inputs.placement.positions.len()];
         for variable in &of_tile.variables {
             let live_spans = chosen.spans.of(variable);
             counts.add(live_spans, 1);
             bytes.add(live_spans, variable.bytes);
             categories[usize::from(variable.category)].add(live_spans, variable.bytes);
-            let places = self.memory.layers_of(variable.set);
+            let places = self.inputs.memory.layers_of(variable.set);
             if places.is_empty() {
                 everywhere.add(live_spans, variable.bytes);
             }
@@ -140,7 +138,7 @@ impl FullestTileOfModel<'_> {
             .collect();
         categories.sort_by_key(|category| Reverse(category.bytes.iter().max().copied()));
         let layer = |(position, sums): (usize, BytesBySteps)| LayerAtSteps {
-            name: layer_name(self.positions, position),
+            name: self.inputs.name(position),
             bytes: sums.by_step(),
         };
         TileAtSteps {
@@ -158,7 +156,7 @@ impl FullestTileOfModel<'_> {
     /// Returns the bytes of the variables of a tile that are live on every step.
     fn always_live(&self, of_tile: &OfTile) -> u64 {
         let is_always =
-            |variable: &&TileVariable| self.model.classes.is_always_live(variable.class);
+            |variable: &&TileVariable| self.inputs.model.classes.is_always_live(variable.class);
         let always = of_tile.variables.iter().filter(is_always);
         always.map(|variable| variable.bytes).sum()
     }
@@ -171,34 +169,24 @@ impl FullestTileOfModel<'_> {
         of_tile: &OfTile,
         names: &mut impl Iterator<Item = String>,
     ) -> Vec<VariableAtSteps> {
+        let steps = &chosen.steps;
         let variable = |(variable, name): (&TileVariable, String)| VariableAtSteps {
-            name,
-            category: lookup.category_of(variable).into(),
-            ..self.variable(variable, chosen)
+            variable: self.inputs.live_variable(&lookup.named(variable, name)),
+            is_always_live: self.inputs.model.classes.is_always_live(variable.class),
+            live: (chosen.spans.of(variable).iter())
+                .map(|&(from, to)| (steps[from], steps[to - 1]))
+                .collect(),
         };
         of_tile.listed.iter().zip(names).map(variable).collect()
     }
 
-    /// Returns a variable without its name and category.
-    fn variable(&self, variable: &TileVariable, chosen: &ChosenSteps) -> VariableAtSteps {
-        let steps = &chosen.steps;
-        let layers = self.memory.layers_of(variable.set).iter();
-        let layers = layers.map(|&layer| layer as usize);
-        let spans = chosen.spans.of(variable).iter();
-        VariableAtSteps {
-            bytes: variable.bytes,
-            layers: layer_names(self.positions, layers),
-            is_always_live: self.model.classes.is_always_live(variable.class),
-            live: spans
-                .map(|&(from, to)| (steps[from], steps[to - 1]))
-                .collect(),
-            ..VariableAtSteps::default()
-        }
-    }
-
     /// Returns the name of the operation that a program belongs to.
     fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operation = self.model.operations.get(program.operation? as usize)?;
+        let operation = self
+            .inputs
+            .model
+            .operations
+            .get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
 
@@ -224,7 +212,11 @@ impl FullestTileOfModel<'_> {
         let mut max_steps = MAX_STEPS;
         let (steps, spans) = loop {
             let steps = self.steps(max_steps);
-            let spans = Spans::new(&self.model.classes, &steps, variables.iter().flatten());
+            let spans = Spans::new(
+                &self.inputs.model.classes,
+                &steps,
+                variables.iter().flatten(),
+            );
             let listed = variables.first().map(|tile| self.listed(tile, &spans));
             let count = listed.map_or(0, |listed| listed.len());
             if count <= MAX_LISTED || max_steps <= MIN_STEPS {
@@ -264,12 +256,13 @@ impl FullestTileOfModel<'_> {
             .flat_map(|curve| [curve.peak().1, curve.window.0, curve.window.1])
             .collect();
         chosen.extend(
-            self.model
+            self.inputs
+                .model
                 .backward_start
                 .iter()
                 .flat_map(|&first| [first.saturating_sub(1), first]),
         );
-        let spans = self.memory.layer_spans();
+        let spans = self.inputs.memory.layer_spans();
         // Take only some spans, so that half of the steps are left for extremes of the curve.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
         let spans = spans.iter().step_by(every);
@@ -293,7 +286,7 @@ impl FullestTileOfModel<'_> {
     /// Returns the variables to list, in the order of `variables`.
     fn listed(&self, variables: &[TileVariable], spans: &Spans) -> Vec<TileVariable> {
         let mut of_step = vec![0; spans.steps];
-        let mut of_layer = vec![0; self.positions.len()];
+        let mut of_layer = vec![0; self.inputs.placement.positions.len()];
         let mut always = 0;
         let is_listed = |variable: &&TileVariable| {
             let mut is_large = false;
@@ -301,14 +294,14 @@ impl FullestTileOfModel<'_> {
                 is_large |= *so_far < limit;
                 *so_far += 1;
             };
-            if self.model.classes.is_always_live(variable.class) {
+            if self.inputs.model.classes.is_always_live(variable.class) {
                 // Counted apart, so that they do not displace variables that come and go.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 let steps = spans.of(variable).iter().flat_map(|&(from, to)| from..to);
                 steps.for_each(|step| count(&mut of_step[step], LARGEST_OF_STEP));
             }
-            for &layer in self.memory.layers_of(variable.set) {
+            for &layer in self.inputs.memory.layers_of(variable.set) {
                 count(&mut of_layer[layer as usize], LARGEST_OF_LAYER);
             }
             is_large

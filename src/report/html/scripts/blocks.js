@@ -4,7 +4,7 @@
 /** @typedef {{number: number, own: Json.VariableAtSteps, spans: [number, number][]}} Block `spans` are places
  *  of chosen steps, both ends inclusive */
 
-/** Tiles of which the variables are known step by step, the fullest first. @returns {TileSteps[]} */
+/** The tiles whose variables the report has at chosen steps, the fullest tile first. @returns {TileSteps[]} */
 const knownTiles = () => {
   const own = report.live_steps;
   if (!own || isHuge) return [];
@@ -13,19 +13,19 @@ const knownTiles = () => {
   }));
 };
 
-/** The IPU that a tile is the fullest of, in a few words. @param {number} tile */
+/** Says which IPUs have the tile as their fullest tile. @param {number} tile */
 const fullestOf = (tile) => {
   const own = stagesOf().filter((one) => one.tile.tile === tile).map((one) => one.ipu);
   return own.length > 3 ? `, the fullest of ${own.length} IPUs` : own.length ? `, the fullest of IPU ${own.join(', ')}` : '';
 };
 
-/** How many blocks are drawn of all that are in sight. */
+/** The largest blocks in sight are drawn, at most this many. */
 const MOST_BLOCKS = 400;
 
-/** Is no layer chosen, or does a variable count in it? @param {Json.VariableAtSteps} own */
+/** Does a variable belong to the chosen layer? True if no layer is chosen. @param {Json.VariableAtSteps} own */
 const isMeant = (own) => chosen.layer === null || hasChosenLayer(own.layers);
 
-/** The memory of a tile over the steps. @param {HTMLElement} parent @param {TileSteps} live
+/** Draws the memory of a tile over the steps. @param {HTMLElement} parent @param {TileSteps} live
  * @param {Json.LiveSteps} chosenSteps */
 const addBlocks = (parent, live, { steps, programs }) => {
   const HEIGHT = 360;
@@ -42,20 +42,20 @@ const addBlocks = (parent, live, { steps, programs }) => {
   let isOpen = false;
   let isByLayer = false;
   const looks = new Map(report.layers.map((own, place) => [layerName(own.name), lookAt(place)]));
-  /** The colour of the first layer that a variable counts in. @param {(?string)[]} layers */
+  /** The colour of the first layer of a variable. @param {(?string)[]} layers */
   const lookOfLayers = (layers) => layers.length ? looks.get(layerName(layers[0])) ?? lookAt(0) : 'tile-others';
-  /** Where the last paint has put each block: by chosen step, from the bottom up.
+  /** The bottom and top of each block in the last drawing, by chosen step, from the bottom up.
    * @type {Map<number, {block: Block, from: number, to: number}[]>} */
   let stacked = new Map();
   let last = /** @type {Scale | null} */ (null);
 
-  /** The block at a height of the drawing. @param {number} step @param {number} share */
+  /** The block at a height of the drawing; `share` is from 0 at the top to 1 at the bottom. @param {number} step @param {number} share */
   const under = (step, share) => stacked.get(placeOf(steps, step))?.find(({ from, to }) => last
     && last.y(from) >= share * HEIGHT && share * HEIGHT >= last.y(to))?.block;
 
-  /** How high the blocks of a chosen step reach. @param {number} place */
+  /** The bytes at the top of the blocks of a chosen step. @param {number} place */
   const topOf = (place) => Math.max(base, ...(stacked.get(place) ?? []).map(({ to }) => to));
-  /** Is a share of the height above the blocks, in the memory of variables that are not drawn?
+  /** Is a height above the blocks, where the variables are that are too small to be drawn?
    * @param {number} place @param {number} share */
   const isAbove = (place, share) => !!last && last.y(live.bytes[place]) <= share * HEIGHT && share * HEIGHT < last.y(topOf(place));
 
@@ -75,8 +75,8 @@ const addBlocks = (parent, live, { steps, programs }) => {
     draw(inner, 'rect', { class: 'always', x: 0, width: scale.width, y: scale.y(floor), height: round(scale.bottom - scale.y(floor)) });
   };
 
-  /** @param {Element} inner @param {Scale} scale @param {Block} block @param {number[]} reached how high the
-   * blocks below it are @param {[number, number]} sight @param {number[]} xs */
+  /** @param {Element} inner @param {Scale} scale @param {Block} block @param {number[]} reached the
+   * bytes at the top of the blocks below, by chosen step @param {[number, number]} sight @param {number[]} xs */
   const paintBlock = (inner, scale, block, reached, [start, end], xs) => {
     const { own, spans, number } = block;
     let path = '';
@@ -92,7 +92,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
         path += `M${round(left)} ${scale.y(bottom)}H${round(xs[place + 1 - start])}V${scale.y(bottom + own.bytes)}H${round(left)}Z`;
       }
     }
-    // The edges of a block that is hardly higher than they are would be all of it.
+    // The edges of a very low block would hide the block itself.
     const isThin = own.bytes * (scale.bottom - scale.top) < 2.5 * (scale.most - scale.low);
     const classes = [`block shade-${number % 3}`, isThin ? 'is-thin' : '', isByLayer ? lookOfLayers(own.layers) : lookOf(own.category), isMeant(own) ? '' : 'is-off', chosen.variable === own.name ? 'is-chosen' : ''];
     if (path) draw(inner, 'path', { class: classes.filter(Boolean).join(' '), d: path });
@@ -105,7 +105,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
     value: () => chosen.step ?? peak, choose: (step) => choose({ step, tile: live.tile }),
     range: (from, to, isLow) => {
       const most = Math.max(...live.bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), base);
-      // The limit is in sight where it leaves the blocks a third of the height.
+      // The limit is shown if the blocks still take at least a third of the height.
       const top = isLow && limit > most && limit - base < (most - base) * 3 ? limit : most;
       return isLow ? [Math.max(base - (most - base) * .08, 0), top] : [0, Math.max(most, limit < most * 1.6 ? limit : 0)];
     },
@@ -148,7 +148,7 @@ const addStepTable = (inner, live) => {
   addTable(inner, 'Chosen steps', columns, rows, { most: 40, choose: (row) => choose({ step: row.cells[0] }) });
 };
 
-/** What is live at the chosen step. @param {HTMLElement} parent @param {TileSteps} live
+/** Shows the variables that are live at the chosen step. @param {HTMLElement} parent @param {TileSteps} live
  * @param {Json.LiveSteps} chosenSteps */
 const addStep = (parent, live, { steps, programs, operations, not_always_live: moving }) => {
   const head = addAs(parent, 'h3', 'live-steps-heading');
@@ -194,7 +194,7 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
   follow(['step', 'layer'], show, head);
 };
 
-/** Bytes at a step by layer, or by category: these are parts of a whole. @param {HTMLElement} parent
+/** A table of the bytes at a step by layer, or by category. Only categories add up to the whole. @param {HTMLElement} parent
  * @param {string[]} names @param {{bytes: number[]}[]} all @param {number} place @param {string} root */
 const addSums = (parent, names, all, place, root) => {
   const isOfLayers = root.endsWith('layers');
@@ -245,7 +245,7 @@ const buildMemory = (parent) => {
   addCategories(parent);
 };
 
-/** What was recorded by category. @param {HTMLElement} parent */
+/** A table of the recorded bytes by category. @param {HTMLElement} parent */
 const addCategories = (parent) => {
   const all = report.memory.categories;
   if (!all.length) return;

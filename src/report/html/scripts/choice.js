@@ -1,4 +1,5 @@
-// What is chosen. The hash of the address keeps it, so that a link shows the same.
+// The choices of the reader: view, tile, step and so on. They are in the hash of the address, so that
+// a link shows the same.
 
 /** @typedef {{view: string, ipu: ?number, tile: ?number, step: ?number, layer: ?number,
  *   variable: ?string, cuts: ?string, ipus: ?number, memory: ?number, reserve: ?number}} Choice */
@@ -11,27 +12,27 @@ const noChoice = () => ({
 
 const NUMBERS = ['ipu', 'tile', 'step', 'layer', 'ipus', 'memory', 'reserve'];
 
-/** What is chosen now. Layers are positions of the layer order. @type {Choice} */
+/** The current choice. A layer is a position of the layer order. @type {Choice} */
 let chosen = noChoice();
 
-/** Is the chosen layer one of these? @param {(?string)[]} layers */
+/** Is the chosen layer in the list? @param {(?string)[]} layers */
 const hasChosenLayer = (layers) => chosen.layer !== null
   && layers.some((own) => layerName(own) === layerName(report.layers[chosen.layer ?? 0]?.name));
 
-/** Who follows, by what. @type {{keys: (keyof Choice)[], show: () => void, own?: Element}[]} */
+/** Functions to call when one of their keys changes. @type {{keys: (keyof Choice)[], show: () => void, own?: Element}[]} */
 let followers = [];
 
-/** Calls `show` whenever one of these changes, as long as `own` is in the page.
+/** Calls `show` whenever one of `keys` changes, as long as `own` is in the page.
  * @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
 const onChoice = (keys, show, own) => followers.push({ keys, show, own });
 
-/** The same, and shows it now. @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
+/** Calls `show` now, and whenever one of `keys` changes. @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
 const follow = (keys, show, own) => {
   onChoice(keys, show, own);
   show();
 };
 
-/** Lets all follow that depend on what is another than before. @param {Choice} before */
+/** Calls the followers of all keys that differ from `before`. @param {Choice} before */
 const letFollow = (before) => {
   followers = followers.filter(({ own }) => !own || own.isConnected);
   for (const { keys, show, own } of [...followers]) {
@@ -39,7 +40,7 @@ const letFollow = (before) => {
   }
 };
 
-/** The hash of what is chosen. @param {Choice} own */
+/** The hash of a choice. @param {Choice} own */
 const hashOf = (own) => '#' + Object.entries(own).filter(([, value]) => value !== null && value !== '')
   .map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&');
 
@@ -57,7 +58,7 @@ const choiceOf = (hash) => {
   return own;
 };
 
-/** Chooses something, and lets all follow that depend on it. @param {Partial<Choice>} change */
+/** Changes the choice and the address, and calls the followers of the changed keys. @param {Partial<Choice>} change */
 const choose = (change) => {
   const before = chosen;
   chosen = { ...chosen, ...change };
@@ -68,7 +69,7 @@ const choose = (change) => {
   letFollow(before);
 };
 
-/** Follows an address that was entered, or gone back to. */
+/** Takes the choice from the address when the reader enters one or goes back. */
 const followAddress = () => addEventListener('popstate', () => {
   const next = choiceOf(location.hash);
   if (!next.view) next.view = chosen.view;

@@ -1,7 +1,6 @@
-// Reports that are opened in the page, and two of them beside each other. No file leaves
-// the browser.
+// Opens reports in the page, and compares two of them. No file leaves the browser.
 
-/** The report that the one shown is held against, if any. @type {?Json.Report} */
+/** The earlier report that the shown report is compared with, if any. @type {?Json.Report} */
 let earlier = null;
 
 /** @param {string} text @returns {Json.Report} */
@@ -31,7 +30,7 @@ const openFiles = async (files) => {
   byId('opened').textContent = printable(all.length > 1 ? `This is ${next.name}, compared with ${all[0].name}.` : `This is ${next.name}.`);
 };
 
-/** Where reports are chosen. @param {HTMLElement} parent */
+/** Adds the fields in which the reader chooses reports. @param {HTMLElement} parent */
 const addOpener = (parent) => {
   const label = add(parent, 'label', 'Open a report of --export-json, or two to compare: ');
   const field = addAs(label, 'input', 'open');
@@ -42,7 +41,7 @@ const addOpener = (parent) => {
   addAs(parent, 'p', 'opened', '', 'soft').setAttribute('role', 'status');
 };
 
-/** Files may be dropped anywhere. */
+/** Opens files that are dropped anywhere on the page. */
 const takeDrops = () => {
   addEventListener('dragover', (event) => event.preventDefault());
   addEventListener('drop', (event) => {
@@ -51,7 +50,7 @@ const takeDrops = () => {
   });
 };
 
-/** Numbers of both reports by a name. @param {HTMLElement} parent @param {string} name
+/** A table of numbers that both reports have under a name. @param {HTMLElement} parent @param {string} name
  * @param {(own: Json.Report) => [string, any][]} read */
 const addBoth = (parent, name, read) => {
   const [before, after] = [earlier ?? report, report].map((own) => new Map(read(own).filter(([, value]) => typeof value === 'number')));
@@ -62,7 +61,7 @@ const addBoth = (parent, name, read) => {
   if (rows.length) addTable(parent, name, columnsOf([[name, 'text'], ['Earlier', 'count'], ['Now', 'count'], ['Change', 'change']]), rows);
 };
 
-/** What moved between both reports. @param {HTMLElement} parent */
+/** The view of the differences between the reports. @param {HTMLElement} parent */
 const buildComparison = (parent) => {
   const part = addPart(parent, 'comparison', 'What moved');
   const [before, after] = [earlier ?? report, report].map((own) => short(own.provenance.files.profile));

@@ -1,6 +1,6 @@
-// What to paste, also for cuts that were moved: the report has the lines of all splits.
+// The configuration to paste. The report has the lines for all splits, so cuts can be moved.
 
-/** A form, or the notes on it, for the split that is tried. @param {Json.Configuration} form @param {Known} own @param {boolean} isNote */
+/** The text of a form, or its notes, for the split that the reader tries. @param {Json.Configuration} form @param {Known} own @param {boolean} isNote */
 const configurationOf = (form, own, isNote) => {
   const now = own.tried();
   const split = own.computed(now);
@@ -31,14 +31,14 @@ const configurationOf = (form, own, isNote) => {
   return all.join('');
 };
 
-/** The forms, that of the model's framework first. */
+/** The forms; the one of the model's framework comes first. */
 const configurations = () => {
   const names = { poptorch: 'poptorch', popart: 'popart', tensorflow: 'keras' };
   const own = names[/** @type {keyof typeof names} */ (report.pipeline?.framework)] ?? 'examples';
   return [...report.configuration ?? []].sort((a, b) => Number(b.form === own) - Number(a.form === own));
 };
 
-/** What is pasted, as far as a form can be written. @param {Json.Configuration} form */
+/** The text to paste; empty if the form cannot be written. @param {Json.Configuration} form */
 const shownConfiguration = (form) => (known?.isMoved() && form.lines ? configurationOf(form, known, false) : form.text) ?? form.problem ?? '';
 
 /** Notes on a form without comments. @param {Json.Configuration} form */

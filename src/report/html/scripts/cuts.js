@@ -1,26 +1,27 @@
-// The numbers of a split whose cuts are moved. Nothing is searched here: they are sums and
-// comparisons of the bytes of ranges, which the report has for each.
+// The numbers of a split whose cuts the reader moves. Nothing is searched here: all numbers follow
+// from the bytes of each range of layers, which the report has.
 
-/** @typedef {{cuts: number[], ipus: number, memories: number[], reserves: number[]}} Tried cuts are
- *   places in the list of boundaries */
+/** @typedef {{cuts: number[], ipus: number, memories: number[], reserves: number[]}} Tried `cuts` are
+ *   indices of boundaries */
 
 /** @typedef {NonNullable<ReturnType<typeof tryable>>} Known */
 
-/** What of a choice is tried. @type {(keyof Choice)[]} */
+/** The keys of a choice that make up a split to try. @type {(keyof Choice)[]} */
 const TRIED = ['cuts', 'ipus', 'memory', 'reserve'];
 
-/** All that is known of other splits; null where nothing is, or not exactly. */
+/** What the report says about other splits; null if it says nothing, or has numbers that a browser
+ * cannot add up exactly. */
 const tryable = () => {
   const { what_if: data, split, layers } = report;
   if (!data || !split || isHuge) return null;
   const last = data.boundaries.length - 1;
   const positions = data.boundaries[last];
   if (layers.length !== positions) return null;
-  /** Of a micro-batch by position. */
+  /** Cycles of a micro-batch, by position. */
   const cycles = data.cycles ?? null;
   if (cycles && !Number.isSafeInteger([...cycles.once, ...cycles.recomputed].reduce((a, b) => a + b, 0))) return null;
 
-  // Where the numbers of the ranges from one boundary to each later one begin.
+  // By start and end of a range: the index of its first number in `bytes`.
   /** @type {number[][]} */
   const places = [];
   let count = 0;
@@ -34,7 +35,7 @@ const tryable = () => {
     }
   }
 
-  /** What a tile has and what is kept free of it, once or for each limit. */
+  /** The memory of a tile and the reserve: one pair for all IPUs, or a pair for each. */
   const limits = split.limits ?? [split.limit];
   let said = (data.memories ?? []).map((memory, ipu) => [memory, data.reserves?.[ipu] ?? 0]);
   if (limits.length === 1) said = said.filter((one, place) => !place || String(one) !== String(said[0]));
@@ -42,18 +43,18 @@ const tryable = () => {
   const pairs = isSaid ? said : limits.map((one) => [one, 0]);
   const [memories, reserves] = [0, 1].map((place) => pairs.map((one) => one[place]));
 
-  /** The limits of the IPUs that there are. @param {Tried} now */
+  /** The limits in bytes: one for all IPUs, or one for each. @param {Tried} now */
   const limitsOf = (now) => {
     const all = now.memories.map((memory, ipu) => memory - now.reserves[ipu]);
     return all.length > 1 ? all.slice(0, now.ipus) : all;
   };
 
-  /** The cycles of a micro-batch in a stage, with what is recomputed there.
+  /** The cycles of a micro-batch in a stage, with recomputation.
    * @param {[number, number]} range @param {boolean} isFollowed do other stages follow in the pipeline? */
   const cyclesOf = (range, isFollowed) => {
     if (!cycles) return null;
-    // Frozen layers run again where others of the stage do. Older reports do not say which.
-    const isAgain = !cycles.recomputes?.length || cycles.recomputes.slice(...range).includes(true);
+    // Frozen layers run again if another layer of the stage does.
+    const isAgain = cycles.recomputes.slice(...range).includes(true);
     return sumOf(cycles.once, range) + (isAgain ? sumOf(isFollowed ? cycles.recomputed : cycles.recomputed_last, range) : 0);
   };
 
@@ -80,7 +81,7 @@ const tryable = () => {
     };
   };
 
-  /** The cycles of a step of a split; null where they do not follow from its cuts, or are not exact.
+  /** The cycles of a step of a split; null if they are unknown, or too many for exact numbers.
    * @param {ReturnType<typeof computed>} split */
   const stepOf = ({ stages }) => {
     const numbers = cycles?.step;
@@ -90,7 +91,7 @@ const tryable = () => {
       return { forward: once - backward, backward, recomputed: (all ?? 0) - once, update };
     });
     const batches = numbers.micro_batches[stages.length - 1];
-    // Each micro-batch more takes as long as the one before it once the pipeline is full.
+    // Once the pipeline is full, each further micro-batch takes the same time.
     const some = Math.min(batches, 2 * stages.length + 4);
     const { cycles: work } = stepSlots(passes, some);
     const more = batches > some ? (batches - some) * (work - stepSlots(passes, some - 1).cycles) : 0;
@@ -111,7 +112,7 @@ const tryable = () => {
     }
   };
 
-  /** Why a split does not fit; nothing where it does. @param {Tried} now
+  /** The reasons why a split does not fit; empty if it fits. @param {Tried} now
    * @param {ReturnType<typeof computed>} split */
   const faults = (now, split) => {
     const found = split.stages.flatMap((one, ipu) => one.bytes > one.limit
@@ -124,7 +125,7 @@ const tryable = () => {
     return [...found, ...broken.map((rule) => `it breaks ${short(rule.name)}`)];
   };
 
-  /** The places of the cuts of stages that end at these positions. @param {number[]} ends @returns {number[]} */
+  /** The indices of the boundaries at which stages with these end positions are cut. @param {number[]} ends @returns {number[]} */
   const cutsOf = (ends) => ends.slice(0, -1).map((end) => data.boundaries.indexOf(end));
 
   const ends = split.stages.map((stage) => stage.positions.end);
@@ -132,10 +133,10 @@ const tryable = () => {
   const start = { cuts: cutsOf(ends), ipus: split.max_stages, memories, reserves };
   const mostIpus = Math.max(start.ipus, ...data.best.map((one) => one.ipus));
 
-  /** What is kept free where nothing else is entered. @param {number[]} now the memory of tiles */
+  /** The reserves for this memory of tiles if the reader entered none. @param {number[]} now */
   const reservesOf = (now) => String(now) === String(memories) ? reserves : [common(reserves) ?? 0];
 
-  /** What is chosen to be tried; what of it is not known here is that of the run. @returns {Tried} */
+  /** The split that the reader tries. Choices that are impossible here are replaced by those of the run. @returns {Tried} */
   const tried = () => {
     const places = (chosen.cuts ?? '').split(',').map((one) => data.boundaries.indexOf(Number(one)));
     const isKnown = places.every((one, place) => one > (places[place - 1] ?? 0) && one < last) && places.length < data.max_stages;
@@ -148,7 +149,7 @@ const tryable = () => {
     return Math.min(...limitsOf(now)) > 0 ? now : { ...now, memories, reserves };
   };
 
-  /** What of it is chosen: nothing where it is that of the run. @param {Tried} now */
+  /** The choice that leads to a split; null for each value of the run. @param {Tried} now */
   const choiceOf = (now) => ({
     cuts: String(now.cuts) === String(start.cuts) ? null : now.cuts.map((cut) => data.boundaries[cut]).join(',') || 'none',
     ipus: now.ipus === start.ipus ? null : now.ipus,
@@ -160,17 +161,17 @@ const tryable = () => {
     data, last, positions, start, mostIpus, limitsOf, computed, stepOf, faults, cutsOf, tried,
     /** The best split for the number of IPUs, if it is known. */
     best: () => data.best.find((own) => own.ipus === tried().ipus),
-    /** Tries something else. @param {Partial<Tried>} change @param {string} [said] what was done, for who hears the verdict */
+    /** Tries something else. @param {Partial<Tried>} change @param {string} [said] the change in words, for screen readers */
     choose: (change, said = '') => {
       news = said;
       choose(choiceOf({ ...tried(), ...change }));
     },
     news: () => news,
-    /** Is anything tried that is not of the run? */
+    /** Does the reader try anything that differs from the run? */
     isTried: () => Object.values(choiceOf(tried())).some((value) => value !== null),
-    /** Are cuts or limits others than those of the run? */
+    /** Do cuts or limits differ from those of the run? */
     isMoved: () => Object.entries(choiceOf(tried())).some(([key, value]) => key !== 'ipus' && value !== null),
-    /** How many layers a stage has, without In and Out. @param {[number, number]} range */
+    /** The number of layers of a stage, without In and Out. @param {[number, number]} range */
     layersIn: ([start, end]) => end - start - Number(start === 0) - Number(end === positions && report.pseudo_layers === 'in-and-out'),
   };
 };
@@ -178,15 +179,15 @@ const tryable = () => {
 /** The sum over the positions of a stage. @param {number[]} list @param {[number, number]} range */
 const sumOf = (list, range) => list.slice(...range).reduce((a, b) => a + b, 0);
 
-/** The cycles of a step that copies between IPUs take: in each slot those of the IPU that sends or
- * receives the most. @param {Json.StepNumbers} numbers @param {[number, number][]} stages
+/** The cycles of copies between IPUs in a step. In each slot, the IPU that sends or receives the most
+ * bytes decides. @param {Json.StepNumbers} numbers @param {[number, number][]} stages
  * @param {number} batches */
 const copyCycles = ({ cut_bytes: bytes, link_bandwidth: bandwidth }, stages, batches) => {
   const clock = report.provenance.target.clock_hz;
   if (stages.length < 2 || !clock) return 0;
   const { isSerial, every, through } = stepOrder(stages.length);
   const over = (/** @type {number} */ position) => bytes[position - 1] ?? [0, 0];
-  /** In slots of an even and of an odd number. */
+  /** The most bytes in slots with even numbers, and in slots with odd numbers. */
   const most = [0, 0];
   stages.forEach(([start, end], stage) => {
     const [before, after] = [over(start), over(end)];
@@ -199,23 +200,23 @@ const copyCycles = ({ cut_bytes: bytes, link_bandwidth: bandwidth }, stages, bat
   return isSerial ? even * batches : odd * Math.floor(slots / 2) + even * Math.ceil(slots / 2);
 };
 
-/** The milliseconds of some cycles; null where the clock is not known. @param {number} cycles */
+/** Cycles in milliseconds; null if the clock is unknown. @param {number} cycles */
 const millisecondsOf = (cycles) => {
   const clock = report.provenance.target.clock_hz;
   return clock ? cycles / clock * 1000 : null;
 };
 
-/** The one number of a list where all are the same; null where they differ. @param {number[]} list */
+/** The number of which the whole list is made; null if numbers differ. @param {number[]} list */
 const common = (list) => list.every((one) => one === list[0]) ? list[0] : null;
 
-/** All that is known of other splits of the report. @type {?Known} */
+/** What the report says about other splits. @type {?Known} */
 let known = null;
 
-/** As a shell reads it back. @param {string} word */
+/** A word with the quotes that a shell needs. @param {string} word */
 const quoted = (word) => /^[\w/.,:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
-/** The names of positions as `--check-splits` reads them; null where one cannot be typed,
- * or no command made the report. */
+/** The names of positions as `--check-splits` reads them; null if a name cannot be typed, or the
+ * report was not made by a command. */
 const typedNames = () => {
   const words = report.what_if?.arguments ?? [];
   const first = report.pseudo_layers === 'none-first' ? 'None' : 'In';
@@ -226,7 +227,7 @@ const typedNames = () => {
   return names.map((name) => name.replaceAll('\\', '\\\\').replaceAll(',', '\\,'));
 };
 
-/** The command line that judges a split; empty where there is none.
+/** The command line that judges a split; empty if there is none.
  * @param {Known} known @param {Tried} now */
 const commandOf = (known, now) => {
   const names = typedNames();

@@ -1,6 +1,6 @@
-// What shows that the answer is right, and from what it was made.
+// The proof of the answer, and the files and options that the report was made from.
 
-/** A file beside the profile, as names and values. @param {any} value @param {string} [name] @returns {[string, string][]} */
+/** The contents of a file beside the profile, as names and values. @param {any} value @param {string} [name] @returns {[string, string][]} */
 const flat = (value, name = '') => value === null || typeof value !== 'object' ? [[name, String(value)]]
   : Object.entries(value).flatMap(([key, own]) => flat(own, name ? `${name}.${key}` : key));
 

@@ -1,4 +1,4 @@
-// Elements and drawings. All texts are set as text.
+// Makes elements and drawings. Names are only ever set as text, never as HTML.
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -23,10 +23,10 @@ const add = (parent, kind, text, look) => {
  * @param {Element} parent @param {K} kind @param {string} id @param {string} [text] @param {string} [look] */
 const addAs = (parent, kind, id, text, look) => set(add(parent, kind, text, look), { id });
 
-/** @typedef {(string | [number, string] | false | null | undefined | 0)[]} Pieces texts, and numbers of the
- *   report with their places there; nothing of the rest is shown */
+/** @typedef {(string | [number, string] | false | null | undefined | 0)[]} Pieces texts, and numbers with their
+ *   places in the report; other values are not shown */
 
-/** Adds them to an element. @template {Element} T @param {T} own @param {Pieces} pieces
+/** Adds pieces to an element. @template {Element} T @param {T} own @param {Pieces} pieces
  * @param {'json' | 'now'} [place] `now` for places in the report of a run that judges what is tried */
 const write = (own, pieces, place = 'json') => {
   for (const one of pieces) {
@@ -35,11 +35,11 @@ const write = (own, pieces, place = 'json') => {
   return own;
 };
 
-/** Adds a line of them. @template {keyof HTMLElementTagNameMap} K
+/** Adds an element with pieces. @template {keyof HTMLElementTagNameMap} K
  * @param {Element} parent @param {K} kind @param {Pieces} pieces @param {string} [look] */
 const addLine = (parent, kind, pieces, look) => write(add(parent, kind, '', look), pieces);
 
-/** Adds a figure with its name, and what there is to say of it. @param {HTMLElement} list
+/** Adds a figure with its name and an explanation. @param {HTMLElement} list
  * @param {string} name @param {Pieces} value @param {Pieces} [more] @param {string} [look] */
 const addFigure = (list, name, value, more, look) => {
   const own = add(list, 'div');
@@ -73,7 +73,7 @@ const addSelect = (parent, name, id, options, pick) => {
   return own;
 };
 
-/** Adds what is unfolded to be seen; it is filled at the first time.
+/** Adds a part that the reader unfolds. It is filled when it is first opened.
  * @param {Element} parent @param {string} name @param {(inner: HTMLElement) => void} fill */
 const addFolded = (parent, name, fill) => {
   const own = add(parent, 'details');
@@ -84,8 +84,8 @@ const addFolded = (parent, name, fill) => {
   });
 };
 
-/** Adds what is copied with a press; where a browser does not let a page do that, `shown`
- * is selected, or a field with it. @param {Element} parent @param {() => string} text
+/** Adds a button that copies a text. If the browser does not let a page copy, the text in `shown`, or
+ * in a new field, is selected instead. @param {Element} parent @param {() => string} text
  * @param {string} name @param {string} [id] @param {Element} [shown] */
 const addCopy = (parent, text, name, id, shown) => {
   const button = addButton(parent, name, async () => {
@@ -107,7 +107,7 @@ const addCopy = (parent, text, name, id, shown) => {
   return button;
 };
 
-/** A command line to copy: its line, and where it is written. @param {Element} parent
+/** Adds a command line with a button that copies it, and returns both. @param {Element} parent
  * @param {string} codeId @param {string} copyId */
 const addCommandLine = (parent, codeId, copyId) => {
   const line = add(parent, 'p', 'On the command line: ', 'copied');
@@ -130,7 +130,7 @@ const draw = (parent, kind, attributes, text) => {
 const addSwatch = (parent, look) => draw(draw(parent, 'svg', { viewBox: '0 0 10 10', 'aria-hidden': 'true', class: 'swatch' }),
   'rect', { class: look, width: 10, height: 10 });
 
-/** What colours mean. @param {Element} parent @param {[string, string][]} entries looks and names */
+/** Adds a legend. @param {Element} parent @param {[string, string][]} entries looks and names */
 const addLegend = (parent, entries) => {
   const list = add(parent, 'ul', '', 'legend');
   for (const [look, name] of entries) {
@@ -140,7 +140,7 @@ const addLegend = (parent, entries) => {
   }
 };
 
-/** A bar of parts, up to a whole, with a limit. @param {Element} parent
+/** Adds a bar of parts, with a mark at the limit. Its width stands for `whole`. @param {Element} parent
  * @param {{look: string, name: string, bytes: number}[]} parts @param {number} whole
  * @param {number} [limit] @param {string} [unit] */
 const addBar = (parent, parts, whole, limit, unit = 'bytes') => {
@@ -159,7 +159,7 @@ const addBar = (parent, parts, whole, limit, unit = 'bytes') => {
   if (limit) draw(svg, 'line', { class: 'limit', x1: x, x2: x, y1: 0, y2: 20 });
 };
 
-/** Bars below each other, each with a name and a value. @param {Element} parent
+/** Adds bars, one below the other, each with a name and a value. @param {Element} parent
  * @param {{name: string, press?: () => void, parts: {look: string, name: string, bytes: number}[], value: string, isOver?: boolean}[]} all
  * @param {number} whole @param {number[]} [limits] @param {string} [unit] */
 const addBars = (parent, all, whole, limits, unit) => {
@@ -190,7 +190,7 @@ const addSentence = (parent, phrases) => {
   parent.append('.');
 };
 
-/** The sentences of a section, one below the other; of many the middle is folded away.
+/** Adds the sentences of a section. If there are many, the middle ones are folded away.
  * @param {Element} parent @param {string} id @param {string} [look] */
 const addSentences = (parent, id, look) => {
   const sentences = sentencesOf(id);
@@ -207,14 +207,14 @@ const addSentences = (parent, id, look) => {
   list(box, -6);
 };
 
-/** A heading with a place for links. @param {Element} parent @param {string} id @param {string} title */
+/** Adds a part with a heading that links can point to. @param {Element} parent @param {string} id @param {string} title */
 const addPart = (parent, id, title) => {
   const own = addAs(parent, 'section', id);
   add(own, 'h2', title);
   return own;
 };
 
-/** Was a key pressed without those that make it a command of the browser?
+/** Was a key pressed without Ctrl, Alt or Meta, with which it would be a command of the browser?
  * @param {KeyboardEvent} event */
 const isPlain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey;
 
@@ -231,14 +231,14 @@ const goalOf = (event, place, far, first, last) => {
   return goal === undefined ? undefined : Math.min(Math.max(goal, first), last);
 };
 
-/** Where the pointer is in the width of an element, from 0 to 1. @param {Element} element
+/** The position of the pointer in an element, from 0 at the left to 1 at the right. @param {Element} element
  * @param {{clientX: number}} event */
 const shareOf = (element, event) => {
   const box = element.getBoundingClientRect();
   return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
 };
 
-/** Draws again whenever an element has another width. @param {Element} own @param {() => void} show */
+/** Calls `show` whenever the width of an element changes. @param {Element} own @param {() => void} show */
 const onResize = (own, show) => {
   let width = own.clientWidth;
   new ResizeObserver(() => requestAnimationFrame(() => {
@@ -248,7 +248,7 @@ const onResize = (own, show) => {
   })).observe(own);
 };
 
-/** Shows what the pointer is over; each element says it in `data-tip`. */
+/** Shows the text in `data-tip` of the element under the pointer. */
 const followPointer = () => {
   const tip = byId('tip');
   const hide = () => tip.classList.remove('shown');

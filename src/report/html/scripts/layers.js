@@ -1,4 +1,4 @@
-// Layers, each as if it stood alone.
+// The layers, each as a stage of its own.
 
 /** The whole view. @param {HTMLElement} parent */
 const buildLayers = (parent) => {
@@ -23,7 +23,7 @@ const buildLayers = (parent) => {
   }
 };
 
-/** The chosen layer alone. @param {HTMLElement} parent */
+/** Shows the chosen layer. @param {HTMLElement} parent */
 const addChosenLayer = (parent) => {
   const box = addAs(parent, 'div', 'layer');
   const show = () => {

@@ -1,6 +1,6 @@
-// The page: its first answers, its views, and how it begins.
+// The page: its head, its views, and its start.
 
-/** All views, in order: what each is called, when it is there, and what builds it.
+/** All views, in order: id, title, whether the report has the view, and the function that builds it.
  * @type {[string, string, () => boolean, (parent: HTMLElement) => void][]} */
 const VIEWS = [
   ['compare', 'What moved', () => !!earlier, (parent) => buildComparison(parent)],
@@ -26,7 +26,7 @@ const drawStages = (own, column, row) => {
   }
 };
 
-/** Which columns come first where there is not room for all. */
+/** The columns that come first, so that a narrow screen shows them. */
 const FIRST = ['IPUs', 'Layers of each stage', 'Peak memory', 'Of the limit', ''];
 
 /** @param {HTMLElement} parent */
@@ -49,8 +49,8 @@ const buildPlan = (parent) => {
   }
 };
 
-/** The first answers: does it fit, on how many IPUs, how near is each to its limit, how
- * long is a step, what to paste. They are of the split that is tried. */
+/** Shows the head: does the model fit, on how many IPUs, how near is each IPU to its limit, how long is
+ * a step, and what to paste. If the reader tries another split, the head is about that one. */
 const showHead = () => {
   const head = byId('head');
   head.replaceChildren();
@@ -63,13 +63,13 @@ const showHead = () => {
   addPaste(head);
 };
 
-/** @param {HTMLElement} head @param {string} title @param {boolean} [fits] nothing where there is no verdict */
+/** @param {HTMLElement} head @param {string} title @param {boolean} [fits] undefined without a verdict */
 const addTitle = (head, title, fits) => {
   add(head, 'h1', title, fits === undefined ? '' : fits ? 'good' : 'bad');
   document.title = `${title} \u2013 PopLiner`;
 };
 
-/** The answers of the run. @param {HTMLElement} head */
+/** Shows the answers of the run. @param {HTMLElement} head */
 const showAnswer = (head) => {
   addTitle(head, report.heading ?? 'Report', (report.split ?? report.fit)?.fits);
   if (report.split && !report.split.fits) addSentences(head, 'verdict', 'said bad-list');
@@ -97,7 +97,7 @@ const showAnswer = (head) => {
   addNearness(head, stages.map(({ ipu, tile: { tile, bytes, limit: most } }) => ({ ipu, bytes, limit: most, tile })));
 };
 
-/** The answers for the cuts and limits that are tried. @param {HTMLElement} head @param {Known} own */
+/** Shows the answers for the cuts and limits that the reader tries. @param {HTMLElement} head @param {Known} own */
 const showTriedAnswer = (head, own) => {
   const now = own.tried();
   const split = own.computed(now);
@@ -123,7 +123,7 @@ const addWarningsFigure = (figures) => {
   if (warnings) addButton(addFigure(figures, 'Warnings', []), String(warnings), () => choose({ view: 'details' }), '', 'link');
 };
 
-/** How near each IPU is to its limit. @param {HTMLElement} parent
+/** Shows how near each IPU is to its limit. @param {HTMLElement} parent
  * @param {{ipu: number, bytes: number, limit: number, tile?: number}[]} stages */
 const addNearness = (parent, stages) => {
   if (!stages.length) return;
@@ -136,7 +136,7 @@ const addNearness = (parent, stages) => {
   }
 };
 
-/** What to paste, in the form of the model's framework, also for cuts that were moved. @param {HTMLElement} parent */
+/** Shows the configuration in the form of the model's framework, also for moved cuts. @param {HTMLElement} parent */
 const addPaste = (parent) => {
   const form = configurations().find((one) => one.text);
   if (!form) return;
@@ -157,7 +157,7 @@ const addPaste = (parent) => {
 /** The views that this report has. */
 const viewsThere = () => VIEWS.filter(([, , isThere]) => isThere());
 
-/** Shows one view alone, and builds it at the first time. */
+/** Shows one view. It is built when it is first shown. */
 const showView = () => {
   const there = viewsThere();
   const [id, , , build] = there.find(([own]) => own === chosen.view) ?? there[0];
@@ -206,7 +206,7 @@ const show = (own) => {
   addOpener(byId('foot'));
 };
 
-/** What is folded away, and all views, are printed. */
+/** Unfolds everything and builds all views before the page is printed. */
 const unfoldForPrint = () => {
   addEventListener('beforeprint', () => {
     for (const [id, , , build] of report ? viewsThere() : []) {

@@ -1,30 +1,30 @@
-// Drawings over steps, tiles or cycles: axes, zoom, a cursor that is what is chosen, keys,
-// and a table behind each.
+// Drawings over steps, tiles or cycles: axes, zoom, a cursor at the chosen place, keys, and a table of
+// the numbers behind each drawing.
 
 /**
  * @typedef {object} Plot
  * @property {string} id
  * @property {string} label
- * @property {string} unit what is along the drawing, such as `step`
+ * @property {string} unit the unit of the horizontal axis, such as `step`
  * @property {number} height
- * @property {number} first the first place along the drawing
- * @property {number} last the last, inclusive
- * @property {ArrayLike<number>} [places] where keys go; everywhere without
- * @property {() => ?number} value the place that is chosen
+ * @property {number} first the first place on the horizontal axis
+ * @property {number} last the last place, inclusive
+ * @property {ArrayLike<number>} [places] the places that keys move to; without it, all places
+ * @property {() => ?number} value the chosen place
  * @property {(place: number) => void} choose
- * @property {(place: number, share: number) => string} said about a place, at a share of the height
- * @property {(from: number, to: number, isLow: boolean) => [number, number]} range of what is
- *   upwards, between two places; `isLow` leaves out what is the same everywhere
- * @property {boolean} [isLow] is that left out at first?
- * @property {string} [measure] the unit of what is upwards
+ * @property {(place: number, share: number) => string} said the text about a place, at a share of the height
+ * @property {(from: number, to: number, isLow: boolean) => [number, number]} range of the
+ *   vertical axis between two places; `isLow` leaves out the bytes that all places have
+ * @property {boolean} [isLow] does the drawing begin without the bytes that all places have?
+ * @property {string} [measure] the unit of the vertical axis
  * @property {number} [limit]
  * @property {{at: number, name: string}[]} [marks]
  * @property {() => {from: number, to: number, name: string, isOther: boolean, look?: string}[]} [bands]
  * @property {(inner: Element, scale: Scale) => void} paint
  * @property {(parent: HTMLElement) => void} table
  * @property {(place: number) => string} [named] the label of a place below the drawing
- * @property {string} [follows] what moves the cursor, if not the unit
- * @property {string[]} [lanes] the names of rows, from above; then nothing is measured upwards
+ * @property {string} [follows] the key of the choice that moves the cursor, if it is not the unit
+ * @property {string[]} [lanes] the names of rows, from the top; such a drawing has no vertical axis
  */
 /** @typedef {{x: (place: number) => number, y: (bytes: number) => number, from: number, to: number,
  *   width: number, top: number, bottom: number, low: number, most: number}} Scale */
@@ -40,10 +40,10 @@ const ticks = (low, high, most) => {
   return Array.from({ length: count }, (_, place) => (first + place) * step);
 };
 
-/** So many pixels a letter of a label takes. */
+/** The width of a letter of a label, in pixels. */
 const LETTER = 6.9;
 
-/** Writes labels, without those that would stand in one before them. @param {Element} svg
+/** Writes labels, without those that would overlap an earlier one. @param {Element} svg
  * @param {{x: number, text: string}[]} labels the most important first, each with its middle
  * @param {number} width of the drawing @param {number} y */
 const drawLabels = (svg, labels, width, y) => {
@@ -58,7 +58,7 @@ const drawLabels = (svg, labels, width, y) => {
   }
 };
 
-/** The outline over heights of neighbouring columns, as a path. @param {number[]} lefts in pixels
+/** The outline of neighbouring columns, as a path. @param {number[]} lefts in pixels
  * @param {number[]} tops @param {number} right @param {number} base */
 const outline = (lefts, tops, right, base) => {
   let path = '', before = base;
@@ -74,10 +74,10 @@ const outline = (lefts, tops, right, base) => {
 /** @param {number} number */
 const round = (number) => Math.round(number * 100) / 100;
 
-/** The lower first. @param {number} a @param {number} b @returns {[number, number]} */
+/** Both numbers, the lower one first. @param {number} a @param {number} b @returns {[number, number]} */
 const inOrder = (a, b) => a < b ? [a, b] : [b, a];
 
-/** The fewest places that fill a drawing. */
+/** The fewest places that a drawing shows. */
 const FEWEST = 8;
 
 /** @param {Element} parent @param {Plot} plot */
@@ -92,12 +92,12 @@ const addPlot = (parent, plot) => {
   const lanes = (plot.marks?.length ? 18 : 0) + (plot.bands?.().length ? 18 : 0);
   const TOP = lanes + 8, BOTTOM = plot.height - 24;
   let [from, to, isLow] = [plot.first, plot.last, !!plot.isLow];
-  /** What of the height is enlarged, if any of it. @type {?[number, number]} */
+  /** The part of the vertical axis that is enlarged, if any. @type {?[number, number]} */
   let part = null;
   /** @type {Scale} */
   let now;
 
-  /** The lowest and the highest of what is upwards, with some room. @param {boolean} isOnlyMoving */
+  /** The lowest and the highest number of the vertical axis, with a margin. @param {boolean} isOnlyMoving */
   const upwards = (isOnlyMoving) => {
     const [low, high] = plot.range(from, to, isOnlyMoving);
     return [low, low + Math.max(high - low, 1) * 1.06];
@@ -128,7 +128,7 @@ const addPlot = (parent, plot) => {
     vertical?.setAttribute('aria-pressed', String(isLow && !part));
   };
 
-  /** Is the limit in sight? */
+  /** Is the limit within the drawing? */
   const limit = () => plot.limit !== undefined && plot.limit >= now.low && plot.limit <= now.most ? plot.limit : null;
 
   const drawScale = () => {
@@ -195,7 +195,7 @@ const addPlot = (parent, plot) => {
     });
   };
 
-  /** Shows these places, at least a few. @param {number} first @param {number} count */
+  /** Shows `count` places from `first` on, or the fewest that can be shown. @param {number} first @param {number} count */
   const zoom = (first, count) => {
     const all = plot.last - plot.first + 1;
     count = Math.min(Math.max(Math.round(count), Math.min(FEWEST, all)), all);
@@ -211,7 +211,7 @@ const addPlot = (parent, plot) => {
     zoom(middle - count / 2, count);
   };
 
-  /** Enlarges a part of the height; all of it where the part is no smaller. @param {number} low @param {number} high */
+  /** Enlarges a part of the vertical axis; shows all of it if the part is not smaller. @param {number} low @param {number} high */
   const enlarge = (low, high) => {
     const [least, most] = upwards(false);
     const count = Math.max(high - low, 16);
@@ -229,21 +229,21 @@ const addPlot = (parent, plot) => {
     zoom(plot.first, Infinity);
   };
 
-  /** Shows the whole height, or what changes of it. @param {boolean} low */
+  /** Shows the whole vertical axis, or leaves out the bytes that all places have. @param {boolean} low */
   const setLow = (low) => {
     [isLow, part] = [low, null];
     show();
   };
 
-  /** Shows a place that may be out of sight. @param {number} place */
+  /** Scrolls to a place. @param {number} place */
   const reveal = (place) => {
     if (place >= from && place <= to) showCursor(); else zoom(place - (to - from) / 2, to - from + 1);
   };
 
   /** @typedef {{clientX: number, clientY: number}} Point of a pointer */
-  /** The place below a pointer, in parts too. @param {Point} point */
+  /** The place under the pointer, with fractions. @param {Point} point */
   const placeAt = (point) => from + shareOf(svg, point) * (to + 1 - from);
-  /** How many bytes high it is. @param {Point} point */
+  /** The bytes at the height of the pointer. @param {Point} point */
   const heightAt = ({ clientY }) =>
     now.low + (now.most - now.low) * (1 - (clientY - svg.getBoundingClientRect().top - TOP) / (BOTTOM - TOP));
   /** @param {Point} point */
@@ -267,10 +267,10 @@ const addPlot = (parent, plot) => {
     else return;
     event.preventDefault();
   });
-  /** Where the mouse went down, with its place and height there. @type {?{point: MouseEvent, place: number, height: number}} */
+  /** The point, place and height at which the mouse button went down. @type {?{point: MouseEvent, place: number, height: number}} */
   let down = null;
   let isDragged = false;
-  /** How far it was dragged: not at all, along or also upwards. @param {MouseEvent} event */
+  /** The direction in which the mouse was dragged: none, horizontal, or also vertical. @param {MouseEvent} event */
   const dragged = (event) => {
     if (!down) return { isAlong: false, isUp: false };
     const [x, y] = [event.clientX - down.point.clientX, event.clientY - down.point.clientY].map(Math.abs);
@@ -311,8 +311,8 @@ const addPlot = (parent, plot) => {
     const factor = event.deltaY < 0 ? .8 : 1.25;
     if (event.shiftKey) enlargeBy(factor, heightAt(event)); else zoomBy(factor, under(event));
   }, { passive: false });
-  // What is under two fingers stays there: they move along, or upwards where one is above the other.
-  /** The places that the fingers hold, or the heights. @type {?{isUp: boolean, held: number[]}} */
+  // The places under two fingers stay under them. If one finger is above the other, the heights do.
+  /** The places, or the heights, under the fingers. @type {?{isUp: boolean, held: number[]}} */
   let fingers = null;
   svg.addEventListener('touchstart', ({ touches: [one, other, more] }) => {
     if (!other || more) return void (fingers = null);
@@ -352,10 +352,10 @@ const addPlot = (parent, plot) => {
   return { show, setLow, tools, figure, svg };
 };
 
-/** What is said of a layer in a drawing. @param {Json.LayerMemory} own */
+/** The text about a layer in a drawing. @param {Json.LayerMemory} own */
 const saidOfLayer = (own) => `${layerName(own.name)}\n${grouped(own.total)} bytes over all tiles\n${grouped(own.fullest_tile_bytes)} on its fullest, tile ${own.fullest_tile}`;
 
-/** Layers side by side, each of parts that are stacked. @param {Element} parent
+/** Draws layers side by side, each as a stack of parts. @param {Element} parent
  * @param {Pick<Plot, 'id' | 'label' | 'said' | 'table' | 'measure'> & {names: (?string | undefined)[],
  *   parts: (place: number) => {look: string, bytes: number}[], total: (place: number) => number}} own */
 const addLayerPlot = (parent, { names, parts, total, ...own }) => addPlot(parent, {
@@ -376,7 +376,7 @@ const addLayerPlot = (parent, { names, parts, total, ...own }) => addPlot(parent
   },
 });
 
-/** The layers over the steps as bands. @param {(band: Json.Band) => boolean} [isMeant] */
+/** The steps of each layer, as bands. @param {(band: Json.Band) => boolean} [isMeant] */
 const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filter(isMeant).map(({ from, to, layer }) => {
   const place = report.layers.findIndex((own) => own.name === layer);
   const stage = stageOfPosition(place);
@@ -384,17 +384,17 @@ const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filt
   return { from, to, name: layerName(layer), isOther, look: place === chosen.layer ? 'band is-chosen' : undefined };
 });
 
-/** The stages over the positions of layers as bands. */
+/** The positions of each stage, as bands. */
 const stageBands = () => (report.split?.stages ?? []).map(({ positions, stage }) => ({
   from: positions.start, to: positions.end - 1, name: `IPU ${stage}`, isOther: stage % 2 === 1,
 }));
 
-/** Where the backward pass begins. */
+/** The mark at which the backward pass begins. */
 const passMarks = () => typeof report.liveness?.turn === 'number' ? [{ at: report.liveness.turn, name: 'backward pass' }] : [];
 
-/** A curve over the steps. @param {Element} parent @param {string} id @param {string} label
+/** Draws a curve over the steps. @param {Element} parent @param {string} id @param {string} label
  * @param {Json.Curve} curve @param {string} pointer @param {number} [limit]
- * @param {(band: Json.Band) => boolean} [isMeant] which bands are shown */
+ * @param {(band: Json.Band) => boolean} [isMeant] is a band shown? */
 const addCurve = (parent, id, label, curve, pointer, limit, isMeant) => {
   if (isHuge) return;
   const { first_step: first, last_step: last, fixed, always_live: always, steps, bytes, peak } = curve;

@@ -1,9 +1,9 @@
-// The report: how it is read, and how numbers and names of it are written. Names come
-// from files and may be anything: all texts go through `printable`.
+// Reads the report, and writes its numbers and names. Names come from files and may be hostile: all
+// texts go through `printable`.
 
 /** The report that is shown. @type {Json.Report} */
 let report = /** @type {any} */ (null);
-/** Has it numbers that a browser does not add up exactly? They are texts then. */
+/** Does the report have numbers that a browser cannot add up exactly? Such numbers are kept as texts. */
 let isHuge = false;
 
 /** @param {string} text */
@@ -17,11 +17,11 @@ const parsed = (text) => {
   return JSON.parse(kept);
 };
 
-/** What is at a JSON pointer. @param {string} pointer @param {any} [from] @returns {any} */
+/** The value at a JSON pointer. @param {string} pointer @param {any} [from] @returns {any} */
 const at = (pointer, from = report) => pointer.split('/').slice(1)
   .reduce((own, key) => own?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], from);
 
-/** The report in the page; null where there is none. @returns {Promise<?string>} */
+/** The report in the page; null if there is none. @returns {Promise<?string>} */
 const embedded = async () => {
   const plain = document.getElementById('report');
   if (plain) return plain.textContent;
@@ -32,14 +32,14 @@ const embedded = async () => {
   return new Response(stream).text();
 };
 
-/** What a reader of text would obey and not show (`escape.rs`). */
+/** Characters that a viewer acts on instead of showing them (`escape.rs`). */
 const OBEYED = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\u{e0000}-\u{e007f}]/gu;
 
 /** @param {string} text */
 const printable = (text) => text.replace(OBEYED,
   (one) => one === '\n' ? one : `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`);
 
-/** A name as people read it: not too long. @param {string} name @param {number} [most] */
+/** A name for people; a long name is cut. @param {string} name @param {number} [most] */
 const short = (name, most = 160) => {
   const all = [...name];
   return all.length > most ? `${all.slice(0, most - 1).join('')}\u2026` : name;
@@ -48,13 +48,13 @@ const short = (name, most = 160) => {
 /** @param {number | string} number */
 const grouped = (number) => String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 
-/** With a sign. @param {number} number */
+/** A number with its sign. @param {number} number */
 const changed = (number) => `${number > 0 ? '+' : ''}${grouped(number)}`;
 
 /** @param {number} count @param {string} name */
 const counted = (count, name) => `${grouped(count)} ${name}${count === 1 ? '' : 's'}`;
 
-/** Of a limit, rounded up: what is over it never looks like it.
+/** A share of a limit, rounded up, so that more than the limit never looks like the limit.
  * @param {number | string} part @param {number | string} whole */
 const ofLimit = (part, whole) => {
   if (!Number(whole)) return '\u2013';
@@ -62,7 +62,7 @@ const ofLimit = (part, whole) => {
   return `${tenths / 10n}.${tenths % 10n} %`;
 };
 
-/** The shares of all parts of a whole, which are 100.0 % together.
+/** The shares of all parts of a whole. They are rounded so that they add up to 100.0 %.
  * @param {number[]} parts @returns {string[]} */
 const shares = (parts) => {
   const whole = parts.reduce((a, b) => a + b, 0) || 1;
@@ -74,19 +74,19 @@ const shares = (parts) => {
   return tenths.map((own) => `${(own / 10).toFixed(1)} %`);
 };
 
-/** Three digits at least, and no more than three decimals. @param {number} number */
+/** A number with at least three digits, and at most three decimals. @param {number} number */
 const digits = (number) => number >= 1000 ? grouped(Math.round(number))
   : number.toFixed(number >= 100 ? 0 : number >= 10 ? 1 : number >= 1 ? 2 : 3);
 
-/** One position of the layer order. @param {?string} [layer] */
+/** The name of a position of the layer order. @param {?string} [layer] */
 const layerName = (layer) => layer ?? { 'none-first': 'None', 'out-with-in': 'In Out' }[
   /** @type {'none-first'} */ (report.pseudo_layers)] ?? 'In';
 
-/** The layers of a stage, one by one. @param {(?string)[]} layers */
+/** The names of the layers of a stage. @param {(?string)[]} layers */
 const layerNames = (layers) => layers.map((own) =>
   own ?? (report.pseudo_layers === 'none-first' ? 'None' : 'In'));
 
-/** Three or more names with consecutive numbers behind one prefix are one: `encoder.0-11`.
+/** Replaces three or more names with the same prefix and consecutive numbers by one: `encoder.0-11`.
  * @param {string[]} names */
 const numberRuns = (names) => {
   /** @param {string} name */
@@ -101,7 +101,7 @@ const numberRuns = (names) => {
   return runs.flatMap((run) => run.length > 2 ? [`${run[0]}-${numbered(run[run.length - 1])?.[2]}`] : run);
 };
 
-/** The layers of a stage, many of them shortened. @param {(?string)[]} layers */
+/** The layers of a stage in a line; a long list is shortened. @param {(?string)[]} layers */
 const layerList = (layers) => {
   const names = layerNames(layers).map((own) => short(own, 60));
   const runs = names.length > 8 ? numberRuns(names) : names;
@@ -111,7 +111,7 @@ const layerList = (layers) => {
 /** The layers of all stages. @param {(?string)[][]} stages */
 const stageList = (stages) => `[ ${stages.map(layerList).join(' | ')} ]`;
 
-/** A section of what is said to people, if the report has it. @param {string} id */
+/** A section of the report for people, if the report has it. @param {string} id */
 const sectionOf = (id) => report.sections?.find((own) => own.id === id);
 
 /** The sentences of a section, in phrases. @param {string} id */
@@ -121,8 +121,7 @@ const sentencesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) =>
 /** The tables of a section. @param {string} id */
 const tablesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) => 'table' in own ? [own.table] : []);
 
-/** The place of the last entry of an ascending list that is not above a value; 0 where
- * all are. @param {ArrayLike<number>} list @param {number} value */
+/** The index of the last entry of an ascending list that is at most `value`; 0 if there is none. @param {ArrayLike<number>} list @param {number} value */
 const placeOf = (list, value) => {
   let from = 0, to = list.length;
   while (to - from > 1) {
@@ -145,9 +144,9 @@ const stagesOf = (own = report) => own.split
   ? own.split.stages.map((stage, place) => ({ stage, at: `/split/stages/${place}`, ipu: stage.stage, tile: stage.fullest_tile, curve: stage.fullest_tile_curve }))
   : (own.fit?.ipus ?? []).map((compiled, place) => ({ compiled, at: `/fit/ipus/${place}`, ipu: compiled.ipu, tile: compiled.fullest_tile, curve: compiled.curve }));
 
-/** The one of them that is nearest to its limit. @param {OneIpu[]} all */
+/** The IPU that is nearest to its limit. @param {OneIpu[]} all */
 const nearestOf = (all) => all.reduce((a, b) => Number(b.tile.free) < Number(a.tile.free) ? b : a);
 
-/** The stage that a position is in. @param {number} position */
+/** The stage that contains a position. @param {number} position */
 const stageOfPosition = (position) => (report.split?.stages ?? []).findIndex(
   ({ positions }) => positions.start <= position && position < positions.end);

@@ -1,11 +1,11 @@
-// The stage or IPU that is chosen: what is on its fullest tile, and over the steps.
+// The chosen stage or IPU: the contents of its fullest tile, and its memory over the steps.
 
 /** @typedef {{range: [number, number], bytes: number, limit: number}} StageBytes `range` is of positions */
 
 /** The names of the layers at these positions. @param {[number, number]} range */
 const layersAt = (range) => report.layers.slice(...range).map((own) => layerName(own.name));
 
-/** A stage in a strip of stages. @param {Element} strip */
+/** Adds a stage to a strip of stages. @param {Element} strip */
 const addStageBox = (strip) => {
   const box = add(strip, 'div', '', 'stage');
   add(add(box, 'div', '', 'level'), 'div', '', 'fill');
@@ -13,7 +13,7 @@ const addStageBox = (strip) => {
   return box;
 };
 
-/** Puts a stage where its layers are, filled as far as its fullest tile is.
+/** Sets the place and width of a stage by its layers, and fills it as far as its fullest tile is full.
  * @param {HTMLElement} box @param {StageBytes} own @param {number} stage */
 const fillStageBox = (box, { range, bytes, limit }, stage) => {
   const [left, right] = range.map((position) => position / report.layers.length * 100);
@@ -27,14 +27,14 @@ const fillStageBox = (box, { range, bytes, limit }, stage) => {
   box.dataset.tip = `IPU ${stage}: ${share}\n${layerList(layersAt(range))}\n${grouped(bytes)} of ${grouped(limit)} bytes`;
 };
 
-/** The stages of a split in a few pixels. @param {Element} parent @param {StageBytes[]} stages */
+/** Adds a small strip of the stages of a split. @param {Element} parent @param {StageBytes[]} stages */
 const addStrip = (parent, stages) => {
   const said = stages.map((own, stage) => `IPU ${stage}: ${ofLimit(own.bytes, own.limit)}`).join(', ');
   const strip = set(add(parent, 'div', '', 'strip small'), { role: 'img', 'aria-label': said });
   stages.forEach((own, stage) => fillStageBox(addStageBox(strip), own, stage));
 };
 
-/** The stage or IPU that is chosen, alone. @param {HTMLElement} parent */
+/** Shows the chosen stage or IPU. @param {HTMLElement} parent */
 const addChosenStage = (parent) => {
   const stages = stagesOf();
   if (!stages.length) return;
@@ -69,7 +69,7 @@ const addChosenStage = (parent) => {
   });
 };
 
-/** What is on the tile that decides whether an IPU fits. @param {HTMLElement} box @param {OneIpu} one */
+/** Shows the contents of the tile that decides whether an IPU fits. @param {HTMLElement} box @param {OneIpu} one */
 const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
   const layers = (stage ?? compiled)?.layers;
   const step = tile.peak_step ?? null;
@@ -87,7 +87,7 @@ const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
     { look: (column, _, row) => column.name === 'Part' ? row.at : '' });
 };
 
-/** How many tiles are how full. @param {Element} parent @param {Json.Fullness | undefined} tiles
+/** Draws how many tiles are how full. @param {Element} parent @param {Json.Fullness | undefined} tiles
  * @param {string} pointer @param {number} limit */
 const addHistogram = (parent, tiles, pointer, limit) => {
   if (!tiles?.histogram?.length) return;

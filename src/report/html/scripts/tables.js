@@ -1,15 +1,15 @@
-// Tables: sorted by a press on a heading, filtered, copied for a spreadsheet.
+// Tables that the reader can sort, filter, and copy into a spreadsheet.
 
 /** @typedef {{name: string, kind: string, at: string}} Column */
 /** @typedef {{at: string, cells: any[]}} Row */
 /** @typedef {{id?: string, choose?: (row: Row, place: number) => void, isChosen?: (row: Row, place: number) => boolean,
  *   look?: (column: Column, cell: any, row: Row) => string, most?: number, isTried?: boolean,
- *   drawn?: (own: Element, column: Column, row: Row) => void}} Manner `look` is the colour of what a cell names,
- *   `drawn` draws more in it; numbers of a split that `isTried` are in the report of a run that judges it */
+ *   drawn?: (own: Element, column: Column, row: Row) => void}} Manner `look` is the colour of a cell,
+ *   `drawn` adds a drawing to it; `isTried` tables have numbers of a split that only its own run would report */
 
 const WITH_NUMBERS = ['count', 'bytes', 'free', 'change', 'share', 'percent'];
 
-/** A cell as people read it. @param {string} kind @param {any} cell */
+/** The text of a cell for people. @param {string} kind @param {any} cell */
 const shownCell = (kind, cell) => {
   if (kind === 'layer') return short(layerName(cell));
   if (cell?.layer !== undefined) return short(layerName(cell.layer));
@@ -21,7 +21,7 @@ const shownCell = (kind, cell) => {
   return WITH_NUMBERS.includes(kind) ? grouped(cell) : short(String(cell));
 };
 
-/** By what a cell is sorted. @param {string} kind @param {any} cell */
+/** The value that a cell is sorted by. @param {string} kind @param {any} cell */
 const orderOf = (kind, cell) => {
   if (cell === null || cell === undefined) return -Infinity;
   if (kind === 'share') return Number(cell[0]) / (Number(cell[1]) || 1);
@@ -35,20 +35,20 @@ const plainCell = (kind, cell) => {
   return /^[=+@]|^-(?!\d)/.test(line) ? `'${line}` : line;
 };
 
-/** Where the number of a cell is in the report. @param {Column} column @param {Row} row */
+/** The place of a cell's number in the report. @param {Column} column @param {Row} row */
 const pointerOf = (column, row) => column.at.includes('{}') ? column.at.replace('{}', row.at)
   : column.at && row.at.startsWith('/') ? row.at + column.at : '';
 
-/** Columns of a table that is made here. @param {([string, string, string?] | false | null | undefined)[]} all name, kind, place */
+/** Makes the columns of a table. @param {([string, string, string?] | false | null | undefined)[]} all name, kind, place */
 const columnsOf = (all) => all.flatMap((own) => own ? [{ name: own[0], kind: own[1], at: own[2] ?? '' }] : []);
 
-/** Rows with the entries of a list of the report, by columns that say where in an entry
- * their cells are. @param {string} pointer @param {Column[]} columns
+/** Makes a row for each entry of a list of the report. The columns have the places of their cells in an
+ * entry. @param {string} pointer @param {Column[]} columns
  * @param {(own: any) => boolean} [isMeant] @returns {Row[]} */
 const rowsAt = (pointer, columns, isMeant = () => true) => /** @type {any[]} */ (at(pointer) ?? []).flatMap((own, place) =>
   isMeant(own) ? [{ at: `${pointer}/${place}`, cells: columns.map((column) => at(column.at, own)) }] : []);
 
-/** A table that goes sideways where it is wide, and says so.
+/** Adds a table. A wide table scrolls sideways, and shows that it does.
  * @param {Element} parent @param {string} name @param {Column[]} columns @param {Row[]} rows
  * @param {Manner} [manner] */
 const addTable = (parent, name, columns, rows, manner = {}) => {
@@ -77,10 +77,10 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
   });
   const body = add(table, 'tbody');
   const more = add(box, 'p', '', 'soft');
-  /** What marks what is chosen, in the rows that are shown. @type {(() => void)[]} */
+  /** Functions that mark the chosen row among the rows that are shown. @type {(() => void)[]} */
   let marks = [];
 
-  /** All rows that the filter leaves, as a spreadsheet takes them. */
+  /** All rows that pass the filter, for a spreadsheet. */
   function tsv() {
     const lines = shown.map((row) => row.cells.map((cell, place) => plainCell(columns[place].kind, cell)));
     return [columns.map((column) => column.name), ...lines].map((line) => line.join('\t')).join('\n') + '\n';
@@ -114,7 +114,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     });
   };
 
-  /** A stage, or all of a split; that with the chosen layer is marked. @param {Element} own @param {any[]} cell */
+  /** Writes a stage, or all stages of a split, and marks the stage with the chosen layer. @param {Element} own @param {any[]} cell */
   const addLayersOf = (own, cell) => {
     const isSplit = Array.isArray(cell[0]);
     const stages = isSplit ? cell : [cell];
@@ -153,7 +153,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
   return { set: (/** @type {Row[]} */ next) => { rows = next; fill(); } };
 };
 
-/** Shows on which side a box goes on. @param {HTMLElement} scroll */
+/** Shows at which side there is more to scroll to. @param {HTMLElement} scroll */
 const edgeOf = (scroll) => {
   const show = () => {
     const rest = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft;
@@ -166,7 +166,7 @@ const edgeOf = (scroll) => {
 };
 
 /** The tables of a section of the report. @param {Element} parent @param {string} id
- * @param {string[]} [only] names of columns, in order; an empty one stands for all others @param {Manner} [manner] */
+ * @param {string[]} [only] names of columns, in order; an empty name stands for all others @param {Manner} [manner] */
 const addTablesOf = (parent, id, only = [''], manner) => {
   for (const own of tablesOf(id)) {
     const all = [...own.columns.keys()];
@@ -176,7 +176,7 @@ const addTablesOf = (parent, id, only = [''], manner) => {
   }
 };
 
-/** A table of what a list of the report has. @param {Element} parent @param {string} name
+/** Adds a table of a list of the report. @param {Element} parent @param {string} name
  * @param {string} pointer @param {Parameters<columnsOf>[0]} columns @param {Manner} [manner]
  * @param {(own: any) => boolean} [isMeant] */
 const addTableAt = (parent, name, pointer, columns, manner, isMeant) => {

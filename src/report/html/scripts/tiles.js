@@ -1,6 +1,6 @@
-// The map of all tiles, one column each, and what is on the one that is chosen.
+// The map of all tiles, with a column for each, and the contents of the chosen tile.
 
-/** Tiles with one limit. @returns {{ipu: ?number, first: number, end: number, limit: number, at: string}[]} */
+/** The ranges of tiles that have the same limit. @returns {{ipu: ?number, first: number, end: number, limit: number, at: string}[]} */
 const ipusOfTiles = () => {
   const count = report.memory.tiles?.total.length ?? 0;
   if (!report.fit) return [{ ipu: null, first: 0, end: count, limit: report.memory.limit, at: '/memory/limit' }];
@@ -25,7 +25,7 @@ const addTileMap = (parent) => {
   const total = tiles.total;
   const withGaps = tiles.with_gaps ?? null;
   const categories = map?.categories ?? [];
-  /** Bytes of a category at addresses of its own. @param {Json.TileCategory} own @param {number} tile */
+  /** The bytes of a category at addresses that no other variable has. @param {Json.TileCategory} own @param {number} tile */
   const alone = (own, tile) => Math.max((own.bytes[tile] ?? 0) - (own.overlapped?.[tile] ?? 0), 0);
   const drawn = categories.slice(0, 14);
   const rest = categories.slice(14);
@@ -35,7 +35,7 @@ const addTileMap = (parent) => {
     ['tile-shared', !map ? 'Bytes in use' : map.left_out ? 'Shared addresses, and categories left out' : 'Shared addresses'],
     ...(withGaps ? [['gaps', 'Fragmentation']] : []),
   ]);
-  /** How high each layer of a tile reaches, from the bottom up. @param {number} tile */
+  /** The bytes at the top of each category in the stack of a tile, from the bottom up. @param {number} tile */
   const heights = (tile) => {
     const reached = [];
     let sum = 0;
@@ -48,7 +48,7 @@ const addTileMap = (parent) => {
   };
   const ipuOf = (/** @type {number} */ tile) => ipus.findIndex((own) => own.first <= tile && tile < own.end);
   const own = () => chosen.tile !== null && ipuOf(chosen.tile) >= 0 ? chosen.tile : tiles.fullest;
-  /** The name of a tile; of several IPUs with its place there. @param {number} tile */
+  /** The name of a tile; with several IPUs, also its number on its IPU. @param {number} tile */
   const nameOf = (tile) => {
     const place = ipus[Math.max(ipuOf(tile), 0)];
     return ipus.length < 2 ? `tile ${grouped(tile)}` : `tile ${grouped(tile)}: tile ${grouped(tile - place.first)} of IPU ${place.ipu}`;
@@ -72,7 +72,7 @@ const addTileMap = (parent) => {
   let all = [];
   let places = new Map();
 
-  /** Draws the tiles of the IPU in the order that was picked. */
+  /** Draws the tiles of the IPU in the chosen order. */
   const arrange = () => {
     const shown = ipu.value === '-1' ? ipus : [ipus[Number(ipu.value)]];
     all = shown.flatMap((one) => Array.from({ length: one.end - one.first }, (_, place) => one.first + place));
@@ -98,7 +98,7 @@ const addTileMap = (parent) => {
       paint: (inner, scale) => {
         const visible = all.slice(scale.from, scale.to + 1);
         const most = Math.min(visible.length, Math.max(Math.floor(scale.width), 50));
-        // Where tiles stand too close, the fullest of those in a pixel is drawn.
+        // Of several tiles in one pixel, the fullest is drawn.
         const columns = Array.from({ length: most }, (_, column) => {
           const [from, to] = [column, column + 1].map((own) => Math.floor(own * visible.length / most));
           return visible.slice(from, to).reduce((a, b) => total[b] > total[a] ? b : a);

@@ -1,8 +1,8 @@
-// Time: the step of the pipeline as a strip of IPUs over cycles, and where cycles go.
+// Time: the step of the pipeline as a row for each IPU over cycles, and the cycles of stages and layers.
 
 /** @typedef {{ipu: number, from: number, to: number, kind: string, batch: number}} Piece */
 
-/** So many micro-batches are drawn at most: those after them are like them. */
+/** The most micro-batches that are drawn; later ones look the same. */
 const MOST_BATCHES = 64;
 
 /** The pieces of work of a step, slot by slot (docs/model.md, "Time"), and the cycles of each slot.
@@ -43,9 +43,8 @@ const stepSlots = (passes, batches) => {
   return { pieces: slots.flat().filter(Boolean), starts, cycles };
 };
 
-/** The order of passes: does one stage work at a time, how many slots are there from one
- * micro-batch to the next, does the last stage wait a slot between its passes, and how many slots
- * does a micro-batch take?
+/** The order of passes: does one stage work at a time, how many slots are between two micro-batches,
+ * does the last stage wait a slot between its passes, and how many slots does a micro-batch take?
  * @param {number} stages */
 const stepOrder = (stages) => {
   const { pipeline } = report;
@@ -57,7 +56,7 @@ const stepOrder = (stages) => {
   return { isSerial, every, turn, through: isTraining ? 2 * stages - 1 + turn : stages };
 };
 
-/** The step of the split of the run; null where it is not known what a stage does in each pass. */
+/** The step of the run's split; null if the cycles of each pass are unknown. */
 const stepPieces = () => {
   const { step, execution } = report;
   const stages = execution?.stages ?? [];
@@ -68,7 +67,7 @@ const stepPieces = () => {
   return { ...stepSlots(passes, batches), batches, stages: stages.length };
 };
 
-/** What each kind of work looks like, and is called. @type {[keyof Json.PassCycles, string, string][]} */
+/** Each kind of work with its look and name. @type {[keyof Json.PassCycles, string, string][]} */
 const WORK = [
   ['forward', 'tile-0', 'Forward'], ['backward', 'tile-1', 'Backward'], ['recomputed', 'recomputed', 'Recomputed'],
 ];
@@ -118,7 +117,7 @@ const addStepStrip = (parent) => {
             path += `M${round(left)} ${y}H${round(right)}V${round(y + each - 6)}H${round(left)}Z`;
             if (right - left > 16 && kind !== 'recomputed') labels.push([(left + right) / 2, y + each / 2 + 1, String(own.batch)]);
           }
-          // The edges of a piece that is hardly wider than they are would be all of it.
+          // The edges of a very narrow piece would hide the piece itself.
           if (path) draw(inner, 'path', { class: `${look} work${widest < 5 ? ' is-thin' : ''}`, d: path });
         }
       }
@@ -137,7 +136,7 @@ const addStepStrip = (parent) => {
   add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends when its last IPU is done. The drawing has ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < step.micro_batches ? ` of ${grouped(step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
 };
 
-/** Columns of the cycles of something. @param {any[]} all @returns {Parameters<columnsOf>[0]} */
+/** The columns of a table of cycles. @param {any[]} all @returns {Parameters<columnsOf>[0]} */
 const cycleColumns = (all) => {
   const has = (/** @type {string} */ field) => all.some((own) => own[field] !== undefined && own[field] !== null);
   const passes = has('passes');
@@ -146,7 +145,7 @@ const cycleColumns = (all) => {
     passes && ['Backward', 'count', '/passes/backward'], passes && ['Recomputed', 'count', '/passes/recomputed'], passes && ['Update', 'count', '/passes/update']];
 };
 
-/** The cycles of all layers as columns, each of compute and exchange. @param {HTMLElement} parent
+/** Draws the cycles of all layers as columns of compute and exchange. @param {HTMLElement} parent
  * @param {Json.LayerCycles[]} all */
 const addLayerCycles = (parent, all) => {
   addLegend(parent, [['tile-0', 'Compute sets'], ['exchange', 'Exchanges between tiles']]);
@@ -189,7 +188,7 @@ const buildTime = (parent) => {
   if (rest.length) addLine(parent, 'p', [...pieces, ' cycles.'], 'soft');
 };
 
-/** Which stage the others wait for. @param {HTMLElement} parent @param {Json.StageCycles[]} stages */
+/** Says which stage the others wait for. @param {HTMLElement} parent @param {Json.StageCycles[]} stages */
 const addBalance = (parent, stages) => {
   if (isHuge) return;
   const cycles = stages.map((own) => own.micro_batch_cycles ?? own.cycles);

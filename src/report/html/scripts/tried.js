@@ -1,5 +1,5 @@
-// The split: the cuts that are drawn are those that are moved. What is tried is what is
-// chosen, so that a link and the other views have it.
+// The split, whose cuts the reader can move. The moved cuts are part of the choice, so links and the
+// other views have them.
 
 /** @param {HTMLElement} parent */
 const addTriedSplit = (parent) => {
@@ -24,7 +24,7 @@ const addTriedSplit = (parent) => {
   });
 };
 
-/** The fields of what an IPU has. @param {HTMLElement} tool @param {Known} own */
+/** Adds the fields for the number of IPUs, the memory of a tile, and the reserve. @param {HTMLElement} tool @param {Known} own */
 const addTriedFields = (tool, own) => {
   const controls = add(tool, 'div', '', 'controls');
   const ipus = addField(controls, 'IPUs', 'number', 'what-if-ipus', { min: 1, max: own.mostIpus, step: 1 });
@@ -34,7 +34,7 @@ const addTriedFields = (tool, own) => {
     if (ipus.validity.valid && ipus.value) own.choose({ ipus: ipus.valueAsNumber });
   });
 
-  /** What was entered; an empty field means what the run had. */
+  /** The entered values; an empty field stands for the value of the run. */
   const readMemory = () => {
     const { start } = own;
     const isOne = memory.value && (start.memories.length > 1 || memory.valueAsNumber !== start.memories[0]);
@@ -58,7 +58,7 @@ const addTriedFields = (tool, own) => {
   });
 };
 
-/** The stages side by side, with handles at the cuts. @param {HTMLElement} tool @param {Known} own */
+/** Draws the stages side by side, with handles at the cuts. @param {HTMLElement} tool @param {Known} own */
 const addTriedStrip = (tool, own) => {
   const { data, last, positions } = own;
   const strip = set(addAs(tool, 'div', 'what-if-strip', '', 'strip'), { role: 'group', 'aria-label': 'Stages, and the cuts between them' });
@@ -67,7 +67,7 @@ const addTriedStrip = (tool, own) => {
   const adding = addButton(buttons, 'Add a cut', () => halve(stageToCut()), 'what-if-add');
   const removing = addButton(buttons, 'Remove this cut', () => {
     if (chosenCut !== null) removeCut(chosenCut);
-    // A button that is disabled loses the focus.
+    // A disabled button would lose the focus.
     if (chosenCut === null) adding.focus();
   }, 'what-if-remove');
   const taking = addButton(buttons, 'Show the best for this number of IPUs', () => own.choose({ cuts: own.cutsOf(own.best()?.ends ?? [positions]) }), 'what-if-take');
@@ -80,32 +80,32 @@ const addTriedStrip = (tool, own) => {
   let boxes = [];
   /** @type {HTMLElement[]} */
   let handles = [];
-  /** What had the focus last of the strip: a cut or a stage. @type {?number} */
+  /** The cut or stage of the strip that had the focus last. @type {?number} */
   let chosenCut = null;
   /** @type {?number} */
   let chosenStage = null;
 
-  /** Between which boundaries a cut can be. @param {number} cut @returns {[number, number]} */
+  /** The lowest and the highest boundary to which a cut can be moved. @param {number} cut @returns {[number, number]} */
   const room = (cut) => {
     const { cuts } = own.tried();
     return [(cuts[cut - 1] ?? 0) + 1, (cuts[cut + 1] ?? last) - 1];
   };
-  /** Which layers a boundary is between. @param {number} place */
+  /** Names the layers on both sides of a boundary. @param {number} place */
   const between = (place) => {
     const [before, after] = [-1, 0].map((far) => short(layerName(report.layers[data.boundaries[place] + far].name), 60));
     return `after ${before}, before ${after}`;
   };
-  /** The boundaries inside of a stage. @param {number} stage */
+  /** The boundaries inside a stage. @param {number} stage */
   const inside = (stage) => {
     const { cuts } = own.tried();
     const [from, to] = [cuts[stage - 1] ?? 0, cuts[stage] ?? last];
     return Array.from({ length: Math.max(to - from - 1, 0) }, (_, place) => from + 1 + place);
   };
-  /** Are the bytes known of a split with a stage more? */
+  /** Does the report have the bytes of splits with one more stage? */
   const hasRoom = () => own.tried().cuts.length + 1 < data.max_stages;
 
-  /** Which stage the button cuts in two: the chosen one, or the fullest that can be; -1
-   * where none can. */
+  /** The stage that the button cuts in two: the chosen one, or the fullest one that can be cut; -1 if none
+   * can. */
   const stageToCut = () => {
     if (!hasRoom()) return -1;
     if (chosenStage !== null && inside(chosenStage).length) return chosenStage;
@@ -165,7 +165,7 @@ const addTriedStrip = (tool, own) => {
     handles[cuts.indexOf(place)].focus();
   };
 
-  /** Cuts a stage in two where the fuller half is least full. @param {number} stage */
+  /** Cuts a stage in two, where the fuller half has the fewest bytes. @param {number} stage */
   const halve = (stage) => {
     const now = own.tried();
     const peak = (/** @type {number} */ place) => {
@@ -196,7 +196,7 @@ const addTriedStrip = (tool, own) => {
     event.preventDefault();
   };
 
-  /** Of some boundaries that which is nearest to the pointer.
+  /** The boundary that is nearest to the pointer.
    * @param {MouseEvent} event @param {number[]} all */
   const nearest = (event, all) => {
     const place = shareOf(strip, event) * positions;
@@ -268,7 +268,7 @@ const addTriedVerdict = (tool, own) => {
   });
 };
 
-/** The time of a step of a split, if it is known. @param {HTMLElement} figures @param {Known} own
+/** Shows the time of a step of a split, if it is known. @param {HTMLElement} figures @param {Known} own
  * @param {ReturnType<Known['computed']>} split */
 const addStepFigure = (figures, own, split) => {
   const cycles = own.stepOf(split);
@@ -289,7 +289,7 @@ const addTriedStages = (tool, own) => {
     cycles && !!report.provenance.target.clock_hz && ['Micro-batch (ms)', 'text'],
     ['Bytes over the cut after it', 'bytes', '/cuts/{}/bytes'],
   ]);
-  /** In cycles, and where the clock is known in milliseconds. @param {?number} time */
+  /** Writes cycles, with milliseconds if the clock is known. @param {?number} time */
   const timesOf = (time) => {
     if (time === null) return [];
     const milliseconds = millisecondsOf(time);
@@ -307,7 +307,7 @@ const addTriedStages = (tool, own) => {
   });
 };
 
-/** What the best split for the number of IPUs needs. @param {HTMLElement} tool @param {Known} own */
+/** Says what the best split for the number of IPUs needs. @param {HTMLElement} tool @param {Known} own */
 const addTriedBest = (tool, own) => {
   const row = addAs(tool, 'p', 'what-if-best', '', 'soft');
   follow(TRIED, () => {
@@ -333,7 +333,7 @@ const addTriedBest = (tool, own) => {
   });
 };
 
-/** The layers below the stages, as high as each has bytes. @param {HTMLElement} parent */
+/** Draws the layers below the stages; the height of each stands for its bytes. @param {HTMLElement} parent */
 const addLayerColumns = (parent) => {
   const { layers } = report;
   const HEIGHT = 74, BASE = 54;
