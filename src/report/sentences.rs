@@ -12,10 +12,10 @@ pub(super) use explain::{explain, tied_weights};
 pub(super) use pipeline::{beside_what_fits, named, other_split, pipeline};
 pub(super) use refusal::{advice, given, help, in_the_way, refusal};
 
-use super::{CoverageFacts, Estimate, LayerMemory, LayerNames, Proof, Report, Split, Units};
+use super::{CoverageFacts, LayerMemory, LayerNames, Proof, Report, Split, Units};
 use crate::escape::printable;
 use crate::model::{Framework, PseudoLayers};
-use crate::wording::{capital, counted, grouped, share};
+use crate::wording::{capital, counted, grouped};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -292,13 +292,13 @@ pub(super) fn too_large(report: &Report) -> Vec<Sentence> {
     };
     let sentence = |(layer, limit): (&LayerMemory, u64)| {
         let meaning = report.pseudo_layers.meaning(&layer.name);
-        let meaning = meaning.map_or(String::new(), |meaning| format!(" ({meaning})"));
+        let meaning = meaning.map(|meaning| format!(" ({meaning})"));
         let bytes = layer.fullest_tile_bytes;
         fill(
             "{}{} by itself needs {} on tile {}, {} over the limit: {}",
             [
                 name(capital(&report.pseudo_layers.named(&layer.name))),
-                text(meaning),
+                text(meaning.unwrap_or_default()),
                 Amount(bytes),
                 text(layer.fullest_tile),
                 Bytes(bytes.saturating_sub(limit)),
@@ -390,38 +390,8 @@ impl Sentence {
     }
 }
 
-impl Estimate {
-    /// Adds to a heading that the numbers are an estimate.
-    pub(super) fn of_heading(self, heading: &str) -> String {
-        format!(
-            "{heading}, by an estimate for micro-batches of {}",
-            grouped(self.micro_batch)
-        )
-    }
-
-    /// Says that the numbers are an estimate, and gives the largest micro-batch that fits.
-    pub(super) fn sentences(&self) -> [Sentence; 2] {
-        let numbers = [Count(self.micro_batch), Count(self.recorded_micro_batch)];
-        let largest = match self.largest_micro_batch {
-            Some(largest) => fill(
-                "the largest micro-batch that fits, by the same estimate, is {}",
-                [Count(largest)],
-            ),
-            None => say("not even a micro-batch of 1 fits, by the same estimate"),
-        };
-        let what = "this is an estimate for micro-batches of {}, and the profile was recorded with \
-                    {}: compile it to be sure";
-        [fill(what, numbers), largest]
-    }
-}
-
 /// Gives a difference in bytes with its sign, in parentheses.
 fn in_parentheses(change: i64) -> Sentence {
     let sign = if change < 0 { "-" } else { "+" };
     fill("({}{})", [text(sign), Bytes(change.unsigned_abs())])
-}
-
-/// Gives bytes as a share of the limit. More than the limit is never shown as 100 %.
-fn of_limit(bytes: u64, limit: u64) -> String {
-    format!("{} of the limit", share(bytes, limit))
 }

@@ -3,7 +3,7 @@
 
 use super::{
     Amount, Bytes, Count, Phrase, Sentence, beside_what_fits, fill, in_parentheses, layers, name,
-    of_limit, say, text,
+    say, text,
 };
 use crate::memory::Parts;
 use crate::model::PseudoLayers;
@@ -11,7 +11,7 @@ use crate::report::{
     Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, TiedWeightFacts,
 };
 use crate::wording::displayed;
-use crate::wording::{counted, listed};
+use crate::wording::{counted, listed, share};
 
 /// Upper bound on variables named at a peak.
 const VARIABLES: usize = 5;
@@ -45,7 +45,7 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<Sentence> {
     let plural = if stage.layers.len() == 1 { "" } else { "s" };
     let begin = format!("stage {}, layer{plural}", stage.stage);
     let tile = format!("tile {}{}", full.tile, step.unwrap_or_default());
-    let share = of_limit(full.bytes, full.limit);
+    let share = format!("{} of the limit", share(full.bytes, full.limit));
     let mut lines = vec![
         fill(
             "{} {}: {} is fullest with {}, {}",

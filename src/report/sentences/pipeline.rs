@@ -1,12 +1,12 @@
-//! Sentences about the pipeline of the stages, and about the memory that other pipelines would
-//! need.
+//! Sentences about the pipeline of the stages, about the memory that other pipelines would need, and
+//! about another micro-batch.
 
-use super::{Amount, Sentence, code, fill, in_parentheses, name, say, stages, text};
+use super::{Amount, Count, Sentence, code, fill, in_parentheses, name, say, stages, text};
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::step::three_digits;
-use crate::report::{BestSplit, PipelineFacts, Report, StageUpdate};
-use crate::wording::counted;
+use crate::report::{BestSplit, Estimate, PipelineFacts, Report, StageUpdate};
+use crate::wording::{counted, grouped};
 
 /// Says which pipeline was chosen and why, and how the profile was recorded.
 pub(in crate::report) fn pipeline(report: &Report) -> Vec<Sentence> {
@@ -221,4 +221,29 @@ fn time(alternative: &BestSplit) -> Option<Sentence> {
     let streamed = bytes.filter(|_| step.streaming_is_counted == Some(false));
     let more = " and the time to load and store {} outside the IPUs";
     Some(time.and_if(streamed.map(|bytes| fill(more, [Amount(bytes)]))))
+}
+
+impl Estimate {
+    /// Adds to a heading that the numbers are an estimate.
+    pub(in crate::report) fn of_heading(self, heading: &str) -> String {
+        format!(
+            "{heading}, by an estimate for micro-batches of {}",
+            grouped(self.micro_batch)
+        )
+    }
+
+    /// Says that the numbers are an estimate, and gives the largest micro-batch that fits.
+    pub(in crate::report) fn sentences(&self) -> [Sentence; 2] {
+        let numbers = [Count(self.micro_batch), Count(self.recorded_micro_batch)];
+        let largest = match self.largest_micro_batch {
+            Some(largest) => fill(
+                "the largest micro-batch that fits, by the same estimate, is {}",
+                [Count(largest)],
+            ),
+            None => say("not even a micro-batch of 1 fits, by the same estimate"),
+        };
+        let what = "this is an estimate for micro-batches of {}, and the profile was recorded with \
+                    {}: compile it to be sure";
+        [fill(what, numbers), largest]
+    }
 }
