@@ -33,8 +33,8 @@ impl Analysis {
     /// Finds the layers of a request, and assigns operations and variables to them.
     ///
     /// # Errors
-    /// If there are too many layers, operations share variables in more ways than in any real
-    /// model, or `request` names weights that no layers share.
+    /// If there are too many layers, variables are shared by more distinct sets of layers than in
+    /// any real model, or `request` names weights that no layers share.
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
         let layering = find_layers(&self.model, request);
         check_count(&layering)?;
@@ -115,7 +115,7 @@ impl<'a> Layers<'a> {
     /// modules.
     ///
     /// # Errors
-    /// If the finer layers share variables in more ways than the memory model holds.
+    /// If variables are shared by more distinct sets of the finer layers than in any real model.
     pub(super) fn finer(
         &self,
         result: &SearchResult<'_>,

@@ -26,8 +26,9 @@ pub struct Request {
     pub rules: Rules,
     /// How layers are found.
     pub layers: LayerOptions,
-    /// Must layers of the default regex stay, even if one is over the limit by itself? Otherwise
-    /// modules replace them.
+    /// Should layers that the default regex found stay even if one of them, as a stage of its own,
+    /// takes more bytes of a tile than a stage may? If not, modules replace all layers if they are
+    /// finer.
     pub keeps_layers: bool,
     /// How operations and variables are placed in layers.
     pub placement: PlacementOptions,

@@ -26,7 +26,8 @@ impl<'a> Layers<'a> {
     /// Model of memory, which computes the bytes of layers and stages.
     ///
     /// # Errors
-    /// If layers share code in more ways than in any real model.
+    /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
+    /// all; no real model comes near this.
     pub fn memory(&self) -> Result<MemoryModel<'_>> {
         let memory = MemoryModel::new(&self.analysis.model, &self.placement);
         memory.with_context(|| self.analysis.displayed())

@@ -120,8 +120,8 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
     }
 }
 
-/// Reads the next key of a map: `None` at its end, `Some(None)` for a key to which `meaning` gives
-/// none. Keys that are not texts are counted in `no_texts`.
+/// Reads the next key of a map and returns its `meaning`: `Some(None)` if the key has none or is no
+/// text, `None` at the end of the map. Adds 1 to `no_texts` for a key that is no text.
 #[inline]
 pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,

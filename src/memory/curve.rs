@@ -36,7 +36,7 @@ impl LiveCurve {
     }
 }
 
-/// The curves of one stage.
+/// The curves of one stage or of the whole model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurves {
     /// Bytes summed over all tiles.
@@ -92,8 +92,9 @@ impl MemoryModel<'_> {
         numbered.into_par_iter().map(curves).collect()
     }
 
-    /// The curves of all lowered variables, whichever operations use them, over all tiles and on
-    /// `tile`; code counts as recorded. `None` if the profile has no steps.
+    /// The curves of all lowered variables, whichever operations use them: summed over all tiles,
+    /// and on `tile`. Code counts on every step, with the bytes that the profile records. `None`
+    /// if the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data();

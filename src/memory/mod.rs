@@ -78,7 +78,8 @@ impl<'a> MemoryModel<'a> {
     /// pipeline, stages have the memory of parts of the one-IPU compilation.
     ///
     /// # Errors
-    /// When more distinct sets of layers share code than in any real model.
+    /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
+    /// all; no real model comes near this.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();

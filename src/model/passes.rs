@@ -35,11 +35,14 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
     }
 }
 
-/// Sets `is_update` of the operations that update weights, if no operation has a name of an update.
-/// An update is recognised by four facts. It runs after the start of the backward pass and uses a
-/// parameter. It also uses an accumulator, or a variable besides parameters that another operation
-/// uses too. It uses no result of the forward pass. Of its variables, only parameters live on after
-/// it: its result is in them.
+/// Sets `is_update` and the pass of operations that update weights, unless names mark updates
+/// already. Here, a parameter is a variable that is live on the first and on the last step. An
+/// update meets four conditions, the last two but for less than one number for each tile:
+/// - It begins in the backward pass and uses a parameter that is no accumulator.
+/// - It also uses an accumulator, or a variable that is no parameter but is used by another
+///   operation group.
+/// - It uses no result of the forward pass except parameters.
+/// - Of the variables that it uses, only parameters are live after its last step.
 pub(super) fn mark_updates(
     (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
     (variables, classes): (&VariableGroups, &LiveClasses),
@@ -62,23 +65,24 @@ pub(super) fn mark_updates(
     }
 }
 
-/// The variables that an operation group uses after the start of the backward
-/// pass.
+/// The variables that an operation group of the backward pass uses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
+    /// Does the group use a parameter that is no accumulator?
     has_parameter: bool,
-    /// Does the group use an accumulator, or a variable that is no parameter and that others use
-    /// too?
+    /// Does the group use an accumulator, or a variable that is no parameter but is used by another
+    /// group?
     has_other: bool,
-    /// Bytes of variables that are no parameters and live on after its last step.
+    /// Bytes of variables that are no parameters and are live after the last step of the group.
     outliving: u64,
-    /// Bytes of variables that are no parameters and that the forward pass made: only gradients are
-    /// computed from them.
+    /// Bytes of variables that are no parameters and are live from the forward pass into the
+    /// backward pass: only gradients are computed from them.
     from_forward: u64,
 }
 
 impl Uses {
-    /// By group; zero for groups that run before the backward pass or copy to the host.
+    /// By group; zero for groups that begin before the backward pass, run no vertices, or copy from
+    /// or to the host.
     fn of_groups(
         (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
         (variables, classes): (&VariableGroups, &LiveClasses),

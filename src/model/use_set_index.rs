@@ -13,7 +13,7 @@ pub(super) struct UseSetIndex {
 }
 
 impl UseSetIndex {
-    /// `set_of` has the set of each variable; there are `sets` sets.
+    /// `set_of` has the use set of each variable; `sets` is the number of use sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let of = |lists: &VariableLists| {
             let positions = (0..lists.len() as u32).into_par_iter();
@@ -29,7 +29,7 @@ impl UseSetIndex {
         }
     }
 
-    /// Recomputes the lists with variables of a set that `is_changed`.
+    /// Recomputes each list that has a use set for which `is_changed` is true.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -49,8 +49,8 @@ impl UseSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
-    /// The sets that a program uses, each with its role; if a set has several roles, the one that
-    /// writes.
+    /// The use sets of the variables that `program` uses, ascending, each once with its role. A set
+    /// with several roles has the first of them in the order of [`Role`].
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = lists_of(profile, &[program]);
         let program = &profile.programs.all[program as usize];
@@ -75,7 +75,7 @@ impl UseSetIndex {
         sets.into()
     }
 
-    /// The sets of all variables of a program, ascending.
+    /// The use sets of all variables that `program` uses, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
         let roles = self.roles(profile, program);
         roles.iter().map(|&(set, _)| set).collect()

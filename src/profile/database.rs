@@ -273,7 +273,7 @@ struct SchemaEntry {
 }
 
 struct SchemaColumn {
-    /// Name in lower case.
+    /// Name of the column in lower case.
     name: String,
     /// Is the column computed when it is read?
     is_computed: bool,

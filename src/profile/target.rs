@@ -199,9 +199,10 @@ pub struct BuildInfo {
     /// Clock of a tile in Hz (`target_info.clock_frequency`). No other figure of a profile differs
     /// between a Mk2 and a Bow.
     pub clock_hertz: Option<u64>,
-    /// Compilation options that differ from their defaults, by name (`compilation_parameters`).
+    /// Compilation options that differ from their defaults, sorted by name (table
+    /// `compilation_parameters`).
     pub compilation_options: Vec<ChosenOption>,
-    /// Target options that differ from their defaults, by name (`target_parameters`).
+    /// Target options that differ from their defaults, sorted by name (table `target_parameters`).
     pub target_options: Vec<ChosenOption>,
 }
 

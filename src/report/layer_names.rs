@@ -191,7 +191,7 @@ mod tests {
         Positions::new(&layering, pseudo_layers)
     }
 
-    /// Returns the names of the whole layer order for programs and for people.
+    /// Returns the names of all positions, in order: as JSON, and as the text that people see.
     fn whole(pseudo_layers: PseudoLayers) -> (String, String) {
         let positions = order(pseudo_layers);
         let names = layer_names(&positions, 0..positions.len());

@@ -11,8 +11,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Block {
-    /// Whether the model fits, `None` without a verdict, and a sentence about it. Documents have it
-    /// in their heading.
+    /// Whether the model fits (`None` without a verdict), and a sentence about it. Markdown leaves
+    /// it out: the heading of the report says whether the model fits.
     Verdict(Option<bool>, Option<Sentence>),
     /// A line, one of several.
     Line(Sentence),
@@ -20,7 +20,7 @@ pub(super) enum Block {
     Under(Sentence),
     /// A sentence that stands alone.
     Paragraph(Sentence),
-    /// The subject of the blocks after it, for documents.
+    /// A heading that names the subject of the next blocks; only Markdown shows it.
     Label(&'static str),
     /// A table.
     Table(Table),

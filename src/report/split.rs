@@ -90,7 +90,8 @@ pub struct FullestTile {
     /// The code in the overhead; absent by the classic rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead_code: Option<OverheadCode>,
-    /// The first step at which variables take the most; `null` if the stage has no steps.
+    /// The first step at which live variables take the most bytes on this tile; `null` if the stage
+    /// has no steps.
     pub peak_step: Option<u32>,
 }
 

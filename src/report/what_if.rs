@@ -16,8 +16,8 @@ use std::ops::{Range, RangeInclusive};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
     /// Positions at which a stage may begin or end, ascending, from 0 to the number of positions.
-    /// If all of them would give too many numbers, only positions near the cuts of the split and of
-    /// the best splits.
+    /// If `bytes` would be too long with all of them, only positions near the cuts of the split of
+    /// the report and, if there is room, of the splits in `best`.
     pub boundaries: Vec<u32>,
     /// Upper bound on stages of a split whose bytes are known.
     pub max_stages: u32,

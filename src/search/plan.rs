@@ -145,7 +145,7 @@ fn stage_counts(numbers: &[usize]) -> impl Iterator<Item = usize> {
 /// Pipelines of the framework that keep to the options of the request.
 ///
 /// # Errors
-/// If layers share variables in more ways than in any real model.
+/// If variables are shared by more distinct sets of layers than in any real model.
 fn pipelines(
     candidates: &Candidates<'_>,
     answered: &PipelineCosts<'_>,

@@ -71,8 +71,8 @@ pub enum Cause {
     /// More IPUs are needed than are available, as the proof shows.
     #[default]
     TooFewIpus,
-    /// There are enough IPUs for the highest limit and the constraints on cuts, but not with these
-    /// pins and the limits of single IPUs.
+    /// The IPUs would be enough if each had the highest of all limits and only the constraints on
+    /// cuts applied. Layers pinned to an IPU, or the lower limits of some IPUs, prevent a split.
     PinsOrLimits,
     /// The layers fit, but not with the copies and buffers of the pipeline.
     Pipeline,

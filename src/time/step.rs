@@ -194,8 +194,9 @@ impl StageTimes {
         })
     }
 
-    /// Cycles of the update: PopART updates the weights of one IPU after the other, TensorFlow the
-    /// weights of all IPUs at once.
+    /// Cycles of the weight update of `stages`, each given with its IPU. In PopART, one IPU updates
+    /// its weights after the other: the sum over all stages. In TensorFlow, all IPUs do so at the
+    /// same time: the highest sum over the stages of one IPU.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let of_stages = stages.iter().map(|(_, stage)| stage.update);
         if !self.updates_side_by_side() {

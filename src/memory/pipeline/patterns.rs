@@ -8,11 +8,11 @@ use super::flows::{Flow, Flows, Part, QUANTITIES};
 use super::{PlacedStage, Recompute};
 use std::ops::Range;
 
-/// A flow counts for a quantity in ranges with a start in `starts` and a last position in `lasts`
-/// (all ends inclusive).
+/// Ranges of positions in which the bytes of one [`Flow`] count for one `Quantity`: each range
+/// with a start in `starts` and a last position in `lasts` (all ends inclusive).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FlowStretch {
-    /// The number of a [`Quantity`].
+    /// The quantity, as its index in [`Part::counts`].
     pub(super) quantity: usize,
     pub(super) starts: (u32, u32),
     pub(super) lasts: (u32, u32),

@@ -62,7 +62,7 @@ impl<const N: usize> ByPosition<N> {
     }
 }
 
-/// Each place with the place before it.
+/// For each of `places`: the element before it in `places` (`None` for the first), and the place.
 fn with_before(places: &[u32]) -> impl Iterator<Item = (Option<u32>, usize)> + '_ {
     let before = [None].into_iter().chain(places.iter().copied().map(Some));
     before.zip(places.iter().map(|&place| place as usize))

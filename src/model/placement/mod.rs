@@ -100,8 +100,9 @@ pub enum Reason {
     Variables,
     /// No data flows through the operation, so it has the place of the operation before it.
     Neighbour,
-    /// The operation updates weights at its place. Or it has no place, since it reaches over the
-    /// model or only copies from and to the host; its programs count at the places that they use.
+    /// The operation updates weights and counts at the places that use these weights. Or it has no
+    /// place ([`NOWHERE`]), such as an operation that uses variables of several places or only
+    /// copies from or to the host: each program counts at the places of the variables that it uses.
     Touched,
     /// The compiler creates the operation for every IPU.
     EveryStage,

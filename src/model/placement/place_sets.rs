@@ -39,7 +39,7 @@ pub struct PlaceSets {
     left: Option<usize>,
 }
 
-/// Places share more than any real model does.
+/// Variables or code are shared by more distinct sets of places than in any real model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "variables are shared by more different groups of layers than in any real model; set \

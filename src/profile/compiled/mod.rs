@@ -47,7 +47,7 @@ pub struct CompiledProfile {
     pub programs: Option<Programs>,
     /// Origin of the file.
     pub made: BuildInfo,
-    /// Warnings about unusual content that could be read.
+    /// Warnings about unusual content of the file, none of which kept the file from being read.
     pub warnings: Vec<Warning>,
     /// Statements of the file that contradict each other.
     pub contradictions: Vec<Contradiction>,

@@ -27,7 +27,8 @@ const VERDICT: [(&str, NumberOfSplit); 7] = [
 ];
 
 impl Comparison<'_> {
-    /// Returns the tables of the verdicts, the stages, and the layers.
+    /// Returns three tables that compare the reports: the verdicts on their splits, the stages of
+    /// the splits, and the layers that differ.
     pub fn tables(&self) -> [Table; 3] {
         [self.verdict_table(), self.stage_table(), self.layer_table()]
     }

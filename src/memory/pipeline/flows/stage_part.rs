@@ -47,7 +47,8 @@ impl Life {
 /// Variables that the same places use and that have the same life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::memory::pipeline) struct Flow {
-    /// The places that use the tensor in the forward pass, ascending. Out is the last place.
+    /// The places that use the tensor in the forward pass, ascending. If Out is one of
+    /// them, it comes last, even where it is on the first IPU.
     pub(in crate::memory::pipeline) forward: Box<[u32]>,
     /// The places that use the tensor in the backward pass and in updates, ascending.
     pub(in crate::memory::pipeline) backward: Box<[u32]>,

@@ -50,9 +50,10 @@ impl KnownFlows {
         first
     }
 
-    /// Removes Out from backward places where the forward pass does not use the variable in Out:
-    /// then the backward operation there belongs to In, which has the same weights. The gradient of
-    /// the shared weights stays on their IPU likewise.
+    /// Returns `backward`, with In in place of Out in two cases where Out is on the first IPU. If
+    /// `forward` has places but not Out, a backward operation in Out belongs to In, which shares
+    /// weights with Out. If `forward` is empty and `backward` is In and Out, the tensor is a
+    /// gradient of the shared weights, which stays on their IPU.
     fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
         let is_in = self.out.is_some_and(|out| {
             let is_gradient = forward.is_empty() && backward == [0, out];
