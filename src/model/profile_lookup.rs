@@ -36,8 +36,6 @@ pub struct LiveVariables {
     pub bytes: u64,
     /// Bytes by category, the largest first.
     pub categories: Vec<(Box<str>, u64)>,
-    /// The largest variables, the largest first.
-    pub largest: Vec<NamedVariable>,
 }
 
 /// A lowered variable with its name.
@@ -213,7 +211,7 @@ impl TileLists<'_> {
 }
 
 impl LiveVariables {
-    /// The sums over `live`; `largest` is empty.
+    /// The sums over `live`.
     pub fn of(live: &[TileVariable], lookup: &ProfileLookup) -> Self {
         let mut sums = vec![0; lookup.category_names().len()];
         for variable in live {
@@ -229,7 +227,6 @@ impl LiveVariables {
             count: live.len() as u64,
             bytes: live.iter().map(|variable| variable.bytes).sum(),
             categories,
-            largest: Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::answer::broken;
 use super::build::Inputs;
-use crate::search::SearchResult;
+use crate::search::{SearchResult, near_cuts};
 use crate::solve::{Constraint, Rule};
 use crate::time::{PositionCycles, StageTimes};
 use schemars::JsonSchema;
@@ -209,17 +209,7 @@ fn chosen(
     let mut kept: BTreeSet<u32> = [0].into_iter().chain(split.iter().copied()).collect();
     let of_split = kept.clone();
     kept.extend(best.iter().copied().flatten());
-    let around = |cuts: &BTreeSet<u32>, distance: u32| -> Vec<u32> {
-        let is_near = |&&at: &&u32| {
-            let around = at.saturating_sub(distance)..=at.saturating_add(distance);
-            cuts.range(around).next().is_some()
-        };
-        boundaries.iter().filter(is_near).copied().collect()
-    };
-    let within = |cuts: &BTreeSet<u32>| {
-        let mut by_distance = (0..=FAR).rev().map(|distance| around(cuts, distance));
-        by_distance.find(|of_split| fits(of_split.len()))
-    };
+    let within = |cuts: &BTreeSet<u32>| near_cuts(boundaries, cuts, FAR, &fits);
     within(&kept).or_else(|| within(&of_split))
 }
 

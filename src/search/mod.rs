@@ -20,6 +20,7 @@ mod testing;
 
 pub use advice::{Advice, AdviceFor, Change};
 pub use candidates::{Candidate, free_bytes};
+pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use plan::Front;
 pub use request::{IpuCount, Reserve, SearchRequest, Solver};

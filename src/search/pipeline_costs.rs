@@ -275,17 +275,12 @@ impl<'a> PipelineCosts<'a> {
         if !self.request().what_if || self.question.tries_all_ranges || stages.is_empty() {
             return Ok(None);
         }
-        let around = |distance: usize| -> BTreeSet<usize> {
-            let near = |stage: &Range<usize>| {
-                stage.start.saturating_sub(distance)..=stage.start.saturating_add(distance)
-            };
-            let near = stages.iter().skip(1).flat_map(near);
-            let inner = near.filter(|at| (1..self.positions()).contains(at));
-            [0].into_iter().chain(inner).collect()
-        };
-        let mut by_distance = (0..=MAX_TRIED_STARTS / 2).rev().map(around);
-        let starts = by_distance.find(|starts| starts.len() <= MAX_TRIED_STARTS);
-        let starts = starts.unwrap_or_else(|| around(0));
+        let cuts: BTreeSet<u32> = stages[1..].iter().map(|stage| stage.start as u32).collect();
+        let inner: Vec<u32> = (1..self.positions() as u32).collect();
+        let fits = |count| count < MAX_TRIED_STARTS;
+        let near = near_cuts(&inner, &cuts, MAX_TRIED_STARTS as u32 / 2, fits);
+        let near = near.unwrap_or_else(|| cuts.into_iter().collect());
+        let starts = near.into_iter().map(|at| at as usize).chain([0]).collect();
         let stages = self.ipus.max(stages.len());
         Ok(Some(self.memory.costs_from(&starts, stages, progress)?))
     }
@@ -351,6 +346,26 @@ impl<'a> PipelineCosts<'a> {
         };
         alone.filter(is_over).collect()
     }
+}
+
+/// Finds the positions around cuts, among the ascending `positions`. Their distance from a cut is
+/// the largest, up to `farthest`, at which `fits` accepts their number; `None` if it does not even
+/// accept the cuts.
+pub(crate) fn near_cuts(
+    positions: &[u32],
+    cuts: &BTreeSet<u32>,
+    farthest: u32,
+    fits: impl Fn(usize) -> bool,
+) -> Option<Vec<u32>> {
+    let around = |distance: u32| -> Vec<u32> {
+        let is_near = |&&at: &&u32| {
+            let around = at.saturating_sub(distance)..=at.saturating_add(distance);
+            cuts.range(around).next().is_some()
+        };
+        positions.iter().filter(is_near).copied().collect()
+    };
+    let mut by_distance = (0..=farthest).rev().map(around);
+    by_distance.find(|near| fits(near.len()))
 }
 
 /// Computes the costs of `all` pipelines up to the limit of each, for at most `stages` stages, in

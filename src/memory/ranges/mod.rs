@@ -49,6 +49,11 @@ const TILES_FOR_ONE: usize = 64;
 /// more, reading them takes as long as examining each tile by itself.
 const MAX_CELLS: usize = 1 << 21;
 
+/// The table of the only pipeline.
+fn of_one(costs: Vec<RangeCosts>) -> RangeCosts {
+    costs.into_iter().next().unwrap_or_default()
+}
+
 impl MemoryModel<'_> {
     /// The bytes on the fullest tile of every contiguous range of layers that needs at most `limit`
     /// bytes on each tile; in a pipeline, also for each number of stages after the range.
@@ -57,7 +62,7 @@ impl MemoryModel<'_> {
     /// When one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
         let costs = Self::costs_in_all(&[(self, limit)], self.layers(), &Progress::new())?;
-        Ok(costs.into_iter().next().unwrap_or_default())
+        Ok(of_one(costs))
     }
 
     /// Maximum number of stages that [`MemoryModel::range_costs`] covers: all, or in a pipeline as
@@ -105,7 +110,7 @@ impl MemoryModel<'_> {
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
         let costs = Self::costs_on(self.in_groups(), vec![ranges], &task)?;
-        Ok(costs.into_iter().next().unwrap_or_default())
+        Ok(of_one(costs))
     }
 
     /// Costs of ranges on the heaviest tiles only: lower bounds on the costs on all tiles.
@@ -124,7 +129,7 @@ impl MemoryModel<'_> {
         let tiles = self.model.variables.tiles();
         let ranges = PipelineRanges::new((self, limit), stages, &|_| true);
         let costs = Self::costs_on((order, tiles), vec![ranges], &task)?;
-        Ok(costs.into_iter().next().unwrap_or_default())
+        Ok(of_one(costs))
     }
 
     /// The costs on the tiles of `order` in each pipeline. Code is listed by groups of `at_once`

@@ -19,8 +19,8 @@ pub(crate) struct Description {
 }
 
 impl ModuleLayers {
-    /// The modules of other layers, of which there are `count`: for each, the modules that all its
-    /// operations are in. `layers` is as for [`description_by`](Self::description_by).
+    /// For each of `count` layers of another layering: the path of the innermost module that all
+    /// its operations are in; empty if there is none. `layers` is as for [`description_by`](Self::description_by).
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared: Vec<Option<&[u32]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);

@@ -36,7 +36,7 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
 }
 
 /// In place of a position: the forward pass lacks the operation.
-pub(super) const NONE: usize = usize::MAX;
+const NONE: usize = usize::MAX;
 
 impl<'a> Evidence<'a> {
     /// No evidence, for this number of operations.
@@ -77,16 +77,36 @@ impl<'a> Evidence<'a> {
             used.sort_unstable();
             used.dedup();
         }
-        evidence.scopes = unscoped::scopes(model, forward, &evidence, &first_of_group);
+        let names = forward.iter();
+        let names = names.map(|&operation| &*model.operations[operation as usize].name);
+        if unscoped::lack_scopes(names.zip(&evidence.parameters)) {
+            let used = uses_of_parameters(model, &first_of_group);
+            evidence.scopes = unscoped::scopes(used, &crossing(&evidence.flow, forward.len()));
+        }
         evidence
     }
 }
 
 /// The name of the parameter that the variables of a use set belong to.
-pub(super) fn parameter(model: &Model, set: u32) -> Option<&str> {
+fn parameter(model: &Model, set: u32) -> Option<&str> {
     let label = model.label_of(set);
     let is_parameter = label.kind == TensorKind::Variable && !label.tensor.is_empty();
     is_parameter.then_some(&label.tensor)
+}
+
+/// Each operation of the forward pass that uses a parameter, as a position, with this parameter.
+/// `positions` has the position of each group of operations, or [`NONE`].
+fn uses_of_parameters<'a>(
+    model: &'a Model,
+    positions: &'a [usize],
+) -> impl Iterator<Item = (usize, &'a str)> {
+    let sets = model.use_sets.iter();
+    let named = sets.filter_map(|(set, ..)| Some((set, parameter(model, set)?)));
+    let uses = named.flat_map(move |(set, parameter)| {
+        let users = model.use_sets.groups(set);
+        users.map(move |group| (positions[group as usize], parameter))
+    });
+    uses.filter(|&(at, _)| at != NONE)
 }
 
 /// Pairs of operations of the forward pass between which data flows. `position` has the position of

@@ -1,50 +1,36 @@
 //! Scopes of operations in a program that was recorded without scopes, from its parameters.
 
-use super::evidence::{Evidence, NONE, crossing, parameter};
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::Model;
 
-/// The scope of each operation of the forward pass by the modules of parameters; empty if any
-/// operation with parameters has a scope, or no parameter has modules.
+/// Does no operation that uses parameters have a scope? `operations` gives the name and the
+/// parameters of each.
+pub(super) fn lack_scopes<'a>(
+    mut operations: impl Iterator<Item = (&'a str, &'a Vec<&'a str>)>,
+) -> bool {
+    operations.all(|(name, parameters)| parameters.is_empty() || scope_and_type(name).0.is_empty())
+}
+
+/// The scope of each operation of the forward pass by the modules of parameters; empty if no
+/// parameter has modules. `uses` has each operation that uses a parameter, as a position, with this
+/// parameter; `crossing` has the number of tensors that are passed on before each operation, and
+/// one entry more for the end.
 ///
 /// An operation that uses parameters belongs to the modules that are called on the way to one of
 /// them. Operations between two of these belong to the earlier one up to the place where the fewest
-/// tensors are passed on, and from there to the later one. `positions` has the position of each
-/// group of operations in the forward pass, or [`NONE`].
-pub(super) fn scopes(
-    model: &Model,
-    forward: &[u32],
-    evidence: &Evidence<'_>,
-    positions: &[usize],
+/// tensors are passed on, and from there to the later one.
+pub(super) fn scopes<'a>(
+    uses: impl Iterator<Item = (usize, &'a str)>,
+    crossing: &[i64],
 ) -> Vec<String> {
-    let has_scope = |&operation: &u32| {
-        let (scope, _) = scope_and_type(&model.operations[operation as usize].name);
-        !scope.is_empty()
-    };
-    let mut used = forward.iter().zip(&evidence.parameters);
-    if used.any(|(operation, used)| !used.is_empty() && has_scope(operation)) {
-        return Vec::new();
-    }
-    let mut called_at = vec![None; forward.len()];
-    for (set, ..) in model.use_sets.iter() {
-        let Some(called) = parameter(model, set).and_then(called) else {
-            continue;
-        };
-        let users = model.use_sets.groups(set);
-        let users = users.map(|group| positions[group as usize]);
-        for at in users.filter(|&at| at != NONE) {
-            called_at[at].get_or_insert_with(|| called.clone());
+    let operations = crossing.len() - 1;
+    let mut called_at = vec![None; operations];
+    for (at, parameter) in uses {
+        if called_at[at].is_none() {
+            called_at[at] = called(parameter);
         }
     }
-    between(called_at, &evidence.flow)
-}
-
-/// The scopes of all operations, if those in `called` use parameters; empty if none does.
-fn between(called: Vec<Option<String>>, flow: &[(usize, usize)]) -> Vec<String> {
-    let operations = called.len();
-    let crossing = crossing(flow, operations);
     let mut scopes: Vec<String> = Vec::new();
-    for (at, scope) in called.into_iter().enumerate() {
+    for (at, scope) in called_at.into_iter().enumerate() {
         let Some(scope) = scope else { continue };
         // Of several places, the latest: an activation follows the last parameter of its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
@@ -72,6 +58,7 @@ fn called(parameter: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::evidence::crossing;
     use super::*;
 
     #[test]
@@ -102,10 +89,9 @@ mod tests {
             (4, 5),
             (5, 6),
         ];
-        let called = [None, Some("a"), None, None, None, Some("b"), None];
-        let called = called.map(|scope| scope.map(String::from));
+        let uses = [(1, "a.weight"), (5, "b.weight")];
         let expected = ["a", "a", "a", "a", "b", "b", "b"];
-        assert_eq!(between(called.to_vec(), &flow), expected);
-        assert_eq!(between(vec![None; 3], &[]), [""; 0]);
+        assert_eq!(scopes(uses.into_iter(), &crossing(&flow, 7)), expected);
+        assert_eq!(scopes([].into_iter(), &crossing(&[], 3)), [""; 0]);
     }
 }
