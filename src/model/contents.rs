@@ -1,4 +1,4 @@
-//! What a [`Model`] has: operations, groups of operations, and the variables that they use.
+//! The contents of a [`Model`]: operations, groups of operations, and the variables that they use.
 
 use super::code::OperationGroup;
 use super::cycles::OperationCycles;

@@ -95,7 +95,7 @@ impl DebugMatch {
         has_enough && self.of_programs * of < self.found * part
     }
 
-    /// What `debug.cbor` lacks, in this order: contexts that the profile refers to, parents of
+    /// Data that are missing from `debug.cbor`, in this order: contexts that the profile refers to, parents of
     /// contexts, and the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;

@@ -30,7 +30,7 @@ pub enum ModelError {
         /// How deep Calls may be nested.
         max: usize,
     },
-    /// Operations share variables in more ways than any real model does.
+    /// The variables have more distinct groups of operations as users than in any real model.
     #[error(
         "table `compute_sets` or `exchange_regions`: the {variables} variables are used by more \
          than {max} different groups of operations, more than in any real model; {OVER_BOUND}"
@@ -61,7 +61,7 @@ pub enum ModelError {
         /// Maximum number of changes of code from tile to tile.
         max: usize,
     },
-    /// Programs use variables in more ways than any real model's.
+    /// Programs use more distinct groups of variables together than in any real model.
     #[error(
         "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
          groups of variables together, more than in any real model; {OVER_BOUND}"

@@ -1,4 +1,4 @@
-//! What contexts say of tensors and of the recorded compilation: labels of variables, and properties
+//! Facts that contexts record of tensors and of the compilation: labels of variables, and properties
 //! that a pipeline depends on (docs/model.md, "Passes").
 
 use super::names::op_type;

@@ -26,7 +26,7 @@ pub struct Proof {
     /// For `time`, a lower bound on the cycles of a step of any split that fits; otherwise absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_at_least: Option<u64>,
-    /// What was proved about each number by which splits are compared, the most important first. If
+    /// Proof for each number by which splits are compared, the most important first. If
     /// the fastest split was searched for (`time`), there is one entry: the fewest possible cycles of
     /// the slowest stage.
     pub objectives: Vec<ObjectiveProof>,

@@ -46,7 +46,7 @@ pub struct Group {
     /// Another group on the same tiles, of which it has so many times the bytes.
     pub like: Option<(usize, u64)>,
     pub key: u64,
-    /// What the host copies it as.
+    /// The kind of tensor as which the host copies the group; `None` if it copies none of it.
     pub mark: Option<TensorOf>,
     pub is_float: bool,
     /// Whether it is live from its first use to the last one.

@@ -39,7 +39,7 @@ const OVERFLOWED: usize = 2;
 pub struct TileRow {
     /// Bytes {interleaved, not interleaved, overflowed}.
     pub regions: [u64; 3],
-    /// Those bytes with the gaps that alignment leaves.
+    /// `regions`, each with the bytes of gaps that alignment leaves.
     pub with_gaps: [u64; 3],
     pub always: u64,
     /// Most bytes of the rest at any step.

@@ -146,7 +146,7 @@ pub struct Model {
     pub weights: Vec<Weight>,
     pub constants: Vec<Given>,
     pub mask: Option<usize>,
-    /// What the host sends for each micro-batch.
+    /// Tensors that the host sends for each micro-batch.
     pub inputs: Vec<Given>,
     pub advances_seed: Option<usize>,
 }

@@ -40,7 +40,8 @@ pub(crate) struct Kind {
 
 #[derive(Debug, Clone, Default)]
 struct Tile {
-    /// Bytes that are always live, code among them, by the places of which any needs them.
+    /// Bytes of code and of variables that are always live, by their kind and by the places that
+    /// need them: a stage with any of these places has them.
     always: BTreeMap<(Places, Kind), u64>,
     not_always_live: BTreeMap<(Places, u32), u64>,
     gap: u64,

@@ -36,7 +36,8 @@ pub enum PseudoLayers {
 }
 
 impl PseudoLayers {
-    /// Those of the full model, with Out in a position of its own unless `out_is_first`.
+    /// The pseudo-layers of the full memory model. Out has a position of its own unless it runs on
+    /// the first IPU (`out_is_first`).
     pub fn full(out_is_first: bool) -> Self {
         match out_is_first {
             true => PseudoLayers::OutWithIn,

@@ -169,7 +169,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     |report| report.live_steps = None,
     // The contents of each tile.
     |report| report.memory.tile_map = None,
-    // What the framework and the application say about themselves.
+    // Versions and options that the framework and the application recorded.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 

@@ -68,7 +68,9 @@ const HOST_EXCHANGE: Planted = ([192, 48, 128], 16);
 const RESTORE: Planted = ([320, 256, 0], 48);
 
 impl PlantedTruth {
-    /// The code of an IPU among so many, if there is any; with code that restores or without.
+    /// The code that a pipeline adds to an IPU. `place` is the number of the IPU and the number of
+    /// IPUs; `has_code` and `has_restores` say whether there is code for exchange, and code that
+    /// restores tensors.
     pub(super) fn new(
         settings: &Settings,
         place: (u32, u32),

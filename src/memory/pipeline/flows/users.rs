@@ -190,7 +190,8 @@ mod made {
     use super::*;
 
     impl PassWindows {
-        /// Places without known steps, some of which go back.
+        /// Windows of places without steps. `go_back` says of each place whether its backward pass
+        /// runs there.
         pub(in crate::memory::pipeline) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
                 goes_back,
