@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::golden_options::{FEW, IN_FULL, ON_ALL, OPTIONS};
-use crate::support::{FIXTURES, Run, Words, command, each, finish, profile, root};
+use crate::support::{FIXTURES, Run, Words, command, each, files, finish, profile, root};
 
 /// Returns the text of a golden. A page is without its style and script, which are equal in all
 /// pages and have tests of their own, and without their hashes.
@@ -142,17 +142,4 @@ fn every_golden_belongs_to_a_case_and_depends_on_no_machine() {
         let root = root().to_str().expect("a plain path");
         assert!(!text.contains(root), "{}", path.display());
     }
-}
-
-/// All files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => files.extend(self::files(&path)),
-            false => files.push(path),
-        }
-    }
-    files
 }

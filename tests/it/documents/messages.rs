@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 
 use crate::cli::goldens::difference;
 use crate::support::messages::{WRAPPED, listed, page, rows};
-use collector::{FoundMessages, HOLDERS, REASONS};
+use collector::{FOUND, HOLDERS, REASONS};
 
 /// Verbs that a way out can begin with.
 const VERBS: &str = "change check choose compile copy free give keep leave let look name predict \
@@ -33,11 +33,10 @@ const VERBS: &str = "change check choose compile copy free give keep leave let l
 
 #[test]
 fn the_page_has_all_messages_and_no_others() {
-    let found = FoundMessages::read();
     let listed = listed();
     let on_page: BTreeSet<&String> = listed.iter().collect();
     assert_eq!(on_page.len(), listed.len(), "a row is a duplicate");
-    let in_code: BTreeSet<&String> = found.messages.keys().collect();
+    let in_code: BTreeSet<&String> = FOUND.messages.keys().collect();
     let missing: Vec<_> = in_code.difference(&on_page).collect();
     assert!(missing.is_empty(), "not on the page: {missing:#?}");
     let gone: Vec<_> = on_page.difference(&in_code).collect();
@@ -48,11 +47,10 @@ fn the_page_has_all_messages_and_no_others() {
 /// leads to the code.
 #[test]
 fn each_message_has_its_id_as_an_anchor() {
-    let found = FoundMessages::read();
     let text = std::fs::read_to_string(page()).expect("the page");
     let mut anchored = text.clone();
     for row in rows(&text) {
-        let Some((_, id)) = found.messages.get(&row.message) else {
+        let Some(id) = FOUND.messages.get(&row.message) else {
             continue;
         };
         let old_anchor = format!("<a id=\"{}\"></a>", row.anchor);
@@ -65,13 +63,12 @@ fn each_message_has_its_id_as_an_anchor() {
 
 #[test]
 fn no_other_way_leads_to_standard_error() {
-    let found = FoundMessages::read();
-    assert!(found.refused.is_empty(), "{}", found.refused.join("\n"));
+    assert!(FOUND.refused.is_empty(), "{}", FOUND.refused.join("\n"));
     // A transparent error passes on a text that has a message of its own.
-    let unknown: Vec<&String> = found.transparent.difference(&found.owners).collect();
+    let unknown: Vec<&String> = FOUND.transparent.difference(&FOUND.owners).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     for name in REASONS.iter().chain(&HOLDERS) {
-        assert!(found.owners.contains(*name), "there is no {name}");
+        assert!(FOUND.owners.contains(*name), "there is no {name}");
     }
 }
 

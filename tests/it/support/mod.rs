@@ -94,6 +94,20 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Returns all files below a folder, in the order of their paths.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    paths.sort();
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    };
+    paths.into_iter().flat_map(below).collect()
+}
+
 /// Returns the committed graph of a real model, relative to the root of the repository, where tests
 /// run: options in one line have no blanks in paths.
 pub fn graph_file(graph: &str) -> PathBuf {
